@@ -1,0 +1,57 @@
+# Everything a person does here, as verbs. `make` alone prints them.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := .venv/bin
+ARGS ?=
+MINUTES ?= 10
+
+.PHONY: help run test check format lint types imports golden bench bench-queue soak clean
+
+help: ## Print these verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.venv/.ready: pyproject.toml uv.lock scripts/setup.sh
+	@sh scripts/setup.sh
+
+.venv/.ready-for-tests: .venv/.ready
+	@sh scripts/setup.sh tests
+
+run: .venv/.ready ## Start service, agent and starter checks; ARGS="--until-results 30" ends by itself
+	@$(BIN)/picket up $(ARGS)
+
+test: .venv/.ready-for-tests ## Run every test, format, lint, type and import checks included
+	@$(BIN)/pytest -n auto $(ARGS)
+
+check: format test ## Format, then run every test
+
+format: .venv/.ready ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff format -q .
+	@$(BIN)/ruff check -q --fix .
+
+lint: .venv/.ready ## Check format and lint rules
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+
+types: .venv/.ready ## Check types
+	@$(BIN)/mypy
+
+imports: .venv/.ready ## Check which way imports go
+	@$(BIN)/lint-imports
+
+golden: .venv/.ready ## Write the contract's golden files anew, after a change that was meant
+	@$(BIN)/python -m tests.contract.samples
+
+bench: .venv/.ready ## Measure the agent beside blackbox_exporter on this machine
+	@sh bench/setup.sh
+	@$(BIN)/python bench/uptime.py
+
+bench-queue: .venv/.ready ## Measure the queue beside procrastinate and pgqueuer on this machine
+	@UV_PROJECT_ENVIRONMENT=.tools/peers UV_PYTHON_DOWNLOADS=never .tools/bin/uv sync --frozen \
+		--quiet --only-group bench --python .venv/bin/python
+	@$(BIN)/python bench/queues.py $(ARGS)
+
+soak: .venv/.ready-for-tests ## Break three agents and a service at random, and count; MINUTES=10 ARGS="--seed 7"
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
+
+clean: ## Remove the virtual environment, caches and demo data
+	@rm -rf .venv .tools .picket .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

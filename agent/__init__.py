@@ -1,0 +1,1 @@
+"""The daemon that takes jobs, runs them and delivers results."""

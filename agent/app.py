@@ -1,0 +1,178 @@
+"""The agent put together: every part is made here, and every loop started."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Final
+
+import structlog
+
+from agent import logs
+from agent.backoff import Backoff
+from agent.client import ServiceClient
+from agent.delivery import Delivery
+from agent.errors import KeyRefusedError, VersionRefusedError
+from agent.faces import Faces, reporter_of
+from agent.ground import Ground, Makeup
+from agent.introduction import Introduction
+from agent.leases import Leases
+from agent.lifecycle import Lifecycle
+from agent.metrics import Metrics
+from agent.releases import Releases
+from agent.running import RunningJobs
+from agent.segments import SegmentFolder
+from agent.session import door_of, open_session
+from agent.settings import Settings
+from agent.shutdown import end_what_outlasts, exit_at_once, on_signals
+from agent.spool import DiskSpool, SpoolLimits, steady_time
+from agent.version import runtimes
+from agent.work import Loops, hello_of, open_dispatcher, resolver_of, runnable_types
+from contract.checks import Lane
+from contract.release import RELEASE
+from runners.registry import RUNNERS
+
+EXIT_STOPPED: Final = 0
+EXIT_REFUSED: Final = 3
+STANDARD: Final = Makeup(runners=RUNNERS)
+_GAUGES_EACH_S: Final = 1.0
+
+Loop = Callable[[], Coroutine[object, object, None]]
+
+log = structlog.get_logger(__name__)
+
+
+async def run(settings: Settings, makeup: Makeup = STANDARD) -> int:
+    """Live as an agent until told to stop; the exit code (0 stopped, 3 refused).
+
+    Raises:
+        PortUnavailableError: a port of the settings cannot be had.
+    """
+    lifecycle = Lifecycle(ready_grace_s=settings.ready_grace_s, exit_at_once=exit_at_once)
+    metrics = Metrics(version=RELEASE, runtime=f"python-{runtimes()['python']}")
+    agent_id = uuid.uuid4().hex
+    door = door_of(settings, agent_id=agent_id, version=RELEASE)
+    with on_signals(lifecycle):
+        async with open_session(settings) as session:
+            client = ServiceClient(door, session, contact=lifecycle, meter=metrics)
+            ground = Ground(
+                agent_id=agent_id,
+                settings=settings,
+                makeup=makeup,
+                client=client,
+                lifecycle=lifecycle,
+                metrics=metrics,
+            )
+            return await Agent(ground).live()
+
+
+class Agent:
+    """One agent, from its first hello to its last result."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        settings, client, metrics = ground.settings, ground.client, ground.metrics
+        pace = ground.makeup.pace
+        self._reporter = reporter_of(settings, client)
+        logs.configure(
+            settings.log_level,
+            settings.log_format,
+            secrets=settings.secret_values(),
+            tap=self._reporter,
+        )
+        self._running = RunningJobs()
+        self._leases = Leases(client, meter=metrics)
+        self._releases = Releases(client, meter=metrics, pace=pace)
+        self._spool = DiskSpool(
+            SegmentFolder(settings.data_dir / "results", agent_id=ground.agent_id),
+            limits=SpoolLimits(
+                max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s
+            ),
+            meter=metrics,
+            wall_clock=steady_time(),
+        )
+        self._delivery = Delivery(client, self._spool, meter=metrics, pace=pace)
+        self._faces = Faces(
+            settings, client, readiness=ground.lifecycle, running=self._running, metrics=metrics
+        )
+
+    async def live(self) -> int:
+        """Start every loop, work until told to stop; the exit code."""
+        log.info("agent.starting", agent_id=self._ground.agent_id, version=RELEASE)
+        try:
+            await self._faces.open()
+            await self._spool.open()
+            async with asyncio.TaskGroup() as group:
+                loops = [
+                    group.create_task(loop(), name=name) for name, loop in self._loops().items()
+                ]
+                code = await self._serve()
+                for task in loops:
+                    task.cancel()
+        finally:
+            await self._spool.persist()
+            self._ground.lifecycle.stopped()
+            await self._faces.close()
+        log.info("agent.stopped", exit_code=code, results_left=self._spool.waiting())
+        return code
+
+    def _loops(self) -> dict[str, Loop]:
+        end_runs = partial(
+            end_what_outlasts,
+            self._ground.lifecycle,
+            self._running,
+            grace_s=self._ground.settings.shutdown_grace_s,
+        )
+        return {
+            "leases": self._leases.keep,
+            "releases": self._releases.run,
+            "spool": self._spool.keep,
+            "delivery": self._delivery.run,
+            "reports": self._reporter.run,
+            "shutdown": end_runs,
+            "gauges": self._show_gauges,
+            **self._faces.loops(),
+        }
+
+    async def _serve(self) -> int:
+        ground = self._ground
+        resolver = resolver_of(ground.settings)
+        hello = hello_of(ground, await runnable_types(ground))
+        introduction = Introduction(ground.client, hello, on_limits=self._delivery.keep_to)
+        backoff = Backoff(ground.makeup.pace)
+        try:
+            greeted = await introduction.first_hello(backoff, until=ground.lifecycle.draining)
+        except (KeyRefusedError, VersionRefusedError) as refusal:
+            log.error("agent.refused", because=str(refusal))  # noqa: TRY400 - no mistake of ours
+            return EXIT_REFUSED
+        if greeted:
+            loops = Loops(
+                releases=self._releases,
+                leases=self._leases,
+                spool=self._spool,
+                running=self._running,
+                pings=self._faces.book,
+            )
+            async with open_dispatcher(
+                ground, hello, introduction, loops=loops, resolver=resolver
+            ) as dispatcher:
+                ground.lifecycle.ready()
+                await dispatcher.run(ground.lifecycle.draining)
+        await self._hand_over()
+        return EXIT_STOPPED
+
+    async def _hand_over(self) -> None:
+        """Deliver what is left, within a limit; the rest waits on disk."""
+        limit_s = self._ground.makeup.pace.flush_s
+        async with asyncio.TaskGroup() as last:
+            last.create_task(self._releases.flush(limit_s=limit_s), name="flush-releases")
+            last.create_task(self._delivery.flush(limit_s=limit_s), name="flush-results")
+            last.create_task(self._faces.flush(limit_s=limit_s), name="flush-pings")
+
+    async def _show_gauges(self) -> None:
+        metrics = self._ground.metrics
+        while True:
+            metrics.results_spooled(self._spool.waiting())
+            for on in Lane:
+                metrics.oldest_wait(on, wait_s=self._running.oldest_wait_s(on))
+            await asyncio.sleep(_GAUGES_EACH_S)

@@ -1,0 +1,204 @@
+"""Runs jobs: at most one per slot, each in a task of its own."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from agent.errors import ServiceError
+from agent.running import Run, RunningJobs
+from agent.slots import Slots
+from contract.agent_api import ReleaseReason
+from contract.checks import CheckType, Lane, check_type, lane
+from contract.job import Job
+from contract.result import Outcome, Status
+from runners.kit.scrub import Clean
+
+_UNSUPPORTED: Final = "This agent has no runner for the job's check type."
+_STOPPING: Final = "The agent is stopping."
+
+log = structlog.get_logger(__name__)
+
+
+class JobSource(Protocol):
+    """Where jobs come from and go back to."""
+
+    async def claim(self, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
+        """At most as many jobs as there are free slots; it waits for work within a limit."""
+
+    def release(self, job: Job, reason: ReleaseReason, *, message: str = "") -> None:
+        """Give a job back soon."""
+
+    async def give_back_abandoned(self) -> None:
+        """Release what claims that were cancelled may have got."""
+
+
+class ResultSpool(Protocol):
+    """Where results go; only clean ones."""
+
+    def put(self, result: Clean) -> None:
+        """Keep this result until it is delivered."""
+
+
+class JobLeases(Protocol):
+    """Keeps the leases of running jobs."""
+
+    def hold(self, run: Run, *, claimed_at: float) -> None:
+        """Renew this run's lease until it is dropped."""
+
+    def drop(self, job: Job) -> None:
+        """The job does not run any more."""
+
+    async def confirm(self, job: Job) -> bool:
+        """Whether the lease is good; raises ServiceError when nobody knows."""
+
+
+class JobRunner(Protocol):
+    """Looks at targets."""
+
+    def can_run(self, job: Job) -> bool:
+        """Whether there is a runner for this job."""
+
+    async def run(self, job: Job) -> Outcome:
+        """Look once, and judge; whatever it raises is our fault, never the target's."""
+
+
+class Envelopes(Protocol):
+    """Makes results that may leave the agent."""
+
+    def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
+        """The outcome in its envelope, without secrets; what it raises is our fault."""
+
+
+class JobMeter(Protocol):
+    """Where runs are counted."""
+
+    def job_started(self, *, lag_s: float) -> None:
+        """A run began this long after it was due."""
+
+    def job_finished(self, check_type: CheckType, status: Status, *, took_s: float) -> None:
+        """A run came to a verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Works:
+    """What the dispatcher puts to work."""
+
+    source: JobSource
+    leases: JobLeases
+    runner: JobRunner
+    envelopes: Envelopes
+    spool: ResultSpool
+    meter: JobMeter
+
+
+class Dispatcher:
+    """Claims as many jobs as there are free slots, runs them, hands their results on."""
+
+    def __init__(
+        self,
+        works: Works,
+        slots: Slots,
+        running: RunningJobs,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._works = works
+        self._slots = slots
+        self._clock = clock
+        self._running = running
+        self._stopping = False
+
+    def __repr__(self) -> str:
+        return f"Dispatcher({len(self._running)} running, {self._slots!r})"
+
+    async def run(self, draining: asyncio.Event) -> None:
+        """Claim and run until draining begins; return when the last run has ended."""
+        async with asyncio.TaskGroup() as jobs:
+            async with asyncio.TaskGroup() as claims:
+                open_claims = [
+                    claims.create_task(self._claim_for(on, jobs), name=f"claim-{on.value}")
+                    for on in self._slots.lanes
+                ]
+                await draining.wait()
+                self._stopping = True
+                for claim in open_claims:
+                    claim.cancel()
+            self._running.stop_those_that_have_not_started(ReleaseReason.DRAINING)
+            await self._works.source.give_back_abandoned()
+
+    async def _claim_for(self, on: Lane, jobs: asyncio.TaskGroup) -> None:
+        while True:
+            free = await self._slots.some_free(on)
+            claimed = await self._works.source.claim({on: free})
+            claimed_at = self._clock()
+            for job in claimed:
+                self._start(job, jobs, claimed_at=claimed_at)
+
+    def _start(self, job: Job, jobs: asyncio.TaskGroup, *, claimed_at: float) -> None:
+        on = lane(job.spec)
+        if self._stopping:
+            self._works.source.release(job, ReleaseReason.DRAINING, message=_STOPPING)
+        elif on not in self._slots.lanes or not self._works.runner.can_run(job):
+            self._works.source.release(job, ReleaseReason.UNSUPPORTED, message=_UNSUPPORTED)
+        elif not self._slots.take(on):
+            self._works.source.release(job, ReleaseReason.NO_ROOM)
+        else:
+            run = Run(job=job, lane=on, claimed_at=claimed_at)
+            self._running.add(run)
+            self._works.leases.hold(run, claimed_at=claimed_at)
+            run.task = jobs.create_task(self._work(run), name=job.job_id)
+
+    async def _work(self, run: Run) -> None:
+        """One job from its start to its result, or back to the service."""
+        run.is_entered = True
+        try:
+            outcome = await self._outcome_of(run)
+            # A run that was stopped meanwhile may end like any other; its result is not wanted.
+            if outcome is not None and not run.is_stopped:
+                self._finish(run, outcome)
+        except asyncio.CancelledError:
+            if not run.is_stopped:
+                raise
+        except ServiceError as problem:
+            # The lease could not be confirmed; when it runs out, somebody else gets the job.
+            log.warning("job.not_confirmed", job_id=run.job.job_id, because=str(problem))
+        except Exception as problem:  # our fault, whatever it is: the target must not pay for it
+            log.exception("job.broke", job_id=run.job.job_id, type=check_type(run.job.spec).value)
+            if not run.is_stopped:
+                self._take_blame(run.job, problem)
+        finally:
+            self._leave(run)
+
+    async def _outcome_of(self, run: Run) -> Outcome | None:
+        """What came of the job. None: it did not run, for it was stopped or its lease is gone."""
+        if run.is_stopped:
+            return None
+        if run.lane is not Lane.UPTIME and not await self._works.leases.confirm(run.job):
+            return None
+        return await self._look(run)
+
+    async def _look(self, run: Run) -> Outcome:
+        run.start(self._clock())
+        self._works.meter.job_started(lag_s=run.job.lag_s)
+        return await self._works.runner.run(run.job)
+
+    def _finish(self, run: Run, outcome: Outcome) -> None:
+        ended_at = self._clock()
+        clean = self._works.envelopes.seal(run, outcome, ended_at=ended_at)
+        self._works.spool.put(clean)
+        self._works.meter.job_finished(clean.check_type, clean.outcome.status, took_s=clean.took_s)
+
+    def _take_blame(self, job: Job, problem: Exception) -> None:
+        because = f"{type(problem).__name__} in the agent"
+        self._works.source.release(job, ReleaseReason.AGENT_ERROR, message=because)
+
+    def _leave(self, run: Run) -> None:
+        if run.stop_reason is not None:
+            self._works.source.release(run.job, run.stop_reason)
+        self._running.remove(run)
+        self._works.leases.drop(run.job)
+        self._slots.give_back(run.lane)

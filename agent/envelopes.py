@@ -1,0 +1,65 @@
+"""Puts an outcome into its envelope and lets nothing secret out."""
+
+from datetime import UTC, datetime
+from typing import Protocol
+
+from agent.running import Run
+from contract.checks import check_type
+from contract.job import Job
+from contract.result import Outcome, Result
+from runners.kit.scrub import Clean, Cleaned
+
+
+class Cleaner(Protocol):
+    """The only one who can make a result clean."""
+
+    def clean(self, result: Result, *, job: Job | None = None) -> Cleaned:
+        """The result without secrets, those of its job included."""
+
+
+class ScrubMeter(Protocol):
+    """Where the scrubber's work is counted."""
+
+    def scrubbed(self, replacements: int) -> None:
+        """So many secrets were taken out."""
+
+    def scrub_refused(self) -> None:
+        """A result could not be made clean, so it was not sent."""
+
+
+class SealedEnvelopes:
+    """Results of this agent."""
+
+    def __init__(self, cleaner: Cleaner, *, agent_id: str, meter: ScrubMeter) -> None:
+        self._cleaner = cleaner
+        self._agent_id = agent_id
+        self._meter = meter
+
+    def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
+        """The outcome in its envelope, without secrets; what it raises is our fault."""
+        result = self._in_envelope(run, outcome, ended_at=ended_at)
+        try:
+            cleaned = self._cleaner.clean(result, job=run.job)
+        except Exception:
+            self._meter.scrub_refused()
+            raise
+        if cleaned.replacements:
+            self._meter.scrubbed(cleaned.replacements)
+        return cleaned.result
+
+    def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
+        job = run.job
+        started_at = ended_at if run.started_at is None else run.started_at
+        return Result(
+            job_id=job.job_id,
+            fence=job.fence,
+            run_id=job.run_id,
+            check_id=job.check_id,
+            check_type=check_type(job.spec),
+            agent_id=self._agent_id,
+            attempt=job.attempt,
+            started_at=run.started_on or datetime.now(UTC),
+            started_after_s=started_at - run.claimed_at,
+            took_s=ended_at - started_at,
+            outcome=outcome,
+        )

@@ -1,0 +1,26 @@
+"""What can go wrong between the agent and its service."""
+
+
+class ServiceError(Exception):
+    """The service did not do what it was asked; the text is one sentence without secrets."""
+
+
+class ServiceAwayError(ServiceError):
+    """It could not be reached or could not serve us now; it is worth trying again."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+        """What the service asked for. None: it did not say."""
+
+
+class KeyRefusedError(ServiceError):
+    """The service does not know our key (any more)."""
+
+
+class VersionRefusedError(ServiceError):
+    """This version of the agent is below the service's floor."""
+
+
+class RequestRefusedError(ServiceError):
+    """The service says that the request is wrong: a mistake of ours, the same each time."""

@@ -1,0 +1,92 @@
+"""Says hello: what this agent is and can, and what the service answers."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+import structlog
+
+from agent.backoff import Backoff
+from agent.errors import KeyRefusedError, ServiceError, VersionRefusedError
+from contract.agent_api import Hello, HelloAnswer, Limits
+from contract.checks import CheckType, Lane
+
+_MAIN_TYPES: Final = frozenset(
+    {CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT, CheckType.AGENTIC}
+)
+
+log = structlog.get_logger(__name__)
+
+
+class HelloTaker(Protocol):
+    """The service, as far as it greets agents."""
+
+    async def hello(self, hello: Hello) -> HelloAnswer:
+        """Raises ServiceError when that failed."""
+
+
+class Introduction:
+    """The agent's hello, said again whenever the service may have forgotten it."""
+
+    def __init__(
+        self, taker: HelloTaker, hello: Hello, *, on_limits: Callable[[Limits], None]
+    ) -> None:
+        self._taker = taker
+        self._hello = hello
+        self._on_limits = on_limits
+
+    def check_types(self) -> tuple[CheckType, ...]:
+        """What the agent can run now."""
+        return self._hello.check_types
+
+    async def say_hello(self) -> None:
+        """Introduce the agent; raises ServiceError when that failed."""
+        answer = await self._taker.hello(self._hello)
+        self._on_limits(answer.limits)
+        log.info("agent.greeted", location=answer.location.slug_name)
+
+    async def first_hello(self, backoff: Backoff, *, until: asyncio.Event) -> bool:
+        """Try until the service greets the agent; False: the event came first.
+
+        Raises:
+            KeyRefusedError, VersionRefusedError: there is no use trying.
+        """
+        trying = asyncio.create_task(self._say_until_greeted(backoff), name="hello")
+        stop = asyncio.create_task(until.wait(), name="hello-until")
+        try:
+            await asyncio.wait((trying, stop), return_when=asyncio.FIRST_COMPLETED)
+            if not trying.done():
+                return False
+            trying.result()
+            return True
+        finally:
+            trying.cancel()
+            stop.cancel()
+            await asyncio.gather(trying, stop, return_exceptions=True)
+
+    async def _say_until_greeted(self, backoff: Backoff) -> None:
+        while True:
+            try:
+                await self.say_hello()
+            except (KeyRefusedError, VersionRefusedError):
+                raise
+            except ServiceError as problem:
+                wait_s = backoff.failed(problem)
+                log.warning("hello.failed", because=str(problem), wait_s=round(wait_s, 1))
+                await asyncio.sleep(wait_s)
+            else:
+                return
+
+
+def served_slots(slots: Mapping[Lane, int], check_types: tuple[CheckType, ...]) -> dict[Lane, int]:
+    """The slots of the lanes that have anything to run; the others get no jobs."""
+    kinds = frozenset(check_types)
+    has_work = {Lane.UPTIME: bool(kinds - _MAIN_TYPES), Lane.MAIN: bool(kinds & _MAIN_TYPES)}
+    return {on: count if has_work[on] else 0 for on, count in slots.items()}
+
+
+async def _happens(event: asyncio.Event, *, limit_s: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), limit_s)
+    except TimeoutError:
+        return

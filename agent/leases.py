@@ -1,0 +1,160 @@
+"""Keeps the leases of running jobs, and stops the runs whose lease is gone."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from agent.errors import ServiceError
+from contract.agent_api import RenewAnswer
+from contract.job import Job, Lease
+
+_RETRIES_PER_THIRD: Final = 4
+"""After a failed renewal the next one comes after this part of a third of the lease."""
+_LONGEST_SLEEP_S: Final = 600.0
+
+log = structlog.get_logger(__name__)
+
+
+class Renewer(Protocol):
+    """Whoever can make leases last longer."""
+
+    async def renew(self, leases: Sequence[Lease]) -> RenewAnswer:
+        """Renew all of these; raises ServiceError when that failed."""
+
+
+class RenewMeter(Protocol):
+    """Where failed renewals are counted."""
+
+    def renew_failed(self) -> None:
+        """A renewal did not reach the service."""
+
+
+class LeasedRun(Protocol):
+    """A run that must end when its lease does."""
+
+    @property
+    def job(self) -> Job:
+        """What it runs."""
+
+    def lose(self) -> None:
+        """The lease is gone: end, send nothing."""
+
+    def cancel(self) -> None:
+        """The run is not wanted any more: end, and give the job back."""
+
+
+@dataclass(slots=True)
+class _Held:
+    run: LeasedRun
+    good_at: float
+    """When the lease was last known to be good, monotonic."""
+
+    def renew_at(self) -> float:
+        return self.good_at + self.run.job.lease_s / 3
+
+    def gone_at(self) -> float:
+        return self.good_at + self.run.job.lease_s
+
+
+class Leases:
+    """All leases of this agent, renewed in one call at each third of their length."""
+
+    def __init__(
+        self,
+        renewer: Renewer,
+        *,
+        meter: RenewMeter,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._renewer = renewer
+        self._meter = meter
+        self._clock = clock
+        self._held: dict[Lease, _Held] = {}
+        self._retry_at = 0.0
+        """Not before this after a failure."""
+        self._wake_at = math.inf
+        """When the next renewal is planned."""
+        self._sooner = asyncio.Event()
+        """A lease came that must be renewed before that."""
+
+    def hold(self, run: LeasedRun, *, claimed_at: float) -> None:
+        """Renew this run's lease until it is dropped."""
+        held = self._held[run.job.lease] = _Held(run, claimed_at)
+        if held.renew_at() < self._wake_at:
+            self._sooner.set()
+
+    def drop(self, job: Job) -> None:
+        """The job does not run any more."""
+        self._held.pop(job.lease, None)
+
+    async def confirm(self, job: Job) -> bool:
+        """Renew one lease now; whether it is good. Raises ServiceError when nobody knows."""
+        asked_at = self._clock()
+        answer = await self._renewer.renew([job.lease])
+        self._apply([job.lease], answer, good_at=asked_at)
+        return job.lease not in (*answer.lost, *answer.cancel)
+
+    async def keep(self) -> None:
+        """Renew for as long as the agent lives; runs until it is cancelled."""
+        while True:
+            await self._until_due()
+            await self.renew_all()
+
+    async def renew_all(self) -> None:
+        """Renew every lease once, and end the runs whose lease surely ran out."""
+        leases = tuple(self._held)
+        if leases:
+            await self._renew(leases)
+        self._end_those_that_ran_out()
+
+    async def _renew(self, leases: Sequence[Lease]) -> None:
+        shortest_s = min(held.run.job.lease_s for held in self._held.values())
+        asked_at = self._clock()  # the service may have counted from then on
+        try:
+            async with asyncio.timeout(max(shortest_s / 3, 0.1)):
+                answer = await self._renewer.renew(leases)
+        except (ServiceError, TimeoutError) as problem:
+            self._retry_at = self._clock() + shortest_s / 3 / _RETRIES_PER_THIRD
+            self._meter.renew_failed()
+            log.warning("leases.renewal_failed", leases=len(leases), because=str(problem))
+            return
+        self._apply(leases, answer, good_at=asked_at)
+
+    def _apply(self, leases: Iterable[Lease], answer: RenewAnswer, *, good_at: float) -> None:
+        for lease in leases:
+            if (held := self._held.get(lease)) is not None:
+                held.good_at = good_at
+        for lease in answer.lost:
+            self._lose(lease, "lease.lost")
+        for lease in answer.cancel:
+            if (held := self._held.pop(lease, None)) is not None:
+                log.info("lease.cancelled", job_id=lease.job_id)
+                held.run.cancel()
+
+    def _end_those_that_ran_out(self) -> None:
+        now = self._clock()
+        for lease in [lease for lease, held in self._held.items() if held.gone_at() <= now]:
+            self._lose(lease, "lease.ran_out")
+
+    def _lose(self, lease: Lease, event: str) -> None:
+        if (held := self._held.pop(lease, None)) is not None:
+            log.warning(event, job_id=lease.job_id, fence=lease.fence)
+            held.run.lose()
+
+    async def _until_due(self) -> None:
+        while (wait_s := self._due_at() - self._clock()) > 0:
+            self._wake_at = self._clock() + wait_s
+            self._sooner.clear()
+            try:
+                await asyncio.wait_for(self._sooner.wait(), min(wait_s, _LONGEST_SLEEP_S))
+            except TimeoutError:
+                continue
+
+    def _due_at(self) -> float:
+        due_at = min((held.renew_at() for held in self._held.values()), default=math.inf)
+        return max(due_at, self._retry_at)

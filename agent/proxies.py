@@ -1,0 +1,83 @@
+"""Which proxy, if any, the agent's own traffic to its service takes."""
+
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import unquote, urlsplit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """A proxy's address, its credentials apart, so that the address may be logged."""
+
+    url: str
+    username: str | None = field(default=None, repr=False)
+    """None: it asks for none."""
+    password: str = field(default="", repr=False)
+
+
+def proxy_for(
+    service_url: str,
+    *,
+    https_proxy: str | None,
+    http_proxy: str | None,
+    no_proxy: tuple[str, ...],
+) -> Proxy | None:
+    """The proxy for this service. None: direct.
+
+    `http_proxy` serves an https service too when `https_proxy` is not set.
+    """
+    parts = urlsplit(service_url)
+    chosen = http_proxy if parts.scheme == "http" else https_proxy or http_proxy
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if chosen is None or bypasses(parts.hostname or "", port=port, no_proxy=no_proxy):
+        return None
+    return _read(chosen)
+
+
+def bypasses(host: str, *, port: int, no_proxy: tuple[str, ...]) -> bool:
+    """Whether a host is named by `NO_PROXY`: itself, a suffix, a network, a port, or `*`."""
+    return any(_names(rule.lower(), host.lower().rstrip("."), port) for rule in no_proxy)
+
+
+def is_loopback(service_url: str) -> bool:
+    """Whether the service is on this machine."""
+    host = urlsplit(service_url).hostname or ""
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _names(rule: str, host: str, port: int) -> bool:
+    if rule == "*":
+        return True
+    address = _address(host)
+    if address is not None and _holds(rule, address):
+        return True
+    name, _, only_port = rule.partition(":")
+    if only_port.isdigit() and int(only_port) != port:
+        return False
+    name = (name if only_port.isdigit() else rule).removeprefix("*").removeprefix(".").strip("[]")
+    return host == name or (address is None and host.endswith(f".{name}"))
+
+
+def _holds(rule: str, address: IPv4Address | IPv6Address) -> bool:
+    try:
+        return address in ip_network(rule, strict=False)
+    except ValueError:
+        return False
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _read(url: str) -> Proxy:
+    parts = urlsplit(url)
+    place = parts.netloc.rpartition("@")[2]
+    return Proxy(
+        url=f"{parts.scheme}://{place}",
+        username=None if parts.username is None else unquote(parts.username),
+        password=unquote(parts.password or ""),
+    )

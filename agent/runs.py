@@ -1,0 +1,49 @@
+"""Gives each job its runner and what that may use."""
+
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
+
+from contract.checks import CheckSpec
+from contract.job import Job
+from contract.result import Outcome
+from runners.kit.runner import Network, PingBook, RunContext, Runner
+
+_SPARE_S: Final = 0.5
+"""So long before its deadline a runner ends by itself, and says what it was waiting for."""
+
+Execute = Callable[[Job, Runner[Any], RunContext], Coroutine[Any, Any, Outcome]]
+
+
+class Runs:
+    """Runs jobs with the given runners, on the process's one network."""
+
+    def __init__(
+        self,
+        runners: Iterable[Runner[Any]],
+        execute: Execute,
+        *,
+        network: Network,
+        pings: PingBook,
+    ) -> None:
+        self._by_spec: dict[type[CheckSpec], Runner[Any]] = {
+            runner.spec: runner for runner in runners
+        }
+        self._execute = execute
+        self._network = network
+        self._pings = pings
+
+    def can_run(self, job: Job) -> bool:
+        """Whether there is a runner for this job."""
+        return type(job.spec) in self._by_spec
+
+    def run(self, job: Job) -> Coroutine[Any, Any, Outcome]:
+        """Look once, and judge; whatever it raises is our fault, never the target's."""
+        ctx = RunContext(
+            network=self._network,
+            pings=self._pings,
+            timeout_s=max(job.deadline_s - _SPARE_S, job.deadline_s * 0.9),
+            variables=job.variables,
+            client_certificates=job.client_certificates,
+            proxy_url=job.proxy_url,
+        )
+        return self._execute(job, self._by_spec[type(job.spec)], ctx)

@@ -1,0 +1,150 @@
+"""The agent's settings, read by the table of variables, with all problems said at once."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from agent import settings_values as values
+from agent.logs import LogFormat, LogLevel, default_format
+from agent.settings_table import REQUIRED, SETTINGS, Setting
+from runners.kit.egress import EgressRuleError, EgressRules
+
+SECRET_PREFIX: Final = "SERVICE_SECRET_"  # noqa: S105 - a name, no password
+FILE_SUFFIX: Final = "_FILE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the agent was told. The table `SETTINGS` explains each field."""
+
+    api_key: str = field(repr=False)
+    service_url: str
+    job_concurrency: int
+    uptime_concurrency: int = 256
+    health_port: int = 8081
+    heartbeat_port: int = 8082
+    """0: off."""
+    external_observability: bool = True
+    log_level: LogLevel = LogLevel.INFO
+    log_format: LogFormat = LogFormat.JSON
+    https_proxy: str | None = field(default=None, repr=False)
+    """None: direct, or by `http_proxy`."""
+    http_proxy: str | None = field(default=None, repr=False)
+    """None: direct."""
+    no_proxy: tuple[str, ...] = ()
+    use_os_dns_resolver: bool = False
+    extra_ca_certs: Path | None = None
+    """None: the system's roots alone."""
+    egress: EgressRules = field(default_factory=EgressRules)
+    data_dir: Path = Path("/var/lib/picket")
+    spool_max_bytes: int = 1024**3
+    spool_max_age_s: float = 86400
+    shutdown_grace_s: float = 300
+    ready_grace_s: float = 60
+    service_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The variables `SERVICE_SECRET_*`, by their full name."""
+
+    def secret_values(self) -> tuple[str, ...]:
+        """Every value that must appear in no log and no error."""
+        proxies = (self.https_proxy, self.http_proxy)
+        with_credentials = (proxy for proxy in proxies if proxy is not None and "@" in proxy)
+        return (self.api_key, *self.service_secrets.values(), *with_credentials)
+
+
+class BadSettingsError(Exception):
+    """Settings that cannot be used; one line per problem, none of which holds a secret."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings from the given environment, or from the process's own.
+
+    Raises:
+        BadSettingsError: with all problems at once.
+    """
+    reading = _Reading(os.environ if environ is None else environ)
+    found = {setting.field: reading.value(setting) for setting in SETTINGS}
+    given = {name: value for name, value in found.items() if value is not None}
+    given["egress"] = reading.egress(given.pop("egress_allow", ()), given.pop("egress_deny", ()))
+    given["service_secrets"] = reading.service_secrets()
+    if reading.problems:
+        raise BadSettingsError(tuple(reading.problems))
+    given.setdefault("log_format", default_format(sys.stdout))
+    given.setdefault("job_concurrency", _main_slots())
+    return Settings(**given)  # type: ignore[arg-type]  # each field was read by its own function
+
+
+def _main_slots() -> int:
+    cores = len(os.sched_getaffinity(0))
+    return values.default_main_slots(cores=cores, free_bytes=values.free_memory_bytes())
+
+
+class _Reading:
+    """One pass over an environment, collecting problems."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.problems: list[str] = []
+
+    def value(self, setting: Setting) -> object:
+        """The setting's value. None: it is not set, or it is a problem."""
+        before = len(self.problems)
+        text = self._text(setting.name, any_case=setting.any_case, secret=setting.secret)
+        if text is None:
+            if setting.default == REQUIRED and len(self.problems) == before:
+                self.problems.append(f"{setting.name} is not set; use {setting.allowed}")
+            return None
+        try:
+            return setting.read(text)
+        except ValueError:
+            shown = "not usable" if setting.secret or "@" in text else text
+            self.problems.append(f"{setting.name} is {shown}; use {setting.allowed}")
+            return None
+
+    def egress(self, allow: object, deny: object) -> EgressRules:
+        """Both egress settings together."""
+        try:
+            return EgressRules.parse(_texts(allow), _texts(deny))
+        except EgressRuleError as bad:
+            self.problems += bad.problems
+            return EgressRules()
+
+    def service_secrets(self) -> dict[str, str]:
+        """All variables `SERVICE_SECRET_*`, those read from files included."""
+        names = {
+            name.removesuffix(FILE_SUFFIX)
+            for name in self._environ
+            if name.startswith(SECRET_PREFIX) and name != f"{SECRET_PREFIX}{FILE_SUFFIX}"
+        }
+        texts = {name: self._text(name, any_case=False, secret=True) for name in sorted(names)}
+        return {name: text for name, text in texts.items() if text is not None}
+
+    def _text(self, name: str, *, any_case: bool, secret: bool) -> str | None:
+        text = self._environ.get(name) or (self._environ.get(name.lower()) if any_case else None)
+        path = self._environ.get(name + FILE_SUFFIX) if secret else None
+        if text and path:
+            self.problems.append(f"{name} and {name}{FILE_SUFFIX} are both set; use one of them")
+            return None
+        if path:
+            return self._file(name + FILE_SUFFIX, path)
+        return (text if secret else text.strip()) or None if text else None
+
+    def _file(self, name: str, path: str) -> str | None:
+        try:
+            text = Path(path).read_text(encoding="utf-8").strip("\r\n")
+        except (OSError, UnicodeDecodeError):
+            self.problems.append(f"{name} is {path}; use a readable text file")
+            return None
+        if not text:
+            self.problems.append(f"{name} is {path}, which is empty; use a file that holds it")
+        return text or None
+
+
+def _texts(found: object) -> tuple[str, ...]:
+    return found if isinstance(found, tuple) else ()

@@ -1,0 +1,109 @@
+"""What an agent works with: runners on one network, slots, a source, envelopes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from agent.boot import boot_check, working_types
+from agent.dispatcher import Dispatcher, JobLeases, ResultSpool, Works
+from agent.envelopes import SealedEnvelopes
+from agent.ground import Ground
+from agent.introduction import Introduction, served_slots
+from agent.releases import Releases
+from agent.running import RunningJobs
+from agent.runs import Runs
+from agent.settings import Settings
+from agent.slots import Slots
+from agent.source import ServiceSource
+from agent.version import platform_name, runtimes
+from contract.agent_api import Hello
+from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
+from contract.release import RELEASE
+from runners.kit.execute import execute
+from runners.kit.job_secrets import SHORTEST_CHARS
+from runners.kit.network import open_network
+from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
+from runners.kit.runner import PingBook, Runner
+from runners.kit.scrub import Scrubber
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loops:
+    """The parts that have a loop of their own and outlive the work."""
+
+    releases: Releases
+    leases: JobLeases
+    spool: ResultSpool
+    running: RunningJobs
+    pings: PingBook
+
+
+def resolver_of(settings: Settings) -> Resolver:
+    """Whoever turns the checks' names into addresses."""
+    return SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
+
+
+async def runnable_types(ground: Ground) -> tuple[CheckType, ...]:
+    """The types whose jobs are claimed: those with a runner that passed its boot check."""
+    runners = {runner.spec: runner for runner in ground.makeup.runners}
+
+    def runner_for(spec: CheckSpec) -> Runner[Any]:
+        return runners[type(spec)]
+
+    known = tuple(kind for kind, spec in SPEC_TYPES.items() if spec in runners)
+    if not ground.makeup.checks_itself:
+        return known
+    return working_types(await boot_check(known, runner_for=runner_for))
+
+
+def hello_of(ground: Ground, check_types: tuple[CheckType, ...]) -> Hello:
+    """What this agent says of itself."""
+    settings = ground.settings
+    slots = {Lane.UPTIME: settings.uptime_concurrency, Lane.MAIN: settings.job_concurrency}
+    return Hello(
+        agent_id=ground.agent_id,
+        version=RELEASE,
+        platform=platform_name(),
+        runtimes=runtimes(),
+        check_types=check_types,
+        slots=served_slots(slots, check_types),
+    )
+
+
+def scrubber_of(settings: Settings) -> Scrubber:
+    """Whoever takes the agent's secrets out of results; warns of those that it cannot."""
+    for name, value in settings.service_secrets.items():
+        if Scrubber([value]).skipped:
+            because = f"its value is too common, or has fewer than {SHORTEST_CHARS} characters"
+            log.warning("secret.not_hidden", variable=name, because=because)
+    return Scrubber(settings.service_secrets.values())
+
+
+@asynccontextmanager
+async def open_dispatcher(
+    ground: Ground, hello: Hello, introduction: Introduction, *, loops: Loops, resolver: Resolver
+) -> AsyncIterator[Dispatcher]:
+    """The dispatcher with everything it needs, and the network for as long as the block lasts."""
+    settings, makeup = ground.settings, ground.makeup
+    roots = settings.extra_ca_certs
+    scrubber = scrubber_of(settings)
+    async with open_network(
+        settings.egress,
+        resolver=resolver,
+        extra_ca_pem=None if roots is None else roots.read_text(),
+    ) as network:
+        works = Works(
+            source=ServiceSource(ground.client, loops.releases, introduction, pace=makeup.pace),
+            leases=loops.leases,
+            runner=Runs(makeup.runners, execute, network=network, pings=loops.pings),
+            envelopes=SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics),
+            spool=loops.spool,
+            meter=ground.metrics,
+        )
+        slots = Slots(hello.slots, linger_s=makeup.pace.linger_s, gauge=ground.metrics)
+        yield Dispatcher(works, slots, loops.running)

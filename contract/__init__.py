@@ -1,0 +1,1 @@
+"""The language that agent and service share."""

@@ -1,0 +1,411 @@
+"""What a check of each type needs in order to run: one Spec per type.
+
+No schedule, no alerts, no ids: those belong to the control plane's Check.
+Limits and defaults are the specification's and, where it is silent, the field notes' (1.5).
+"""
+
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from contract.assertions import Assertion, Source
+from contract.wire import Milliseconds, Wire
+
+
+class CheckType(StrEnum):
+    """The ten types of the specification."""
+
+    AGENTIC = "AGENTIC"
+    API = "API"
+    BROWSER = "BROWSER"
+    HEARTBEAT = "HEARTBEAT"
+    ICMP = "ICMP"
+    MULTI_STEP = "MULTI_STEP"
+    TCP = "TCP"
+    PLAYWRIGHT = "PLAYWRIGHT"
+    URL = "URL"
+    DNS = "DNS"
+
+
+class IpFamily(StrEnum):
+    """The address family that a check must use; there is no silent fall-back to the other."""
+
+    IPV4 = "IPv4"
+    IPV6 = "IPv6"
+
+
+class HttpMethod(StrEnum):
+    """Methods of an API check."""
+
+    GET = "GET"
+    POST = "POST"
+    PUT = "PUT"
+    HEAD = "HEAD"
+    DELETE = "DELETE"
+    PATCH = "PATCH"
+
+
+class BodyType(StrEnum):
+    """How a request body is sent.
+
+    JSON and GRAPHQL set application/json, FORM sets application/x-www-form-urlencoded,
+    RAW and NONE set no content type.
+    """
+
+    NONE = "NONE"
+    JSON = "JSON"
+    FORM = "FORM"
+    RAW = "RAW"
+    GRAPHQL = "GRAPHQL"
+
+
+class HttpVersion(StrEnum):
+    """AUTO offers HTTP/2 over TLS and falls back to HTTP/1.1; the others insist."""
+
+    AUTO = "AUTO"
+    HTTP_1_1 = "HTTP_1_1"
+    HTTP_2 = "HTTP_2"
+    HTTP_3 = "HTTP_3"
+
+
+class DnsProtocol(StrEnum):
+    """UDP falls back to TCP when an answer is truncated."""
+
+    UDP = "UDP"
+    TCP = "TCP"
+
+
+class RecordType(StrEnum):
+    """DNS record types that a check may ask for."""
+
+    A = "A"
+    AAAA = "AAAA"
+    CNAME = "CNAME"
+    MX = "MX"
+    TXT = "TXT"
+    SOA = "SOA"
+    NS = "NS"
+    CAA = "CAA"
+    DNSKEY = "DNSKEY"
+    DS = "DS"
+    HTTPS = "HTTPS"
+    NAPTR = "NAPTR"
+    PTR = "PTR"
+    SRV = "SRV"
+    SVCB = "SVCB"
+    TLSA = "TLSA"
+
+
+class TimeUnit(StrEnum):
+    """Units of a heartbeat's period and grace."""
+
+    SECONDS = "seconds"
+    MINUTES = "minutes"
+    HOURS = "hours"
+    DAYS = "days"
+
+
+SECONDS_PER: Final = {
+    TimeUnit.SECONDS: 1,
+    TimeUnit.MINUTES: 60,
+    TimeUnit.HOURS: 3600,
+    TimeUnit.DAYS: 86400,
+}
+
+Hostname = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+HttpThreshold = Annotated[float, msgspec.Meta(ge=0, le=30_000)]
+ShortThreshold = Annotated[float, msgspec.Meta(ge=0, le=5_000)]
+Percentage = Annotated[float, msgspec.Meta(ge=0, le=100)]
+
+
+class KeyValue(Wire, frozen=True, kw_only=True):
+    """A header or a query parameter."""
+
+    key: str
+    value: str = ""
+    locked: bool = False
+    """The value is shown only to those who may write the check; scrubbed like a secret."""
+
+
+class BasicAuth(Wire, frozen=True, kw_only=True):
+    """Credentials of HTTP basic authentication; the password is scrubbed like a secret."""
+
+    username: str = ""
+    password: str = ""
+
+
+class HttpRequest(Wire, frozen=True, kw_only=True):
+    """One HTTP request. `{{NAME}}` is filled in URL, headers, query, body and basic auth."""
+
+    url: Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+    method: HttpMethod = HttpMethod.GET
+    follow_redirects: bool = True
+    skip_ssl: bool = msgspec.field(default=False, name="skipSSL")
+    """Do not verify the certificate; its facts are still recorded."""
+    ip_family: IpFamily = IpFamily.IPV4
+    http_version: HttpVersion = HttpVersion.AUTO
+    body: str = ""
+    body_type: BodyType = BodyType.NONE
+    headers: tuple[KeyValue, ...] = ()
+    query_parameters: tuple[KeyValue, ...] = ()
+    basic_auth: BasicAuth | None = None
+    """None: no Authorization header is made."""
+
+
+class UrlSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="URL"):
+    """Is this address up? Always GET; asserts on the status code only."""
+
+    request: HttpRequest
+    assertions: tuple[Assertion, ...] = ()
+    should_fail: bool = False
+    degraded_after_ms: HttpThreshold | None = msgspec.field(
+        default=3000, name="degradedResponseTime"
+    )
+    failed_after_ms: HttpThreshold | None = msgspec.field(default=5000, name="maxResponseTime")
+
+
+class ApiSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="API"):
+    """Does this API answer as it should?"""
+
+    request: HttpRequest
+    assertions: tuple[Assertion, ...] = ()
+    should_fail: bool = False
+    degraded_after_ms: HttpThreshold | None = msgspec.field(
+        default=5000, name="degradedResponseTime"
+    )
+    failed_after_ms: HttpThreshold | None = msgspec.field(default=20000, name="maxResponseTime")
+    setup_script: str | None = None
+    """JavaScript that runs before the request. None: no such phase."""
+    teardown_script: str | None = None
+    """JavaScript that runs on the response. None: no such phase."""
+
+
+class TcpRequest(Wire, frozen=True, kw_only=True):
+    """Connect, perhaps say something, perhaps listen."""
+
+    hostname: Hostname
+    port: Port
+    data: str | None = None
+    """Sent after connecting, UTF-8. None: nothing is sent."""
+    ip_family: IpFamily = IpFamily.IPV4
+    tls: bool = False
+    """Do a TLS handshake after connecting."""
+    skip_ssl: bool = msgspec.field(default=False, name="skipSSL")
+
+
+class TcpSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="TCP"):
+    """Does this port accept connections, and answer as it should?"""
+
+    request: TcpRequest
+    assertions: tuple[Assertion, ...] = ()
+    should_fail: bool = False
+    degraded_after_ms: ShortThreshold | None = msgspec.field(
+        default=3000, name="degradedResponseTime"
+    )
+    failed_after_ms: ShortThreshold | None = msgspec.field(default=5000, name="maxResponseTime")
+
+
+class DnsRequest(Wire, frozen=True, kw_only=True):
+    """One DNS question."""
+
+    query: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+    record_type: RecordType = RecordType.A
+    name_server: Annotated[str, msgspec.Meta(max_length=253)] | None = None
+    """Host or address to ask. None: the agent's default chain of resolvers."""
+    port: Port | None = None
+    """None: 53."""
+    protocol: DnsProtocol = DnsProtocol.UDP
+
+
+class DnsSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="DNS"):
+    """Does this name resolve as it should?"""
+
+    request: DnsRequest
+    assertions: tuple[Assertion, ...] = ()
+    should_fail: bool = False
+    degraded_after_ms: ShortThreshold | None = msgspec.field(
+        default=500, name="degradedResponseTime"
+    )
+    failed_after_ms: ShortThreshold | None = msgspec.field(default=1000, name="maxResponseTime")
+
+
+class IcmpRequest(Wire, frozen=True, kw_only=True):
+    """Echo requests, 500 ms apart."""
+
+    hostname: Hostname
+    ip_family: IpFamily = IpFamily.IPV4
+    ping_count: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10
+
+
+class IcmpSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="ICMP"):
+    """Does this host answer pings? Judged by packet loss."""
+
+    request: IcmpRequest
+    assertions: tuple[Assertion, ...] = ()
+    should_fail: bool = False
+    degraded_loss_percent: Percentage = msgspec.field(
+        default=10, name="degradedPacketLossThreshold"
+    )
+    """Loss at or above this degrades the check."""
+    failed_loss_percent: Percentage = msgspec.field(default=20, name="maxPacketLossThreshold")
+    """Loss at or above this fails the check."""
+
+
+class HeartbeatSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="HEARTBEAT"):
+    """Did the job that should ping us do so in time?"""
+
+    period_s: Annotated[float, msgspec.Meta(ge=30, le=365 * 86400)]
+    """A ping is due this long after the last one."""
+    grace_s: Annotated[float, msgspec.Meta(ge=0, le=365 * 86400)]
+    """How much longer we wait before the check fails."""
+    ping_token: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    """The last part of the ping address; whoever knows it can ping."""
+    silent_for_s: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """Age of the last ping when the service handed the job out. None: the timer has not started,
+    because no ping has come since the check was activated."""
+
+
+class Dependency(Wire, frozen=True, kw_only=True):
+    """A further file that a script imports."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    content: str
+
+
+RuntimeId = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
+
+
+class BrowserSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="BROWSER"):
+    """A script that drives a browser."""
+
+    script: str
+    script_path: str | None = None
+    """None: the script came from an editor and is called /script.js."""
+    dependencies: tuple[Dependency, ...] = ()
+    runtime_id: RuntimeId | None = None
+    """None: the newest runtime of the agent."""
+    ssl_check_domain: str | None = None
+    """Host whose certificate is watched. None: none is."""
+    playwright_config: dict[str, object] | None = None
+    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
+
+
+class MultiStepSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="MULTI_STEP"):
+    """A script of several API requests."""
+
+    script: str
+    script_path: str | None = None
+    """None: the script came from an editor and is called /script.js."""
+    dependencies: tuple[Dependency, ...] = ()
+    runtime_id: RuntimeId | None = None
+    """None: the newest runtime of the agent."""
+
+
+class PlaywrightSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="PLAYWRIGHT"):
+    """A whole Playwright test suite."""
+
+    bundle_sha256: str
+    """Content address of the suite's tar.gz at the service."""
+    test_command: str = "npx playwright test"
+    install_command: str = ""
+    browsers: tuple[str, ...] = ()
+    playwright_version: str | None = None
+    """None: as the suite's lock file says."""
+    working_dir: str | None = None
+    """None: the bundle's root."""
+    cache_hash: str | None = None
+    """Key of the dependency cache. None: no cache is used."""
+    engine: Literal["node", "bun"] | None = None
+    """None: node."""
+    engine_version: str | None = None
+    """None: the newest of the agent."""
+    refresh_cache: bool = False
+
+
+class AgenticSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="AGENTIC"):
+    """A goal in plain words that a model tries to reach in a browser."""
+
+    prompt: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+    skills: tuple[str, ...] = ()
+
+
+CheckSpec = (
+    UrlSpec
+    | ApiSpec
+    | TcpSpec
+    | DnsSpec
+    | IcmpSpec
+    | HeartbeatSpec
+    | BrowserSpec
+    | MultiStepSpec
+    | PlaywrightSpec
+    | AgenticSpec
+)
+
+SPEC_TYPES: Final[dict[CheckType, type[CheckSpec]]] = {
+    CheckType.URL: UrlSpec,
+    CheckType.API: ApiSpec,
+    CheckType.TCP: TcpSpec,
+    CheckType.DNS: DnsSpec,
+    CheckType.ICMP: IcmpSpec,
+    CheckType.HEARTBEAT: HeartbeatSpec,
+    CheckType.BROWSER: BrowserSpec,
+    CheckType.MULTI_STEP: MultiStepSpec,
+    CheckType.PLAYWRIGHT: PlaywrightSpec,
+    CheckType.AGENTIC: AgenticSpec,
+}
+"""The Spec of each type; a test holds it complete."""
+
+SOURCES: Final[dict[CheckType, frozenset[Source]]] = {
+    CheckType.URL: frozenset({Source.STATUS_CODE}),
+    CheckType.API: frozenset(
+        {
+            Source.STATUS_CODE,
+            Source.JSON_BODY,
+            Source.HEADERS,
+            Source.TEXT_BODY,
+            Source.RESPONSE_TIME,
+        }
+    ),
+    CheckType.TCP: frozenset({Source.RESPONSE_DATA, Source.RESPONSE_TIME}),
+    CheckType.DNS: frozenset(
+        {Source.RESPONSE_TIME, Source.RESPONSE_CODE, Source.TEXT_ANSWER, Source.JSON_ANSWER}
+    ),
+    CheckType.ICMP: frozenset({Source.LATENCY, Source.JSON_RESPONSE}),
+}
+"""The assertion sources of each type; a type that is missing here takes no assertions."""
+
+
+class Lane(StrEnum):
+    """Which slots of an agent a job takes."""
+
+    UPTIME = "uptime"
+    MAIN = "main"
+
+
+def check_type(spec: CheckSpec) -> CheckType:
+    """The type that a spec belongs to."""
+    return _TYPES[type(spec)]
+
+
+def lane(spec: CheckSpec) -> Lane:
+    """The lane of a spec: `main` for whatever needs Node or a browser."""
+    if isinstance(spec, ApiSpec):
+        scripted = spec.setup_script is not None or spec.teardown_script is not None
+        return Lane.MAIN if scripted else Lane.UPTIME
+    return Lane.UPTIME if type(spec) in _UPTIME_SPECS else Lane.MAIN
+
+
+def deadline_ms(spec: CheckSpec) -> Milliseconds:
+    """The longest that a run may take: 30 s uptime, 240 s scripts, 30 min suites."""
+    if isinstance(spec, PlaywrightSpec):
+        return 30 * 60_000
+    if lane(spec) is Lane.UPTIME:
+        return 30_000
+    return 240_000
+
+
+_TYPES: Final[dict[type, CheckType]] = {spec: kind for kind, spec in SPEC_TYPES.items()}
+_UPTIME_SPECS: Final = frozenset({UrlSpec, ApiSpec, TcpSpec, DnsSpec, IcmpSpec, HeartbeatSpec})

@@ -1,0 +1,285 @@
+"""What came out of a run: the judged Outcome, and the Result that carries it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from contract.assertions import AssertionResult
+from contract.checks import CheckType
+from contract.job import Lease
+from contract.wire import Milliseconds, Seconds, Wire
+
+
+class Status(StrEnum):
+    """The verdict on a run."""
+
+    PASSED = "PASSED"
+    DEGRADED = "DEGRADED"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+
+
+class FailureKind(StrEnum):
+    """Why a run did not pass; always the target's fault, never ours."""
+
+    DNS = "DNS"
+    CONNECT = "CONNECT"
+    TLS = "TLS"
+    PROTOCOL = "PROTOCOL"
+    REDIRECT = "REDIRECT"
+    TIMEOUT = "TIMEOUT"
+    HTTP_STATUS = "HTTP_STATUS"
+    PACKET_LOSS = "PACKET_LOSS"
+    OVERDUE = "OVERDUE"
+    ASSERTION = "ASSERTION"
+    TOO_SLOW = "TOO_SLOW"
+    SCRIPT = "SCRIPT"
+    EGRESS = "EGRESS"
+    OUT_OF_MEMORY = "OUT_OF_MEMORY"
+    EXPECTED_FAILURE = "EXPECTED_FAILURE"
+
+
+class Failure(Wire, frozen=True, kw_only=True):
+    """Why a run did not pass."""
+
+    kind: FailureKind
+    message: str
+    """One sentence that names the cause."""
+    detail: dict[str, str | int | float | None] = {}
+    """Facts behind the sentence: code, syscall, hostname, address, port."""
+
+
+class Timings(Wire, frozen=True, kw_only=True, omit_defaults=True):
+    """How long each phase took, in ms. None: the phase did not happen."""
+
+    wait: Milliseconds | None = None
+    dns: Milliseconds | None = None
+    tcp: Milliseconds | None = None
+    tls: Milliseconds | None = None
+    first_byte: Milliseconds | None = None
+    download: Milliseconds | None = None
+    data: Milliseconds | None = None
+    """TCP checks: from sending to the end of the answer."""
+    total: Milliseconds | None = None
+
+
+class Certificate(Wire, frozen=True, kw_only=True):
+    """One certificate of a chain."""
+
+    subject: str
+    issuer: str
+    serial: str
+    """Hexadecimal."""
+    not_before: datetime
+    not_after: datetime
+    names: tuple[str, ...] = ()
+    """DNS names and addresses that it speaks for."""
+    fingerprint_sha256: str
+
+
+class TlsFacts(Wire, frozen=True, kw_only=True):
+    """What was seen of TLS."""
+
+    version: str | None = None
+    """As in TLSv1.3. None: the handshake did not get so far."""
+    cipher: str | None = None
+    """None: the handshake did not get so far."""
+    verified: bool
+    verify_error: str | None = None
+    """Why verification failed. None: it did not, or was not asked for."""
+    days_to_expiry: float | None = None
+    """Of the leaf certificate; negative when it has run out. None: no certificate was seen."""
+    chain: tuple[Certificate, ...] = ()
+    """Leaf first."""
+
+
+class Hop(Wire, frozen=True, kw_only=True):
+    """One answer on the way through redirects, the last one included."""
+
+    url: str
+    status_code: int
+    location: str | None = None
+    """Where it pointed. None: it did not."""
+    remote_address: str | None = None
+    """None: a proxy hid it."""
+    total_ms: Milliseconds | None = None
+
+
+class SentRequest(Wire, frozen=True, kw_only=True):
+    """The first request as it was sent, after variables were filled in."""
+
+    method: str
+    url: str
+    headers: dict[str, str] = {}
+    body: str = ""
+
+
+class SeenResponse(Wire, frozen=True, kw_only=True):
+    """The last answer, body cut to what is stored."""
+
+    status_code: int
+    status_text: str = ""
+    http_version: str = ""
+    """As in 1.1, 2 or 3."""
+    headers: dict[str, str] = {}
+    """Lower-case names; repeated headers joined by a comma and a space, but of Content-Type and
+    Location the first. Without trailers."""
+    body: str = ""
+    body_encoding: Literal["utf-8", "base64"] = "utf-8"
+    body_bytes: int = 0
+    """Size as read, decoded."""
+    truncated: bool = False
+    """The stored body is shorter than the one that was read, or reading stopped at the limit."""
+    note: str | None = None
+    """Why the body is not stored. None: it is."""
+
+
+class HttpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="http"):
+    """What a URL or API check saw."""
+
+    request: SentRequest
+    response: SeenResponse | None = None
+    """None: there was no answer."""
+    hops: tuple[Hop, ...] = ()
+    tls: TlsFacts | None = None
+    """None: no TLS."""
+    remote_address: str | None = None
+    """None: no connection, or a proxy hid it."""
+
+
+class TcpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="tcp"):
+    """What a TCP check saw."""
+
+    hostname: str
+    port: int
+    remote_address: str | None = None
+    """None: the name did not resolve."""
+    response: str | None = None
+    """What the peer said, as text. None: nothing was read."""
+    truncated: bool = False
+    tls: TlsFacts | None = None
+    """None: no TLS was asked for."""
+
+
+class DnsEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="dns"):
+    """What a DNS check saw."""
+
+    query: str
+    record_type: str
+    name_server: str
+    """The server that answered, host and port."""
+    protocol: str
+    """What the answer came by: UDP, or TCP after truncation."""
+    response_code: str | None = None
+    """As in NOERROR. None: no answer."""
+    answer: dict[str, object] | None = None
+    """The JSON form: Answer, Question, Status, TC, RD, RA, AD, CD. None: no answer."""
+    text: str = ""
+    """The text form, as dig prints it."""
+
+
+class Echo(Wire, frozen=True, kw_only=True):
+    """One echo request and what became of it."""
+
+    sequence: int
+    success: bool
+    rtt_ms: Milliseconds | None = None
+    """None: no reply."""
+    ttl: int | None = None
+    """None: no reply, or the system does not tell."""
+    error: str | None = None
+    """An ICMP error by name, as in host-unreachable. None: a reply, or silence."""
+
+
+class IcmpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="icmp"):
+    """What an ICMP check saw."""
+
+    hostname: str
+    resolved_ip: str | None = None
+    """None: the name did not resolve."""
+    ip_family: str
+    packets_sent: int = 0
+    packets_received: int = 0
+    packet_size: int = 64
+    packet_loss: float = 0
+    """Percent."""
+    dns_ms: Milliseconds | None = None
+    """None: the host was an address."""
+    latency: dict[str, float] = {}
+    """avg, min, max and stdDev in ms; empty without replies."""
+    echoes: tuple[Echo, ...] = ()
+
+
+class HeartbeatEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="heartbeat"):
+    """What a heartbeat check saw."""
+
+    silent_for_s: Seconds | None = None
+    """Age of the last ping. None: the timer has not started."""
+    period_s: Seconds
+    grace_s: Seconds
+
+
+Evidence = HttpEvidence | TcpEvidence | DnsEvidence | IcmpEvidence | HeartbeatEvidence
+"""What was seen, kept for whoever reads the result."""
+
+
+class LogLine(Wire, frozen=True, kw_only=True):
+    """One line of a run's log."""
+
+    after_ms: Milliseconds
+    """Since the run started."""
+    level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
+    message: str
+
+
+class Artifact(Wire, frozen=True, kw_only=True):
+    """A file that was uploaded before the result that names it."""
+
+    name: str
+    kind: Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
+    size_bytes: int
+    sha256: str
+    content_type: str = "application/octet-stream"
+
+
+class Outcome(Wire, frozen=True, kw_only=True):
+    """The judged content of a run; it knows no ids, so a runner cannot get them wrong."""
+
+    status: Status
+    response_time_ms: Milliseconds | None = None
+    """What thresholds are held against. None: nothing was measured."""
+    over_max_response_time: bool = False
+    timings: Timings = Timings()
+    failure: Failure | None = None
+    """None: it passed or is degraded."""
+    degraded_because: str | None = None
+    """One sentence that names the threshold it went over. None: it is not degraded."""
+    assertions: tuple[AssertionResult, ...] = ()
+    evidence: Evidence | None = None
+    """None: the run failed before there was anything to see."""
+    artifacts: tuple[Artifact, ...] = ()
+    log: tuple[LogLine, ...] = ()
+
+
+class Result(Wire, frozen=True, kw_only=True):
+    """An outcome in its envelope."""
+
+    job_id: str
+    fence: int
+    run_id: str
+    check_id: str
+    check_type: CheckType
+    agent_id: str
+    attempt: int = 1
+    started_at: datetime
+    """By the agent's clock; for the reader only."""
+    started_after_s: Seconds
+    """From the claim's answer to the start of the run: the service adds it to its own clock."""
+    took_s: Seconds
+    """How long the run took."""
+    outcome: Outcome
+
+    @property
+    def lease(self) -> Lease:
+        """The lease under which the job ran."""
+        return Lease(job_id=self.job_id, fence=self.fence)

@@ -1,0 +1,145 @@
+"""The verbs of the command line and their options.
+
+Each verb imports its part when it runs: `picket run` works where the service's libraries are
+missing, `picket service` where the agent's are, and `--help` answers at once.
+"""
+# ruff: noqa: PLC0415 - the reason stands above
+
+from pathlib import Path
+
+import click
+
+from contract.release import RELEASE
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(context_settings=_CONTEXT)
+@click.version_option(RELEASE, prog_name="picket", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show a traceback when a fault of ours ends a command.")
+def cli(*, debug: bool) -> None:
+    """Synthetic monitoring from inside private networks.
+
+    Exit codes: 0 done, or the check passed; 1 the check failed; 2 wrong input;
+    3 refused key; 70 a fault of ours, which says nothing about the target.
+    """
+
+
+@cli.command(short_help="Run one check from a file, without a service.")
+@click.argument("file")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the result as JSON, even on a terminal."
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1, max=1800),
+    metavar="SECONDS",
+    help="The longest that the run may take (30 for uptime checks).",
+)
+def run(file: str, *, as_json: bool, timeout_s: float | None) -> int:
+    """Run one check from a JSON or YAML FILE (- reads standard input), without a service.
+
+    The file holds a check in the contract's form, or as the public API takes it.
+    Exit codes: 0 passed or degraded, 1 failed or timed out, 2 wrong file, 70 we could not look.
+    """
+    from picket.run import run_file
+
+    return run_file(file, as_json=as_json, timeout_s=timeout_s)
+
+
+class _WithSettings(click.Command):
+    """A command whose help ends with the environment variables that it reads."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table; values are never read, so no secret can be shown."""
+        from picket.settings_page import settings_rows
+
+        with formatter.section("Environment"):
+            formatter.write_dl(settings_rows(str(ctx.info_name)))
+
+
+@cli.command(cls=_WithSettings)
+def agent() -> int:
+    """Run the agent in the foreground.
+
+    Exit codes: 0 stopped, 2 wrong settings, 3 refused key.
+    """
+    from picket.agent import run_agent
+
+    return run_agent()
+
+
+@cli.command(cls=_WithSettings)
+def service() -> int:
+    """Run the service in the foreground.
+
+    Exit codes: 0 stopped, 2 wrong settings.
+    """
+    from picket.service import run_service
+
+    return run_service()
+
+
+@cli.command(short_help="Start everything on loopback, with starter checks.")
+@click.option(
+    "--until-results",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="End after N results and print a summary.",
+)
+@click.option(
+    "--patience",
+    "patience_s",
+    type=click.FloatRange(min=1),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --until-results: give up when nothing new came for so long.",
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port of the service; a free one by default."
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".picket"),
+    show_default=True,
+    help="Where keys, data and logs are kept between starts.",
+)
+@click.option("--fresh", is_flag=True, help="Empty the data folder first.")
+def up(
+    *,
+    until_results: int | None,
+    patience_s: float,
+    port: int | None,
+    data_dir: Path,
+    fresh: bool,
+) -> int:
+    """Start service, agent and a demo target with starter checks, all on loopback.
+
+    Shows a live table of results on a terminal, and one line per result elsewhere.
+    """
+    from picket.terminal import Terminal
+    from picket.up import UpOptions, run_up
+
+    options = UpOptions(
+        data_dir=data_dir,
+        fresh=fresh,
+        port=port,
+        until_results=until_results,
+        patience_s=patience_s,
+    )
+    return run_up(options, Terminal())
+
+
+@cli.command(short_help="Look at what an agent depends on.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(*, as_json: bool) -> int:
+    """Look at what an agent on this host depends on: one line each, with the mend.
+
+    It reads the same environment variables as the agent. Exit codes: 0 fine, 1 something fails.
+    """
+    from picket.doctor import run_doctor
+
+    return run_doctor(as_json=as_json)

@@ -1,0 +1,140 @@
+"""The folder that `picket up` keeps between starts: keys, ports, the service's data, logs."""
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+import msgspec
+
+from picket.demo_target import DemoPorts
+from picket.errors import CommandError
+
+_MARK: Final = "picket-up.json"
+"""Tells our folder from somebody else's; holds the demo target's ports, which outlive --fresh."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """Paths in the folder, and what is kept in files of its own."""
+
+    path: Path
+
+    @property
+    def service(self) -> Path:
+        """Of the service: its database."""
+        return self.path / "service"
+
+    @property
+    def agent(self) -> Path:
+        """Of the agent: its spool."""
+        return self.path / "agent"
+
+    @property
+    def logs(self) -> Path:
+        """One file per child."""
+        return self.path / "logs"
+
+    @property
+    def api_key_file(self) -> Path:
+        """The first API key, readable by its owner alone."""
+        return self.path / "api-key"
+
+    @property
+    def location_key_file(self) -> Path:
+        """The private location's key, readable by its owner alone."""
+        return self.path / "location-key"
+
+    def make_keys(self) -> None:
+        """Make both keys at the first start; the service takes them as its own."""
+        for file, prefix in ((self.api_key_file, "cu_"), (self.location_key_file, "pl_")):
+            if not file.exists():
+                _write_secret(file, prefix + secrets.token_urlsafe(32))
+
+    def api_key(self) -> str:
+        """The API key, once it is made."""
+        return self.api_key_file.read_text().strip()
+
+    def demo_ports(self) -> DemoPorts:
+        """Where the demo target listened the last time; zeros at the first start."""
+        try:
+            return msgspec.json.decode((self.path / _MARK).read_bytes(), type=DemoPorts)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return DemoPorts()
+
+    def keep_demo_ports(self, ports: DemoPorts) -> None:
+        """Remember them for the next start."""
+        (self.path / _MARK).write_bytes(msgspec.json.encode(ports))
+
+
+@contextmanager
+def open_data_dir(path: Path, *, fresh: bool) -> Iterator[DataDir]:
+    """The folder, made when it is missing and emptied when asked; ours alone while in use.
+
+    Raises:
+        CommandError: it cannot be written, holds something else, or another `up` uses it.
+    """
+    with _opened(path) as lock:
+        _take(lock.fileno(), path)
+        with _as_sentences():
+            if fresh:
+                _empty(path)
+            folder = _prepared(path)
+        yield folder
+
+
+def _opened(path: Path) -> TextIO:
+    with _as_sentences():
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(path.iterdir()) and not (path / _MARK).exists():
+            raise CommandError(f"{path} holds something else; give --data-dir a folder of its own")
+        path.chmod(0o700)
+        return (path / "lock").open("a")
+
+
+@contextmanager
+def _as_sentences() -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise CommandError(
+            f"{problem.filename} cannot be used: {problem.strerror}; try another --data-dir"
+        ) from problem
+
+
+def _take(lock: int, path: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as problem:
+        raise CommandError(
+            f"another `picket up` uses {path}; stop it, or give --data-dir another folder"
+        ) from problem
+
+
+def _empty(path: Path) -> None:
+    for entry in path.iterdir():
+        if entry.name in {"lock", _MARK}:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _prepared(path: Path) -> DataDir:
+    folder = DataDir(path.resolve())
+    for part in (folder.service, folder.agent, folder.logs):
+        part.mkdir(mode=0o700, exist_ok=True)
+    if not (path / _MARK).exists():
+        folder.keep_demo_ports(DemoPorts())
+    return folder
+
+
+def _write_secret(file: Path, secret: str) -> None:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as kept:
+        kept.write(secret)

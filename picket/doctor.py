@@ -1,0 +1,139 @@
+"""`picket doctor`: looks at everything that an agent on this host depends on."""
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+import structlog
+from rich.text import Text
+
+from agent.boot import boot_check
+from agent.settings import BadSettingsError, Settings, read_settings
+from agent.settings_table import SETTINGS
+from contract.checks import IpFamily
+from picket.doctor_host import (
+    data_folder,
+    file_limit,
+    ping_privilege,
+    port_is_free,
+    unhidden_secrets,
+)
+from picket.doctor_service import (
+    name_servers,
+    own_proxy,
+    proxy_answers,
+    service_answers,
+    service_name,
+)
+from picket.errors import ExitCode
+from picket.findings import Finding, Health, fail, ok
+from picket.terminal import Terminal
+from runners.kit.http_roots import NoRootsError, system_bundle
+from runners.registry import RUNNABLE, runner_for
+
+_NEEDED: Final = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1"}
+"""Stand in for what is not set, so that the rest can still be looked at."""
+_STYLES: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
+
+
+def run_doctor(*, as_json: bool) -> int:
+    """Print what was found, one line each; gives the exit code: 1 when something cannot work."""
+    with _silent_log():
+        findings = asyncio.run(examine(os.environ))
+    _print(findings, as_json=as_json)
+    bad = any(finding.health is Health.FAIL for finding in findings)
+    return ExitCode.FAILED if bad else ExitCode.OK
+
+
+@contextmanager
+def _silent_log() -> Iterator[None]:
+    """The findings say what the boot check would log."""
+    before = structlog.get_config()
+    structlog.configure(processors=[_drop])
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _drop(_logger: object, _method: str, _event: object) -> str:
+    raise structlog.DropEvent
+
+
+async def examine(environ: Mapping[str, str]) -> list[Finding]:
+    """Look at everything, in the order in which it depends on each other."""
+    settings, findings, wrong = _settings(environ)
+    findings += await name_servers()
+    if wrong.isdisjoint(_NEEDED):
+        proxy = own_proxy(settings)
+        findings += [await service_name(settings), await proxy_answers(proxy)]
+        findings += await service_answers(settings, proxy)
+    findings += [await ping_privilege(family) for family in IpFamily]
+    findings += [
+        *unhidden_secrets(settings),
+        data_folder(settings),
+        file_limit(settings),
+        port_is_free("AGENT_HEALTH_PORT", settings.health_port),
+        port_is_free("HEARTBEAT_PORT", settings.heartbeat_port),
+    ]
+    return findings + await _check_types()
+
+
+def _no_roots(problem: NoRootsError) -> Finding:
+    seen, _, mend = str(problem).rstrip(".").partition("; ")
+    return fail("roots", seen, mend=mend or "install ca-certificates, or mend SSL_CERT_FILE")
+
+
+def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[str]]:
+    """The settings, those that are wrong replaced by their defaults and named."""
+    try:
+        settings = read_settings(environ)
+    except BadSettingsError as bad:
+        wrong = {problem.split()[0] for problem in bad.problems}
+        findings = [_wrong_setting(each) for each in bad.problems]
+        names = {name.removesuffix("_FILE") for name in wrong}
+        rest = {name: environ[name] for name in environ if name.removesuffix("_FILE") not in names}
+        return read_settings(_NEEDED | rest), findings, names
+    count = sum(1 for setting in SETTINGS if setting.name in environ)
+    return settings, [ok("settings", f"{count} set, the rest are defaults")], set()
+
+
+def _wrong_setting(problem: str) -> Finding:
+    """A problem reads `NAME is VALUE; use …`."""
+    seen, _, mend = problem.partition("; ")
+    return fail("settings", seen, mend=mend or "see picket agent --help")
+
+
+async def _check_types() -> list[Finding]:
+    """The agent's own boot check: one real check of every type against loopback."""
+    try:
+        system_bundle()
+    except NoRootsError as problem:
+        return [_no_roots(problem)]
+    found = await boot_check(RUNNABLE, runner_for=runner_for)
+    return [
+        ok(f"{one.check_type} checks", f"work ({one.took_ms:.0f} ms)")
+        if one.problem is None
+        else fail(f"{one.check_type} checks", one.problem, mend="the agent will not claim them")
+        for one in found
+    ]
+
+
+def _print(findings: list[Finding], *, as_json: bool) -> None:
+    console = Terminal()
+    if as_json:
+        shown = [
+            {"health": each.health, "what": each.what, "seen": each.seen, "mend": each.mend}
+            for each in findings
+        ]
+        console.file.write(
+            msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
+        )
+        return
+    for each in findings:
+        line = Text(each.line())
+        line.stylize(_STYLES[each.health], 0, len(each.health))
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,80 @@
+"""New results from the public API, check after check, as often as its rate limit allows."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final
+
+from picket.api_client import ApiRefusedError, ApiUnreachableError, KnownCheck, PublicApi
+from picket.board import Board, NewResult
+from picket.result_view import read_result
+
+_BETWEEN_REQUESTS_S: Final = 0.12
+"""500 requests a minute; the API allows 600."""
+_LIMIT: Final = 20
+"""Results per request: more than one check has between two looks, unless it was away for long."""
+_AWAY_PAUSE_S: Final = 1.0
+_ROUNDS_PER_LISTING: Final = 10
+"""Checks that somebody sets up meanwhile are shown after so many rounds."""
+
+OnResults = Callable[[list[NewResult]], None]
+
+
+class ResultFeed:
+    """Puts every result on the board once, and tells who wants to know."""
+
+    def __init__(
+        self, api: PublicApi, board: Board, on_results: OnResults, *, since: datetime
+    ) -> None:
+        self._api = api
+        self._since = since
+        self._board = board
+        self._on_results = on_results
+        self._checks: list[KnownCheck] = []
+
+    async def follow(self) -> None:
+        """Look for new results until cancelled.
+
+        A service that is away for a moment is looked for again: its end is noticed elsewhere.
+        """
+        while True:
+            try:
+                await self._list_checks()
+                for _ in range(_ROUNDS_PER_LISTING):
+                    await self._round()
+            except ApiUnreachableError:
+                await asyncio.sleep(_AWAY_PAUSE_S)
+
+    def _is_of_earlier_start(self, result: dict[str, Any]) -> bool:
+        """It ended before this start, or was queued before it and is given up only now."""
+        stopped_at = datetime.fromisoformat(result["stoppedAt"])
+        scheduled_at = datetime.fromisoformat(result["scheduledAt"])
+        return stopped_at < self._since or (result["hasErrors"] and scheduled_at < self._since)
+
+    async def _list_checks(self) -> None:
+        self._checks = await self._api.checks()
+        for check in self._checks:
+            self._board.add_check(check.id, check.name, check.kind)
+        for deleted in self._board.standings.keys() - {check.id for check in self._checks}:
+            self._board.remove_check(deleted)
+
+    async def _round(self) -> None:
+        for check in tuple(self._checks):
+            try:
+                seen = await self._api.results(check.id, limit=_LIMIT)
+            except ApiRefusedError as refused:
+                if refused.status != HTTPStatus.NOT_FOUND:
+                    raise
+                self._checks.remove(check)
+                self._board.remove_check(check.id)
+                continue
+            self._take(check, seen)
+            await asyncio.sleep(_BETWEEN_REQUESTS_S)
+        if not self._checks:
+            await asyncio.sleep(_AWAY_PAUSE_S)
+
+    def _take(self, check: KnownCheck, seen: list[dict[str, Any]]) -> None:
+        ours = [each for each in seen if not self._is_of_earlier_start(each)]
+        if fresh := self._board.take(read_result(each, check) for each in ours):
+            self._on_results(fresh)

@@ -1,0 +1,177 @@
+"""A whole Picket on loopback: service and agent as child processes, and a demo target."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, TypeVar
+
+from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
+from picket.child import Child, Program
+from picket.data_dir import DataDir
+from picket.demo_target import HOST, DemoTarget, demo_target
+from picket.errors import CommandError, ExitCode
+from picket.ports import free_ports
+from picket.starter_checks import PING_TOKEN, starter_checks
+from picket.starting import set_up_checks
+
+_START_LIMIT_S: Final = 30.0
+_ASK_AGAIN_S: Final = 0.1
+_STOP_LIMIT_S: Final = 6.0
+_LAST_LINES: Final = 12
+_SLOTS: Final = 32
+"""Enough for a dozen checks; the agent's own default would do as well."""
+
+
+AnswerT = TypeVar("AnswerT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalPicket:
+    """The running whole."""
+
+    target: DemoTarget
+    service: Child
+    agent: Child
+    api: PublicApi
+    ping_url: str
+    """Where the demo's nightly job reports: the agent's ping port."""
+
+
+class ChildDiedError(CommandError):
+    """A part of ours ended by itself; the sentence shows the end of its log."""
+
+    def __init__(self, child: Child) -> None:
+        lines = "\n".join(f"  {line}" for line in child.last_lines(_LAST_LINES))
+        super().__init__(
+            f"the {child.name} ended with exit code {child.exit_code}; its log ({child.log}) "
+            f"ends with:\n{lines}",
+            ExitCode.OWN_FAULT,
+        )
+
+
+@asynccontextmanager
+async def local_picket(folder: DataDir, *, port: int | None) -> AsyncIterator[LocalPicket]:
+    """Start everything in the order in which it depends on each other, and stop it in reverse.
+
+    Raises:
+        ChildDiedError: a part ended while it was starting.
+        CommandError: the service did not answer in time.
+    """
+    service_port, health_port, ping_port = free_ports(3)
+    url = f"http://{HOST}:{port or service_port}"
+    async with AsyncExitStack() as stack:
+        target = await stack.enter_async_context(demo_target(folder.path, folder.demo_ports()))
+        folder.keep_demo_ports(target.ports)
+        folder.make_keys()
+        service = await _start(stack, service_program(folder, port=port or service_port))
+        api = await stack.enter_async_context(PublicApi(url, folder.api_key()))
+        location = await _until(partial(_first_location, api, folder), of=service)
+        # The demo's nightly job was away with us; it reports before anybody asks for it.
+        await api.ping(PING_TOKEN)
+        agent = await _start(
+            stack,
+            agent_program(
+                folder,
+                service_url=url,
+                health_port=health_port,
+                ping_port=ping_port,
+                authority=target.certificate.authority,
+            ),
+        )
+        # Only now: the first run of a check is due at once, and somebody should be there for it.
+        await _until(partial(_agent_count, api), of=agent)
+        await set_up_checks(api, starter_checks(target.ports, location=location))
+        yield LocalPicket(
+            target=target,
+            service=service,
+            agent=agent,
+            api=api,
+            ping_url=f"http://{HOST}:{ping_port}/ping/{PING_TOKEN}",
+        )
+
+
+async def _start(stack: AsyncExitStack, program: Program) -> Child:
+    child = await Child.start(program)
+    stack.push_async_callback(child.stop, limit_s=_STOP_LIMIT_S)
+    return child
+
+
+def service_program(folder: DataDir, *, port: int) -> Program:
+    """The service on loopback, with the folder's keys as its first ones."""
+    return Program(
+        module="service",
+        log=folder.logs / "service.log",
+        settings={
+            "SERVICE_HOST": HOST,
+            "SERVICE_PORT": str(port),
+            "SERVICE_DATA_DIR": str(folder.service),
+            "FIRST_API_KEY_FILE": str(folder.api_key_file),
+            "FIRST_LOCATION_KEY_FILE": str(folder.location_key_file),
+        },
+    )
+
+
+def agent_program(
+    folder: DataDir, *, service_url: str, health_port: int, ping_port: int, authority: Path
+) -> Program:
+    """An agent of the folder's location, which trusts the demo target's authority."""
+    return Program(
+        module="agent",
+        log=folder.logs / "agent.log",
+        settings={
+            "API_KEY_FILE": str(folder.location_key_file),
+            "SERVICE_URL": service_url,
+            "AGENT_HEALTH_PORT": str(health_port),
+            "HEARTBEAT_PORT": str(ping_port),
+            "AGENT_DATA_DIR": str(folder.agent),
+            "EXTRA_CA_CERTS": str(authority),
+            "UPTIME_CONCURRENCY": str(_SLOTS),
+            "SHUTDOWN_GRACE_S": "4",
+        },
+    )
+
+
+async def _first_location(api: PublicApi, folder: DataDir) -> str:
+    """The slug of the location that the service made at its first start."""
+    try:
+        return str((await api.locations())[0]["slugName"])
+    except ApiRefusedError as refused:
+        if refused.status != HTTPStatus.UNAUTHORIZED:
+            raise
+        raise CommandError(
+            f"the service does not know the key in {folder.api_key_file}; bring the key back, "
+            "or start over with --fresh",
+            ExitCode.KEY_REFUSED,
+        ) from refused
+
+
+async def _agent_count(api: PublicApi) -> int:
+    """How many agents have said hello."""
+    return int((await api.locations())[0]["agentCount"] or 0)
+
+
+async def _until(ask: Callable[[], Awaitable[AnswerT]], *, of: Child) -> AnswerT:
+    """The answer, as soon as there is one that is more than nothing.
+
+    Raises:
+        ChildDiedError: the child that it depends on ended.
+        CommandError: that took too long.
+    """
+    try:
+        async with asyncio.timeout(_START_LIMIT_S):
+            while of.exit_code is None:
+                with contextlib.suppress(ApiUnreachableError):
+                    if answer := await ask():
+                        return answer
+                await asyncio.sleep(_ASK_AGAIN_S)
+    except TimeoutError as problem:
+        raise CommandError(
+            f"the {of.name} was not ready within {_START_LIMIT_S:g} s; see {of.log}",
+            ExitCode.OWN_FAULT,
+        ) from problem
+    raise ChildDiedError(of)

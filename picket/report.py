@@ -1,0 +1,258 @@
+"""One result as a report for a person at a terminal. Pure: result in, something printable out."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contract.assertions import AssertionResult
+from contract.result import (
+    DnsEvidence,
+    Evidence,
+    HeartbeatEvidence,
+    Hop,
+    HttpEvidence,
+    IcmpEvidence,
+    Outcome,
+    Result,
+    Status,
+    TcpEvidence,
+    Timings,
+    TlsFacts,
+)
+from picket.printable import duration, one_line, printable
+
+STYLES: Final = {
+    Status.PASSED: "bold green",
+    Status.DEGRADED: "bold yellow",
+    Status.FAILED: "bold red",
+    Status.TIMED_OUT: "bold red",
+}
+_MARKS: Final = {
+    Status.PASSED: "✔",
+    Status.DEGRADED: "▲",
+    Status.FAILED: "✘",
+    Status.TIMED_OUT: "✘",
+}
+_BAR_WIDTH: Final = 40
+
+
+def report(result: Result, *, name: str) -> RenderableType:
+    """Status and cause first, then phases, assertions and what was seen."""
+    outcome = result.outcome
+    return Group(
+        _head(outcome, f"{name} ({result.check_type})"),
+        *_cause(outcome),
+        *_section("Phases", _phases(outcome.timings)),
+        *_section("Assertions", _assertions(outcome.assertions)),
+        *_seen(outcome.evidence),
+        *_section("Log", _log(outcome)),
+    )
+
+
+def _head(outcome: Outcome, title: str) -> Text:
+    style = STYLES[outcome.status]
+    return Text.assemble(
+        (f"{_MARKS[outcome.status]} {outcome.status}", style),
+        "  ",
+        (one_line(title), "bold"),
+        f"  {duration(outcome.response_time_ms)}",
+    )
+
+
+def _cause(outcome: Outcome) -> Iterator[RenderableType]:
+    if outcome.failure is not None:
+        sentence = printable(outcome.failure.message)
+        yield Padding(Text.assemble(sentence, ("  " + outcome.failure.kind, "dim")), (0, 0, 0, 2))
+    elif outcome.status is Status.DEGRADED:
+        because = outcome.degraded_because or "It works, but not as well as its thresholds ask."
+        yield Padding(Text(printable(because)), (0, 0, 0, 2))
+
+
+def _section(title: str, body: RenderableType | None) -> Iterator[RenderableType]:
+    if body is not None:
+        yield Text(f"\n  {title}", style="bold")
+        yield Padding(body, (0, 0, 0, 4))
+
+
+def _rows(*columns: str) -> Table:
+    """A table without lines; each column is named by its style."""
+    table = Table.grid(padding=(0, 2))
+    for style in columns:
+        table.add_column(style=style, overflow="fold")
+    return table
+
+
+def _phases(timings: Timings) -> Table | None:
+    phases = {
+        "wait": timings.wait,
+        "dns": timings.dns,
+        "tcp": timings.tcp,
+        "tls": timings.tls,
+        "first byte": timings.first_byte,
+        "download": timings.download,
+        "data": timings.data,
+    }
+    happened = {name: took for name, took in phases.items() if took is not None}
+    if not happened and timings.total is None:
+        return None
+    whole = timings.total or sum(happened.values())
+    table = _rows("", "", "cyan")
+    table.columns[1].justify = "right"
+    before = 0.0
+    for name, took in happened.items():
+        table.add_row(name, duration(took), _bar(before, took, whole))
+        before += took
+    if timings.total is not None:
+        table.add_row("total", duration(timings.total))
+    return table
+
+
+def _bar(before: float, took: float, whole: float) -> str:
+    """Each phase begins where the one before it ended."""
+    if whole <= 0:
+        return ""
+    start = round(_BAR_WIDTH * min(before / whole, 1))
+    length = max(1, round(_BAR_WIDTH * min(took / whole, 1)))
+    return " " * min(start, _BAR_WIDTH - 1) + "━" * min(length, max(1, _BAR_WIDTH - start))
+
+
+def _assertions(assertions: tuple[AssertionResult, ...]) -> Table | None:
+    if not assertions:
+        return None
+    table = _rows("", "", "dim")
+    for each in assertions:
+        holds = each.error is None
+        mark = Text("✔", style="green") if holds else Text("✘", style="red")
+        words = [each.source, each.property, each.regex or "", each.comparison, each.target]
+        sentence = one_line(" ".join(word for word in words if word))
+        actual = "" if each.actual is None else f"was {one_line(each.actual, limit=80)}"
+        table.add_row(mark, Text(sentence), Text(actual if holds else printable(each.error or "")))
+    return table
+
+
+def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
+    match evidence:
+        case None:
+            return
+        case HttpEvidence():
+            yield from _section("Way", _hops(evidence.hops))
+            yield from _section("TLS", _tls(evidence.tls))
+            yield from _section("Answer", _answer(evidence))
+        case TcpEvidence():
+            yield from _section("TLS", _tls(evidence.tls))
+            yield from _section("Answer", _facts(_tcp_facts(evidence)))
+        case DnsEvidence():
+            yield from _section("Answer", _facts(_dns_facts(evidence)))
+            yield Padding(Text(printable(evidence.text.rstrip()), style="dim"), (0, 0, 0, 4))
+        case IcmpEvidence():
+            yield from _section("Echoes", _facts(_icmp_facts(evidence)))
+        case HeartbeatEvidence():
+            yield from _section("Pings", _facts(_heartbeat_facts(evidence)))
+
+
+def _facts(facts: dict[str, str | None]) -> Table:
+    table = _rows("", "")
+    for name, value in facts.items():
+        if value is not None:
+            table.add_row(name, Text(printable(value, limit=400)))
+    return table
+
+
+def _hops(hops: tuple[Hop, ...]) -> Table | None:
+    if len(hops) < 2:
+        return None
+    table = _rows("dim", "", "", "dim")
+    for number, hop in enumerate(hops, 1):
+        where = hop.url if hop.location is None else f"{hop.url} → {hop.location}"
+        took = duration(hop.total_ms)
+        table.add_row(f"{number}.", str(hop.status_code), Text(one_line(where)), took)
+    return table
+
+
+def _tls(tls: TlsFacts | None) -> Table | None:
+    if tls is None:
+        return None
+    leaf = tls.chain[0] if tls.chain else None
+    trust = "verified" if tls.verified else tls.verify_error or "not verified"
+    return _facts(
+        {
+            "version": " ".join(part for part in (tls.version, tls.cipher) if part) or None,
+            "trust": trust,
+            "expires": _expiry(tls.days_to_expiry),
+            "subject": leaf.subject if leaf else None,
+            "names": ", ".join(leaf.names) if leaf else None,
+            "issuer": leaf.issuer if leaf else None,
+        }
+    )
+
+
+def _expiry(days: float | None) -> str | None:
+    if days is None:
+        return None
+    return f"in {days:.1f} days" if days >= 0 else f"{-days:.1f} days ago"
+
+
+def _answer(evidence: HttpEvidence) -> Table | None:
+    response = evidence.response
+    if response is None:
+        return None
+    cut = ", cut" if response.truncated else ""
+    return _facts(
+        {
+            "status": f"{response.status_code} {response.status_text}".rstrip(),
+            "protocol": response.http_version and f"HTTP/{response.http_version}",
+            "from": evidence.remote_address,
+            "type": response.headers.get("content-type"),
+            "body": f"{response.body_bytes} bytes{cut}",
+            "": response.note or one_line(response.body, limit=160) or None,
+        }
+    )
+
+
+def _tcp_facts(evidence: TcpEvidence) -> dict[str, str | None]:
+    return {
+        "peer": evidence.remote_address and f"{evidence.remote_address}:{evidence.port}",
+        "said": evidence.response,
+    }
+
+
+def _dns_facts(evidence: DnsEvidence) -> dict[str, str | None]:
+    return {
+        "question": f"{evidence.query} {evidence.record_type}",
+        "server": f"{evidence.name_server} by {evidence.protocol}",
+        "code": evidence.response_code,
+    }
+
+
+def _icmp_facts(evidence: IcmpEvidence) -> dict[str, str | None]:
+    errors = sorted({echo.error for echo in evidence.echoes if echo.error})
+    latency = evidence.latency
+    names = [name for name in ("min", "avg", "max", "stdDev") if name in latency]
+    return {
+        "address": evidence.resolved_ip,
+        "replies": f"{evidence.packets_received} of {evidence.packets_sent}",
+        "loss": f"{evidence.packet_loss:g} %",
+        "latency": ", ".join(f"{name} {duration(latency[name])}" for name in names) or None,
+        "errors": ", ".join(errors) or None,
+    }
+
+
+def _heartbeat_facts(evidence: HeartbeatEvidence) -> dict[str, str | None]:
+    silent = evidence.silent_for_s
+    return {
+        "last ping": "none yet" if silent is None else f"{silent:g} s ago",
+        "due after": f"{evidence.period_s:g} s, and {evidence.grace_s:g} s of grace",
+    }
+
+
+def _log(outcome: Outcome) -> Table | None:
+    if not outcome.log:
+        return None
+    table = _rows("dim", "", "")
+    for line in outcome.log:
+        table.add_row(duration(line.after_ms), line.level, Text(printable(line.message)))
+    return table

@@ -1,0 +1,153 @@
+"""`picket up`: service, agent, demo target and starter checks on loopback, in one command."""
+
+import asyncio
+import signal
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from picket.board import Board, NewResult
+from picket.child import Child
+from picket.data_dir import DataDir, open_data_dir
+from picket.demo_target import HOST, ping_for_ever
+from picket.display import Display, open_display
+from picket.errors import CommandError, ExitCode
+from picket.feed import ResultFeed
+from picket.local import ChildDiedError, LocalPicket, local_picket
+from picket.ports import hold_free
+from picket.table import summary, verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """What the command line asked for."""
+
+    data_dir: Path
+    fresh: bool
+    port: int | None
+    """Of the service. None: a free one."""
+    until_results: int | None
+    """End after so many. None: run until stopped."""
+    patience_s: float
+    """With `until_results`: give up when nothing new came for so long."""
+
+
+def run_up(options: UpOptions, console: Console) -> int:
+    """Run until stopped, or until there are enough results; gives the exit code.
+
+    Raises:
+        CommandError: it could not start, a part of it ended by itself, or no results came.
+    """
+    if options.port is not None:
+        hold_free(options.port, option="--port")
+    with open_data_dir(options.data_dir, fresh=options.fresh) as folder:
+        return asyncio.run(_Up(options, folder, console).run())
+
+
+class _Up:
+    """One run of `picket up`."""
+
+    def __init__(self, options: UpOptions, folder: DataDir, console: Console) -> None:
+        self._options = options
+        self._folder = folder
+        self._console = console
+        self._board = Board()
+        self._began_at = datetime.now(UTC)
+        self._running = False
+        self._stopped = False
+        self._over = asyncio.Event()
+        self._news = asyncio.Event()
+
+    async def run(self) -> int:
+        """Start everything, show results until something ends it, stop everything."""
+        self._listen_for_signals()
+        try:
+            async with local_picket(self._folder, port=self._options.port) as local:
+                self._tell_where(local)
+                self._running = True
+                await self._watch(local)
+                self._console.print("stopping…", style="dim")
+        except asyncio.CancelledError:
+            # A signal while it started, or a second one while it stopped.
+            return ExitCode.INTERRUPTED
+        return self._conclude()
+
+    def _listen_for_signals(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._on_signal, task)
+
+    def _on_signal(self, task: asyncio.Task[object] | None) -> None:
+        if self._running and not self._over.is_set():
+            self._stopped = True
+            self._over.set()
+        elif task is not None:
+            task.cancel()
+
+    def _tell_where(self, local: LocalPicket) -> None:
+        folder, ports = self._folder, local.target.ports
+        shop = f"http://{HOST}:{ports.http}, https://{HOST}:{ports.https}"
+        lines = (
+            f"API      {local.api.url}/v1, documented at {local.api.url}/docs",
+            f"keys     {folder.api_key_file} (API), {folder.location_key_file} (agents)",
+            f"logs     {folder.logs}",
+            f"target   {shop}, echo {ports.echo}, DNS {ports.dns}",
+        )
+        for line in lines:
+            self._console.out(line, highlight=False)
+
+    async def _watch(self, local: LocalPicket) -> None:
+        title = f"{local.api.url} · Ctrl-C ends it"
+        with open_display(self._console, self._board, title=title) as display:
+            on_results = partial(self._take, display)
+            feed = ResultFeed(local.api, self._board, on_results, since=self._began_at)
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(feed.follow(), name="feed"),
+                    group.create_task(ping_for_ever(local.ping_url), name="nightly job"),
+                    group.create_task(display.keep_fresh(), name="display"),
+                    group.create_task(self._hold_patience(), name="patience"),
+                    group.create_task(_report_death(local.service), name="service watch"),
+                    group.create_task(_report_death(local.agent), name="agent watch"),
+                ]
+                await self._over.wait()
+                for task in tasks:
+                    task.cancel()
+
+    def _take(self, display: Display, results: list[NewResult]) -> None:
+        display.show(results)
+        self._news.set()
+        wanted = self._options.until_results
+        if wanted is not None and self._board.counts.total() >= wanted:
+            self._over.set()
+
+    async def _hold_patience(self) -> None:
+        if self._options.until_results is None:
+            return
+        while True:
+            self._news.clear()
+            try:
+                async with asyncio.timeout(self._options.patience_s):
+                    await self._news.wait()
+            except TimeoutError as problem:
+                raise CommandError(
+                    f"no result came within {self._options.patience_s:g} s; "
+                    f"see the logs in {self._folder.logs}",
+                    ExitCode.FAILED,
+                ) from problem
+
+    def _conclude(self) -> int:
+        if self._board.counts:
+            self._console.print(summary(self._board))
+            self._console.out(verdict(self._board), highlight=False)
+        unfinished = self._stopped and self._options.until_results is not None
+        return ExitCode.INTERRUPTED if unfinished else ExitCode.OK
+
+
+async def _report_death(child: Child) -> None:
+    """Ends only with an error: a part of ours should not end before we stop it."""
+    await child.ended()
+    raise ChildDiedError(child)

@@ -1,0 +1,1 @@
+"""How to look at a target: one file per check type."""

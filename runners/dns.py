@@ -1,0 +1,177 @@
+"""DNS checks: does this name resolve as it should?
+
+The response time is that of the whole resolution, servers that failed on the way included; the
+lookup of the name server's own name is not part of it.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from contract.assertions import Source
+from contract.checks import DnsSpec, IpFamily
+from contract.result import DnsEvidence, Failure, LogLine, Timings
+from runners.kit.addresses import literal_family, without_brackets
+from runners.kit.dns_exchange import DnsAnswer, ask
+from runners.kit.dns_messages import TYPE_NUMBERS, Question, ask_for
+from runners.kit.dns_text import as_json, as_text
+from runners.kit.failures import CheckFailed
+from runners.kit.name_servers import DNS_PORT, HostFiles, NameServer
+from runners.kit.observation import Fact, JsonText, Number, Observation, Text
+from runners.kit.reach import reachable_addresses
+from runners.kit.runner import RunContext
+from runners.kit.stopwatch import ms_since
+from runners.kit.time_limit import look_in_time
+
+SERVER_TIMEOUT_S: Final = 5.0
+"""How long one server is waited for: the largest threshold of a DNS check."""
+NO_ERROR: Final = "NOERROR"
+
+NameServers = Callable[[], Sequence[NameServer]]
+"""The default chain, asked in order until one answers without an error code."""
+
+
+def system_name_servers(files: HostFiles | None = None) -> NameServers:
+    """The servers of `/etc/resolv.conf`, as it is at the time of the check."""
+    watched = files or HostFiles()
+    return lambda: watched.resolv_conf().servers
+
+
+class DnsRunner:
+    """Looks at names by asking DNS servers."""
+
+    spec = DnsSpec
+
+    def __init__(self, default_chain: NameServers | None = None) -> None:
+        self._default_chain = default_chain or system_name_servers()
+
+    async def observe(self, spec: DnsSpec, ctx: RunContext) -> Observation:
+        """Ask the check's name server, or the default chain."""
+        look = _Look(spec, ctx, self._default_chain)
+        return look.observation(await look_in_time(look, ctx))
+
+
+class _Look:
+    """One look at a name."""
+
+    def __init__(self, spec: DnsSpec, ctx: RunContext, default_chain: NameServers) -> None:
+        self._request = spec.request
+        self._asserted = frozenset(one.source for one in spec.assertions)
+        self._ctx = ctx
+        self._default_chain = default_chain
+        self._answer: DnsAnswer | None = None
+        self._started = time.perf_counter()
+        self._server_lookup_ms: float | None = None
+        self._took_ms: float | None = None
+        self._asked: NameServer | None = None
+        self._log: list[LogLine] = []
+        self.waiting_for = "the name server"
+
+    async def go(self) -> None:
+        """Find the servers, ask them."""
+        question = ask_for(self._request.query, self._request.record_type)
+        servers = await self._servers()
+        began = time.perf_counter()
+        self._answer = await self._ask_in_turn(question, servers)
+        self._took_ms = ms_since(began)
+        self._note_no_records(self._answer)
+
+    async def _servers(self) -> Sequence[NameServer]:
+        port = self._request.port
+        if not self._request.name_server:
+            chain = self._default_chain()
+            return chain if port is None else [replace(one, port=port) for one in chain]
+        host = without_brackets(self._request.name_server)
+        self.waiting_for = f"the address of the name server {host}"
+        # A custom server gets no failover, so its further addresses are not used.
+        network = self._ctx.network
+        address, *_ = await reachable_addresses(host, family_of(host), network, field="nameServer")
+        if address != host:
+            self._server_lookup_ms = ms_since(self._started)
+        return [NameServer(address, port or DNS_PORT)]
+
+    async def _ask_in_turn(self, question: Question, servers: Sequence[NameServer]) -> DnsAnswer:
+        """The first answer without an error code, else the last answer, else the last failure."""
+        answer: DnsAnswer | None = None
+        *spare, last = servers
+        for server in spare:
+            try:
+                answer = await self._ask(question, server)
+            except CheckFailed as failed:
+                self._note(failed.failure.message)
+                continue
+            if answer.message.response_code == NO_ERROR:
+                return answer
+            self._note(f"The name server {server} answered {answer.message.response_code}.")
+        try:
+            return await self._ask(question, last)
+        except CheckFailed as failed:
+            if answer is None:
+                raise
+            self._note(failed.failure.message)
+            return answer
+
+    async def _ask(self, question: Question, server: NameServer) -> DnsAnswer:
+        self._asked = server
+        self.waiting_for = f"the name server {server} to answer"
+        return await ask(
+            question, server, protocol=self._request.protocol, timeout_s=SERVER_TIMEOUT_S
+        )
+
+    def _note_no_records(self, answer: DnsAnswer) -> None:
+        """NOERROR passes without records of the type too, which its reader should know."""
+        kind = self._request.record_type
+        records = (record.kind == TYPE_NUMBERS[kind] for record in answer.message.answer)
+        if answer.message.response_code == NO_ERROR and not any(records):
+            name = self._request.query
+            self._note(f"{answer.server} answered NOERROR for {name} {kind}: no {kind} records.")
+
+    def _note(self, message: str) -> None:
+        line = LogLine(after_ms=ms_since(self._started), level="WARN", message=message)
+        self._log.append(line)
+
+    def observation(self, failure: Failure | None) -> Observation:
+        """What was seen, complete or not."""
+        document = None if self._answer is None else as_json(self._answer.message)
+        text = "" if self._answer is None else as_text(self._answer.message)
+        return Observation(
+            response_time_ms=self._took_ms,
+            timings=Timings(dns=self._server_lookup_ms, total=ms_since(self._started)),
+            facts=self._facts(document, text),
+            failure=failure,
+            evidence=self._evidence(document, text),
+            log=tuple(self._log),
+        )
+
+    def _facts(self, document: dict[str, object] | None, text: str) -> dict[Source, Fact]:
+        if self._answer is None or self._took_ms is None:
+            return {}
+        facts: dict[Source, Fact] = {
+            Source.RESPONSE_TIME: Number(self._took_ms),
+            Source.RESPONSE_CODE: Text(self._answer.message.response_code),
+            Source.TEXT_ANSWER: Text(text),
+        }
+        if Source.JSON_ANSWER in self._asserted:
+            facts[Source.JSON_ANSWER] = JsonText(msgspec.json.encode(document).decode())
+        return facts
+
+    def _evidence(self, document: dict[str, object] | None, text: str) -> DnsEvidence:
+        answer = self._answer
+        server = self._asked if answer is None else answer.server
+        return DnsEvidence(
+            query=self._request.query,
+            record_type=self._request.record_type,
+            name_server=str(server or self._request.name_server or ""),
+            protocol=self._request.protocol if answer is None else answer.protocol,
+            response_code=None if answer is None else answer.message.response_code,
+            answer=document,
+            text=text,
+        )
+
+
+def family_of(host: str) -> IpFamily:
+    """A literal's own family; names of servers are looked up as IPv4."""
+    return literal_family(host) or IpFamily.IPV4

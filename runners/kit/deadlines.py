@@ -1,0 +1,112 @@
+"""Time limits of many runs at once, with one timer for all of them.
+
+Each run has several limits that almost never run out. `asyncio.timeout` sets a timer for each and
+asks the system four times which process this is (CPython 3.11 does, whenever it looks for the
+running loop): a fifth of a ping's cost. Here a limit is two changes of a dictionary.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Ending(Protocol):
+    """What ends at some time; found by its identity."""
+
+    @property
+    def ends_at(self) -> float:
+        """By the event loop's clock."""
+
+    def expire(self) -> None:
+        """The time has come."""
+
+
+class Deadlines:
+    """Limits on one event loop; each is used as `with deadlines.within(seconds) as limit:`."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop of the first limit, and of all others. None: there was no limit yet."""
+        self._open: dict[Ending, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        """Rings no later than the first limit ends. None: it is not set."""
+        self._rings_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"Deadlines({len(self._open)} open)"
+
+    def within(self, timeout_s: float) -> "TimeLimit":
+        """A limit that begins when its block is entered."""
+        return TimeLimit(self, timeout_s)
+
+    def watch(self, limit: Ending) -> None:
+        """Let the limit expire when its time has come."""
+        self._open[limit] = None
+        if self._timer is None or limit.ends_at < self._rings_at:
+            self._ring_at(limit.ends_at)
+
+    def forget(self, limit: Ending) -> None:
+        """The block has ended; the timer stays, it will find the next one."""
+        self._open.pop(limit, None)
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The running loop."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
+
+    def _ring_at(self, ends_at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings_at = ends_at
+        self._timer = self.loop().call_at(ends_at, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        now = self.loop().time()
+        for limit in [limit for limit in self._open if limit.ends_at <= now]:
+            del self._open[limit]
+            limit.expire()
+        if self._open:
+            self._ring_at(min(limit.ends_at for limit in self._open))
+
+
+class TimeLimit:
+    """One block's limit: when it runs out, the block is cancelled and `TimeoutError` is raised."""
+
+    __slots__ = ("_cancels_before", "_deadlines", "_task", "_timeout_s", "ends_at", "expired")
+
+    def __init__(self, deadlines: Deadlines, timeout_s: float) -> None:
+        self._deadlines = deadlines
+        self._timeout_s = timeout_s
+        self.expired = False
+        """Whether it was this limit that ended the block."""
+
+    def __enter__(self) -> Self:
+        loop = self._deadlines.loop()
+        task = asyncio.current_task(loop)
+        if task is None:
+            raise RuntimeError("A time limit needs a task to cancel.")
+        self._task = task
+        self._cancels_before = task.cancelling()
+        self.ends_at = loop.time() + self._timeout_s
+        self._deadlines.watch(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self.expired:
+            self._deadlines.forget(self)
+            return
+        # As asyncio.timeout: somebody else's cancellation goes on being one.
+        if self._task.uncancel() <= self._cancels_before and kind is asyncio.CancelledError:
+            raise TimeoutError from problem
+
+    def expire(self) -> None:
+        """The time has come."""
+        self.expired = True
+        self._task.cancel()

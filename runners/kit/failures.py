@@ -1,0 +1,18 @@
+"""The one exception that blames the target."""
+
+from collections.abc import Mapping
+
+from contract.result import Failure, FailureKind
+
+
+class CheckFailed(Exception):  # noqa: N818 - a verdict on the target, not an error of ours
+    """The target's fault. Whatever else a runner raises is ours, and never fails the check."""
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        detail: Mapping[str, str | int | float | None] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.failure = Failure(kind=kind, message=message, detail=dict(detail or {}))

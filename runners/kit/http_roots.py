@@ -1,0 +1,86 @@
+"""The certificate authorities that HTTP checks trust."""
+
+import os
+import ssl
+import tempfile
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+_USUAL_PLACES: Final = (
+    Path("/etc/ssl/certs/ca-certificates.crt"),
+    Path("/etc/pki/tls/certs/ca-bundle.crt"),
+    Path("/etc/ssl/ca-bundle.pem"),
+    Path("/etc/ssl/cert.pem"),
+)
+
+
+class NoRootsError(RuntimeError):
+    """The machine has no bundle of certificate authorities; every HTTPS check would lie."""
+
+
+class CaRoots:
+    """The system's roots and the operator's own ones, as one file.
+
+    One file for the life of the process: libcurl then reads it once and not per connection.
+    """
+
+    def __init__(self, *, extra_ca_pem: bytes | None = None) -> None:
+        self._system = system_bundle()
+        self._own: Path | None = None
+        if extra_ca_pem:
+            self._own = _write(self._system.read_bytes() + b"\n" + extra_ca_pem)
+
+    @property
+    def path(self) -> str:
+        """Where libcurl reads them."""
+        return str(self._own or self._system)
+
+    @cached_property
+    def _pem(self) -> bytes:
+        return Path(self.path).read_bytes()
+
+    def with_further(self, ca: str) -> bytes:
+        """The roots and one more, for a single exchange.
+
+        Raises:
+            ValueError: the one more cannot be read; libcurl would blame the roots, or not tell.
+        """
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=ca)
+        except ssl.SSLError as problem:
+            raise ValueError("That is no certificate in PEM.") from problem
+        return self._pem + b"\n" + ca.encode()
+
+    def close(self) -> None:
+        """Remove the file, if it is ours."""
+        if self._own is not None:
+            self._own.unlink(missing_ok=True)
+
+
+def system_bundle() -> Path:
+    """The file with the system's roots; SSL_CERT_FILE wins.
+
+    Raises:
+        NoRootsError: there is none.
+    """
+    named = os.environ.get("SSL_CERT_FILE")
+    if named:
+        if not Path(named).is_file():
+            raise NoRootsError(f"SSL_CERT_FILE is {named}, and that is no file.")
+        return Path(named)
+    built_in = ssl.get_default_verify_paths().cafile
+    places = (*_USUAL_PLACES, Path(built_in)) if built_in else _USUAL_PLACES
+    for place in places:
+        if place.is_file():
+            return place
+    raise NoRootsError(
+        "No certificate authorities were found; install ca-certificates or set SSL_CERT_FILE."
+    )
+
+
+def _write(pem: bytes) -> Path:
+    descriptor, name = tempfile.mkstemp(prefix="picket-roots-", suffix=".pem")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(pem)
+    return Path(name)

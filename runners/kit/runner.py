@@ -1,0 +1,80 @@
+"""What a runner is, and what it may use."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from contract.checks import CheckSpec
+from contract.job import ClientCertificate, Variable
+from runners.kit.aside import Aside
+from runners.kit.deadlines import Deadlines
+from runners.kit.egress import EgressRules
+from runners.kit.http import HttpEngine
+from runners.kit.icmp import Pinger
+from runners.kit.observation import Observation
+from runners.kit.readiness import Readiness
+from runners.kit.resolve import Resolver
+from runners.kit.tls import TlsContexts
+
+_REMEMBERED_HOSTS: Final = 4096
+
+SpecT_contra = TypeVar("SpecT_contra", bound=CheckSpec, contravariant=True)
+
+
+class PingBook(Protocol):
+    """The heartbeat pings that this agent has received itself."""
+
+    def silent_for_s(self, token: str) -> float | None:
+        """Seconds since the newest ping with this token. None: none came here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The process's tools for looking at targets; made once, shared by all runs."""
+
+    http: HttpEngine
+    pinger: Pinger
+    resolver: Resolver
+    egress: EgressRules
+    tls: TlsContexts = field(default_factory=TlsContexts)
+    """For checks that do TLS on their own sockets; by default with the system's roots alone."""
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    readiness: Readiness = field(default_factory=Readiness)
+    aside: Aside = field(default_factory=Aside)
+    refusals: Callable[[str], str | None] = field(init=False)
+    """Why the egress rules refuse a host, as `EgressRules.refuses_name` says, remembered."""
+
+    def __post_init__(self) -> None:
+        remembered = lru_cache(maxsize=_REMEMBERED_HOSTS)(self.egress.refuses_name)
+        object.__setattr__(self, "refusals", remembered)
+
+
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run may use."""
+
+    network: Network
+    pings: PingBook
+    timeout_s: float
+    """The runner ends by itself within this time and says what it was waiting for."""
+    variables: tuple[Variable, ...] = ()
+    client_certificates: tuple[ClientCertificate, ...] = ()
+    proxy_url: str | None = None
+    """The location's proxy for the check's HTTP traffic. None: direct."""
+
+
+class Runner(Protocol[SpecT_contra]):
+    """One check type: looks at a target and says what it saw."""
+
+    @property
+    def spec(self) -> type[CheckSpec]:
+        """The spec type that this runner takes."""
+
+    async def observe(self, spec: SpecT_contra, ctx: RunContext) -> Observation:
+        """Look once.
+
+        Raises:
+            CheckFailed: the target could not be looked at, and that is the target's fault.
+        """

@@ -1,0 +1,122 @@
+"""Take secrets out of a result: only a Scrubber makes a `Clean` one.
+
+- Secret values, given to the Scrubber or found in the job, go wherever they stand in the outcome,
+  in every encoded form that `secret_forms` knows; so do their beginnings where a text was cut.
+- Values of sensitive headers (`sensitive.SENSITIVE_HEADERS`) and of locked request headers go by
+  the header's name.
+- Credentials go from URLs.
+
+The envelope (ids and times) is the service's own and stays. Secrets under four characters and
+words such as `true` or `https` stay too (`job_secrets`): hiding them would destroy the result.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple, NewType, cast
+
+import msgspec
+
+from contract.job import Job
+from contract.result import HttpEvidence, Outcome, Result
+from runners.kit.job_secrets import locked_headers, secrets_of, usable
+from runners.kit.rewriting import Rewriter, may_hold_credentials
+from runners.kit.secret_pattern import SecretPattern
+from runners.kit.sensitive import SENSITIVE_HEADERS
+
+if TYPE_CHECKING:
+    # mypy 2.4 crashes on a NewType of a msgspec struct; to the checker this says the same.
+    class Clean(Result, frozen=True, kw_only=True):
+        """A result without secrets; what may leave the agent."""
+else:
+    Clean = NewType("Clean", Result)
+
+ROUNDS: Final = 4
+"""A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
+
+
+class Cleaned(NamedTuple):
+    """A clean result, and how much was hidden."""
+
+    result: Clean
+    replacements: int
+
+
+class Scrubber:
+    """Knows the agent's own secrets and finds each job's."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets = tuple(secrets)
+        self._own = usable(self._secrets)
+        self._patterns = _Patterns()
+
+    @property
+    def skipped(self) -> int:
+        """How many of the agent's own secrets are too short, or too common, to be hidden."""
+        return sum(not usable([secret]) for secret in self._secrets)
+
+    def clean(self, result: Result, *, job: Job | None = None) -> Cleaned:
+        """The result without secrets. The job tells its own; None: there is none to ask."""
+        found = secrets_of(job) if job is not None else ()
+        secrets = usable((*self._own, *found)) if found else self._own
+        locked = locked_headers(job) if job is not None else frozenset[str]()
+        if not secrets and not locked and _is_plain(result.outcome):
+            return Cleaned(cast("Clean", result), 0)
+        rewriter = Rewriter(
+            pattern=self._patterns.of(secrets) if secrets else None,
+            hidden_headers=SENSITIVE_HEADERS | locked,
+        )
+        outcome = _rewritten(result.outcome, rewriter)
+        if outcome is result.outcome:
+            return Cleaned(cast("Clean", result), 0)
+        clean = msgspec.structs.replace(result, outcome=outcome)
+        return Cleaned(cast("Clean", clean), rewriter.replacements)
+
+
+class _Patterns:
+    """Compiled patterns, the least used forgotten first, bounded by their size."""
+
+    LIMIT_CHARS: Final = 1_000_000
+    """Some 50 MB of compiled patterns; about a hundred secrets of 32 characters."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, ...], SecretPattern] = OrderedDict()
+        self._chars = 0
+
+    def of(self, secrets: tuple[str, ...]) -> SecretPattern:
+        pattern = self._known.get(secrets)
+        if pattern is None:
+            pattern = self._known[secrets] = SecretPattern(secrets)
+            self._chars += pattern.size_chars
+            self._forget()
+        self._known.move_to_end(secrets)
+        return pattern
+
+    def _forget(self) -> None:
+        while self._chars > self.LIMIT_CHARS and len(self._known) > 1:
+            _, oldest = self._known.popitem(last=False)
+            self._chars -= oldest.size_chars
+
+
+def _rewritten(outcome: Outcome, rewriter: Rewriter) -> Outcome:
+    outcome = rewriter.headers(outcome)
+    for _ in range(ROUNDS):
+        changed = rewriter.texts(outcome)
+        if changed is outcome:
+            break
+        outcome = changed
+    return rewriter.cut_ends(outcome)
+
+
+def _is_plain(outcome: Outcome) -> bool:
+    """Whether there is no sensitive header and no sign of a URL with credentials."""
+    evidence = outcome.evidence
+    if isinstance(evidence, HttpEvidence) and _has_sensitive_headers(evidence):
+        return False
+    return not may_hold_credentials(msgspec.json.encode(outcome))
+
+
+def _has_sensitive_headers(evidence: HttpEvidence) -> bool:
+    response = evidence.response
+    if response is not None and not SENSITIVE_HEADERS.isdisjoint(map(str.lower, response.headers)):
+        return True
+    return not SENSITIVE_HEADERS.isdisjoint(map(str.lower, evidence.request.headers))

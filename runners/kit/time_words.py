@@ -1,0 +1,16 @@
+"""Spans of time as sentences say them. Pure."""
+
+
+def milliseconds(value: float) -> str:
+    """A number of milliseconds, whole or with one digit, as in `1.5`."""
+    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time in its two largest units, as in `2 h 5 min`."""
+    left, parts = round(seconds), []
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        amount, left = divmod(left, length)
+        if amount:
+            parts.append(f"{amount} {unit}")
+    return " ".join(parts[:2]) or "0 s"

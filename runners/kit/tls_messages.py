@@ -1,0 +1,40 @@
+"""The Certificate message of a TLS handshake as bytes. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+_CERTIFICATE: Final = 11
+_HEAD_BYTES: Final = 4
+"""Type and length of a handshake message."""
+_LENGTH_BYTES: Final = 3
+"""Of a list of certificates, and of a certificate."""
+
+
+def is_certificate_message(message: bytes) -> bool:
+    """Whether this is the server's Certificate message; record headers are shorter."""
+    return len(message) > _HEAD_BYTES and message[0] == _CERTIFICATE
+
+
+def read_chain(message: bytes) -> tuple[bytes, ...]:
+    """The certificates (DER) in their order; as many as can be read, none of an empty message.
+
+    TLS 1.3 has a context in front, which servers leave empty, and extensions behind each
+    certificate; that the length of the list fits what is left tells it from TLS 1.2.
+    """
+    for start, has_extensions in ((_HEAD_BYTES, False), (_HEAD_BYTES + 1, True)):
+        first = start + _LENGTH_BYTES
+        if int.from_bytes(message[start:first], "big") == len(message) - first:
+            return tuple(_certificates(message[first:], has_extensions=has_extensions))
+    return ()
+
+
+def _certificates(entries: bytes, *, has_extensions: bool) -> Iterator[bytes]:
+    at = 0
+    while at < len(entries):
+        start = at + _LENGTH_BYTES
+        at = start + int.from_bytes(entries[at:start], "big")
+        if at > len(entries):
+            return
+        yield entries[start:at]
+        if has_extensions:
+            at += 2 + int.from_bytes(entries[at : at + 2], "big")

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Make .venv with the locked dependencies, on a machine that has Python >= 3.11 and perhaps nothing else.
+# With the word `tests`: install what the tests need beyond Python as well.
+set -eu
+cd "$(dirname "$0")/.."
+
+UV_VERSION=0.13.8
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"
+    elif command -v sudo >/dev/null 2>&1; then sudo "$@"
+    else say "not root and no sudo; run this as root once: $*"; exit 2
+    fi
+}
+
+is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+    for name in python3 python3.13 python3.12 python3.11; do
+        if command -v "$name" >/dev/null 2>&1 && is_new_enough "$name"; then
+            "$name" -c 'import sys; print(sys.executable)'
+            return
+        fi
+    done
+    say "no Python >= 3.11 found; install python3 and start again"
+    exit 2
+}
+
+install_venv_module() {
+    version=$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    command -v apt-get >/dev/null 2>&1 || {
+        say "$1 cannot make virtual environments; install its venv module and start again"
+        exit 2
+    }
+    say "installing python$version-venv"
+    quietly as_root apt-get update
+    apt_install "python$version-venv" >/dev/null 2>&1 || quietly apt_install python3-venv
+}
+
+apt_install() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y "$@"; }
+
+# What a command says is worth reading only when it fails.
+quietly() {
+    said=$("$@" 2>&1) || {
+        printf '%s\n' "$said" >&2
+        say "failed: $*"
+        exit 2
+    }
+}
+
+has_faketime() { ls /usr/lib/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1; }
+
+# Routers and lossy hosts of the ping tests live in network namespaces; aioping reads /etc/protocols;
+# libfaketime puts an agent's calendar wrong.
+install_for_tests() {
+    missing=
+    command -v ip >/dev/null 2>&1 || [ -x /usr/sbin/ip ] || missing="$missing iproute2"
+    [ -e /etc/protocols ] || missing="$missing netbase"
+    has_faketime || missing="$missing libfaketime"
+    [ -n "$missing" ] || return 0
+    command -v apt-get >/dev/null 2>&1 || {
+        say "not found:$missing; the tests that need them are skipped"
+        return 0
+    }
+    say "installing$missing"
+    quietly as_root apt-get update
+    # shellcheck disable=SC2086  # these are words
+    quietly apt_install $missing
+}
+
+if [ "${1:-}" = tests ]; then
+    install_for_tests
+    touch .venv/.ready-for-tests
+    exit 0
+fi
+
+PYTHON=$(find_python)
+
+# uv stands in an environment of its own, so that .venv holds exactly what uv.lock says.
+if ! [ -x .tools/bin/uv ] || ! .tools/bin/uv --version 2>/dev/null | grep -q " $UV_VERSION"; then
+    rm -rf .tools
+    "$PYTHON" -m venv .tools >/dev/null 2>&1 || {
+        rm -rf .tools
+        install_venv_module "$PYTHON"
+        "$PYTHON" -m venv .tools
+    }
+    say "installing uv $UV_VERSION"
+    .tools/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
+fi
+
+say "installing the locked dependencies"
+# Keep an environment variable that already points elsewhere from moving .venv away from here.
+UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
+    .tools/bin/uv sync --frozen --quiet --python "$PYTHON"
+touch .venv/.ready
+say "ready"

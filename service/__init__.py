@@ -1,0 +1,1 @@
+"""The control plane: decides what is due and what a result means."""

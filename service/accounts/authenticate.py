@@ -1,0 +1,67 @@
+"""Who is calling? API keys, looked up by digest and remembered for a moment."""
+
+import hmac
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from service.accounts import store
+from service.accounts.keys import SERVICE_PREFIX, USER_PREFIX, digest
+from service.accounts.model import ApiKeyEnded, Caller
+from service.db.engine import Database
+
+REMEMBER_S: Final = 30.0
+"""How long another process's revocation may go unnoticed; one of this process counts at once."""
+MAX_REMEMBERED: Final = 4096
+_MAX_KEY_LETTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    caller: Caller
+    until_s: float
+
+
+class ApiKeys:
+    """The good API keys; asks the database at most once per key and half-minute."""
+
+    def __init__(self, database: Database, *, monotonic: Callable[[], float]) -> None:
+        self._database = database
+        self._monotonic = monotonic
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._endings = 0
+        database.listen(ApiKeyEnded, self._forget)
+
+    async def caller(self, raw_key: str) -> Caller | None:
+        """Whom the key speaks for. None: it is unknown or ended."""
+        if len(raw_key) > _MAX_KEY_LETTERS or not raw_key.startswith((USER_PREFIX, SERVICE_PREFIX)):
+            return None
+        wanted = digest(raw_key)
+        known = self._known.get(wanted)
+        if known and known.until_s > self._monotonic():
+            return known.caller
+        return await self._look_up(wanted)
+
+    async def _look_up(self, wanted: bytes) -> Caller | None:
+        endings = self._endings
+        row = await self._database.read(lambda connection: store.good_key(connection, wanted))
+        if row is None or not hmac.compare_digest(row.digest, wanted):
+            self._known.pop(wanted, None)
+            return None
+        # A key that ended while it was read must not be remembered.
+        if endings == self._endings:
+            self._remember(wanted, row.caller)
+        return row.caller
+
+    def _remember(self, wanted: bytes, caller: Caller) -> None:
+        self._known[wanted] = _Known(caller, self._monotonic() + REMEMBER_S)
+        self._known.move_to_end(wanted)
+        while len(self._known) > MAX_REMEMBERED:
+            self._known.popitem(last=False)
+
+    def _forget(self, ended: ApiKeyEnded) -> None:
+        self._endings += 1
+        for wanted, known in list(self._known.items()):
+            if known.caller.key_id == ended.key_id:
+                del self._known[wanted]

@@ -1,0 +1,98 @@
+"""What agents do that the database remembers: one transaction per function."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from sqlalchemy import Connection
+
+from contract.agent_api import ErrorEvent, Hello, LocationInfo
+from service.agents import store
+from service.agents.model import AgentSeen, Opened
+from service.db.ids import new_id
+from service.http.errors import UnauthorizedError
+from service.locations import actions as locations
+
+_KEPT_AGENTS_MS: Final = 7 * 86_400_000
+_KEPT_EVENTS: Final = 1_000
+_MOST_LETTERS: Final = {"message": 10_000, "stack_trace": 50_000}
+_MOST_OTHER_LETTERS: Final = 200
+
+
+def say_hello(connection: Connection, opened: Opened, hello: Hello, *, now_ms: int) -> LocationInfo:
+    """An agent introduces itself; those that were not seen for a week are forgotten.
+
+    Raises:
+        UnauthorizedError: the location was deleted, and the key with it.
+    """
+    location_id = opened.location_id
+    location = locations.by_id(connection, location_id)
+    if location is None:
+        raise UnauthorizedError
+    times = {"started_ms": now_ms, "last_seen_ms": now_ms}
+    row = {"location_id": location_id, "key_id": opened.key_id, **_columns(hello), **times}
+    store.put_agent(connection, row)
+    store.forget_agents(connection, location_id, before_ms=now_ms - _KEPT_AGENTS_MS)
+    return LocationInfo(id=location_id, slug_name=location.slug_name, proxy_url=location.proxy_url)
+
+
+def _columns(hello: Hello) -> dict[str, object]:
+    return {
+        "id": hello.agent_id,
+        "version": hello.version,
+        "platform": hello.platform,
+        "runtimes": hello.runtimes,
+        "check_types": [check_type.value for check_type in hello.check_types],
+        "slots": {lane.value: slots for lane, slots in hello.slots.items()},
+    }
+
+
+def take_events(
+    connection: Connection,
+    events: Iterable[ErrorEvent],
+    *,
+    location_id: str,
+    agent_id: str,
+    now_ms: int,
+) -> None:
+    """Store error events of an agent, each text cut to a sensible length."""
+    rows = [
+        {
+            "id": new_id(now_ms),
+            "location_id": location_id,
+            "agent_id": agent_id,
+            "received_ms": now_ms,
+            "message": _cut(event, "message"),
+            "stack_trace": _cut(event, "stack_trace"),
+            "agent_version": _cut(event, "agent_version"),
+            "platform": _cut(event, "platform"),
+            "runtime_version": _cut(event, "runtime_version"),
+        }
+        for event in events
+    ]
+    if rows:
+        store.add_events(connection, location_id, rows, keep=_KEPT_EVENTS)
+
+
+def seen_at(connection: Connection, location_ids: Sequence[str]) -> tuple[AgentSeen, ...]:
+    """The agents of these locations that said hello."""
+    return store.seen_at(connection, location_ids)
+
+
+def last_seen_at(connection: Connection) -> dict[str, int]:
+    """When any agent was last heard of, by location; without those where none ever was."""
+    return store.last_seen_at(connection)
+
+
+def with_key(connection: Connection, location_id: str, key_id: str) -> list[str]:
+    """The agents of a location that came with this key."""
+    return store.with_key(connection, location_id, key_id)
+
+
+def last_seen_ms(connection: Connection, location_id: str) -> int | None:
+    """When any agent of a location was last heard of. None: never."""
+    return store.last_seen_ms(connection, location_id)
+
+
+def _cut(event: ErrorEvent, field: str) -> str:
+    text: str = getattr(event, field)
+    return text[: _MOST_LETTERS.get(field, _MOST_OTHER_LETTERS)]

@@ -1,0 +1,297 @@
+"""The agents' routes: plain Starlette and msgspec, because a fleet calls them all the time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import msgspec
+from sqlalchemy import Connection
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from contract import agent_api as wire
+from contract.job import JobHead, Lease
+from contract.result import Result
+from contract.wire import UnreadableMessageError, Wire, decode, encode
+from service.agents import actions
+from service.agents.artifacts import ArtifactDoor
+from service.agents.bodies import read_message
+from service.agents.keys import LocationKeys
+from service.agents.model import Opened
+from service.agents.presence import Presence
+from service.agents.refusals import TooOldError
+from service.agents.rules import MIN_AGENT_VERSION, is_too_old
+from service.clock import Clock
+from service.db.engine import Database
+from service.heartbeats.actions import ReceivedPing, take_pings
+from service.http.errors import InvalidError, UnauthorizedError
+from service.jobs import actions as jobs
+from service.jobs.endings import GivenBack, release
+from service.jobs.model import LEASE_MS, Claimant, fence_number, job_number
+from service.jobs.waiting import ClaimDesk
+from service.results.ingest import Arrived, Verdict, take_results
+
+_MOST_LETTERS: Final = 100
+"""Of what agents call themselves and their claims."""
+_MOST_SLOTS: Final = 10_000
+_MOST_ITEMS: Final = 10_000
+_MOST_EVENTS: Final = 100
+_PAUSE_WHEN_CLOSING_S: Final = 1.0
+_BODY_SLACK_BYTES: Final = 64 * 1024
+"""Around the results of a submission."""
+_REASONS: Final = {
+    Verdict.UNKNOWN_JOB: "there is no such job; its check may have been deleted",
+    Verdict.FOREIGN_JOB: "the job is not one that this location was given for this check",
+}
+
+
+class _RawSubmission(Wire, frozen=True, kw_only=True):
+    """A submission whose results are read one by one, so that a bad one spoils no other."""
+
+    results: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(max_length=wire.MAX_RESULTS)]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentApi:
+    """The agent API's routes and what they are made of."""
+
+    database: Database
+    clock: Clock
+    keys: LocationKeys
+    presence: Presence
+    desk: ClaimDesk
+    artifacts: ArtifactDoor
+
+    def calls(self) -> list[Route]:
+        """The routes that take a message and answer with one."""
+        calls: dict[str, Callable[[Request, str], Awaitable[msgspec.Struct]]] = {
+            wire.CLAIM: self._claim,
+            wire.RESULTS: self._results,
+            wire.RENEW: self._renew,
+            wire.RELEASE: self._release,
+            wire.HELLO: self._hello,
+            wire.PINGS: self._pings,
+            wire.EVENTS: self._events,
+        }
+        return [
+            Route(path, self._for_agents(call), methods=["POST"]) for path, call in calls.items()
+        ]
+
+    def upload(self) -> Route:
+        """The route that takes files, part by part."""
+        put = self._for_agents(self.artifacts.put)
+        return Route(f"{wire.ARTIFACTS}/{{job_id}}/{{name}}", put, methods=["PUT"])
+
+    def _for_agents(
+        self, call: Callable[[Request, str], Awaitable[msgspec.Struct]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def serve(request: Request) -> Response:
+            scheme, _, key = request.headers.get("authorization", "").partition(" ")
+            opened = await self.keys.opened_by(key) if scheme.lower() == "bearer" else None
+            if opened is None:
+                raise UnauthorizedError
+            request.state.opened = opened
+            try:
+                answer = await call(request, opened.location_id)
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            return Response(encode(answer), media_type="application/json")
+
+        return serve
+
+    async def _hello(self, request: Request, location_id: str) -> wire.HelloAnswer:
+        hello = await read_message(request, wire.Hello)
+        if is_too_old(hello.version):
+            raise TooOldError(
+                f"This agent is version {hello.version[:50]}; use {MIN_AGENT_VERSION} or later.",
+                attributes={"minAgentVersion": MIN_AGENT_VERSION},
+            )
+        _check_name(hello.agent_id)
+        _check_name(hello.version, "version")
+        _check_name(hello.platform, "platform")
+
+        opened: Opened = request.state.opened
+
+        def change(connection: Connection) -> wire.LocationInfo:
+            now_ms = self.clock.now_ms(connection)
+            return actions.say_hello(connection, opened, hello, now_ms=now_ms)
+
+        location = await self.database.write(change)
+        self.presence.introduce((location_id, hello.agent_id))
+        return wire.HelloAnswer(
+            location=location,
+            lease_s={lane: lease_ms / 1000 for lane, lease_ms in LEASE_MS.items()},
+            min_agent_version=MIN_AGENT_VERSION,
+        )
+
+    async def _claim(self, request: Request, location_id: str) -> wire.ClaimAnswer:
+        claim = await read_message(request, wire.Claim)
+        agent_id = _agent_id(request)
+        if not await self.presence.meet((location_id, agent_id)):
+            return wire.ClaimAnswer(say_hello=True)
+        _check_name(claim.claim_id, "claimId")
+        claimant = Claimant(
+            # A claim's id is its agent's business; ours keeps agents apart.
+            f"{agent_id}/{claim.claim_id}",
+            agent_id,
+            {lane: min(slots, _MOST_SLOTS) for lane, slots in claim.slots.items()},
+            frozenset(claim.check_types),
+            repeated=False,
+        )
+        gone = asyncio.create_task(_disconnected(request), name="claim.connection")
+        try:
+            dealt = await self.desk.claim(location_id, claimant, wait_s=claim.wait_s, gone=gone)
+        finally:
+            gone.cancel()
+        return wire.ClaimAnswer(
+            jobs=tuple(msgspec.Raw(job) for job in dealt),
+            next_poll_s=_PAUSE_WHEN_CLOSING_S if self.desk.is_closed else 0,
+        )
+
+    async def _renew(self, request: Request, location_id: str) -> wire.RenewAnswer:
+        renew = await read_message(request, wire.Renew)
+        _check_items(renew.leases, "leases", _MOST_ITEMS)
+        await self.presence.meet((location_id, _agent_id(request)))
+        leases = [(job_number(one.job_id), fence_number(one.fence)) for one in renew.leases]
+
+        def change(connection: Connection) -> list[bool]:
+            now_ms = self.clock.now_ms(connection)
+            return jobs.renew(connection, location_id, leases, now_ms=now_ms)
+
+        held = await self.database.write(change)
+        lost = (lease for lease, holds in zip(renew.leases, held, strict=True) if not holds)
+        return wire.RenewAnswer(lost=tuple(lost))
+
+    async def _release(self, request: Request, location_id: str) -> Wire:
+        message = await read_message(request, wire.Release)
+        _check_items(message.jobs, "jobs", _MOST_ITEMS)
+        given = [GivenBack(job_number(job.job_id), job.fence, job.reason) for job in message.jobs]
+
+        def change(connection: Connection) -> None:
+            now_ms = self.clock.now_ms(connection)
+            release(connection, given, location_id=location_id, now_ms=now_ms)
+
+        await self.database.write(change)
+        return Wire()
+
+    async def _results(self, request: Request, location_id: str) -> wire.SubmissionAnswer:
+        limit_bytes = wire.MAX_RESULTS_BYTES + _BODY_SLACK_BYTES
+        raw = await read_message(request, _RawSubmission, limit_bytes=limit_bytes)
+        read = [_arrived(place, bytes(body)) for place, body in enumerate(raw.results)]
+        arrived = [one for one in read if isinstance(one, Arrived)]
+        rejected = [one for one in read if isinstance(one, wire.Rejected)]
+
+        def change(connection: Connection) -> list[Verdict]:
+            now_ms = self.clock.now_ms(connection)
+            return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
+
+        verdicts = await self.database.write(change) if arrived else []
+        return _submission_answer(arrived, verdicts, rejected)
+
+    async def _pings(self, request: Request, location_id: str) -> Wire:
+        message = await read_message(request, wire.Pings)
+        _check_items(message.pings, "pings", _MOST_ITEMS)
+        pings = [
+            ReceivedPing(
+                # A ping's id is its agent's business; ours keeps locations apart.
+                ping_id=f"{location_id}/{ping.ping_id[:_MOST_LETTERS]}",
+                token=ping.token,
+                age_s=ping.age_s,
+                method=ping.method,
+                source=ping.source,
+                user_agent=ping.user_agent,
+            )
+            for ping in message.pings
+        ]
+
+        def change(connection: Connection) -> None:
+            take_pings(connection, pings, now_ms=self.clock.now_ms(connection))
+
+        await self.database.write(change)
+        return Wire()
+
+    async def _events(self, request: Request, location_id: str) -> Wire:
+        message = await read_message(request, wire.Events)
+        agent_id = _agent_id(request)
+
+        def change(connection: Connection) -> None:
+            actions.take_events(
+                connection,
+                message.events[:_MOST_EVENTS],
+                location_id=location_id,
+                agent_id=agent_id,
+                now_ms=self.clock.now_ms(connection),
+            )
+
+        await self.database.write(change)
+        return Wire()
+
+
+async def _disconnected(request: Request) -> None:
+    """Returns when the caller is gone; to be used once the body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _agent_id(request: Request) -> str:
+    agent_id = request.headers.get(wire.AGENT_ID_HEADER, "")
+    _check_name(agent_id)
+    return agent_id
+
+
+def _check_name(name: str, field: str = wire.AGENT_ID_HEADER) -> None:
+    if not 0 < len(name) <= _MOST_LETTERS:
+        raise InvalidError(
+            f'"{field}" has {len(name)} characters; use 1 to {_MOST_LETTERS}.',
+            keys=(field,),
+            source="headers" if field == wire.AGENT_ID_HEADER else "payload",
+        )
+
+
+def _check_items(items: Sequence[object], field: str, most: int) -> None:
+    if len(items) > most:
+        raise InvalidError(f"$.{field} has {len(items)} items; use at most {most}.", keys=(field,))
+
+
+def _arrived(place: int, body: bytes) -> Arrived | wire.Rejected:
+    """A result, or why it will never be taken.
+
+    Raises:
+        InvalidError: not even its job can be read.
+    """
+    try:
+        result = decode(body, Result)
+    except UnreadableMessageError as problem:
+        # At the top of a message the path is left out.
+        where = str(problem) if "$" in str(problem) else f"{problem} - at `$`"
+        reason = where.replace("$", f"$.results[{place}]", 1)
+        try:
+            head = decode(body, JobHead)
+        except UnreadableMessageError:
+            raise InvalidError(f"The body does not fit: {reason}", keys=()) from problem
+        return wire.Rejected(job_id=head.job_id, fence=head.fence, reason=reason)
+    if not fence_number(result.fence):
+        return wire.Rejected(
+            job_id=result.job_id, fence=result.fence, reason="the fence is none of this service's"
+        )
+    return Arrived(result, body, job_number(result.job_id))
+
+
+def _submission_answer(
+    arrived: Sequence[Arrived], verdicts: Sequence[Verdict], rejected: Sequence[wire.Rejected]
+) -> wire.SubmissionAnswer:
+    by_verdict: dict[Verdict, list[Lease]] = {verdict: [] for verdict in Verdict}
+    for one, verdict in zip(arrived, verdicts, strict=True):
+        by_verdict[verdict].append(one.result.lease)
+    refused = [
+        wire.Rejected(job_id=lease.job_id, fence=lease.fence, reason=reason)
+        for verdict, reason in _REASONS.items()
+        for lease in by_verdict[verdict]
+    ]
+    return wire.SubmissionAnswer(
+        accepted=tuple(by_verdict[Verdict.ACCEPTED]),
+        duplicates=tuple(by_verdict[Verdict.DUPLICATE]),
+        rejected=(*rejected, *refused),
+    )

@@ -1,0 +1,187 @@
+"""The service as a whole: how its parts hang together, and the order in which they stop."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+from fastapi import FastAPI
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.accounts.actions import first_start
+from service.accounts.authenticate import ApiKeys
+from service.accounts.model import FirstSecrets, GivenKeys
+from service.agents.api import AgentApi
+from service.agents.artifacts import ArtifactDoor
+from service.agents.keys import LocationKeys
+from service.agents.presence import Presence
+from service.clock import Clock, ProcessClock
+from service.db.engine import Database, DatabaseBusyError
+from service.db.migrate import migrate
+from service.db.periodic import Periodic
+from service.db.sqlite import open_sqlite
+from service.heartbeats.api import PingApi
+from service.http.backend import Backend
+from service.http.error_body import error_response
+from service.http.errors import ApiError
+from service.http.rate import RateLimit
+from service.http.routers import install_api
+from service.http.short_cut import ShortCut
+from service.jobs import endings
+from service.jobs.waiting import ClaimDesk
+from service.locations.health import LocationWatch
+from service.scheduling.setbacks import Setbacks
+from service.scheduling.tick import GROUP, tick
+from service.sessions.waiting import SessionWaiters
+from service.settings import Settings
+
+log = structlog.get_logger()
+
+_TICK_S = 0.25
+_REAP_S = 1.0
+_LOOK_S = 5.0
+_NO_MORE = 1 << 62
+"""It is all done in one change."""
+
+
+class BusyError(ApiError):
+    """503: nothing was stored; try again."""
+
+    status = 503
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The running service."""
+
+    app: ShortCut
+    first_secrets: FirstSecrets | None
+    """What a first start made. None: it was none."""
+    desk: ClaimDesk
+    waiters: SessionWaiters
+
+    async def send_everyone_home(self) -> None:
+        """Answer every long poll now, so that stopping waits for nobody."""
+        self.waiters.close()
+        await self.desk.close()
+
+
+@asynccontextmanager
+async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[Service]:
+    """Open the database, bring its schema up, and run the loops for as long as the context lasts.
+
+    Raises:
+        DatabaseUnusableError: there is no keeping a database where the settings say.
+        NewerSchemaError: a newer service has used the database.
+    """
+    clock = clock or ProcessClock()
+    database = open_sqlite(settings.database_file)
+    try:
+        await database.write(migrate)
+        secrets = await database.write(lambda c: _first_start(c, settings, clock))
+        await database.write(lambda c: endings.forgive(c, now_ms=clock.now_ms(c)))
+        service, presence = _assemble(settings, database, clock, secrets)
+        async with _loops(database, clock, presence):
+            try:
+                yield service
+            finally:
+                await service.send_everyone_home()
+        await presence.write()
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def _loops(database: Database, clock: Clock, presence: Presence) -> AsyncIterator[None]:
+    """The service's own tasks."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(periodic.run(database), name=periodic.name)
+            for periodic in _periodics(clock)
+        ]
+        tasks.append(group.create_task(presence.run(), name="presence"))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def _first_start(connection: Connection, settings: Settings, clock: Clock) -> FirstSecrets | None:
+    given = GivenKeys(api_key=settings.first_api_key, location_key=settings.first_location_key)
+    return first_start(connection, now_ms=clock.now_ms(connection), given=given)
+
+
+def _periodics(clock: Clock) -> tuple[Periodic, ...]:
+    return (
+        Periodic(
+            name="scheduler",
+            change=lambda c: tick(c, now_ms=clock.now_ms(c)),
+            every_s=_TICK_S,
+            most=GROUP,
+        ),
+        Periodic(
+            name="clock-watch",
+            change=Setbacks(clock).mend,
+            every_s=_REAP_S,
+            most=_NO_MORE,
+        ),
+        Periodic(
+            name="locations",
+            change=LocationWatch(clock).look,
+            every_s=_LOOK_S,
+            most=_NO_MORE,
+        ),
+        Periodic(
+            name="reaper",
+            change=lambda c: endings.reap(c, now_ms=clock.now_ms(c)),
+            every_s=_REAP_S,
+            most=endings.GROUP,
+        ),
+    )
+
+
+def _assemble(
+    settings: Settings, database: Database, clock: Clock, secrets: FirstSecrets | None
+) -> tuple[Service, Presence]:
+    desk = ClaimDesk(database, clock)
+    presence = Presence(database, clock, waiting=desk.waiting_agents)
+    backend = _backend(settings, database, clock)
+    agents = AgentApi(
+        database=database,
+        clock=clock,
+        keys=LocationKeys(database, monotonic=time.monotonic),
+        presence=presence,
+        desk=desk,
+        artifacts=ArtifactDoor(database, settings.data_dir / "artifacts"),
+    )
+    app = FastAPI(title="Picket", docs_url=None, redoc_url=None)
+    calls = agents.calls()
+    app.router.routes += [*calls, agents.upload(), *PingApi(database, clock).routes()]
+    app.add_exception_handler(DatabaseBusyError, _busy)
+    install_api(app, backend)
+    front = ShortCut(app, {call.path: call.endpoint for call in calls})
+    service = Service(app=front, first_secrets=secrets, desk=desk, waiters=backend.waiters)
+    return service, presence
+
+
+def _backend(settings: Settings, database: Database, clock: Clock) -> Backend:
+    return Backend(
+        database=database,
+        clock=clock,
+        monotonic=time.monotonic,
+        keys=ApiKeys(database, monotonic=time.monotonic),
+        waiters=SessionWaiters(database),
+        rate=RateLimit(monotonic=time.monotonic),
+        public_url=settings.public_url,
+    )
+
+
+async def _busy(_request: Request, problem: Exception) -> Response:
+    log.warning("http.database_busy", reason=str(problem))
+    refusal = BusyError("The database is busy; try again.", headers={"retry-after": "1"})
+    return error_response(refusal)

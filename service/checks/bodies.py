@@ -1,0 +1,162 @@
+"""What people send to set up a check: one body per type, read strictly.
+
+Defaults and limits are the specification's and, where it is silent, the established service's.
+A later feature's field is kept when that is harmless, and refused with a sentence when it would
+silently not work (`service.checks.rules`).
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from contract.checks import CheckType
+from service.checks.fields import (
+    AlertSettings,
+    AlertSubscription,
+    Frequency,
+    HttpThreshold,
+    Id,
+    Listing,
+    Name,
+    Percentage,
+    Region,
+    RetryStrategy,
+    Runtime,
+    Script,
+    ShortThreshold,
+    TriggerIncident,
+)
+from service.checks.requests import (
+    ApiRequest,
+    DnsRequest,
+    Heartbeat,
+    IcmpRequest,
+    TcpRequest,
+    UrlRequest,
+)
+from service.checks.rules import frequency_problem, offset_problem, unsupported_problem
+from service.http.strict import Number, Strict, Text, Whole, blank_is_none, field_error
+
+
+class CheckWrite(Strict):
+    """Fields that all types share."""
+
+    name: Name
+    activated: bool = True
+    """Whether the check runs."""
+    muted: bool = False
+    """Run, but tell nobody."""
+    double_check: bool = True
+    """Deprecated; `retryStrategy` replaces it. True without a `retryStrategy`: a failed run is
+    tried once more at once, at another of the check's locations where it has any. False: a failed
+    run is final."""
+    should_fail: bool = False
+    """Error statuses and refused connections pass."""
+    locations: Listing[Region] = Field(default_factory=list)
+    """Regions; this installation serves one only where a private location has it as its slug."""
+    private_locations: Listing[Text] = Field(default_factory=list)
+    """Slugs of private locations."""
+    tags: Listing[Text] = Field(default_factory=list)
+    alert_settings: AlertSettings | None = AlertSettings()
+    """Null: the account's."""
+    use_global_alert_settings: bool | None = True
+    group_id: Id = None
+    group_order: Annotated[Number, Field(ge=0)] | None = None
+    runtime_id: Annotated[Literal[Runtime, ""] | None, BeforeValidator(blank_is_none)] = None
+    alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
+    retry_strategy: RetryStrategy | None = None
+    """Null: as `doubleCheck` says, which is one immediate retry unless it is false."""
+    trigger_incident: TriggerIncident | None = None
+    run_parallel: bool = False
+    """Run in all locations each time, instead of in one after the other."""
+    description: Annotated[Text, Field(max_length=500)] | None = None
+    frequency: Frequency = 10
+    """Minutes between runs; 0, for API and TCP checks only: every `frequencyOffset` seconds."""
+    frequency_offset: Annotated[Whole, Field(ge=1)] | None = None
+    """Frequency 0: 10, 20 or 30 seconds. 1 to 60: 1 to ten times the frequency. Above 60: 1 to
+    the frequency's hours, rounded up. Null: spread by the check's id."""
+
+    kind: ClassVar[CheckType]
+
+    @model_validator(mode="after")
+    def _frequency_and_offset_fit(self) -> "CheckWrite":
+        if problem := frequency_problem(self.kind, self.frequency):
+            raise field_error("frequency", problem)
+        if problem := offset_problem(self.frequency, self.frequency_offset):
+            raise field_error("frequencyOffset", problem)
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_is_dropped_in_silence(cls, body: Any) -> Any:
+        if isinstance(body, dict) and (found := unsupported_problem(body)):
+            raise field_error(*found)
+        return body
+
+
+class UrlCheckWrite(CheckWrite):
+    """A URL monitor."""
+
+    kind = CheckType.URL
+    request: UrlRequest
+    degraded_response_time: HttpThreshold | None = 3000
+    max_response_time: HttpThreshold | None = 5000
+
+
+class ApiCheckWrite(CheckWrite):
+    """An API check."""
+
+    kind = CheckType.API
+    request: ApiRequest
+    degraded_response_time: HttpThreshold | None = 5000
+    max_response_time: HttpThreshold | None = 20_000
+    setup_snippet_id: Id = None
+    tear_down_snippet_id: Id = None
+    local_setup_script: Script = None
+    local_tear_down_script: Script = None
+
+
+class TcpCheckWrite(CheckWrite):
+    """A TCP monitor."""
+
+    kind = CheckType.TCP
+    request: TcpRequest
+    degraded_response_time: ShortThreshold | None = 3000
+    max_response_time: ShortThreshold | None = 5000
+
+
+class DnsCheckWrite(CheckWrite):
+    """A DNS monitor."""
+
+    kind = CheckType.DNS
+    request: DnsRequest
+    degraded_response_time: ShortThreshold | None = 500
+    max_response_time: ShortThreshold | None = 1000
+
+
+class IcmpCheckWrite(CheckWrite):
+    """An ICMP monitor, judged by packet loss in percent."""
+
+    kind = CheckType.ICMP
+    request: IcmpRequest
+    degraded_packet_loss_threshold: Percentage = 10
+    max_packet_loss_threshold: Percentage = 20
+
+
+class HeartbeatCheckWrite(CheckWrite):
+    """A heartbeat monitor; without locations it is judged at the oldest private location."""
+
+    kind = CheckType.HEARTBEAT
+    heartbeat: Heartbeat
+    frequency: Frequency = 1
+    """Minutes between looks at the last ping: how late a silence may be noticed."""
+
+
+AnyCheckWrite = (
+    UrlCheckWrite
+    | ApiCheckWrite
+    | TcpCheckWrite
+    | DnsCheckWrite
+    | IcmpCheckWrite
+    | HeartbeatCheckWrite
+)

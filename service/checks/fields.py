@@ -1,0 +1,242 @@
+"""Parts that the bodies of all check types are made of."""
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from service.checks.rules import assertion_problem
+from service.http.strict import (
+    JsonNumber,
+    Strict,
+    Text,
+    Whole,
+    blank_is_none,
+    field_error,
+    zero_is_none,
+)
+
+T = TypeVar("T")
+
+
+def _none_is_empty(value: list[T] | None) -> list[T]:
+    return value or []
+
+
+def _none_is_no_text(value: str | None) -> str:
+    return value or ""
+
+
+Listing = Annotated[list[T] | None, AfterValidator(_none_is_empty)]
+"""A list; clients send null for an empty one."""
+MaybeText = Annotated[Text | None, AfterValidator(_none_is_no_text)]
+"""Text; clients send null for none."""
+
+Region = Literal[
+    "us-east-1",
+    "us-east-2",
+    "us-west-1",
+    "us-west-2",
+    "ca-central-1",
+    "sa-east-1",
+    "eu-west-1",
+    "eu-central-1",
+    "eu-west-2",
+    "eu-west-3",
+    "eu-north-1",
+    "eu-south-1",
+    "me-south-1",
+    "ap-southeast-1",
+    "ap-northeast-1",
+    "ap-east-1",
+    "ap-southeast-2",
+    "ap-southeast-3",
+    "ap-northeast-2",
+    "ap-northeast-3",
+    "ap-south-1",
+    "af-south-1",
+]
+Runtime = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
+Frequency = Annotated[
+    Literal[0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440],
+    JsonNumber,
+]
+Method = Literal["GET", "POST", "PUT", "HEAD", "DELETE", "PATCH"]
+BodyKind = Literal["NONE", "JSON", "FORM", "RAW", "GRAPHQL"]
+Family = Literal["IPv4", "IPv6"]
+Version = Literal["AUTO", "HTTP_1_1", "HTTP_2", "HTTP_3"]
+AnyComparison = Literal[
+    "EQUALS",
+    "NOT_EQUALS",
+    "HAS_KEY",
+    "NOT_HAS_KEY",
+    "HAS_VALUE",
+    "NOT_HAS_VALUE",
+    "IS_EMPTY",
+    "NOT_EMPTY",
+    "GREATER_THAN",
+    "LESS_THAN",
+    "CONTAINS",
+    "NOT_CONTAINS",
+    "IS_NULL",
+    "NOT_NULL",
+]
+NumberComparison = Literal["EQUALS", "NOT_EQUALS", "LESS_THAN", "GREATER_THAN"]
+TextComparison = Literal[
+    "EQUALS",
+    "NOT_EQUALS",
+    "IS_EMPTY",
+    "NOT_EMPTY",
+    "LESS_THAN",
+    "GREATER_THAN",
+    "CONTAINS",
+    "NOT_CONTAINS",
+]
+
+Name = Annotated[Text, Field(min_length=1)]
+HttpThreshold = Annotated[float, Field(ge=0, le=30_000), JsonNumber]
+ShortThreshold = Annotated[float, Field(ge=0, le=5_000), JsonNumber]
+Percentage = Annotated[float, Field(ge=0, le=100), JsonNumber]
+PortNumber = Annotated[int, Field(ge=1, le=65_535), JsonNumber]
+Script = Annotated[Text | None, BeforeValidator(blank_is_none)]
+Id = Annotated[int | None, BeforeValidator(zero_is_none), JsonNumber]
+"""A number that names something else; 0 means none."""
+
+
+class KeyValue(Strict):
+    """A header or a query parameter."""
+
+    key: Annotated[Text, Field(min_length=1)]
+    value: Text = ""
+    locked: bool = False
+    """Shown only to those who may write the check; scrubbed from results like a secret."""
+
+
+class BasicAuth(Strict):
+    """Credentials of HTTP basic authentication; the password is scrubbed from results."""
+
+    username: Text
+    password: Text
+
+
+class AssertionWrite(Strict):
+    """One sentence that must hold for the check to pass."""
+
+    source: str
+    comparison: str
+    property: MaybeText = ""
+    """JSON sources: a JSONPath. HEADERS: the header's name. LATENCY: avg, min, max or stdDev.
+    Text sources: a regular expression whose first capture group is compared."""
+    target: MaybeText = ""
+    """Always a string; compared as a number where the actual value is one."""
+    regex: Text | None = None
+    """HEADERS only: the first capture group is compared. Null: the whole value is."""
+
+    @model_validator(mode="after")
+    def _property_fits(self) -> "AssertionWrite":
+        if problem := assertion_problem(self.source, self.property or ""):
+            raise field_error("property", problem)
+        return self
+
+
+class UrlAssertion(AssertionWrite):
+    """URL monitors look at the status code only."""
+
+    source: Literal["STATUS_CODE"]
+    comparison: NumberComparison
+
+
+class ApiAssertion(AssertionWrite):
+    """What an API check may assert."""
+
+    source: Literal["STATUS_CODE", "JSON_BODY", "HEADERS", "TEXT_BODY", "RESPONSE_TIME"]
+    comparison: AnyComparison
+
+
+class TcpAssertion(AssertionWrite):
+    """What a TCP monitor may assert."""
+
+    source: Literal["RESPONSE_DATA", "RESPONSE_TIME"]
+    comparison: TextComparison
+
+
+class DnsAssertion(AssertionWrite):
+    """What a DNS monitor may assert."""
+
+    source: Literal["RESPONSE_TIME", "RESPONSE_CODE", "TEXT_ANSWER", "JSON_ANSWER"]
+    comparison: AnyComparison
+
+
+class IcmpAssertion(AssertionWrite):
+    """What an ICMP monitor may assert."""
+
+    source: Literal["LATENCY", "JSON_RESPONSE"]
+    comparison: AnyComparison
+
+
+class AlertSubscription(Strict):
+    """A channel that hears of the check's alerts."""
+
+    alert_channel_id: Whole
+    activated: bool = True
+
+
+class RetryStrategy(Strict):
+    """How a failed run is tried again."""
+
+    type: Literal["FIXED", "LINEAR", "EXPONENTIAL", "SINGLE_RETRY"]
+    base_backoff_seconds: Annotated[float, Field(ge=0, le=86_400), JsonNumber] = 60
+    same_region: bool = True
+    max_retries: Annotated[int, Field(ge=1, le=10), JsonNumber] | None = None
+    """Null: 2, and 1 for SINGLE_RETRY."""
+    max_duration_seconds: Annotated[float, Field(ge=0, le=600), JsonNumber] | None = None
+    """Null: 600."""
+    only_on: list[Literal["NETWORK_ERROR"]] | Literal["NETWORK_ERROR"] | None = None
+    """Retry only after these; null or empty: after any failure."""
+
+
+class TriggerIncident(Strict):
+    """A status page incident that follows the check's alerts."""
+
+    service_id: Text
+    severity: Literal["CRITICAL", "MAJOR", "MEDIUM", "MINOR"]
+    name: Text
+    description: Text
+    notify_subscribers: bool
+
+
+class RunBased(Strict):
+    """Alert after this many failed runs in a row."""
+
+    failed_run_threshold: Annotated[Literal[1, 2, 3, 4, 5], JsonNumber] = 1
+
+
+class TimeBased(Strict):
+    """Alert once it has failed for this many minutes."""
+
+    minutes_failing_threshold: Annotated[Literal[5, 10, 15, 30], JsonNumber] = 5
+
+
+class Reminders(Strict):
+    """How often an alert that lasts is repeated."""
+
+    amount: Annotated[Literal[0, 1, 2, 3, 4, 5, 100_000], JsonNumber] = 0
+    """100000: without end."""
+    interval: Annotated[Literal[1, 2, 3, 4, 5, 10, 15, 30], JsonNumber] = 5
+    """Minutes."""
+
+
+class ParallelRuns(Strict):
+    """With parallel runs: alert only when this share of locations fails."""
+
+    enabled: bool = False
+    percentage: Annotated[Literal[10, 20, 30, 40, 50, 60, 70, 80, 90, 100], JsonNumber] = 10
+
+
+class AlertSettings(Strict):
+    """When people are told; every part has its default."""
+
+    escalation_type: Literal["RUN_BASED", "TIME_BASED"] = "RUN_BASED"
+    run_based_escalation: RunBased = RunBased()
+    time_based_escalation: TimeBased = TimeBased()
+    reminders: Reminders = Reminders()
+    parallel_run_failure_threshold: ParallelRuns = ParallelRuns()

@@ -1,0 +1,60 @@
+"""Checks as they are stored, asked for, and known to other features."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from contract.checks import CheckType, Lane
+
+CheckKind = Literal["API", "URL", "TCP", "DNS", "ICMP", "HEARTBEAT"]
+"""The types that this version can set up."""
+StatusFilter = Literal["passing", "failing", "degraded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFilter:
+    """Which checks a list shows; empty fields let all through."""
+
+    tags: tuple[str, ...] = ()
+    """All of them."""
+    check_type: str | None = None
+    """None: any."""
+    search: str | None = None
+    """Part of the name or of a tag. None: any."""
+    url_part: str | None = None
+    """Part of an API check's URL. None: any."""
+    status: StatusFilter | None = None
+    """Of the last result. None: any, also none yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRow:
+    """A check as it is stored."""
+
+    id: str
+    type: str
+    name: str
+    activated: bool
+    doc: Mapping[str, Any]
+    version: int
+    created_ms: int
+    updated_ms: int | None
+    """None: never changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckTerms:
+    """On what terms a check runs: what scheduling, the queue, results and heartbeats go by."""
+
+    account_id: str
+    type: CheckType
+    lane: Lane
+    activated: bool
+    frequency: int
+    """Minutes; 0: every `frequency_offset` seconds."""
+    frequency_offset: int | None
+    """None: the phase comes from the id."""
+    run_parallel: bool
+    doc: Mapping[str, Any]
+    spec: bytes
+    """JSON of the contract's spec."""

@@ -1,0 +1,177 @@
+"""What a check of each type asks of its target, as people write it, read strictly."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from contract.checks import SECONDS_PER, TimeUnit
+from service.checks.fields import (
+    ApiAssertion,
+    BasicAuth,
+    BodyKind,
+    DnsAssertion,
+    Family,
+    IcmpAssertion,
+    KeyValue,
+    Listing,
+    MaybeText,
+    Method,
+    PortNumber,
+    TcpAssertion,
+    UrlAssertion,
+    Version,
+)
+from service.checks.rules import (
+    header_problem,
+    heartbeat_problem,
+    hostname_problem,
+    url_problem,
+)
+from service.http.strict import JsonNumber, Strict, Text, blank_is_none, field_error
+
+
+def _url(value: str) -> str:
+    if problem := url_problem(value):
+        raise field_error("", problem)
+    return value
+
+
+def _hostname(value: str) -> str:
+    if problem := hostname_problem(value):
+        raise field_error("", problem)
+    return value
+
+
+Url = Annotated[Text, Field(min_length=1, max_length=2048), AfterValidator(_url)]
+Hostname = Annotated[Text, Field(min_length=1, max_length=2048), AfterValidator(_hostname)]
+
+
+class HttpWrite(Strict):
+    """What URL monitors and API checks ask for."""
+
+    url: Url
+    follow_redirects: bool = True
+    skip_ssl: bool = Field(default=False, alias="skipSSL")
+    """Do not verify the certificate."""
+    ip_family: Family = "IPv4"
+    http_version: Version = "AUTO"
+    """AUTO offers HTTP/2 over TLS; the others insist."""
+
+
+class UrlRequest(HttpWrite):
+    """The request of a URL monitor: always GET."""
+
+    method: Literal["GET"] = "GET"
+    assertions: Listing[UrlAssertion] = Field(default_factory=list)
+
+
+class ApiRequest(HttpWrite):
+    """The request of an API check; `{{NAME}}` is filled in."""
+
+    method: Method
+    body: MaybeText = ""
+    body_type: BodyKind = "NONE"
+    headers: Listing[KeyValue] = Field(default_factory=list)
+    query_parameters: Listing[KeyValue] = Field(default_factory=list)
+    basic_auth: BasicAuth | None = None
+    """Null: none is sent."""
+    assertions: Listing[ApiAssertion] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_line_headers(self) -> "ApiRequest":
+        for order, header in enumerate(self.headers or ()):
+            if problem := header_problem(header.key, header.value):
+                raise field_error(f"headers[{order}]", problem)
+        return self
+
+
+class TcpRequest(Strict):
+    """Connect, perhaps say something, perhaps listen."""
+
+    hostname: Hostname
+    port: PortNumber
+    data: Text | None = None
+    """Sent after connecting. Null: nothing is."""
+    ip_family: Family = "IPv4"
+    tls: bool = False
+    """Do a TLS handshake after connecting."""
+    skip_ssl: bool = Field(default=False, alias="skipSSL")
+    """Do not verify the certificate."""
+    assertions: Listing[TcpAssertion] = Field(default_factory=list)
+
+
+class DnsRequest(Strict):
+    """One DNS question."""
+
+    record_type: Literal[
+        "A",
+        "AAAA",
+        "CNAME",
+        "MX",
+        "TXT",
+        "SOA",
+        "NS",
+        "CAA",
+        "DNSKEY",
+        "DS",
+        "HTTPS",
+        "NAPTR",
+        "PTR",
+        "SRV",
+        "SVCB",
+        "TLSA",
+    ]
+    query: Annotated[Text, Field(min_length=1, max_length=253)]
+    name_server: Annotated[
+        Annotated[Text, Field(max_length=253)] | None, BeforeValidator(blank_is_none)
+    ] = None
+    """Host or address to ask. Null: the agent's default resolvers."""
+    port: PortNumber | None = None
+    """Of the name server. Null: 53."""
+    protocol: Literal["UDP", "TCP"] = "UDP"
+    assertions: Listing[DnsAssertion] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _port_has_a_server(self) -> "DnsRequest":
+        if self.port is not None and not self.name_server:
+            raise field_error("port", "is given without nameServer; give both or neither")
+        return self
+
+
+class IcmpRequest(Strict):
+    """Echo requests."""
+
+    hostname: Hostname
+    ip_family: Family = "IPv4"
+    ping_count: Annotated[int, Field(ge=1, le=50), JsonNumber] = 10
+    assertions: Listing[IcmpAssertion] = Field(default_factory=list)
+
+
+Unit = Literal["seconds", "minutes", "hours", "days"]
+
+
+class Heartbeat(Strict):
+    """When pings are expected: period 30 seconds to 365 days, grace 0 to 365 days."""
+
+    period: Annotated[float, Field(gt=0), JsonNumber]
+    period_unit: Unit
+    grace: Annotated[float, Field(ge=0), JsonNumber]
+    grace_unit: Unit
+    ping_token: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9._~-]*$")] | None = None
+    """The last part of the ping address. Null or empty: one is made, and kept on updates."""
+
+    @model_validator(mode="after")
+    def _times_fit(self) -> "Heartbeat":
+        if found := heartbeat_problem(self.period_s, self.grace_s):
+            raise field_error(*found)
+        return self
+
+    @property
+    def period_s(self) -> float:
+        """A ping is due this long after the last one."""
+        return self.period * SECONDS_PER[TimeUnit(self.period_unit)]
+
+    @property
+    def grace_s(self) -> float:
+        """How much longer we wait."""
+        return self.grace * SECONDS_PER[TimeUnit(self.grace_unit)]

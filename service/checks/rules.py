@@ -1,0 +1,104 @@
+"""Rules of a check's fields that go beyond a type and a range; pure sentences, or None."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from contract.checks import CheckType
+
+SUB_MINUTE_OFFSETS: Final = (10, 20, 30)
+SUB_MINUTE_TYPES: Final = frozenset({CheckType.API, CheckType.TCP})
+
+_JSON_SOURCES: Final = frozenset({"JSON_BODY", "JSON_ANSWER", "JSON_RESPONSE"})
+_LATENCIES: Final = ("avg", "min", "max", "stdDev")
+_SCHEMES: Final = ("http://", "https://")
+
+_NOT_YET: Final[dict[str, str]] = {
+    "groupId": "names a check group, and there is none with this id; leave it out",
+    "setupSnippetId": "names a snippet, and there is none with this id; leave it out",
+    "tearDownSnippetId": "names a snippet, and there is none with this id; leave it out",
+    "localSetupScript": "would not run: this version has no setup phase; leave it out",
+    "localTearDownScript": "would not run: this version has no teardown phase; leave it out",
+    "assertions": "belongs inside request; here it would be passed over",
+    "variables": "would not be filled in: this version has no variables of a check; leave them out",
+    "environmentVariables": "would not be filled in: this version has no variables of a check;"
+    " leave them out",
+    "alertChannelSubscriptions": "names an alert channel, and there is none with this id;"
+    " leave it out",
+    "triggerIncident": "names a status page service, and there is none with this id; leave it out",
+}
+"""Fields that would silently not work: refused unless they are empty."""
+
+
+def offset_problem(frequency: int, offset: int | None) -> str | None:
+    """The specification's three rules on `frequencyOffset`; says what to use instead."""
+    if frequency == 0:
+        if offset in SUB_MINUTE_OFFSETS:
+            return None
+        given = "is missing" if offset is None else f"is {offset}"
+        return f"{given}; with frequency 0 use 10, 20 or 30 (seconds between runs)"
+    if offset is None:
+        return None
+    most = frequency * 10 if frequency <= 60 else math.ceil(frequency / 60)
+    if 1 <= offset <= most:
+        return None
+    return f"is {offset}; with frequency {frequency} use 1 to {most}"
+
+
+def frequency_problem(kind: CheckType, frequency: int) -> str | None:
+    """The first of those rules goes on: only API and TCP checks run below a minute."""
+    if frequency == 0 and kind not in SUB_MINUTE_TYPES:
+        return f"is 0, which only API and TCP checks may have; a {kind} check takes 1 or more"
+    return None
+
+
+def unsupported_problem(body: Mapping[str, object]) -> tuple[str, str] | None:
+    """The first field that would silently not work, and why."""
+    for field, sentence in _NOT_YET.items():
+        if body.get(field):
+            return field, sentence
+    return None
+
+
+def url_problem(url: str) -> str | None:
+    """A URL is http or https, or begins with a variable; it is not shown, as it may hold keys."""
+    if url.startswith("{{") or url.lower().startswith(_SCHEMES):
+        return None
+    return "must begin with http:// or https:// or a {{VARIABLE}}"
+
+
+def hostname_problem(hostname: str) -> str | None:
+    """A host name or an address, with neither scheme nor port nor path."""
+    if any(letter.isspace() or letter in "/@?#" for letter in hostname):
+        return "must be a host name or an address, without scheme, port or path"
+    if hostname.count(":") == 1:
+        return "must not hold a port; use the field port"
+    return None
+
+
+def header_problem(key: str, value: str) -> str | None:
+    """A header stays on its line."""
+    if any(letter in "\r\n" for letter in key + value):
+        return "must not hold a line break"
+    return None
+
+
+def assertion_problem(source: str, prop: str) -> str | None:
+    """What `property` must be for a source."""
+    if source in _JSON_SOURCES and not prop.startswith("$"):
+        return "must be a JSONPath that begins with $"
+    if source == "LATENCY" and prop not in _LATENCIES:
+        return "must be avg, min, max or stdDev"
+    if source == "HEADERS" and not prop.strip():
+        return "must name a header"
+    return None
+
+
+def heartbeat_problem(period_s: float, grace_s: float) -> tuple[str, str] | None:
+    """Period 30 seconds to 365 days, grace 0 to 365 days."""
+    year_s = 365 * 86_400
+    if not 30 <= period_s <= year_s:
+        return "period", "must be 30 seconds to 365 days"
+    if not grace_s <= year_s:
+        return "grace", "must be at most 365 days"
+    return None

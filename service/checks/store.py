@@ -1,0 +1,203 @@
+"""SQL of checks, their tags and where they run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from contract.checks import CheckType, Lane
+from service.checks.model import CheckFilter, CheckRow, CheckTerms, StatusFilter
+from service.db.tables import check_, check_location, check_state, check_tag
+from service.results.model import RunStatus
+
+_COLUMNS: Final = (
+    check_.c.id,
+    check_.c.type,
+    check_.c.name,
+    check_.c.activated,
+    check_.c.doc,
+    check_.c.version,
+    check_.c.created_ms,
+    check_.c.updated_ms,
+)
+_ONE: Final[Select[Any]] = select(*_COLUMNS).where(
+    check_.c.account_id == bindparam("account_id"), check_.c.id == bindparam("check_id")
+)
+_TERMS: Final = select(
+    check_.c.account_id,
+    check_.c.type,
+    check_.c.lane,
+    check_.c.activated,
+    check_.c.frequency,
+    check_.c.frequency_offset,
+    check_.c.run_parallel,
+    check_.c.doc,
+    check_.c.spec,
+).where(check_.c.id == bindparam("check_id"))
+_LOCATIONS: Final = (
+    select(check_location.c.location_id)
+    .where(check_location.c.check_id == bindparam("check_id"))
+    .order_by(check_location.c.position)
+)
+_USERS: Final = (
+    select(check_.c.name)
+    .join(check_location, check_location.c.check_id == check_.c.id)
+    .where(check_location.c.location_id == bindparam("location_id"))
+    .order_by(check_.c.name)
+    .limit(4)
+)
+_USES: Final = (
+    select(func.count())
+    .select_from(check_location)
+    .where(check_location.c.location_id == bindparam("location_id"))
+)
+_PLACES_IN_USE: Final = (
+    select(check_location.c.location_id)
+    .join(check_, check_.c.id == check_location.c.check_id)
+    .where(check_.c.activated)
+    .distinct()
+)
+_STATUSES: Final[dict[StatusFilter, tuple[RunStatus, ...]]] = {
+    "passing": (RunStatus.PASSED,),
+    "degraded": (RunStatus.DEGRADED,),
+    "failing": (RunStatus.FAILED, RunStatus.TIMED_OUT),
+}
+
+
+def find(connection: Connection, account_id: str, check_id: str) -> CheckRow | None:
+    """One check. None: the account has none with this id."""
+    row = connection.execute(_ONE, {"account_id": account_id, "check_id": check_id}).first()
+    return None if row is None else _check(row)
+
+
+def matching(
+    connection: Connection, account_id: str, wanted: CheckFilter, *, limit: int, offset: int
+) -> tuple[CheckRow, ...]:
+    """A page of the checks that match, oldest first."""
+    query: Select[Any] = (
+        select(*_COLUMNS)
+        .where(check_.c.account_id == account_id, *_conditions(wanted))
+        .order_by(check_.c.created_ms, check_.c.id)
+        .limit(limit)
+        .offset(offset)
+    )
+    return tuple(map(_check, connection.execute(query)))
+
+
+def activated(connection: Connection, account_id: str) -> tuple[CheckRow, ...]:
+    """All checks that run, oldest first."""
+    query: Select[Any] = (
+        select(*_COLUMNS)
+        .where(check_.c.account_id == account_id, check_.c.activated)
+        .order_by(check_.c.created_ms, check_.c.id)
+    )
+    return tuple(map(_check, connection.execute(query)))
+
+
+def insert_check(connection: Connection, row: Mapping[str, Any]) -> None:
+    """Store a new check; the mapping holds every column."""
+    connection.execute(insert(check_), dict(row))
+
+
+def update_check(connection: Connection, check_id: str, values: Mapping[str, Any]) -> None:
+    """Change a check; its version grows."""
+    change = update(check_).where(check_.c.id == check_id)
+    connection.execute(change.values(**values, version=check_.c.version + 1))
+
+
+def delete_check(connection: Connection, check_id: str) -> None:
+    """Forget a check and what hangs on it; its results stay until their time is over."""
+    for table in (check_tag, check_location, check_state):
+        connection.execute(delete(table).where(table.c.check_id == check_id))
+    connection.execute(delete(check_).where(check_.c.id == check_id))
+
+
+def replace_tags(connection: Connection, check_id: str, tags: Sequence[str]) -> None:
+    """Make these the check's tags."""
+    connection.execute(delete(check_tag).where(check_tag.c.check_id == check_id))
+    rows = [{"check_id": check_id, "tag": tag} for tag in dict.fromkeys(tags)]
+    if rows:
+        connection.execute(insert(check_tag), rows)
+
+
+def replace_locations(connection: Connection, check_id: str, location_ids: Sequence[str]) -> None:
+    """Make these the places where the check runs, in this order."""
+    connection.execute(delete(check_location).where(check_location.c.check_id == check_id))
+    rows = [
+        {"check_id": check_id, "location_id": location_id, "position": position}
+        for position, location_id in enumerate(location_ids)
+    ]
+    connection.execute(insert(check_location), rows)
+
+
+def terms(connection: Connection, check_id: str) -> CheckTerms | None:
+    """On what terms a check runs. None: there is no such check."""
+    row = connection.execute(_TERMS, {"check_id": check_id}).first()
+    if row is None:
+        return None
+    values = {**row._mapping, "type": CheckType(row.type), "lane": Lane(row.lane)}  # noqa: SLF001 - as in `_check`
+    return CheckTerms(**values)
+
+
+def locations_of(connection: Connection, check_id: str) -> tuple[str, ...]:
+    """The ids of the locations where the check runs, in order."""
+    return tuple(connection.execute(_LOCATIONS, {"check_id": check_id}).scalars())
+
+
+def users_of(connection: Connection, location_id: str) -> tuple[int, tuple[str, ...]]:
+    """How many checks run at a location, and the names of the first few."""
+    values = {"location_id": location_id}
+    names = tuple(connection.execute(_USERS, values).scalars())
+    return connection.execute(_USES, values).scalar_one(), names
+
+
+def places_in_use(connection: Connection) -> set[str]:
+    """The locations where any activated check runs."""
+    return set(connection.execute(_PLACES_IN_USE).scalars())
+
+
+def _check(row: Row[Any]) -> CheckRow:
+    return CheckRow(**row._mapping)  # noqa: SLF001 - SQLAlchemy's documented face of a row
+
+
+def _conditions(wanted: CheckFilter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if wanted.tags:
+        found.extend(_has_tag(check_tag.c.tag == tag) for tag in wanted.tags)
+    if wanted.check_type:
+        found.append(check_.c.type == wanted.check_type)
+    if wanted.search:
+        found.append(
+            or_(
+                check_.c.name.icontains(wanted.search, autoescape=True),
+                _has_tag(check_tag.c.tag.icontains(wanted.search, autoescape=True)),
+            )
+        )
+    if wanted.url_part:
+        url = check_.c.doc["request"]["url"].as_string()
+        found.append(and_(check_.c.type == "API", url.icontains(wanted.url_part, autoescape=True)))
+    if wanted.status:
+        found.append(_has_status(_STATUSES[wanted.status]))
+    return found
+
+
+def _has_tag(which: ColumnElement[bool]) -> ColumnElement[bool]:
+    return exists().where(check_tag.c.check_id == check_.c.id, which)
+
+
+def _has_status(statuses: Sequence[RunStatus]) -> ColumnElement[bool]:
+    return exists().where(check_state.c.check_id == check_.c.id, check_state.c.status.in_(statuses))

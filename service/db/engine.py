@@ -1,0 +1,55 @@
+"""What every other part sees of the database: closures that read, closures that change.
+
+A closure is synchronous, takes a SQLAlchemy `Connection`, and runs inside one transaction on a
+thread of the engine. It acts on the database alone; whatever should happen outside once the change
+is safe, it *announces*.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+T = TypeVar("T")
+NoticeT = TypeVar("NoticeT")
+
+_NOTICES = "notices"
+
+
+class DatabaseBusyError(Exception):
+    """The database took no change in time; nothing of the change was stored. Try again."""
+
+
+class DatabaseUnusableError(Exception):
+    """There is no way to keep the database where the settings say; says why."""
+
+
+class Database(Protocol):
+    """The store of the whole service."""
+
+    async def write(self, change: Callable[[Connection], T]) -> T:
+        """Run a change in a transaction; returns once it is committed.
+
+        Raises:
+            DatabaseBusyError: another process holds the database, or too many changes wait.
+        """
+
+    async def read(self, query: Callable[[Connection], T]) -> T:
+        """Run a query on a snapshot that holds every change that was acknowledged before."""
+
+    def listen(self, kind: type[NoticeT], listener: Callable[[NoticeT], None]) -> None:
+        """Call the listener, on the event loop, with each notice of this kind after its commit."""
+
+    async def close(self) -> None:
+        """Finish the changes that wait, then let go of the files."""
+
+
+def announce(connection: Connection, notice: object) -> None:
+    """Tell the listeners of the notice's type, but only once the running change is committed."""
+    connection.info.setdefault(_NOTICES, []).append(notice)
+
+
+def take_notices(connection: Connection) -> list[object]:
+    """What was announced since the last call; for the engines alone."""
+    notices: list[object] = connection.info.pop(_NOTICES, [])
+    return notices

@@ -1,0 +1,9 @@
+"""Faults of the service as a whole; refusals of the public API are in `service.http.errors`."""
+
+
+class SettingsError(Exception):
+    """Settings that the service cannot start with: one sentence per problem."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems

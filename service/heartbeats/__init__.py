@@ -1,0 +1,1 @@
+"""Pings from jobs that should run, and the timers that they reset."""

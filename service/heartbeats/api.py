@@ -1,0 +1,55 @@
+"""Where jobs ping: no key but the token in the address."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from sqlalchemy import Connection
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from service.clock import Clock
+from service.db.engine import Database
+from service.heartbeats.actions import ReceivedPing, is_watched, take_pings
+from service.http.errors import NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class PingApi:
+    """The ping path and what it is made of."""
+
+    database: Database
+    clock: Clock
+
+    def routes(self) -> list[Route]:
+        """GET and POST of `/ping/{token}`; a body is not read."""
+        return [Route("/ping/{token}", self._ping, methods=["GET", "POST"])]
+
+    async def _ping(self, request: Request) -> Response:
+        token = str(request.path_params["token"])
+        if request.method == "HEAD":
+            # Starlette lets HEAD in with GET, but who only looks at a link does not ping.
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
+        # Looked up first, so that guessing tokens does not take the writer's time.
+        if not await self.database.read(lambda c: is_watched(c, token)):
+            raise NotFoundError("No check waits for pings with this token.")
+        ping = ReceivedPing(
+            ping_id=None,
+            token=token,
+            age_s=0,
+            method=request.method,
+            source=_source(request.headers),
+            user_agent=request.headers.get("user-agent", ""),
+        )
+
+        def change(connection: Connection) -> int:
+            return take_pings(connection, [ping], now_ms=self.clock.now_ms(connection))
+
+        await self.database.write(change)
+        return Response(b'{"status":"ok"}', media_type="application/json")
+
+
+def _source(headers: Mapping[str, str]) -> str:
+    return headers.get("origin") or headers.get("referer") or ""

@@ -1,0 +1,91 @@
+"""SQL of heartbeats and their pings."""
+
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from service.db.tables import heartbeat, ping
+
+_WATCHED: Final = select(
+    heartbeat.c.check_id, heartbeat.c.last_ping_ms, heartbeat.c.timer_started_ms
+).where(heartbeat.c.token == bindparam("of_token"))
+_OF_CHECK: Final = select(heartbeat.c.token).where(heartbeat.c.check_id == bindparam("check"))
+_ADD: Final = insert(heartbeat)
+_SET_TOKEN: Final = (
+    update(heartbeat)
+    .where(heartbeat.c.check_id == bindparam("check"))
+    .values(token=bindparam("new_token"))
+)
+_SET_TIMER: Final = (
+    update(heartbeat)
+    .where(heartbeat.c.check_id == bindparam("check"))
+    .values(last_ping_ms=bindparam("last_ms"), timer_started_ms=bindparam("started_ms"))
+)
+_NEWEST: Final = (
+    select(ping.c.state)
+    .where(ping.c.check_id == bindparam("check"))
+    .order_by(ping.c.received_ms.desc(), ping.c.id.desc())
+    .limit(1)
+)
+_KNOWN: Final = select(ping.c.id).where(ping.c.id == bindparam("ping_id"))
+_ADD_EVENT: Final = insert(ping)
+_FORGET: Final = delete(ping).where(
+    ping.c.check_id == bindparam("check"), ping.c.received_ms < bindparam("before_ms")
+)
+
+
+class Watched(NamedTuple):
+    """A heartbeat that a token leads to."""
+
+    check_id: str
+    last_ping_ms: int | None
+    """None: no ping since the timer was reset."""
+    timer_started_ms: int | None
+    """None: as above."""
+
+
+def watched(connection: Connection, token: str) -> Watched | None:
+    """The heartbeat of a token. None: there is none."""
+    row = connection.execute(_WATCHED, {"of_token": token}).one_or_none()
+    return Watched._make(row) if row else None
+
+
+def token_of(connection: Connection, check_id: str) -> str | None:
+    """The token of a check. None: the check is watched by none."""
+    token: str | None = connection.execute(_OF_CHECK, {"check": check_id}).scalar_one_or_none()
+    return token
+
+
+def add(connection: Connection, check_id: str, token: str) -> None:
+    """Watch for pings with a token."""
+    connection.execute(_ADD, {"check_id": check_id, "token": token})
+
+
+def set_token(connection: Connection, check_id: str, token: str) -> None:
+    """Watch for another token; the timer runs on."""
+    connection.execute(_SET_TOKEN, {"check": check_id, "new_token": token})
+
+
+def set_timer(
+    connection: Connection, check_id: str, *, last_ms: int | None, started_ms: int | None
+) -> None:
+    """Move the timer. None, twice: it waits for a first ping."""
+    values = {"check": check_id, "last_ms": last_ms, "started_ms": started_ms}
+    connection.execute(_SET_TIMER, values)
+
+
+def newest_state(connection: Connection, check_id: str) -> str | None:
+    """State of the newest event. None: there was none."""
+    state: str | None = connection.execute(_NEWEST, {"check": check_id}).scalar_one_or_none()
+    return state
+
+
+def is_known(connection: Connection, ping_id: str) -> bool:
+    """Whether this ping was recorded before."""
+    return connection.execute(_KNOWN, {"ping_id": ping_id}).first() is not None
+
+
+def add_event(connection: Connection, event: dict[str, Any], *, keep_after_ms: int) -> None:
+    """Record an event of a heartbeat, and forget those that are too old."""
+    connection.execute(_ADD_EVENT, event)
+    connection.execute(_FORGET, {"check": event["check_id"], "before_ms": keep_after_ms})

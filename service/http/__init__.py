@@ -1,0 +1,1 @@
+"""What every route of the public API shares."""

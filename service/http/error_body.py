@@ -1,0 +1,126 @@
+"""The one error body of the specification, made in one place for every route and every fault."""
+
+from http import HTTPStatus
+
+import structlog
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
+
+from service.http.errors import ApiError, InvalidError, Source, phrase
+from service.http.problems import problems_of
+
+log = structlog.get_logger(__name__)
+
+
+class Validation(BaseModel):
+    """Which fields of a 400 are wrong."""
+
+    source: Source
+    keys: list[str]
+
+
+class ErrorBody(BaseModel):
+    """Every answer that is no success."""
+
+    status_code: int = Field(alias="statusCode")
+    error: str = Field(description="The status text.")
+    message: str = Field(description="A sentence that says what to mend.")
+    attributes: dict[str, str | int | float] = Field(description="Facts for programs.")
+    validation: Validation | None = Field(
+        default=None, description="With status 400: where the wrong fields are."
+    )
+
+
+def error_response(error: ApiError) -> JSONResponse:
+    """A refusal as its body."""
+    body: dict[str, object] = {
+        "statusCode": int(error.status),
+        "error": phrase(error.status),
+        "message": error.message,
+        "attributes": error.attributes,
+    }
+    if isinstance(error, InvalidError):
+        body["validation"] = {"source": error.source, "keys": list(error.keys)}
+    return JSONResponse(body, status_code=int(error.status), headers=error.headers)
+
+
+def install_errors(app: FastAPI) -> None:
+    """Give the application the one error body; FastAPI's 422 and `detail` never show."""
+    app.add_exception_handler(ApiError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, ApiError):
+        raise error
+    return error_response(error)
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    problems = problems_of(error.errors())
+    return error_response(
+        InvalidError(
+            " ".join(problem.sentence for problem in problems),
+            keys=tuple(problem.path for problem in problems if problem.path),
+            source=problems[0].source,
+        )
+    )
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """The router's own refusals: no such path, wrong method, unreadable body."""
+    if not isinstance(error, HTTPException):
+        raise error
+    return error_response(_router_refusal(request, error))
+
+
+def _router_refusal(request: Request, error: HTTPException) -> ApiError:
+    sentences = {
+        404: f"There is nothing at {request.url.path}.",
+        405: f"{request.method} is not possible at {request.url.path}.",
+        413: "The body is too large.",
+    }
+    refusal = ApiError(sentences.get(error.status_code, str(error.detail)), headers=error.headers)
+    refusal.status = error.status_code
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        refusal.headers = {"allow": ", ".join(_allowed(request))}
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        return InvalidError("The body cannot be read as JSON.", keys=())
+    return refusal
+
+
+def _allowed(request: Request) -> list[str]:
+    """What is possible at this path; the router knows only the first of several routes."""
+    return [
+        method
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in request.app.routes
+        )
+    ]
+
+
+def _route(request: Request) -> str:
+    """The path with its parameters' names: a ping's token is a secret, and no log holds it."""
+    for route in request.app.routes:
+        if route.matches(request.scope)[0] is Match.FULL:
+            return str(getattr(route, "path", "?"))
+    return "?"
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    """The API's last resort: our own fault, said without details; the log has them."""
+    log.error("http.failed", method=request.method, route=_route(request), exc_info=error)
+    refusal = ApiError("The service made a mistake; it is in its log.")
+    refusal.status = 500
+    return error_response(refusal)

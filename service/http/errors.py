@@ -1,0 +1,96 @@
+"""Refusals of the public API: what a caller did wrong, as exceptions that carry their status."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final, Literal
+
+PHRASES: Final[dict[int, str]] = {
+    HTTPStatus.REQUEST_TIMEOUT: "Request Time-out",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Request Entity Too Large",
+}
+"""Status texts that differ from the standard's, or between versions of Python."""
+
+Source = Literal["payload", "query", "path", "headers"]
+
+
+def phrase(status: int) -> str:
+    """The status text of a status, as `error` of the one error body."""
+    return PHRASES.get(status) or HTTPStatus(status).phrase
+
+
+class ApiError(Exception):
+    """The caller's business: becomes the one error body."""
+
+    status: int = HTTPStatus.BAD_REQUEST
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        attributes: Mapping[str, str | int | float] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.attributes = dict(attributes or {})
+        self.headers = dict(headers or {})
+
+
+class InvalidError(ApiError):
+    """400: what was sent does not fit; says which fields."""
+
+    def __init__(self, message: str, *, keys: tuple[str, ...], source: Source = "payload") -> None:
+        super().__init__(message)
+        self.keys = keys
+        self.source: Source = source
+
+
+class UnauthorizedError(ApiError):
+    """401: the key is missing, unknown or ended; which of them is not said."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self) -> None:
+        super().__init__("Bad Token", headers={"www-authenticate": "Bearer"})
+
+
+class ForbiddenError(ApiError):
+    """403: the key is good, but not for this."""
+
+    status = HTTPStatus.FORBIDDEN
+
+
+class NotFoundError(ApiError):
+    """404: nothing here, or nothing that this caller may know of."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class StillRunningError(ApiError):
+    """408: the wait ended before what was waited for; ask again."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+
+
+class SlowBodyError(ApiError):
+    """408: the body did not arrive in time."""
+
+    status = HTTPStatus.REQUEST_TIMEOUT
+
+
+class ConflictError(ApiError):
+    """409: it fits, but not together with what is there."""
+
+    status = HTTPStatus.CONFLICT
+
+
+class TooLargeError(ApiError):
+    """413: more bytes than the API reads."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class TooManyError(ApiError):
+    """429: wait, then go on."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS

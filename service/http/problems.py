@@ -1,0 +1,135 @@
+"""What is wrong with a request, as sentences that name the field; pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from service.http.errors import Source
+
+MAX_PROBLEMS: Final = 20
+"""A list of 1000 wrong items is told by its first ones."""
+_SOURCES: Final[dict[str, Source]] = {
+    "body": "payload",
+    "query": "query",
+    "path": "path",
+    "header": "headers",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One wrong field."""
+
+    path: str
+    """As in `request.headers[0].key`; empty for the body as a whole."""
+    sentence: str
+    source: Source
+
+
+def problems_of(errors: Sequence[Mapping[str, Any]]) -> tuple[Problem, ...]:
+    """Errors of pydantic as problems, in their order; one per field."""
+    first: dict[str, Problem] = {}
+    for error in errors[:MAX_PROBLEMS]:
+        problem = _problem(error)
+        first.setdefault(problem.path, problem)
+    return tuple(first.values())
+
+
+def _problem(error: Mapping[str, Any]) -> Problem:
+    where, *path = error["loc"] or ("body",)
+    source = _SOURCES.get(str(where), "payload")
+    context = error.get("ctx") or {}
+    if error["type"] == "json_invalid":
+        return Problem("", f"The body is not JSON: {_json_trouble(path, context)}.", source)
+    # A text with a bracket is pydantic's name for one member of a union, and no field.
+    path = [part for part in path if not (isinstance(part, str) and "[" in part)]
+    if field := context.get("field"):
+        path = [*path, field]
+    name = _dotted(path)
+    subject = f'"{name}"' if name else "The body"
+    return Problem(name, f"{subject} {_predicate(error, context)}.", source)
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _json_trouble(path: Sequence[object], context: Mapping[str, Any]) -> str:
+    position = f" at character {path[0]}" if path else ""
+    return f"{str(context.get('error', 'it cannot be read')).lower()}{position}"
+
+
+def _predicate(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    say = _SAY.get(error["type"])
+    if say:
+        return say(_with_unit(context, error.get("input")), _shown(error.get("input")))
+    return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
+
+
+def _with_unit(context: Mapping[str, Any], value: object) -> Mapping[str, Any]:
+    unit, size = ("characters", len(value)) if isinstance(value, str) else ("items", None)
+    return {"actual_length": size, "unit": unit, **context}
+
+
+def _shown(value: object) -> str:
+    """Numbers are shown; text may be a secret, so it is not."""
+    if value is None or isinstance(value, bool):
+        return f"is {str(value).lower().replace('none', 'null')}"
+    if isinstance(value, int | float) and abs(value) < 1e15:
+        return f"is {value}"
+    return "is not allowed"
+
+
+def _must_be(what: str) -> Callable[[Mapping[str, Any], str], str]:
+    return lambda _context, shown: (
+        f"must be {what}" if shown == "is not allowed" else f"{shown}; use {what}"
+    )
+
+
+def _choices(context: Mapping[str, Any], shown: str) -> str:
+    return f"{shown}; use one of {str(context['expected']).replace(' or ', ', ')}"
+
+
+def _too_short(context: Mapping[str, Any], _shown: str) -> str:
+    if context["min_length"] == 1:
+        return "must not be empty"
+    return f"is too short; use at least {context['min_length']} {context['unit']}"
+
+
+def _too_long(context: Mapping[str, Any], _shown: str) -> str:
+    return f"has {context['actual_length']} {context['unit']}; use at most {context['max_length']}"
+
+
+_SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
+    "missing": lambda _context, _shown: "is missing",
+    "extra_forbidden": lambda _context, _shown: "is no field here",
+    "rule": lambda context, _shown: str(context["sentence"]),
+    "literal_error": _choices,
+    "enum": _choices,
+    "string_type": _must_be("a string"),
+    "int_type": _must_be("a whole number"),
+    "int_parsing": _must_be("a whole number"),
+    "int_from_float": _must_be("a whole number"),
+    "int_parsing_size": _must_be("a smaller number"),
+    "float_type": _must_be("a number"),
+    "float_parsing": _must_be("a number"),
+    "number_type": _must_be("a number"),
+    "finite_number": _must_be("a finite number"),
+    "bool_type": _must_be("true or false"),
+    "bool_parsing": _must_be("true or false"),
+    "list_type": _must_be("an array"),
+    "dict_type": _must_be("an object"),
+    "model_type": _must_be("an object"),
+    "model_attributes_type": _must_be("a JSON object"),
+    "greater_than_equal": lambda context, shown: f"{shown}; use at least {context['ge']:g}",
+    "less_than_equal": lambda context, shown: f"{shown}; use at most {context['le']:g}",
+    "string_too_short": _too_short,
+    "too_short": _too_short,
+    "string_too_long": _too_long,
+    "too_long": _too_long,
+    "string_pattern_mismatch": lambda context, _shown: f"does not match {context['pattern']}",
+}
+"""pydantic's error types, told our way; others keep pydantic's words."""

@@ -1,0 +1,1 @@
+"""The queue of runs: enqueue, claim, renew, release, expire."""

@@ -1,0 +1,100 @@
+"""What other features ask of the queue; each is part of the caller's transaction."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from contract.job import RunSource
+from service.checks import actions as checks
+from service.jobs import store
+from service.jobs.engines import queue_of
+from service.jobs.model import HeldJob, NewRun, Priority, Return, Waiting
+from service.jobs.rules import queued_until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedRuns:
+    """Runs of a check that somebody waits for, one per location, ahead of the scheduled ones."""
+
+    check_id: str
+    location_ids: Sequence[str]
+    source: RunSource
+    session_id: str | None
+    """None: the runs belong to no session."""
+
+
+def enqueue(connection: Connection, wanted: WantedRuns, *, now_ms: int) -> None:
+    """Queue the runs at once; agents that wait for work get them after the commit."""
+    check = checks.terms(connection, wanted.check_id)
+    if check is None:
+        return
+    until_ms = queued_until(now_ms, next_run_ms=None)
+    runs = [
+        NewRun(
+            check_id=wanted.check_id,
+            check_type=check.type,
+            lane=check.lane,
+            location_id=location_id,
+            source=wanted.source,
+            session_id=wanted.session_id,
+            scheduled_ms=now_ms,
+            due_ms=now_ms,
+            expires_ms=until_ms,
+            priority=Priority.WANTED,
+        )
+        for location_id in wanted.location_ids
+    ]
+    queue_of(connection).add(connection, runs)
+
+
+def drop_jobs(connection: Connection, check_id: str) -> None:
+    """Forget every run of a check that is being deleted; agents that hold one lose their lease."""
+    store.drop(connection, check_id)
+
+
+def add(connection: Connection, runs: Sequence[NewRun]) -> None:
+    """Put runs into the queue; one that is there already stays as it is. Announces them."""
+    queue_of(connection).add(connection, runs)
+
+
+def renew(
+    connection: Connection, location_id: str, leases: Iterable[tuple[int, int]], *, now_ms: int
+) -> list[bool]:
+    """Which of the leases (job, fence) held, and hold for another full length."""
+    return queue_of(connection).renew(connection, location_id, leases, now_ms=now_ms)
+
+
+def held(connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
+    """The jobs that are not done, by id."""
+    return queue_of(connection).held(connection, job_ids)
+
+
+def finish(connection: Connection, *, done: Sequence[int], again: Sequence[Return]) -> None:
+    """Jobs whose results came in: over, or to be tried again."""
+    queue = queue_of(connection)
+    queue.remove(connection, done)
+    queue.give_back(connection, again)
+
+
+def is_there(connection: Connection, job: HeldJob, location_id: str) -> bool:
+    """Whether the same scheduled run of the job's check is in the queue at a location too."""
+    return store.is_there(connection, job.check_id, location_id, scheduled_ms=job.scheduled_ms)
+
+
+def bring_near(connection: Connection, *, now_ms: int) -> int:
+    """The clock was set back: jobs that stand in its old future are near again; how many."""
+    return store.bring_near(connection, now_ms=now_ms)
+
+
+def waiting(connection: Connection, *, now_ms: int) -> dict[str, Waiting]:
+    """The queues of the locations where runs could be claimed; all others are empty."""
+    return {
+        row.location_id: Waiting(row.runs, now_ms - row.oldest_ms)
+        for row in store.waiting(connection, now_ms=now_ms)
+    }
+
+
+def location_of(connection: Connection, job_id: int) -> str | None:
+    """Where a job runs. None: there is no such job."""
+    return store.location_of(connection, job_id)

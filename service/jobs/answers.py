@@ -1,0 +1,69 @@
+"""Jobs as agents read them, with the stored bytes of each spec put in as they are."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from contract.checks import CheckType, HeartbeatSpec, Lane
+from contract.wire import Seconds, Wire, decode, encode
+from service.jobs.model import LEASE_MS, ReadyJob
+
+_DEADLINE_S: Final = {Lane.UPTIME: 30, Lane.MAIN: 240}
+_SUITE_DEADLINE_S: Final = 1_800
+
+
+class _JobOut(Wire, frozen=True, kw_only=True):
+    """`contract.job.Job`, written without reading its spec first."""
+
+    job_id: str
+    fence: int
+    lease_s: Seconds
+    run_id: str
+    check_id: str
+    check_name: str
+    location: str
+    run_source: str
+    attempt: int
+    scheduled_for: datetime
+    lag_s: Seconds
+    deadline_s: Seconds
+    spec: msgspec.Raw
+    proxy_url: str | None
+    """None: direct."""
+
+
+def render(job: ReadyJob, *, location: str, proxy_url: str | None, now_ms: int) -> bytes:
+    """A job that was just dealt, as JSON. No proxy: direct."""
+    return encode(_job(job, location, proxy_url, now_ms=now_ms))
+
+
+def _job(job: ReadyJob, location: str, proxy_url: str | None, *, now_ms: int) -> _JobOut:
+    lane = Lane(job.lane)
+    return _JobOut(
+        job_id=str(job.id),
+        fence=job.fence + 1,
+        lease_s=LEASE_MS[lane] / 1000,
+        run_id=str(job.id),
+        check_id=job.check_id,
+        check_name=job.check_name,
+        location=location,
+        run_source=job.source,
+        attempt=job.attempt,
+        scheduled_for=datetime.fromtimestamp(job.scheduled_ms / 1000, UTC),
+        lag_s=max(0, now_ms - job.due_ms) / 1000,
+        deadline_s=(
+            _SUITE_DEADLINE_S if job.check_type == CheckType.PLAYWRIGHT else _DEADLINE_S[lane]
+        ),
+        spec=msgspec.Raw(_spec(job, now_ms=now_ms)),
+        proxy_url=proxy_url,
+    )
+
+
+def _spec(job: ReadyJob, *, now_ms: int) -> bytes:
+    """The spec as it is stored; a heartbeat's also tells how long it has been silent."""
+    if job.check_type != CheckType.HEARTBEAT or job.last_ping_ms is None:
+        return job.spec
+    silent_for_s = max(0, now_ms - job.last_ping_ms) / 1000
+    spec = decode(job.spec, HeartbeatSpec)
+    return encode(msgspec.structs.replace(spec, silent_for_s=silent_for_s))

@@ -1,0 +1,108 @@
+"""Dealing jobs to claims: one transaction for all claims that wait at a location."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from sqlalchemy import Connection
+
+from contract.checks import CheckType, Lane
+from service.jobs.answers import render
+from service.jobs.engines import queue_of
+from service.jobs.model import LEASE_MS, Claimant, ReadyJob
+from service.jobs.queue import Deal, JobQueue, ReadyQuery
+
+_MOST_AT_ONCE: Final = 1_000
+"""Jobs per query, so that other changes get their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """What became of a round of dealing."""
+
+    jobs: Sequence[Sequence[bytes]]
+    """Per claimant, in their order; each job as JSON."""
+    next_due_ms: int | None
+    """When another round makes sense without a new job. None: then only."""
+    now_ms: int
+
+
+def deal(
+    connection: Connection, location_id: str, claimants: Sequence[Claimant], *, now_ms: int
+) -> Dealt:
+    """Deal what is ready, first come, first served.
+
+    Claimants that run the same check types are served together, by one query per lane.
+    """
+    queue = queue_of(connection)
+    dealer = _Dealer(connection, queue, location_id, now_ms)
+    hands = [dealer.dealt_before(one) for one in claimants]
+    alike: dict[frozenset[CheckType], list[int]] = defaultdict(list)
+    for place, one in enumerate(claimants):
+        if not hands[place]:
+            alike[one.check_types].append(place)
+    more = False
+    for check_types, places in alike.items():
+        for lane in Lane:
+            more |= dealer.serve(lane, check_types, [(claimants[p], hands[p]) for p in places])
+    next_due_ms: int | None = None
+    if more:
+        next_due_ms = now_ms
+    elif not all(hands):
+        next_due_ms = queue.next_due_ms(connection, location_id, now_ms=now_ms)
+    return Dealt(dealer.rendered(hands), next_due_ms, now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dealer:
+    connection: Connection
+    queue: JobQueue
+    location_id: str
+    now_ms: int
+
+    def dealt_before(self, claimant: Claimant) -> list[ReadyJob]:
+        """What the same claim was dealt before its answer was lost; those leases begin anew."""
+        if not claimant.repeated:
+            return []
+        jobs = self.queue.dealt(self.connection, self.location_id, claimant.claim_id)
+        leases = [(job.id, job.fence + 1) for job in jobs]
+        self.queue.renew(self.connection, self.location_id, leases, now_ms=self.now_ms)
+        return jobs
+
+    def serve(
+        self,
+        lane: Lane,
+        check_types: frozenset[CheckType],
+        wanting: Iterable[tuple[Claimant, list[ReadyJob]]],
+    ) -> bool:
+        """Deal one lane's ready jobs into hands. True: the query's limit left some behind."""
+        seats = [(who, hand, who.slots.get(lane, 0)) for who, hand in wanting]
+        wanted = sum(slots for _, _, slots in seats)
+        if not wanted or not check_types:
+            return False
+        limit = min(wanted, _MOST_AT_ONCE)
+        query = ReadyQuery(self.location_id, lane, check_types, limit)
+        ready = self.queue.ready(self.connection, query, now_ms=self.now_ms)
+        jobs = iter(ready)
+        deals: list[Deal] = []
+        for who, hand, slots in seats:
+            for job in islice(jobs, slots):
+                hand.append(job)
+                deals.append(self._deal(job, who))
+        self.queue.deal(self.connection, deals)
+        return len(ready) == limit < wanted
+
+    def rendered(self, hands: Sequence[Sequence[ReadyJob]]) -> list[list[bytes]]:
+        """What was dealt, as agents read it."""
+        if not any(hands):
+            return [[] for _ in hands]
+        location, proxy_url = self.queue.place(self.connection, self.location_id)
+        write = partial(render, location=location, proxy_url=proxy_url, now_ms=self.now_ms)
+        return [[write(job) for job in hand] for hand in hands]
+
+    def _deal(self, job: ReadyJob, who: Claimant) -> Deal:
+        lease_ms = LEASE_MS[Lane(job.lane)]
+        return Deal(job.id, who.agent_id, who.claim_id, self.now_ms, self.now_ms + lease_ms)

@@ -1,0 +1,144 @@
+"""The queue's values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from contract.checks import CheckType, Lane
+from contract.job import RunSource
+
+LEASE_MS: Final = {Lane.UPTIME: 60_000, Lane.MAIN: 300_000}
+"""How long a claim holds without a renewal."""
+QUEUE_MS: Final = 360_000
+"""A run that nobody claims for so long is missed."""
+MOST_DELIVERIES: Final = 3
+"""So many agents may lose a job before it is given up."""
+
+
+class Priority(IntEnum):
+    """Who is served first."""
+
+    WANTED = 0
+    """Retries, and runs that a person or a pipeline waits for."""
+    SCHEDULED = 1
+
+
+class JobState(IntEnum):
+    """A job that is done has no row."""
+
+    QUEUED = 0
+    LEASED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class JobsDue:
+    """Announced: a job of this location can be claimed from then on."""
+
+    location_id: str
+    due_ms: int
+
+
+class Waiting(NamedTuple):
+    """The runs of a location that could be claimed."""
+
+    runs: int
+    oldest_wait_ms: int
+
+
+def job_number(job_id: str) -> int:
+    """The row that a job's id on the wire names; 0, which no job has, when it is no id of ours."""
+    return int(job_id) if job_id.isascii() and job_id.isdecimal() and len(job_id) < 19 else 0
+
+
+def fence_number(fence: int) -> int:
+    """A fence of the wire as the database can compare it; 0, which no claim has, when it cannot."""
+    return fence if 0 < fence < 1 << 31 else 0
+
+
+class NewRun(NamedTuple):
+    """A run to put into the queue; the columns of its row, in the order of the insert."""
+
+    check_id: str
+    check_type: CheckType
+    lane: Lane
+    location_id: str
+    source: RunSource
+    session_id: str | None
+    """None: the run belongs to no session."""
+    scheduled_ms: int
+    due_ms: int
+    expires_ms: int
+    priority: Priority
+
+
+class Claimant(NamedTuple):
+    """One claim that waits to be dealt jobs."""
+
+    claim_id: str
+    agent_id: str
+    slots: Mapping[Lane, int]
+    check_types: frozenset[CheckType]
+    repeated: bool
+    """This claim may have been dealt jobs before whose answer was lost."""
+
+
+class ReadyJob(NamedTuple):
+    """A job as a claim reads it, with what its answer needs of the check."""
+
+    id: int
+    fence: int
+    """Before the claim."""
+    check_id: str
+    source: str
+    attempt: int
+    scheduled_ms: int
+    due_ms: int
+    lane: str
+    check_type: str
+    check_name: str
+    spec: bytes
+    last_ping_ms: int | None
+    """Heartbeats only. None: no ping came yet."""
+
+
+class HeldJob(NamedTuple):
+    """A job as rules need it to decide what becomes of it."""
+
+    id: int
+    state: int
+    """`JobState`"""
+    fence: int
+    deliveries: int
+    attempt: int
+    check_id: str
+    check_type: str
+    lane: str
+    location_id: str
+    source: str
+    session_id: str | None
+    """None: the run belongs to no session."""
+    scheduled_ms: int
+    due_ms: int
+    expires_ms: int
+    priority: int
+    first_started_ms: int | None
+    """None: no attempt came back yet."""
+    claimed_ms: int | None
+    """None: never claimed."""
+    agent_id: str | None
+    """None: never claimed."""
+
+
+class Return(NamedTuple):
+    """A job goes back into the queue."""
+
+    job_id: int
+    location_id: str
+    due_ms: int
+    expires_ms: int
+    priority: int
+    deliveries: int
+    attempt: int
+    first_started_ms: int | None
+    """None: no attempt came back yet."""

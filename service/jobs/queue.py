@@ -1,0 +1,78 @@
+"""The queue's hot statements, one implementation per database engine.
+
+They decide nothing: `service.jobs.rules` does. All run inside the caller's transaction.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from sqlalchemy import Connection
+
+from contract.checks import CheckType, Lane
+from service.jobs.model import HeldJob, NewRun, ReadyJob, Return
+
+
+class Deal(NamedTuple):
+    """A job goes to a claim."""
+
+    job_id: int
+    agent_id: str
+    claim_id: str
+    claimed_ms: int
+    lease_until_ms: int
+
+
+class ReadyQuery(NamedTuple):
+    """Which jobs a claim asks for."""
+
+    location_id: str
+    lane: Lane
+    check_types: frozenset[CheckType]
+    limit: int
+
+
+class JobQueue(Protocol):
+    """The queue of one database engine."""
+
+    def add(self, connection: Connection, runs: Sequence[NewRun]) -> None:
+        """Put runs into the queue; one that is there already stays as it is. Announces them."""
+
+    def ready(self, connection: Connection, query: ReadyQuery, *, now_ms: int) -> list[ReadyJob]:
+        """Jobs that can be claimed now, in the order in which they should be."""
+
+    def place(self, connection: Connection, location_id: str) -> tuple[str, str | None]:
+        """Slug and proxy of a location that exists. No proxy: direct."""
+
+    def next_due_ms(self, connection: Connection, location_id: str, *, now_ms: int) -> int | None:
+        """When the next job of a location turns due. None: none waits for its time."""
+
+    def deal(self, connection: Connection, deals: Iterable[Deal]) -> None:
+        """Hand ready jobs out: the fence grows, the lease begins."""
+
+    def dealt(self, connection: Connection, location_id: str, claim_id: str) -> list[ReadyJob]:
+        """Jobs that are leased under a claim, their fences as before it."""
+
+    def renew(
+        self,
+        connection: Connection,
+        location_id: str,
+        leases: Iterable[tuple[int, int]],
+        *,
+        now_ms: int,
+    ) -> list[bool]:
+        """Which of the leases (job, fence) held, and hold for another full length."""
+
+    def held(self, connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
+        """The jobs that are not done, by id."""
+
+    def lost(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
+        """Jobs whose lease has run out."""
+
+    def expired(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
+        """Jobs that nobody claimed in time."""
+
+    def give_back(self, connection: Connection, returns: Sequence[Return]) -> None:
+        """Put jobs back into the queue, and announce them."""
+
+    def remove(self, connection: Connection, job_ids: Iterable[int]) -> None:
+        """The jobs are done."""

@@ -1,0 +1,118 @@
+"""SQL of the queue that is not hot, one statement for all engines; the rest is `queue`'s."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
+
+from contract.job import RunSource
+from service.db.tables import job
+from service.jobs.model import LEASE_MS, QUEUE_MS, JobState
+
+_DROP: Final = delete(job).where(job.c.check_id == bindparam("check"))
+_QUEUED: Final = select(job.c.id).where(
+    job.c.check_id == bindparam("check"),
+    job.c.state == JobState.QUEUED.value,
+    job.c.source == RunSource.SCHEDULER.value,
+)
+_QUEUED_AT: Final = select(job.c.id).where(
+    job.c.location_id == bindparam("location"),
+    job.c.state == JobState.QUEUED.value,
+    job.c.source == RunSource.SCHEDULER.value,
+)
+_HELD_BY: Final = select(job.c.id).where(
+    job.c.location_id == bindparam("location"),
+    job.c.state == JobState.LEASED.value,
+    job.c.agent_id.in_(bindparam("agents", expanding=True)),
+)
+_WAITING: Final = (
+    select(job.c.location_id, func.count().label("runs"), func.min(job.c.due_ms).label("oldest_ms"))
+    .where(job.c.state == JobState.QUEUED.value, job.c.due_ms <= bindparam("now_ms"))
+    .group_by(job.c.location_id)
+)
+_AT: Final = select(job.c.id).where(job.c.location_id == bindparam("location"))
+_EXTEND: Final = (
+    update(job)
+    .where(job.c.state == JobState.LEASED.value, job.c.lease_until_ms < bindparam("until_ms"))
+    .values(lease_until_ms=bindparam("until_ms"))
+)
+_THERE: Final = select(job.c.id).where(
+    job.c.check_id == bindparam("check"),
+    job.c.location_id == bindparam("location"),
+    job.c.scheduled_ms == bindparam("scheduled_ms"),
+    job.c.source == RunSource.SCHEDULER.value,
+)
+_NEAR_LEASES: Final = (
+    update(job)
+    .where(job.c.state == JobState.LEASED.value, job.c.lease_until_ms > bindparam("limit_ms"))
+    .values(lease_until_ms=bindparam("new_ms"))
+)
+_NEAR_RUNS: Final = (
+    update(job)
+    .where(
+        job.c.state == JobState.QUEUED.value,
+        job.c.attempt == 1,  # a retry may well wait for its time
+        job.c.due_ms > bindparam("limit_ms"),
+    )
+    .values(due_ms=bindparam("due"), expires_ms=bindparam("until_ms"))
+)
+_LOCATION: Final = select(job.c.location_id).where(job.c.id == bindparam("job"))
+
+
+def drop(connection: Connection, check_id: str) -> None:
+    """Forget every run of a check."""
+    connection.execute(_DROP, {"check": check_id})
+
+
+def queued(connection: Connection, check_id: str) -> list[int]:
+    """The scheduled runs of a check that nobody has claimed."""
+    return list(connection.execute(_QUEUED, {"check": check_id}).scalars())
+
+
+def queued_at(connection: Connection, location_id: str) -> list[int]:
+    """The scheduled runs at a location that nobody has claimed."""
+    return list(connection.execute(_QUEUED_AT, {"location": location_id}).scalars())
+
+
+def held_by(connection: Connection, location_id: str, agent_ids: Iterable[str]) -> list[int]:
+    """The runs at a location that are leased to one of these agents."""
+    values = {"location": location_id, "agents": list(agent_ids)}
+    return list(connection.execute(_HELD_BY, values).scalars())
+
+
+def waiting(connection: Connection, *, now_ms: int) -> list[Row[tuple[str, int, int]]]:
+    """Of each location where runs can be claimed: its id, how many, since when the oldest can."""
+    return list(connection.execute(_WAITING, {"now_ms": now_ms}))
+
+
+def at(connection: Connection, location_id: str) -> list[int]:
+    """The runs at a location, claimed or not."""
+    return list(connection.execute(_AT, {"location": location_id}).scalars())
+
+
+def extend_leases(connection: Connection, *, until_ms: int) -> None:
+    """Let every lease hold until a moment at least."""
+    connection.execute(_EXTEND, {"until_ms": until_ms})
+
+
+def is_there(connection: Connection, check_id: str, location_id: str, *, scheduled_ms: int) -> bool:
+    """Whether a check's scheduled run of a moment is in the queue, or runs, at a location."""
+    values = {"check": check_id, "location": location_id, "scheduled_ms": scheduled_ms}
+    return connection.execute(_THERE, values).first() is not None
+
+
+def location_of(connection: Connection, job_id: int) -> str | None:
+    """Where a job runs. None: there is no such job."""
+    found: str | None = connection.execute(_LOCATION, {"job": job_id}).scalar_one_or_none()
+    return found
+
+
+def bring_near(connection: Connection, *, now_ms: int) -> int:
+    """Jobs that no clock of now can have made so late are near again; how many."""
+    longest_ms = max(LEASE_MS.values())
+    leased = {"limit_ms": now_ms + longest_ms, "new_ms": now_ms + longest_ms}
+    queued = {"limit_ms": now_ms, "due": now_ms, "until_ms": now_ms + QUEUE_MS}
+    return (
+        connection.execute(_NEAR_LEASES, leased).rowcount
+        + connection.execute(_NEAR_RUNS, queued).rowcount
+    )

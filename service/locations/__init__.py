@@ -1,0 +1,1 @@
+"""Where checks run from."""

@@ -1,0 +1,218 @@
+"""`/v1/private-locations` and `/v1/locations`: where checks run from."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Query
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from service.agents import actions as agents
+from service.http.auth import CallerDep
+from service.http.backend import Backend, BackendDep
+from service.http.errors import InvalidError
+from service.http.routes import ONE, answers, json, json_model, refusals
+from service.http.strict import NO_NUL
+from service.http.times import moment
+from service.http.window import query_time_ms
+from service.locations import actions, removal
+from service.locations.model import (
+    LocationChange,
+    LocationRow,
+    LocationShown,
+    LocationWithVersions,
+    LocationWrite,
+    NewKeyShown,
+    NewLocationShown,
+    QueueMetrics,
+    RegionShown,
+)
+from service.locations.regions import regions_shown
+from service.locations.rules import why_no_window
+from service.locations.views import (
+    location_shown,
+    location_with_versions,
+    new_location_shown,
+    queue_metrics,
+)
+
+router = APIRouter(prefix="/v1/private-locations", tags=["private locations"])
+regions_router = APIRouter(prefix="/v1/locations", tags=["locations"], responses=refusals(500))
+
+LocationId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
+KeyId = Annotated[str, Path(alias="keyId", pattern=NO_NUL, max_length=200)]
+
+_KEYS = ONE + "/keys"
+_From = Query(alias="from", description="Seconds since 1970, at most 15 days back.")
+_To = Query(alias="to", description="Seconds since 1970, later than `from`.")
+_SHOWN = "The location; keys without their secrets."
+
+
+@regions_router.get("", responses=answers(200, list[RegionShown], "All known regions."))
+async def list_regions() -> Response:
+    """List regions. This installation serves one only through a private location of that slug."""
+    return json([region.model_dump(by_alias=True) for region in regions_shown()])
+
+
+@router.get("", responses=answers(200, list[LocationWithVersions], "All locations, oldest first."))
+async def list_locations(
+    caller: CallerDep,
+    backend: BackendDep,
+    *,
+    versions: Annotated[
+        bool, Query(description="Add `runningAgents` and `minAgentVersion`.")
+    ] = False,
+) -> Response:
+    """List private locations."""
+    locations = await backend.database.read(
+        lambda connection: _seen(
+            connection,
+            actions.of_account(connection, caller.account_id),
+            now_ms=backend.clock.now_ms(connection),
+            versions=versions,
+        )
+    )
+    return json([location.model_dump(by_alias=True, mode="json") for location in locations])
+
+
+@router.post(
+    "", status_code=201, responses=answers(201, NewLocationShown, "With its first key.", 409)
+)
+async def create_location(
+    body: Annotated[LocationWrite, Body()], caller: CallerDep, backend: BackendDep
+) -> Response:
+    """Create a private location and its first key; the raw key is shown this once."""
+
+    def change(connection: Connection) -> NewLocationShown:
+        now_ms = backend.clock.now_ms(connection)
+        made = actions.create(connection, caller.account_id, body=body, now_ms=now_ms)
+        row = actions.find(connection, caller.account_id, made.id)
+        return new_location_shown(row, made=made)
+
+    return json_model(await backend.database.write(change), status=201)
+
+
+@router.get(ONE, responses=answers(200, LocationShown, _SHOWN, 404))
+async def read_location(
+    location_id: LocationId, caller: CallerDep, backend: BackendDep
+) -> Response:
+    """Read a private location."""
+    shown = await backend.database.read(
+        lambda connection: _shown(connection, backend, caller.account_id, location_id)
+    )
+    return json_model(shown)
+
+
+@router.put(ONE, responses=answers(200, LocationShown, _SHOWN, 404))
+async def change_location(
+    location_id: LocationId,
+    body: Annotated[LocationChange, Body()],
+    caller: CallerDep,
+    backend: BackendDep,
+) -> Response:
+    """Change a private location; its slug stays."""
+
+    def change(connection: Connection) -> LocationShown:
+        now_ms = backend.clock.now_ms(connection)
+        actions.change(connection, caller.account_id, location_id, body=body, now_ms=now_ms)
+        return _shown(connection, backend, caller.account_id, location_id)
+
+    return json_model(await backend.database.write(change))
+
+
+@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
+async def delete_location(
+    location_id: LocationId, caller: CallerDep, backend: BackendDep
+) -> Response:
+    """Delete a private location that no check uses; its keys end at once."""
+    await backend.database.write(
+        lambda connection: removal.delete(
+            connection, caller.account_id, location_id, now_ms=backend.clock.now_ms(connection)
+        )
+    )
+    return Response(status_code=204)
+
+
+@router.post(_KEYS, status_code=201, responses=answers(201, NewKeyShown, "The key.", 404, 409))
+async def create_location_key(
+    location_id: LocationId, caller: CallerDep, backend: BackendDep
+) -> Response:
+    """Make a further key; the raw key is shown this once. A location has at most two."""
+
+    def change(connection: Connection) -> NewKeyShown:
+        now_ms = backend.clock.now_ms(connection)
+        key_id, key = actions.create_key(connection, caller.account_id, location_id, now_ms=now_ms)
+        return NewKeyShown(
+            id=key_id, raw_key=key.raw, masked_key=key.masked, created_at=moment(now_ms)
+        )
+
+    return json_model(await backend.database.write(change), status=201)
+
+
+@router.delete(_KEYS + "/{keyId}", status_code=204, responses=answers(204, None, "Gone.", 404))
+async def delete_location_key(
+    location_id: LocationId, key_id: KeyId, caller: CallerDep, backend: BackendDep
+) -> Response:
+    """End a key; agents that use it are refused at once."""
+    await backend.database.write(
+        lambda connection: removal.end_key(
+            connection,
+            caller.account_id,
+            location_id,
+            key_id=key_id,
+            now_ms=backend.clock.now_ms(connection),
+        )
+    )
+    return Response(status_code=204)
+
+
+@router.get(ONE + "/metrics", responses=answers(200, QueueMetrics, "One place per minute.", 404))
+async def read_location_metrics(
+    location_id: LocationId,
+    caller: CallerDep,
+    backend: BackendDep,
+    *,
+    since: Annotated[str, _From],
+    until: Annotated[str, _To],
+) -> Response:
+    """Read how many runs waited at a private location, and how long the oldest of them had."""
+    from_ms, until_ms = _time_ms("from", since), _time_ms("to", until)
+
+    def query(connection: Connection) -> QueueMetrics:
+        now_ms = backend.clock.now_ms(connection)
+        if why := why_no_window(from_ms=from_ms, until_ms=until_ms, now_ms=now_ms):
+            raise InvalidError(why, keys=("from",), source="query")
+        return queue_metrics(
+            actions.queue_samples(
+                connection, caller.account_id, location_id, from_ms=from_ms, until_ms=until_ms
+            )
+        )
+
+    return json_model(await backend.database.read(query))
+
+
+def _time_ms(name: str, text: str) -> int:
+    found = query_time_ms(name, text)
+    if found is None:
+        raise InvalidError(f'"{name}" must be a time.', keys=(name,), source="query")
+    return found
+
+
+def _shown(
+    connection: Connection, backend: Backend, account_id: str, location_id: str
+) -> LocationShown:
+    row = actions.find(connection, account_id, location_id)
+    now_ms = backend.clock.now_ms(connection)
+    keys = actions.keys_of(connection, [location_id])
+    seen = agents.seen_at(connection, [location_id])
+    outages = actions.outages(connection)
+    return location_shown(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms)
+
+
+def _seen(
+    connection: Connection, rows: tuple[LocationRow, ...], *, now_ms: int, versions: bool
+) -> list[Any]:
+    ids = [row.id for row in rows]
+    keys, seen = actions.keys_of(connection, ids), agents.seen_at(connection, ids)
+    show = location_with_versions if versions else location_shown
+    outages = actions.outages(connection)
+    return [show(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms) for row in rows]

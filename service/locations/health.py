@@ -1,0 +1,91 @@
+"""Watches over locations: who has no agent, and how long the queues are."""
+
+import structlog
+from sqlalchemy import Connection
+
+from service.agents import actions as agents
+from service.checks import actions as checks
+from service.clock import Clock
+from service.jobs import actions as jobs
+from service.jobs import endings
+from service.jobs.model import Waiting
+from service.locations import store
+from service.locations.model import LocationRow, QueueSample
+from service.locations.rules import KEPT_MS, RETURN_MS, SAMPLE_MS, is_out
+
+log = structlog.get_logger()
+
+_EMPTY = Waiting(runs=0, oldest_wait_ms=0)
+
+
+class LocationWatch:
+    """Looks at all locations, each time in one transaction."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since_ms: int | None = None
+        """When it first looked. None: it has not."""
+
+    def look(self, connection: Connection) -> int:
+        """Note which locations went or came back, and once a minute how their queues stand.
+
+        Returns how many locations changed.
+        """
+        now_ms = self._clock.now_ms(connection)
+        if self._since_ms is None or self._since_ms > now_ms:
+            self._since_ms = now_ms
+        locations = store.all_locations(connection)
+        changed = self._judge(connection, locations, since_ms=self._since_ms, now_ms=now_ms)
+        _sample(connection, locations, now_ms=now_ms)
+        return changed
+
+    def _judge(
+        self,
+        connection: Connection,
+        locations: tuple[LocationRow, ...],
+        *,
+        since_ms: int,
+        now_ms: int,
+    ) -> int:
+        used, seen_ms = checks.places_in_use(connection), agents.last_seen_at(connection)
+        known, changed = store.outages(connection), 0
+        for one in locations:
+            out = is_out(
+                is_used=one.id in used,
+                created_ms=one.created_ms,
+                last_seen_ms=seen_ms.get(one.id),
+                # What was found out before a restart holds until somebody comes.
+                watched_since_ms=now_ms - RETURN_MS if one.id in known else since_ms,
+                now_ms=now_ms,
+            )
+            if out != (one.id in known):
+                changed += 1
+                if out:
+                    _go(connection, one, now_ms=now_ms)
+                else:
+                    _come_back(connection, one)
+        return changed
+
+
+def _go(connection: Connection, location: LocationRow, *, now_ms: int) -> None:
+    store.begin_outage(connection, location.id, now_ms=now_ms)
+    endings.end_queued_at(connection, location.id, now_ms=now_ms)
+    log.warning("location.unavailable", location_id=location.id, location=location.slug_name)
+
+
+def _come_back(connection: Connection, location: LocationRow) -> None:
+    store.end_outage(connection, location.id)
+    log.info("location.available", location_id=location.id, location=location.slug_name)
+
+
+def _sample(connection: Connection, locations: tuple[LocationRow, ...], *, now_ms: int) -> None:
+    minute_ms = now_ms - now_ms % SAMPLE_MS
+    if store.newest_sample_ms(connection) == minute_ms:
+        return
+    store.forget_samples(connection, before_ms=now_ms - KEPT_MS, from_ms=minute_ms)
+    queues = jobs.waiting(connection, now_ms=now_ms)
+    samples = []
+    for one in locations:
+        queue = queues.get(one.id, _EMPTY)
+        samples.append(QueueSample(one.id, minute_ms, queue.runs, queue.oldest_wait_ms))
+    store.add_samples(connection, samples)

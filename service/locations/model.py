@@ -1,0 +1,190 @@
+"""Private locations as people send and see them."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from service.http.strict import Shown, Strict, Text, blank_is_none, field_error
+from service.http.times import Moment
+
+MAX_ACTIVE_KEYS = 2
+"""One in use and one to take its place."""
+
+
+def _proxy_url(value: str) -> str:
+    schemes = ("http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://", "{{")
+    if not value.lower().startswith(schemes):
+        raise field_error("", "must begin with http://, https:// or socks5://")
+    return value
+
+
+ProxyUrl = Annotated[
+    Annotated[Text, Field(max_length=2048), AfterValidator(_proxy_url)] | None,
+    BeforeValidator(blank_is_none),
+]
+Slug = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+
+
+class LocationChange(Strict):
+    """What may change of a private location."""
+
+    name: Annotated[Text, Field(min_length=1)]
+    icon: Annotated[Text, Field(min_length=1)] = "location"
+    """Name of an icon."""
+    proxy_url: ProxyUrl = None
+    """Proxy for the checks' HTTP traffic; may hold credentials. Null: direct."""
+
+
+class LocationWrite(LocationChange):
+    """A new private location."""
+
+    slug_name: Slug
+    """How checks name it; cannot change later."""
+
+
+class KeyShown(Shown):
+    """A key that agents of a location use; `rawKey` is there only in the answer that made it."""
+
+    id: str
+    masked_key: str
+    created_at: Moment = Field(alias="created_at")
+    updated_at: Moment | None = Field(default=None, alias="updated_at")
+
+
+class NewKeyShown(KeyShown):
+    """A new key; its raw form is shown this once."""
+
+    raw_key: str
+
+
+class RunningAgent(Shown):
+    """An agent that is connected."""
+
+    id: str
+    last_seen_at: Moment
+
+
+class RunningVersion(Shown):
+    """The connected agents of one version."""
+
+    version: str
+    count: int
+    agents: list[RunningAgent]
+
+
+class LocationShown(Shown):
+    """A private location."""
+
+    id: str
+    name: str
+    slug_name: str
+    icon: str
+    proxy_url: str | None
+    """Proxy for the checks' HTTP traffic. Null: direct."""
+    created_at: Moment = Field(alias="created_at")
+    updated_at: Moment | None = Field(alias="updated_at")
+    keys: list[KeyShown]
+    last_seen: Moment | None
+    """When an agent was last heard of. Null: never."""
+    agent_count: int
+    """Agents that are connected now."""
+    available: bool = True
+    """False: checks run here, but no agent was connected for ten minutes; until one is, their
+    runs are recorded as missed."""
+    unavailable_since: Moment | None = None
+    """Null: it is available."""
+
+
+class NewLocationShown(LocationShown):
+    """A new private location with its first key."""
+
+    keys: list[NewKeyShown]  # type: ignore[assignment]  # the same keys, with their raw form
+
+
+class LocationWithVersions(LocationShown):
+    """A private location; with `versions=true`, who is connected."""
+
+    min_agent_version: str | None = None
+    """The lowest version connected. Null: no agent is."""
+    running_agents: list[RunningVersion] | None = None
+
+
+class RegionShown(Shown):
+    """A region that checks may name."""
+
+    region: str
+    name: str
+
+
+class QueueMetrics(Shown):
+    """How a location's queue fared: three arrays of one length, a place per minute."""
+
+    timestamps: list[Moment]
+    queue_size: list[int]
+    """Runs that an agent could have claimed."""
+    oldest_scheduled_check_run: list[float]
+    """Seconds that the oldest of them had waited; 0: there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSample:
+    """A location's queue at a minute."""
+
+    location_id: str
+    at_ms: int
+    queue_size: int
+    oldest_wait_ms: int
+    """0: none waited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLocation:
+    """A new location and its first key, at the only moment at which the key is known."""
+
+    id: str
+    key_id: str
+    raw_key: str = field(repr=False)
+    masked_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationKeyEnded:
+    """Notice: the key opens nothing any more."""
+
+    key_id: str
+    location_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationRow:
+    """A private location as it is stored."""
+
+    id: str
+    name: str
+    slug_name: str
+    icon: str
+    proxy_url: str | None = field(repr=False)
+    """May hold credentials. None: direct."""
+    created_ms: int
+    updated_ms: int | None
+    """None: never changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRow:
+    """A good key as it is stored."""
+
+    id: str
+    location_id: str
+    masked: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyDigest:
+    """A good key by its digest, and the location that it opens."""
+
+    id: str
+    digest: bytes
+    location_id: str

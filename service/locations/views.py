@@ -1,0 +1,135 @@
+"""Private locations as the API shows them, with who is connected; pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from service.agents.model import AgentSeen
+from service.http.times import maybe_moment, moment
+from service.locations.model import (
+    KeyRow,
+    KeyShown,
+    LocationRow,
+    LocationShown,
+    LocationWithVersions,
+    NewKeyShown,
+    NewLocation,
+    NewLocationShown,
+    QueueMetrics,
+    QueueSample,
+    RunningAgent,
+    RunningVersion,
+)
+
+CONNECTED_MS: Final = 60_000
+"""An agent that was not heard of for longer is gone: it asks for work at least each 30 s."""
+
+
+def location_shown(
+    row: LocationRow,
+    *,
+    keys: Iterable[KeyRow],
+    agents: Sequence[AgentSeen],
+    outages: Mapping[str, int],
+    now_ms: int,
+) -> LocationShown:
+    """A location without its agents' versions."""
+    return LocationShown(
+        **_fields(row, agents, outages, now_ms=now_ms),
+        keys=[key_shown(key) for key in keys if key.location_id == row.id],
+    )
+
+
+def location_with_versions(
+    row: LocationRow,
+    *,
+    keys: Iterable[KeyRow],
+    agents: Sequence[AgentSeen],
+    outages: Mapping[str, int],
+    now_ms: int,
+) -> LocationWithVersions:
+    """A location and the versions of the agents that are connected."""
+    running = _running(_connected(row, agents, now_ms))
+    return LocationWithVersions(
+        **_fields(row, agents, outages, now_ms=now_ms),
+        keys=[key_shown(key) for key in keys if key.location_id == row.id],
+        min_agent_version=running[0].version if running else None,
+        running_agents=running,
+    )
+
+
+def new_location_shown(row: LocationRow, *, made: NewLocation) -> NewLocationShown:
+    """A location at the only moment at which its key is known."""
+    key = NewKeyShown(
+        id=made.key_id,
+        raw_key=made.raw_key,
+        masked_key=made.masked_key,
+        created_at=moment(row.created_ms),
+    )
+    return NewLocationShown(**_fields(row, (), {}, now_ms=row.created_ms), keys=[key])
+
+
+def key_shown(key: KeyRow) -> KeyShown:
+    """A key without its secret."""
+    return KeyShown(id=key.id, masked_key=key.masked, created_at=moment(key.created_ms))
+
+
+def version_order(version: str) -> tuple[tuple[int, ...], str]:
+    """Numbers count as numbers: 0.10.0 is newer than 0.9.1."""
+    return tuple(int(number) for number in re.findall(r"\d{1,9}", version)), version
+
+
+def queue_metrics(samples: Sequence[QueueSample]) -> QueueMetrics:
+    """A location's samples as parallel arrays."""
+    return QueueMetrics(
+        timestamps=[moment(one.at_ms) for one in samples],
+        queue_size=[one.queue_size for one in samples],
+        oldest_scheduled_check_run=[one.oldest_wait_ms / 1000 for one in samples],
+    )
+
+
+def _fields(
+    row: LocationRow, agents: Sequence[AgentSeen], outages: Mapping[str, int], *, now_ms: int
+) -> dict[str, Any]:
+    seen = [agent.last_seen_ms for agent in agents if agent.location_id == row.id]
+    return {
+        "id": row.id,
+        "name": row.name,
+        "slug_name": row.slug_name,
+        "icon": row.icon,
+        "proxy_url": row.proxy_url,
+        "created_at": moment(row.created_ms),
+        "updated_at": maybe_moment(row.updated_ms),
+        "last_seen": maybe_moment(max(seen, default=None)),
+        "agent_count": len(_connected(row, agents, now_ms)),
+        "available": row.id not in outages,
+        "unavailable_since": maybe_moment(outages.get(row.id)),
+    }
+
+
+def _connected(row: LocationRow, agents: Sequence[AgentSeen], now_ms: int) -> list[AgentSeen]:
+    return [
+        agent
+        for agent in agents
+        if agent.location_id == row.id and now_ms - agent.last_seen_ms <= CONNECTED_MS
+    ]
+
+
+def _running(agents: list[AgentSeen]) -> list[RunningVersion]:
+    """By version, lowest first."""
+    ordered = sorted(agents, key=lambda agent: version_order(agent.version))
+    return [
+        _version(version, list(members))
+        for version, members in groupby(ordered, key=lambda agent: agent.version)
+    ]
+
+
+def _version(version: str, members: list[AgentSeen]) -> RunningVersion:
+    return RunningVersion(
+        version=version,
+        count=len(members),
+        agents=[
+            RunningAgent(id=agent.id, last_seen_at=moment(agent.last_seen_ms)) for agent in members
+        ],
+    )

@@ -1,0 +1,125 @@
+"""What the service records about a run."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from contract.job import RunSource
+from contract.result import Result
+
+
+class ResultType(StrEnum):
+    """FINAL settles a run; an ATTEMPT is followed by another one."""
+
+    FINAL = "FINAL"
+    ATTEMPT = "ATTEMPT"
+
+
+class RunStatus(StrEnum):
+    """How a run ended; the last two say nothing about the target."""
+
+    PASSED = "PASSED"
+    DEGRADED = "DEGRADED"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    MISSED = "MISSED"
+    """Nobody ran it; the cause says why."""
+    ERROR = "ERROR"
+    """Agents tried, and failed by a fault of ours."""
+
+    @property
+    def judges_target(self) -> bool:
+        """Whether somebody looked at the target."""
+        return self not in {RunStatus.MISSED, RunStatus.ERROR}
+
+    @property
+    def has_failures(self) -> bool:
+        """The target failed its check."""
+        return self in {RunStatus.FAILED, RunStatus.TIMED_OUT}
+
+    @property
+    def has_errors(self) -> bool:
+        """The service or its agents failed to look."""
+        return not self.judges_target
+
+
+class Cause(StrEnum):
+    """Why a run ended without a look at the target."""
+
+    NO_AGENT = "no_agent"
+    QUEUE_EXPIRED = "queue_expired"
+    AGENT_LOST = "agent_lost"
+    PAUSED = "paused"
+    OVERLOADED = "overloaded"
+    AGENT_ERROR = "agent_error"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A result on its way into the database; to make it as a dataclass would take 4 µs."""
+
+    check_id: str
+    run_id: int
+    fence: int
+    session_id: str | None
+    """None: the run belongs to no session."""
+    location_id: str
+    source: RunSource
+    result_type: ResultType
+    status: RunStatus
+    cause: Cause | None = None
+    """None: somebody looked at the target."""
+    attempt: int
+    response_time_ms: float | None = None
+    """None: nothing was measured."""
+    over_max_response_time: bool = False
+    scheduled_ms: int
+    started_ms: int
+    stopped_ms: int
+    body: bytes | None = None
+    """The agent's result, JSON. None: no agent sent one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredResult:
+    """A result as it is stored."""
+
+    id: str
+    check_id: str
+    run_id: int
+    session_id: str | None
+    """None: the run belonged to no session."""
+    location: str
+    source: str
+    result_type: ResultType
+    status: RunStatus
+    cause: Cause | None
+    """None: somebody looked at the target."""
+    attempt: int
+    response_time_ms: float | None
+    """None: nothing was measured."""
+    over_max_response_time: bool
+    scheduled_ms: int
+    started_ms: int
+    stopped_ms: int
+    created_ms: int
+    detail: Result | None = None
+    """What the agent sent. None: nobody sent anything, or it was left out."""
+    is_cut: bool = False
+    """The detail was too long for a list, and left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFilter:
+    """Which results of a check a list shows."""
+
+    from_ms: int | None = None
+    """Inclusive. None: from the first one."""
+    to_ms: int | None = None
+    """Exclusive. None: to the last one."""
+    location: str | None = None
+    """None: any."""
+    has_failures: bool | None = None
+    """None: either."""
+    result_type: ResultType | None = ResultType.FINAL
+    """None: both."""

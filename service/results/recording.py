@@ -1,0 +1,44 @@
+"""Storing results: the one way by which a result comes into the database."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from sqlalchemy import Connection
+
+from service.results.model import Record, ResultType
+from service.results.sqlite import SqliteResultStore
+from service.sessions import actions as sessions
+
+
+class ResultStore(Protocol):
+    """The statements of one database engine that store results."""
+
+    def add(self, connection: Connection, records: Sequence[Record], *, now_ms: int) -> None:
+        """Store results, mark the runs that they settle, and keep each check's last state."""
+
+    def is_known(self, connection: Connection, check_id: str, run_id: int, fence: int) -> bool:
+        """Whether the result of this claim is stored already, as FINAL or as ATTEMPT."""
+
+    def is_settled(self, connection: Connection, check_id: str, run_id: int) -> bool:
+        """Whether the run is one of the check, and has its FINAL result."""
+
+    def add_late(self, connection: Connection, rows: Iterable[tuple[object, ...]]) -> None:
+        """Keep late results, as the columns of `late_result`; one that is there stays."""
+
+
+_STORES: Final[dict[str, ResultStore]] = {"sqlite": SqliteResultStore()}
+
+
+def store_of(connection: Connection) -> ResultStore:
+    """The result store in the database that the connection leads to."""
+    return _STORES[connection.dialect.name]
+
+
+def record(connection: Connection, records: Sequence[Record], *, now_ms: int) -> None:
+    """Store results and let the sessions of settled runs go on."""
+    if not records:
+        return
+    store_of(connection).add(connection, records, now_ms=now_ms)
+    for one in records:
+        if one.session_id is not None and one.result_type is ResultType.FINAL:
+            sessions.run_finished(connection, one.session_id, status=one.status, now_ms=now_ms)

@@ -1,0 +1,183 @@
+"""The shapes of results in the API's answers, for its document; `views` makes the values."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from contract.checks import CheckType
+from contract.job import RunSource
+from contract.result import FailureKind
+from service.http.strict import Shown
+from service.results.model import Cause, RunStatus
+
+
+class AssertionShown(Shown):
+    """An assertion as it was evaluated."""
+
+    order: int
+    source: str
+    property: str
+    comparison: str
+    target: str
+    regex: str | None
+    actual: str | None
+    """What was compared. Null: there was nothing."""
+    error: str | None
+    """Why it does not hold. Null: it holds."""
+
+
+class TimingsShown(Shown):
+    """Milliseconds from the start of the request to the end of each phase."""
+
+    socket: float | None
+    lookup: float | None
+    connect: float | None
+    response: float | None
+    end: float | None
+
+
+class TimingPhasesShown(Shown):
+    """Milliseconds in each phase. Null: it did not happen."""
+
+    wait: float | None
+    dns: float | None
+    tcp: float | None
+    tls: float | None
+    """The TLS handshake; `firstByte` holds it too, as clients add the phases up without it."""
+    first_byte: float | None
+    download: float | None
+    total: float | None
+
+
+class RequestShown(Shown):
+    """The request as it was sent."""
+
+    method: str
+    url: str
+    data: str
+    headers: dict[str, str]
+    params: dict[str, str]
+
+
+class ResponseShown(Shown):
+    """The last answer."""
+
+    status: int
+    status_text: str
+    http_version: str
+    headers: dict[str, str]
+    body: str
+    body_encoding: Literal["utf-8", "base64"]
+    body_bytes: int
+    truncated: bool
+    note: str | None
+    """Why the body is not stored. Null: it is."""
+    href: str
+    timings: TimingsShown
+    timing_phases: TimingPhasesShown
+
+
+class LogLineShown(Shown):
+    """One line of a run's log."""
+
+    time: int
+    """Milliseconds since 1970."""
+    msg: str
+    level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
+
+
+class JobLogShown(Shown):
+    """The log by phase."""
+
+    setup: list[LogLineShown]
+    request: list[LogLineShown]
+    teardown: list[LogLineShown]
+
+
+class HttpResultShown(Shown):
+    """What a URL monitor or an API check saw."""
+
+    assertions: list[AssertionShown]
+    request: RequestShown | None
+    """Null: nothing was sent."""
+    response: ResponseShown | None
+    """Null: there was no answer."""
+    request_error: str | None
+    """Why there was no answer. Null: there was one."""
+    hops: list[dict[str, Any]]
+    """Every answer on the way through redirects."""
+    tls: dict[str, Any] | None
+    """Version, cipher and certificates. Null: no TLS."""
+    remote_address: str | None
+    job_log: JobLogShown
+    job_assets: list[str]
+    pcap_data_url: str | None
+
+
+class MonitorResultShown(Shown):
+    """What a TCP, DNS, ICMP or heartbeat monitor saw."""
+
+    assertions: list[AssertionShown]
+    timings: dict[str, float]
+    """Milliseconds by phase, of those that happened."""
+    evidence: dict[str, Any] | None
+    """What was seen. Null: nothing."""
+    request_error: str | None
+    """Why there was nothing to see. Null: there was."""
+
+
+class FailureShown(Shown):
+    """Why a run did not pass."""
+
+    kind: FailureKind
+    message: str
+    detail: dict[str, str | int | float | None]
+
+
+class CheckResultShown(Shown):
+    """One result of one run at one location."""
+
+    id: str
+    name: str
+    check_id: str
+    check_type: CheckType
+    check_run_id: int
+    """The run; its attempts share it."""
+    session_id: str | None
+    """Null: the run belonged to no session."""
+    run_location: str
+    run_source: RunSource
+    result_type: Literal["FINAL", "ATTEMPT"]
+    attempts: int
+    """From 1."""
+    status: RunStatus
+    cause: Cause | None
+    """Why nobody looked at the target. Null: somebody did."""
+    error: str | None
+    """The same, or why the run failed, as a sentence. Null: neither."""
+    failure: FailureShown | None
+    """Null: the target did not fail."""
+    has_failures: bool
+    """The target failed the check."""
+    has_errors: bool
+    """Nobody looked at the target, by no fault of its own."""
+    is_degraded: bool
+    over_max_response_time: bool
+    response_time: int | None
+    """Milliseconds, rounded down. Null: nothing was measured."""
+    scheduled_at: datetime
+    started_at: datetime
+    stopped_at: datetime
+    created_at: datetime = Field(alias="created_at")
+    is_cut: bool
+    """In lists: texts of more than 1,000 characters and lists of more than 100 items are cut, and
+    details that are longer still are left out. Read the result by itself for the whole."""
+    api_check_result: HttpResultShown | None
+    url_check_result: HttpResultShown | None
+    tcp_check_result: MonitorResultShown | None
+    dns_check_result: MonitorResultShown | None
+    icmp_check_result: MonitorResultShown | None
+    heartbeat_check_result: MonitorResultShown | None
+    browser_check_result: None
+    multi_step_check_result: None

@@ -1,0 +1,90 @@
+"""One tick of the scheduler: what is due goes into the queue, and its schedule moves on."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+from sqlalchemy import Connection
+
+from contract.checks import CheckType, Lane
+from contract.job import RunSource
+from service.jobs import actions as jobs
+from service.jobs import endings
+from service.jobs.model import NewRun, Priority
+from service.jobs.rules import queued_until
+from service.locations import actions as locations
+from service.scheduling.model import DueCheck, Rhythm
+from service.scheduling.rules import next_due_ms, places, run_due_ms
+from service.scheduling.sqlite import SqliteDueSchedules
+
+GROUP: Final = 200
+"""Checks per transaction: it keeps the longest one near 20 ms."""
+
+
+class DueSchedules(Protocol):
+    """The tick's statements, one implementation per database engine; they decide nothing."""
+
+    def due(self, connection: Connection, *, now_ms: int, limit: int) -> list[DueCheck]:
+        """Checks whose next run is due, longest due first."""
+
+    def locations(
+        self, connection: Connection, check_ids: Sequence[str]
+    ) -> Mapping[str, list[str]]:
+        """Where each check runs, in the order of its round robin."""
+
+    def move(self, connection: Connection, moves: Iterable[tuple[int, int, str]]) -> None:
+        """Set (next run, turn) of schedules, by check."""
+
+
+_ENGINES: Final[dict[str, DueSchedules]] = {"sqlite": SqliteDueSchedules()}
+
+
+def tick(connection: Connection, *, now_ms: int) -> int:
+    """Queue the runs that are due and plan the next ones; how many checks were due.
+
+    Both in one transaction: no crash between the two can lose or double a run.
+    """
+    schedules = _ENGINES[connection.dialect.name]
+    due = schedules.due(connection, now_ms=now_ms, limit=GROUP)
+    if not due:
+        return 0
+    places_of = schedules.locations(connection, [check.check_id for check in due])
+    runs: list[NewRun] = []
+    moves: list[tuple[int, int, str]] = []
+    for check in due:
+        when = Rhythm(check.period_ms, check.phase_ms)
+        next_ms = next_due_ms(when, after_ms=now_ms)
+        runs += _runs(check, when, places_of[check.check_id], now_ms=now_ms)
+        moves.append((next_ms, check.turn + 1, check.check_id))
+    jobs.add(connection, runs)
+    _give_up_where_nobody_is(connection, runs, now_ms=now_ms)
+    schedules.move(connection, moves)
+    return len(due)
+
+
+def _give_up_where_nobody_is(
+    connection: Connection, runs: Sequence[NewRun], *, now_ms: int
+) -> None:
+    """At a location that is unavailable runs do not pile up: they are missed at once."""
+    if out := locations.outages(connection):
+        for location_id in {run.location_id for run in runs} & out.keys():
+            endings.end_queued_at(connection, location_id, now_ms=now_ms)
+
+
+def _runs(check: DueCheck, when: Rhythm, where: list[str], *, now_ms: int) -> list[NewRun]:
+    scheduled_ms = run_due_ms(when, planned_ms=check.next_run_ms, now_ms=now_ms)
+    next_ms = next_due_ms(when, after_ms=now_ms)
+    return [
+        NewRun(
+            check_id=check.check_id,
+            check_type=CheckType(check.check_type),
+            lane=Lane(check.lane),
+            location_id=location_id,
+            source=RunSource.SCHEDULER,
+            session_id=None,
+            scheduled_ms=scheduled_ms,
+            due_ms=scheduled_ms,
+            expires_ms=queued_until(now_ms, next_run_ms=next_ms),
+            priority=Priority.SCHEDULED,
+        )
+        for location_id in places(where, run_parallel=bool(check.run_parallel), turn=check.turn)
+    ]

@@ -1,0 +1,1 @@
+"""Runs on demand, and waiting for their end."""

@@ -1,0 +1,43 @@
+"""A session: the runs of one check that somebody asked for, and what became of them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SessionStatus(StrEnum):
+    """How far a session is; the last four are final."""
+
+    STARTED = "STARTED"
+    PROGRESS = "PROGRESS"
+    PROGRESS_FAILED = "PROGRESS_FAILED"
+    PROGRESS_DEGRADED = "PROGRESS_DEGRADED"
+    PASSED = "PASSED"
+    DEGRADED = "DEGRADED"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFinished:
+    """Notice: the session has reached its final state."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session as it is stored."""
+
+    id: str
+    check_id: str
+    check_type: str
+    name: str
+    locations: tuple[str, ...]
+    """Slugs."""
+    status: SessionStatus
+    """STARTED, then the worst of its runs so far; final once `stopped_ms` is set."""
+    pending: int
+    """Runs without a final result."""
+    started_ms: int
+    stopped_ms: int | None
+    """None: it goes on."""

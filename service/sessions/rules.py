@@ -1,0 +1,62 @@
+"""What the runs of a session add up to; pure."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from contract.checks import CheckType
+from service.results.model import RunStatus
+from service.sessions.model import Session, SessionStatus
+
+_VERDICTS: Final = {
+    RunStatus.PASSED: SessionStatus.PASSED,
+    RunStatus.DEGRADED: SessionStatus.DEGRADED,
+    RunStatus.FAILED: SessionStatus.FAILED,
+    RunStatus.TIMED_OUT: SessionStatus.TIMED_OUT,
+    # Nobody looked at the target in time: that is no failure of the target.
+    RunStatus.MISSED: SessionStatus.TIMED_OUT,
+    RunStatus.ERROR: SessionStatus.TIMED_OUT,
+}
+_WORST_LAST: Final = (
+    SessionStatus.STARTED,
+    SessionStatus.PASSED,
+    SessionStatus.DEGRADED,
+    SessionStatus.TIMED_OUT,
+    SessionStatus.FAILED,
+)
+_ON_THE_WAY: Final = {
+    SessionStatus.STARTED: SessionStatus.STARTED,
+    SessionStatus.PASSED: SessionStatus.PROGRESS,
+    SessionStatus.DEGRADED: SessionStatus.PROGRESS_DEGRADED,
+    SessionStatus.FAILED: SessionStatus.PROGRESS_FAILED,
+    SessionStatus.TIMED_OUT: SessionStatus.PROGRESS_FAILED,
+}
+_MINUTE_MS: Final = 60_000
+_UPTIME_DEADLINE_MS: Final = 20 * _MINUTE_MS
+"""6 minutes in the queue, 10 of retries, and some for agents that die."""
+_HEAVY_DEADLINE_MS: Final = 60 * _MINUTE_MS
+_HEAVY: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
+
+
+def worse(known: SessionStatus, run: RunStatus) -> SessionStatus:
+    """The worst run counts: FAILED, then TIMED_OUT, DEGRADED, PASSED."""
+    return max(known, _VERDICTS[run], key=_WORST_LAST.index)
+
+
+def shown_status(session: Session) -> SessionStatus:
+    """The stored status while runs are still out is only that of those that came back."""
+    return session.status if session.stopped_ms is not None else _ON_THE_WAY[session.status]
+
+
+def deadline_ms(session: Session) -> int:
+    """When a session ends whether or not its runs have come back."""
+    heavy = session.check_type in _HEAVY
+    return session.started_ms + (_HEAVY_DEADLINE_MS if heavy else _UPTIME_DEADLINE_MS)
+
+
+def matches_tags(tags: Sequence[str], wanted: Sequence[Sequence[str]]) -> bool:
+    """One group of `wanted` holds wholly; a tag that begins with `!` must not be there."""
+    return any(all(_holds(tag, tags) for tag in group) for group in wanted)
+
+
+def _holds(tag: str, tags: Sequence[str]) -> bool:
+    return tag[1:] not in tags if tag.startswith("!") else tag in tags

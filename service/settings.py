@@ -1,0 +1,169 @@
+"""The service's settings: environment variables, read once, all problems said at once."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, TypeVar
+
+from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
+from service.errors import SettingsError
+
+ValueT = TypeVar("ValueT")
+
+_SQLITE: Final = "sqlite:///"
+_DATABASE_FILE: Final = "picket.db"
+_LEAST_KEY_LETTERS: Final = 32
+
+
+class LogLevel(StrEnum):
+    """The least important lines that are written."""
+
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARN = "WARN"
+    ERROR = "ERROR"
+
+
+class LogFormat(StrEnum):
+    """How a line is written."""
+
+    JSON = "json"
+    CONSOLE = "console"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an operator may choose."""
+
+    host: str = "0.0.0.0"
+    """SERVICE_HOST: the address to listen at."""
+    port: int = 8080
+    """SERVICE_PORT: the port to listen at; 0 for any free one."""
+    data_dir: Path = Path(".picket/service")
+    """SERVICE_DATA_DIR: where the database and uploaded files are kept."""
+    database_file: Path = Path(".picket/service") / _DATABASE_FILE
+    """DATABASE_URL: sqlite:/// and a path; without it a file in SERVICE_DATA_DIR."""
+    public_url: str | None = None
+    """SERVICE_PUBLIC_URL: where people reach the service. None: where the request came in."""
+    log_level: LogLevel = LogLevel.INFO
+    """LOG_LEVEL: DEBUG, INFO, WARN or ERROR."""
+    log_format: LogFormat = LogFormat.JSON
+    """LOG_FORMAT: json or console; without it console on a terminal."""
+    first_api_key: str | None = field(default=None, repr=False)
+    """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
+    first_location_key: str | None = field(default=None, repr=False)
+    """FIRST_LOCATION_KEY: the location key of a first start. None: as above."""
+
+
+def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings from the given environment, or from the process's own.
+
+    Raises:
+        SettingsError: with all problems at once, none of which holds a secret.
+    """
+    reading = _Reading(os.environ if environ is None else environ)
+    data_dir = reading.value("SERVICE_DATA_DIR", Path, default=Path(".picket/service"))
+    default_format = LogFormat.CONSOLE if sys.stdout.isatty() else LogFormat.JSON
+    settings = Settings(
+        host=reading.value("SERVICE_HOST", str, default="0.0.0.0"),
+        port=reading.value("SERVICE_PORT", _port, default=8080),
+        data_dir=data_dir,
+        database_file=reading.value(
+            "DATABASE_URL", _database_file, default=data_dir / _DATABASE_FILE
+        ),
+        public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
+        log_level=reading.value("LOG_LEVEL", _level, default=LogLevel.INFO),
+        log_format=reading.value("LOG_FORMAT", _format, default=default_format),
+        first_api_key=reading.value(
+            "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
+        ),
+        first_location_key=reading.value("FIRST_LOCATION_KEY", _key(LOCATION_PREFIX), default=None),
+    )
+    if reading.problems:
+        raise SettingsError(tuple(reading.problems))
+    return settings
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One pass over an environment."""
+
+    environ: Mapping[str, str]
+    problems: list[str] = field(default_factory=list)
+
+    def value(self, name: str, read: Callable[[str], ValueT], *, default: ValueT) -> ValueT:
+        """The variable, or what the file that its `_FILE` twin names holds."""
+        text = self._text(name)
+        if not text:
+            return default
+        try:
+            return read(text)
+        except ValueError as problem:
+            self.problems.append(f"{name} {problem}")
+            return default
+
+    def _text(self, name: str) -> str:
+        given, file = self.environ.get(name, ""), self.environ.get(f"{name}_FILE", "")
+        if not file:
+            return given.strip()
+        if given:
+            self.problems.append(f"{name} and {name}_FILE are both set; use one of them")
+            return ""
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or "it is no text"
+            self.problems.append(f"{name}_FILE is {file}, which cannot be read: {reason}")
+            return ""
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
+        raise ValueError(f"is {text}; use 0 to 65535")
+    return int(text)
+
+
+def _database_file(text: str) -> Path:
+    path = text.removeprefix(_SQLITE)
+    if path == text or not path or path == ":memory:":
+        scheme = text.partition(":")[0]  # what follows may hold a password
+        raise ValueError(f"begins with {scheme}; use sqlite:/// and the path of a file")
+    return Path(path)
+
+
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise ValueError(f"is {text}; use an address that begins with http:// or https://")
+    return text.rstrip("/")
+
+
+def _level(text: str) -> LogLevel:
+    return _one_of(LogLevel, text.upper(), text)
+
+
+def _format(text: str) -> LogFormat:
+    return _one_of(LogFormat, text.lower(), text)
+
+
+ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
+
+
+def _one_of(choices: type[ChoiceT], wanted: str, text: str) -> ChoiceT:
+    if wanted not in {choice.value for choice in choices}:
+        names = [choice.value for choice in choices]
+        raise ValueError(f"is {text}; use {', '.join(names[:-1])} or {names[-1]}")
+    return choices(wanted)
+
+
+def _key(*prefixes: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if not text.startswith(prefixes):
+            raise ValueError(f"does not begin with {' or '.join(prefixes)}")
+        if len(text) < _LEAST_KEY_LETTERS:
+            raise ValueError(f"has {len(text)} characters; use at least {_LEAST_KEY_LETTERS}")
+        return text
+
+    return read

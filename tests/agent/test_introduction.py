@@ -1,0 +1,78 @@
+"""Hello: said until the service answers, and what it says."""
+
+import asyncio
+
+import pytest
+
+from agent.backoff import Backoff
+from agent.errors import KeyRefusedError, VersionRefusedError
+from agent.introduction import Introduction, served_slots
+from contract.agent_api import Hello, Limits
+from contract.checks import CheckType, Lane
+from tests.builders.agents import QUICK, a_client
+from tests.fakes.service import FakeService, Fault
+
+HELLO = Hello(
+    agent_id="agent-1",
+    version="1",
+    platform="linux-x86_64",
+    check_types=(CheckType.URL,),
+    slots={Lane.UPTIME: 4},
+)
+
+
+async def test_hello_is_tried_until_the_service_answers() -> None:
+    limits: list[Limits] = []
+    async with FakeService(limits=Limits(results=7)) as service, a_client(service) as client:
+        service.fail("hello", Fault(status=503), Fault(cut="before"), Fault(status=500))
+        introduction = Introduction(client, HELLO, on_limits=limits.append)
+        assert await introduction.first_hello(Backoff(QUICK), until=asyncio.Event())
+    assert [limit.results for limit in limits] == [7]
+    assert service.hellos == [HELLO]
+
+
+@pytest.mark.parametrize(("status", "error"), [(401, KeyRefusedError), (426, VersionRefusedError)])
+async def test_a_refusal_ends_the_tries(status: int, error: type[Exception]) -> None:
+    async with FakeService() as service, a_client(service) as client:
+        service.fail_always("hello", Fault(status=status))
+        introduction = Introduction(client, HELLO, on_limits=lambda _limits: None)
+        with pytest.raises(error):
+            await introduction.first_hello(Backoff(QUICK), until=asyncio.Event())
+    assert service.calls("hello") == 1
+
+
+async def test_an_agent_that_is_told_to_stop_says_hello_no_more() -> None:
+    stop = asyncio.Event()
+    async with FakeService() as service, a_client(service) as client:
+        service.fail_always("hello", Fault(status=503))
+        introduction = Introduction(client, HELLO, on_limits=lambda _limits: None)
+        trying = asyncio.create_task(introduction.first_hello(Backoff(QUICK), until=stop))
+        await service.until(lambda: service.calls("hello") > 1)
+        stop.set()
+        assert await trying is False
+
+
+async def test_an_agent_that_is_told_to_stop_waits_for_no_answer() -> None:
+    stop = asyncio.Event()
+    async with FakeService() as service, a_client(service) as client:
+        service.fail_always("hello", Fault(delay_s=600))
+        introduction = Introduction(client, HELLO, on_limits=lambda _limits: None)
+        trying = asyncio.create_task(introduction.first_hello(Backoff(QUICK), until=stop))
+        await service.until(lambda: service.calls("hello") == 1)
+        stop.set()
+        assert await asyncio.wait_for(trying, 5) is False
+
+
+@pytest.mark.parametrize(
+    ("types", "slots"),
+    [
+        ((CheckType.URL, CheckType.API), {Lane.UPTIME: 8, Lane.MAIN: 0}),
+        ((CheckType.BROWSER,), {Lane.UPTIME: 0, Lane.MAIN: 2}),
+        ((CheckType.URL, CheckType.PLAYWRIGHT), {Lane.UPTIME: 8, Lane.MAIN: 2}),
+        ((), {Lane.UPTIME: 0, Lane.MAIN: 0}),
+    ],
+)
+def test_only_lanes_with_work_get_slots(
+    types: tuple[CheckType, ...], slots: dict[Lane, int]
+) -> None:
+    assert served_slots({Lane.UPTIME: 8, Lane.MAIN: 2}, types) == slots

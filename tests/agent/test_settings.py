@@ -1,0 +1,224 @@
+"""Settings: every variable, every problem at once, no secret in any of them."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import trustme
+
+from agent.logs import LogFormat, LogLevel
+from agent.settings import BadSettingsError, Settings, read_settings
+from agent.settings_table import SETTINGS
+from agent.settings_values import default_main_slots
+
+LEAST = {"API_KEY": "pl_secret_key_1", "SERVICE_URL": "https://picket.example/"}
+SECRET = "pl_secret_key_1"
+
+
+def problems(**environ: str) -> tuple[str, ...]:
+    with pytest.raises(BadSettingsError) as caught:
+        read_settings({**LEAST, **environ})
+    return caught.value.problems
+
+
+def test_two_variables_are_enough() -> None:
+    settings = read_settings(LEAST)
+    assert settings.service_url == "https://picket.example"
+    assert settings.uptime_concurrency == 256
+    assert settings.health_port == 8081
+    assert settings.heartbeat_port == 8082
+    assert settings.external_observability
+    assert settings.log_level is LogLevel.INFO
+    assert settings.data_dir == Path("/var/lib/picket")
+    assert settings.spool_max_bytes == 1024**3
+    assert settings.spool_max_age_s == 86400
+    assert settings.shutdown_grace_s == 300
+    assert settings.ready_grace_s == 60
+    assert settings.job_concurrency >= 1
+
+
+def test_every_variable_is_read(tmp_path: Path) -> None:
+    pem = tmp_path / "roots.pem"
+    trustme.CA().cert_pem.write_to_path(pem)
+    settings = read_settings(
+        {
+            **LEAST,
+            "JOB_CONCURRENCY": "3",
+            "UPTIME_CONCURRENCY": "64",
+            "AGENT_HEALTH_PORT": "0",
+            "HEARTBEAT_PORT": "0",
+            "EXTERNAL_OBSERVABILITY": "OFF",
+            "LOG_LEVEL": "debug",
+            "LOG_FORMAT": "Console",
+            "HTTPS_PROXY": "http://user:pass@proxy.example:3128",
+            "HTTP_PROXY": "proxy.example:3128",
+            "NO_PROXY": "localhost, .internal",
+            "USE_OS_DNS_RESOLVER": "true",
+            "EXTRA_CA_CERTS": str(pem),
+            "EGRESS_ALLOW": "10.0.0.0/8, *.internal",
+            "EGRESS_DENY": "10.1.0.0/16",
+            "AGENT_DATA_DIR": str(tmp_path),
+            "SPOOL_MAX_BYTES": "512MiB",
+            "SPOOL_MAX_AGE_S": "60",
+            "SHUTDOWN_GRACE_S": "5",
+            "AGENT_READY_GRACE_S": "7",
+            "SERVICE_SECRET_DB": "hunter2",
+        }
+    )
+    assert (settings.job_concurrency, settings.uptime_concurrency) == (3, 64)
+    assert (settings.health_port, settings.heartbeat_port) == (0, 0)
+    assert not settings.external_observability
+    assert (settings.log_level, settings.log_format) == (LogLevel.DEBUG, LogFormat.CONSOLE)
+    assert settings.http_proxy == "http://proxy.example:3128"
+    assert settings.no_proxy == ("localhost", ".internal")
+    assert settings.use_os_dns_resolver
+    assert settings.extra_ca_certs == pem
+    assert settings.egress.deny
+    assert settings.spool_max_bytes == 512 * 1024**2
+    assert (settings.spool_max_age_s, settings.shutdown_grace_s) == (60, 5)
+    assert settings.ready_grace_s == 7
+    assert settings.service_secrets == {"SERVICE_SECRET_DB": "hunter2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("AGENT_HEALTH_PORT", "99999", "AGENT_HEALTH_PORT is 99999; use 0 to 65535"),
+        ("AGENT_HEALTH_PORT", "http", "AGENT_HEALTH_PORT is http; use 0 to 65535"),
+        ("JOB_CONCURRENCY", "0", "JOB_CONCURRENCY is 0; use 1 to 1000"),
+        ("EXTERNAL_OBSERVABILITY", "maybe", "EXTERNAL_OBSERVABILITY is maybe; use on or off"),
+        ("LOG_LEVEL", "LOUD", "LOG_LEVEL is LOUD; use DEBUG, INFO, LOG, WARN or ERROR"),
+        ("AGENT_DATA_DIR", "spool", "AGENT_DATA_DIR is spool; use an absolute path"),
+        ("SHUTDOWN_GRACE_S", "-1", "SHUTDOWN_GRACE_S is -1; use 0 to 86400 seconds"),
+        ("SHUTDOWN_GRACE_S", "nan", "SHUTDOWN_GRACE_S is nan; use 0 to 86400 seconds"),
+    ],
+)
+def test_a_bad_value_is_one_line_with_what_is_allowed(name: str, value: str, line: str) -> None:
+    assert problems(**{name: value}) == (line,)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "ftp://x",
+        "picket.example",
+        "https://",
+        "https://h:99999",
+        "https://h/?q=1",
+        "http://a b",
+        "http://a..b",
+        f"http://{'a' * 64}.test",
+    ],
+)
+def test_a_service_url_that_leads_nowhere_is_refused(value: str) -> None:
+    (line,) = problems(SERVICE_URL=value)
+    assert line.startswith(f"SERVICE_URL is {value}; use ")
+
+
+def test_all_problems_are_said_at_once() -> None:
+    with pytest.raises(BadSettingsError) as caught:
+        read_settings({"AGENT_HEALTH_PORT": "x", "LOG_FORMAT": "xml"})
+    names = [line.split()[0] for line in caught.value.problems]
+    assert names == ["API_KEY", "SERVICE_URL", "AGENT_HEALTH_PORT", "LOG_FORMAT"]
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert read_settings({**LEAST, "LOG_LEVEL": "", "HTTPS_PROXY": ""}).https_proxy is None
+
+
+def test_no_secret_stands_in_a_problem() -> None:
+    lines = problems(
+        API_KEY="pl_bad key with blanks",
+        HTTPS_PROXY="ftp://user:proxy-password@host",
+        SERVICE_URL="https://me:url-password@picket.example",
+    )
+    text = "\n".join(lines)
+    assert len(lines) == 3
+    for secret in ("pl_bad", "proxy-password", "url-password"):
+        assert secret not in text
+
+
+def test_no_secret_stands_in_the_repr() -> None:
+    settings = read_settings(
+        {**LEAST, "SERVICE_SECRET_X": "hunter2", "HTTPS_PROXY": "http://u:proxy-pw@h:1"}
+    )
+    for secret in (SECRET, "hunter2", "proxy-pw"):
+        assert secret not in repr(settings)
+        assert any(secret in value for value in settings.secret_values())
+
+
+def test_a_secret_may_come_from_a_file(tmp_path: Path) -> None:
+    key, secret = tmp_path / "key", tmp_path / "secret"
+    key.write_text("pl_from_file\n")
+    secret.write_text("from file")
+    settings = read_settings(
+        {
+            "SERVICE_URL": LEAST["SERVICE_URL"],
+            "API_KEY_FILE": str(key),
+            "SERVICE_SECRET_A_FILE": str(secret),
+            "SERVICE_SECRET_B": "plain",
+        }
+    )
+    assert settings.api_key == "pl_from_file"
+    assert settings.service_secrets == {
+        "SERVICE_SECRET_A": "from file",
+        "SERVICE_SECRET_B": "plain",
+    }
+
+
+def test_a_secret_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    missing, empty = tmp_path / "missing", tmp_path / "empty"
+    assert problems(SERVICE_SECRET_A_FILE=str(missing), SERVICE_SECRET_B_FILE=str(empty)) == (
+        f"SERVICE_SECRET_A_FILE is {missing}; use a readable text file",
+        f"SERVICE_SECRET_B_FILE is {empty}, which is empty; use a file that holds it",
+    )
+
+
+def test_a_secret_is_given_in_one_way_only(tmp_path: Path) -> None:
+    assert problems(API_KEY_FILE=str(tmp_path)) == (
+        "API_KEY and API_KEY_FILE are both set; use one of them",
+    )
+
+
+def test_a_bad_egress_rule_is_one_line() -> None:
+    (line,) = problems(EGRESS_DENY="10.0.0.0/8,300.1.1.1/3")
+    assert line.startswith("EGRESS_DENY has the rule '300.1.1.1/3'")
+
+
+def test_a_file_of_no_certificates_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "roots.pem"
+    path.write_text("nothing")
+    assert problems(EXTRA_CA_CERTS=str(path)) == (
+        f"EXTRA_CA_CERTS is {path}; use a readable PEM file of certificates",
+    )
+
+
+def test_proxies_may_be_lower_case() -> None:
+    settings = read_settings({**LEAST, "https_proxy": "http://p:1", "no_proxy": "*"})
+    assert (settings.https_proxy, settings.no_proxy) == ("http://p:1", ("*",))
+
+
+@pytest.mark.parametrize(
+    ("cores", "free_gb", "slots"), [(8, 16, 8), (8, 4, 2), (2, 64, 2), (4, 0.5, 1)]
+)
+def test_main_slots_follow_memory_and_cores(cores: int, free_gb: float, slots: int) -> None:
+    assert default_main_slots(cores=cores, free_bytes=int(free_gb * 1e9)) == slots
+
+
+def test_the_table_speaks_of_every_setting() -> None:
+    told = {setting.field for setting in SETTINGS} | {"service_secrets", "egress"}
+    held = {field.name for field in fields(Settings)} | {"egress_allow", "egress_deny"}
+    assert told == held
+    assert all(setting.meaning.endswith(".") for setting in SETTINGS)
+
+
+def test_the_table_names_the_defaults_that_hold() -> None:
+    settings = read_settings(LEAST)
+    for setting in SETTINGS:
+        if setting.default not in {"", "required"} and hasattr(settings, setting.field):
+            try:
+                shown = setting.read(setting.default)
+            except ValueError:
+                continue  # a default in words
+            assert shown == getattr(settings, setting.field), setting.name

@@ -1,0 +1,64 @@
+"""Builders of what a run may use: real tools, loopback targets."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from contract.checks import IpFamily
+from runners.kit.addresses import literal_family
+from runners.kit.egress import EgressRules
+from runners.kit.network import open_network
+from runners.kit.resolve import Resolver, literal_answer, lookup_failed
+from runners.kit.runner import Network, RunContext
+
+
+@dataclass
+class TableResolver:
+    """A resolver that knows the names of a table, and address literals."""
+
+    table: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    async def resolve(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
+        literal = literal_answer(hostname, family)
+        if literal is not None:
+            return literal
+        known = self.table.get(hostname, (hostname,))
+        found = tuple(address for address in known if literal_family(address) is family)
+        if not found:
+            raise lookup_failed(hostname, family, "the name does not exist")
+        return found
+
+
+@dataclass
+class PingTable:
+    """A ping book: seconds of silence by token."""
+
+    silences_s: Mapping[str, float] = field(default_factory=dict)
+
+    def silent_for_s(self, token: str) -> float | None:
+        return self.silences_s.get(token)
+
+
+@contextlib.asynccontextmanager
+async def a_network(
+    *,
+    egress: EgressRules | None = None,
+    resolver: Resolver | None = None,
+    names: Mapping[str, tuple[str, ...]] | None = None,
+    extra_ca_pem: str | None = None,
+) -> AsyncIterator[Network]:
+    async with open_network(
+        egress or EgressRules(),
+        resolver=resolver or TableResolver(names or {}),
+        extra_ca_pem=extra_ca_pem,
+    ) as network:
+        yield network
+
+
+@contextlib.asynccontextmanager
+async def a_context(
+    *, timeout_s: float = 5.0, silences_s: Mapping[str, float] | None = None, **network: Any
+) -> AsyncIterator[RunContext]:
+    async with a_network(**network) as tools:
+        yield RunContext(network=tools, pings=PingTable(silences_s or {}), timeout_s=timeout_s)

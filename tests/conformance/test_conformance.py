@@ -1,0 +1,231 @@
+"""What every check type must have, and what every runner must keep to."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from contract import wire
+from contract.checks import (
+    SPEC_TYPES,
+    CheckSpec,
+    CheckType,
+    DnsRequest,
+    IcmpRequest,
+    IpFamily,
+    check_type,
+)
+from contract.job import Job
+from contract.result import FailureKind, Outcome, Status
+from runners.kit.egress import EgressRules
+from runners.kit.execute import execute
+from runners.kit.runner import Network, RunContext
+from runners.registry import RUNNABLE, RUNNERS, NoRunnerError, runner_for
+from tests.builders.context import PingTable, a_context
+from tests.builders.specs import (
+    a_dns_spec,
+    a_heartbeat_spec,
+    a_job,
+    a_spec_of,
+    a_tcp_spec,
+    a_url_spec,
+    an_api_spec,
+    an_icmp_spec,
+)
+from tests.servers.island import SWALLOWED, UNREACHABLE, island
+from tests.servers.tcp import refusing_port, swallowing_port
+
+GOLDEN = Path(__file__).parents[1] / "contract" / "golden"
+
+WITHOUT_RUNNER: Final = {
+    CheckType.BROWSER: "needs Node and Chromium, which come with a later issue",
+    CheckType.MULTI_STEP: "needs Node, which comes with a later issue",
+    CheckType.PLAYWRIGHT: "needs Node and Chromium, which come with a later issue",
+    CheckType.AGENTIC: "needs a browser and a model, which come with a later issue",
+}
+"""Types that no agent claims yet. A runner for one of them takes its line out of here."""
+
+RUN_TIME_S: Final = 0.3
+MUCH_LATER_S: Final = 8
+"""A runner that ends only now did not keep its time limit, however busy the machine is."""
+
+DATAGRAMS, STREAMS = socket.SOCK_DGRAM, socket.SOCK_STREAM
+Somewhere = Callable[[ExitStack], CheckSpec]
+
+
+def dns_at(port: int) -> CheckSpec:
+    return a_dns_spec(request=DnsRequest(query="x.test", name_server="127.0.0.1", port=port))
+
+
+def ping_swallowed(stack: ExitStack) -> CheckSpec:
+    stack.enter_context(island())
+    return an_icmp_spec(request=IcmpRequest(hostname=SWALLOWED[IpFamily.IPV4], ping_count=5))
+
+
+def ping_unreachable(stack: ExitStack) -> CheckSpec:
+    stack.enter_context(island())
+    return an_icmp_spec(UNREACHABLE)
+
+
+BLACK_HOLES: Final[dict[CheckType, Somewhere]] = {
+    CheckType.URL: lambda stack: a_url_spec(
+        f"http://127.0.0.1:{stack.enter_context(swallowing_port())}/"
+    ),
+    CheckType.API: lambda stack: an_api_spec(
+        f"http://127.0.0.1:{stack.enter_context(swallowing_port())}/"
+    ),
+    CheckType.TCP: lambda stack: a_tcp_spec(port=stack.enter_context(swallowing_port())),
+    CheckType.DNS: lambda stack: dns_at(stack.enter_context(swallowing_port(DATAGRAMS))),
+    CheckType.ICMP: ping_swallowed,
+    CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
+}
+"""Targets that take everything and never answer; a job that never pings."""
+
+REFUSALS: Final[dict[CheckType, Somewhere]] = {
+    CheckType.URL: lambda stack: a_url_spec(
+        f"http://127.0.0.1:{stack.enter_context(refusing_port())}/"
+    ),
+    CheckType.API: lambda stack: an_api_spec(
+        f"http://127.0.0.1:{stack.enter_context(refusing_port())}/"
+    ),
+    CheckType.TCP: lambda stack: a_tcp_spec(port=stack.enter_context(refusing_port())),
+    CheckType.DNS: lambda stack: dns_at(stack.enter_context(refusing_port(DATAGRAMS))),
+    CheckType.ICMP: ping_unreachable,
+    CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
+}
+"""Targets that say no; for pings an unreachable host, for heartbeats a silent job."""
+
+BLAMED: Final = {
+    CheckType.ICMP: FailureKind.PACKET_LOSS,
+    CheckType.HEARTBEAT: FailureKind.OVERDUE,
+}
+"""What a refusal becomes where it is no refused connection."""
+
+
+@contextmanager
+def target(places: dict[CheckType, Somewhere], kind: CheckType) -> Iterator[CheckSpec]:
+    with ExitStack() as stack:
+        yield places[kind](stack)
+
+
+async def run(spec: CheckSpec, ctx: RunContext) -> Outcome:
+    async with asyncio.timeout(MUCH_LATER_S):
+        return await execute(a_job(spec), runner_for(spec), ctx)
+
+
+def open_files() -> list[str]:
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+
+
+def test_every_type_has_a_runner_or_a_reason() -> None:
+    assert frozenset(CheckType) == RUNNABLE | WITHOUT_RUNNER.keys()
+    assert not RUNNABLE & WITHOUT_RUNNER.keys()
+
+
+def test_no_two_runners_take_the_same_spec() -> None:
+    assert len({runner.spec for runner in RUNNERS}) == len(RUNNERS)
+
+
+@pytest.mark.parametrize("kind", CheckType)
+def test_every_type_has_a_spec_and_a_golden_job(kind: CheckType) -> None:
+    golden = wire.decode((GOLDEN / f"job_{kind.value}.json").read_bytes(), Job)
+    assert type(golden.spec) is SPEC_TYPES[kind]
+    assert check_type(golden.spec) is kind
+
+
+@pytest.mark.parametrize("kind", sorted(RUNNABLE))
+def test_a_runner_is_found_by_its_spec(kind: CheckType) -> None:
+    assert runner_for(a_spec_of(kind)).spec is SPEC_TYPES[kind]
+
+
+@pytest.mark.parametrize("kind", sorted(WITHOUT_RUNNER))
+def test_a_spec_without_a_runner_is_refused_by_name(kind: CheckType) -> None:
+    with pytest.raises(NoRunnerError, match=SPEC_TYPES[kind].__name__):
+        runner_for(a_spec_of(kind))
+
+
+@pytest.mark.parametrize("kind", sorted(RUNNABLE))
+async def test_a_target_that_never_answers_does_not_hold_a_runner(kind: CheckType) -> None:
+    with target(BLACK_HOLES, kind) as spec:
+        async with a_context(timeout_s=RUN_TIME_S) as ctx:
+            outcome = await run(spec, ctx)
+    assert outcome.failure is not None
+    assert outcome.failure.kind is BLAMED.get(kind, FailureKind.TIMEOUT)
+    assert outcome.failure.detail.get("code") != "DEADLINE", "the runner itself has to end"
+
+
+@pytest.mark.parametrize("kind", sorted(RUNNABLE))
+async def test_a_refusal_is_the_targets_fault(kind: CheckType) -> None:
+    with target(REFUSALS, kind) as spec:
+        async with a_context() as ctx:
+            outcome = await run(spec, ctx)
+    assert outcome.status is Status.FAILED
+    assert outcome.failure is not None
+    assert outcome.failure.kind is BLAMED.get(kind, FailureKind.CONNECT)
+    assert outcome.evidence is not None
+
+
+@pytest.mark.parametrize("places", [BLACK_HOLES, REFUSALS], ids=["black hole", "refusal"])
+@pytest.mark.parametrize("kind", sorted(RUNNABLE))
+async def test_a_run_leaves_no_task_and_no_descriptor_behind(
+    kind: CheckType, places: dict[CheckType, Somewhere]
+) -> None:
+    with target(places, kind) as spec:
+        async with a_context(timeout_s=RUN_TIME_S) as ctx:
+            await run(spec, ctx)  # opens what is opened once per process
+            await asyncio.sleep(0)
+            files, tasks = open_files(), asyncio.all_tasks()
+            await asyncio.gather(*(run(spec, ctx) for _ in range(3)))
+            await asyncio.sleep(0)
+            assert asyncio.all_tasks() == tasks
+            assert open_files() == files
+
+
+@pytest.mark.parametrize("kind", sorted(RUNNABLE))
+async def test_a_cancelled_run_leaves_nothing_behind(kind: CheckType) -> None:
+    with target(BLACK_HOLES, kind) as spec:
+        async with a_context(timeout_s=RUN_TIME_S) as ctx:
+            await run(spec, ctx)
+            await asyncio.sleep(0)
+            files, tasks = open_files(), asyncio.all_tasks()
+            cancelled = asyncio.create_task(run(spec, ctx))
+            await asyncio.sleep(0.05)
+            cancelled.cancel()
+            await asyncio.wait([cancelled])
+            await asyncio.sleep(0)
+            assert asyncio.all_tasks() == tasks
+            assert open_files() == files
+
+
+class OurBugError(Exception):
+    """A mistake in our own tools."""
+
+
+class Broken:
+    """A tool that is defect, whatever one wants of it."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise OurBugError(name)
+
+
+@pytest.mark.parametrize("kind", sorted(RUNNABLE))
+async def test_our_own_bug_is_never_the_targets_fault(kind: CheckType) -> None:
+    broken: Any = Broken()
+    network = Network(http=broken, pinger=broken, resolver=broken, egress=EgressRules(), tls=broken)
+    ctx = RunContext(network=network, pings=broken, timeout_s=RUN_TIME_S)
+    spec = dns_at(53) if kind is CheckType.DNS else a_spec_of(kind)
+    with pytest.raises(OurBugError):
+        await run(spec, ctx)
+
+
+async def test_a_ping_that_this_agent_heard_counts() -> None:
+    spec = a_heartbeat_spec(silent_for_s=1e6)
+    async with a_context() as ctx:
+        heard = RunContext(
+            network=ctx.network, pings=PingTable({spec.ping_token: 1.0}), timeout_s=RUN_TIME_S
+        )
+        assert (await run(spec, heard)).status is Status.PASSED

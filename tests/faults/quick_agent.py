@@ -1,0 +1,40 @@
+"""`python -m tests.faults.quick_agent`: the agent with short waits towards its service.
+
+Everything else is the agent's own. `QUICK_AGENT_ID` chooses its id, so that two can share one.
+"""
+
+import os
+import sys
+import uuid
+from types import SimpleNamespace
+from typing import Final
+
+from agent import lean
+
+PACE: Final = {"first_s": 0.2, "cap_s": 0.5, "claim_wait_s": 2.0, "flush_s": 5.0}
+CALL_LIMIT_S: Final = 2.0
+"""How long any call, or a claim past its wait, is waited for when its answer never comes."""
+
+
+def main() -> int:
+    """Live until told to stop; the exit code."""
+    lean.load_libraries()
+    import uvloop  # noqa: PLC0415 - after the lean loading, as in the agent itself
+
+    from agent import app, client  # noqa: PLC0415 - the same
+    from agent.backoff import Pace  # noqa: PLC0415 - the same
+    from agent.ground import Makeup  # noqa: PLC0415 - the same
+    from agent.settings import read_settings  # noqa: PLC0415 - the same
+    from runners.registry import RUNNERS  # noqa: PLC0415 - the same
+
+    assert client.QUICK_LIMIT_S > CALL_LIMIT_S
+    client.QUICK_LIMIT_S = CALL_LIMIT_S  # type: ignore[misc]
+    client.ServiceClient._ask.__kwdefaults__["limit_s"] = CALL_LIMIT_S
+    if given := os.environ.get("QUICK_AGENT_ID"):
+        app.uuid = SimpleNamespace(uuid4=lambda: uuid.UUID(given))  # type: ignore[attr-defined]
+    makeup = Makeup(runners=RUNNERS, pace=Pace(**PACE), checks_itself=False)
+    return uvloop.run(app.run(read_settings(), makeup))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

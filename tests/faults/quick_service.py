@@ -1,0 +1,129 @@
+"""`python -m tests.faults.quick_service`: the service with short leases, which dies where told.
+
+Everything else is the service's own `main`. `QUICK_LEASE_S`, `QUICK_QUEUE_S` and `QUICK_GIVE_UP_S`
+shrink its figures, and `QUICK_UNAVAILABLE_S`, when it is set, how long a location may be without
+an agent. When the file that `KILL_FILE` names holds the name of a step, the process kills
+itself with SIGKILL at that step, once: `claim`, `results`, `release`, `tick` and `reap`, each
+`.begun` (changed, not committed) or `.committed` (on disk, nobody told).
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial, wraps
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from contract.checks import Lane
+from service import __main__ as program
+from service import app
+from service.agents import api, presence
+from service.db import sqlite
+from service.jobs import endings, model, rules, waiting
+from service.locations import health
+from service.locations import rules as location_rules
+from service.results import ingest
+
+_REAP_S: Final = 0.2
+_LOOK_S: Final = 0.5
+_BUSY_TIMEOUT_S: Final = 0.2
+
+
+def shrink(*, lease_s: float, queue_s: float, give_up_s: float) -> None:
+    """Put shorter figures in the place of the service's own."""
+    lease_ms, queue_ms = round(lease_s * 1000), round(queue_s * 1000)
+    model.LEASE_MS.update({Lane.UPTIME: lease_ms, Lane.MAIN: lease_ms})
+    for module in (model, rules, ingest):
+        _put(module, "QUEUE_MS", queue_ms)
+    _put(endings, "_FORGIVEN_MS", lease_ms)
+    _put(app, "_REAP_S", _REAP_S)
+    hasty = partial(sqlite.open_sqlite, busy_timeout_s=_BUSY_TIMEOUT_S, give_up_s=give_up_s)
+    _put(app, "open_sqlite", hasty)
+
+
+def watch_locations(*, unavailable_s: float) -> None:
+    """Take a location for unavailable sooner, and write down sooner who was seen."""
+    _put(location_rules, "UNAVAILABLE_AFTER_MS", round(unavailable_s * 1000))
+    _put(location_rules, "RETURN_MS", 0)
+    _put(health, "RETURN_MS", 0)
+    _put(presence, "_EVERY_S", _LOOK_S)
+    _put(app, "_LOOK_S", _LOOK_S)
+
+
+class Executioner:
+    """Ends the process at a step that somebody chose while it ran."""
+
+    def __init__(self, order: Path) -> None:
+        self._order = order
+        self._passed: list[str] = []
+        """Steps of the transaction that is under way."""
+
+    def watch(self) -> None:
+        """Put itself between the service and its database."""
+        _put(waiting, "deal", self._at("claim", waiting.deal, did=_did_deal))
+        _put(api, "take_results", self._at("results", api.take_results))
+        _put(api, "release", self._at("release", api.release, did=lambda _: True))
+        _put(app, "tick", self._at("tick", app.tick))
+        _put(endings, "reap", self._at("reap", endings.reap))
+        write_group = sqlite._write_group
+
+        def write_group_and_look(*given: Any) -> Any:
+            settled = write_group(*given)
+            passed, self._passed = self._passed, []
+            for step in passed:
+                self._end_if_ordered(f"{step}.committed")
+            return settled
+
+        _put(sqlite, "_write_group", write_group_and_look)
+
+    def _at(
+        self, step: str, change: Callable[..., Any], *, did: Callable[[Any], bool] = bool
+    ) -> Callable[..., Any]:
+        @wraps(change)
+        def changing(*given: Any, **named: Any) -> Any:
+            made = change(*given, **named)
+            if did(made):
+                self._end_if_ordered(f"{step}.begun")
+                self._passed.append(step)
+            return made
+
+        return changing
+
+    def _end_if_ordered(self, step: str) -> None:
+        try:
+            ordered = self._order.read_text()
+        except FileNotFoundError:
+            return
+        if ordered == step:
+            self._order.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _did_deal(dealt: Any) -> bool:
+    return any(dealt.jobs)
+
+
+def _put(module: ModuleType, name: str, value: object) -> None:
+    """Replace what is there; a name that was changed meanwhile must not pass unseen."""
+    if not hasattr(module, name):
+        raise AttributeError(f"{module.__name__} has no {name} any more; mend quick_service")
+    setattr(module, name, value)
+
+
+def main() -> int:
+    """The service's own `main`, in a hurry."""
+    shrink(
+        lease_s=float(os.environ["QUICK_LEASE_S"]),
+        queue_s=float(os.environ["QUICK_QUEUE_S"]),
+        give_up_s=float(os.environ["QUICK_GIVE_UP_S"]),
+    )
+    if given := os.environ.get("QUICK_UNAVAILABLE_S"):
+        watch_locations(unavailable_s=float(given))
+    Executioner(Path(os.environ["KILL_FILE"])).watch()
+    return program.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,265 @@
+"""A service, agents, a target, and a proxy that breaks what is between them: all real."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+
+from tests.faults.ledger import Ledger, read_ledger
+from tests.faults.processes import AgentChild, Child
+from tests.faults.target import Target, serve_target
+from tests.servers.fault_proxy import FaultProxy, serve_fault_proxy
+
+API_KEY: Final = "cu_" + "f" * 40
+LOCATION_KEY: Final = "pl_" + "f" * 40
+LEASE_S: Final = 3.0
+SERVICE: Final = "tests.faults.quick_service"
+AGENT: Final = "tests.faults.quick_agent"
+_QUICK: Final = {"QUICK_LEASE_S": str(LEASE_S), "QUICK_QUEUE_S": "60", "QUICK_GIVE_UP_S": "2"}
+_SETTLE_S: Final = 30.0
+_SHOWN_LINES: Final = 30
+_SPARE_FDS: Final = 12
+"""Connections in a pool, a file that is being written: no leak, and they come and go."""
+
+CLAIM: Final = b"POST /agent/v1/jobs/claim "
+RENEW: Final = b"POST /agent/v1/jobs/renew "
+RELEASE: Final = b"POST /agent/v1/jobs/release "
+RESULTS: Final = b"POST /agent/v1/results "
+HELLO: Final = b"POST /agent/v1/hello "
+
+
+@dataclass(slots=True, eq=False)
+class Scene:
+    """Made by `set_scene`. Agents reach the service through the proxy, the test goes past it."""
+
+    folder: Path
+    proxy: FaultProxy
+    target: Target
+    http: aiohttp.ClientSession
+    quick: Mapping[str, str]
+    agents: list[AgentChild] = field(default_factory=list)
+    service_module: str = SERVICE
+    triggered: int = 0
+    _service: Child | None = None
+    _port: int = 0
+    _checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Bodies by id."""
+
+    @property
+    def service(self) -> Child:
+        assert self._service is not None
+        return self._service
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "service" / "picket.db"
+
+    @property
+    def url(self) -> str:
+        """The service itself, past the proxy."""
+        return f"http://127.0.0.1:{self._port}"
+
+    async def start_service(self) -> Child:
+        """Start it, for the first time or again, on the same database."""
+        environ = {
+            "SERVICE_HOST": "127.0.0.1",
+            "SERVICE_PORT": "0",
+            "SERVICE_DATA_DIR": str(self.folder / "service"),
+            "FIRST_API_KEY": API_KEY,
+            "FIRST_LOCATION_KEY": LOCATION_KEY,
+            "KILL_FILE": str(self._kill_file),
+            **self.quick,
+        }
+        self._service = await Child.start(self.service_module, environ)
+        ready = await self._service.logged("service.ready")
+        self._port = self.proxy.upstream = ready["port"]
+        self._service.fds_at_start = self._service.fds()
+        return self._service
+
+    def kill_service_at(self, step: str) -> None:
+        """The service kills itself at this step; see `quick_service`."""
+        self._kill_file.write_text(step)
+
+    async def service_died(self) -> None:
+        """Wait until it was killed."""
+        assert await self.service.ended() == -signal.SIGKILL, self.service.output()
+
+    async def start_agent(
+        self,
+        name: str = "agent",
+        *,
+        module: str = AGENT,
+        within: Sequence[str] = (),
+        ready: bool = True,
+        **environ: str,
+    ) -> AgentChild:
+        """Start an agent; one of the same name has the same data directory."""
+        chosen = {
+            "API_KEY": LOCATION_KEY,
+            "SERVICE_URL": self.proxy.url,
+            "AGENT_HEALTH_PORT": "0",
+            "HEARTBEAT_PORT": "0",
+            "AGENT_DATA_DIR": str(self.spool(name).parent),
+            **environ,
+        }
+        agent = await AgentChild.start(module, chosen, within=within)
+        self.agents.append(agent)
+        if ready:
+            await agent.logged("agent.ready")
+            agent.fds_at_start = agent.fds()
+        return agent
+
+    def spool(self, name: str = "agent") -> Path:
+        """Where an agent's results wait."""
+        return self.folder / name / "results"
+
+    async def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """One request of the public API, which must succeed."""
+        headers = {"authorization": f"Bearer {API_KEY}"}
+        async with self.http.request(method, self.url + path, json=body, headers=headers) as answer:
+            text = await answer.text()
+            assert answer.status < 300, f"{answer.status} {text}"
+            return await answer.json() if text else None
+
+    async def check(self, path: str = "/", *, count: int = 1, each_10_s: bool = False) -> list[str]:
+        """Checks of a page, each of which runs at once, and then each day or every 10 s.
+
+        A run is missed once the check's next one is due; a day leaves it time to be late.
+        """
+        made = []
+        for number in range(count):
+            body = _check(f"{path} {number}", self.target.url + path, each_10_s=each_10_s)
+            answer = await self.ask("POST", "/v1/checks/api", body)
+            self._checks[answer["id"]] = body
+            made.append(answer["id"])
+        return made
+
+    async def trigger(self, checks: Sequence[str], *, times: int = 1) -> None:
+        """Run these checks now, besides their schedule."""
+        for _ in range(times):
+            target = {"target": {"checkId": list(checks)}}
+            await self.ask("POST", "/v1/check-sessions/trigger", target)
+            self.triggered += len(checks)
+
+    async def pause(self) -> None:
+        """No more runs each 10 s; those that nobody has claimed end as missed."""
+        for check, body in self._checks.items():
+            if body["frequency"] == 0:
+                await self.ask("PUT", f"/v1/checks/api/{check}", {**body, "activated": False})
+
+    def ledger(self) -> Ledger:
+        """What became of the runs so far."""
+        return read_ledger(self.database)
+
+    async def until(
+        self, holds: Callable[[], object | Awaitable[object]], *, limit_s: float = 20
+    ) -> None:
+        """Wait until something holds that nobody announces."""
+        try:
+            async with asyncio.timeout(limit_s):
+                while True:
+                    found = holds()
+                    if await found if isinstance(found, Awaitable) else found:
+                        return
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise AssertionError(f"it did not come to hold\n{self.outputs()}") from None
+
+    async def settle(self, *, missed: int = 0, dropped: int = 0) -> Ledger:
+        """End what is going on, count, and hold every promise that holds always.
+
+        `missed`: how many runs may have been missed at most; none may have failed, ever.
+        `dropped`: how many results agents had to drop, and said so.
+        """
+        self.target.release()
+        self.proxy.heal()
+        await self.proxy.accept()
+        await self.pause()
+        await self.until(lambda: self.ledger().is_settled, limit_s=_SETTLE_S)
+        await self.until(self._nothing_waits)
+        ledger = self.ledger()
+        ledger.assert_balanced(triggered=self.triggered)
+        assert set(ledger.statuses) <= {"PASSED", "MISSED"}, ledger.line()
+        assert ledger.missed - ledger.causes.get("paused", 0) <= missed, ledger.line()
+        await self._assert_no_leak(dropped=dropped)
+        return ledger
+
+    async def strike_set(self) -> None:
+        """Stop everything that still runs."""
+        for child in [*self.agents, *([self._service] if self._service else [])]:
+            if child.is_alive:
+                child.signal(signal.SIGCONT)
+                await child.kill()
+
+    def outputs(self) -> str:
+        """What every process wrote last, and the books."""
+        children = [*self.agents, *([self._service] if self._service else [])]
+        books = self.ledger().line() if self.database.exists() else "no books"
+        said = [f"--- {child.pid}\n" + "\n".join(child.lines[-_SHOWN_LINES:]) for child in children]
+        return "\n".join([books, *said])
+
+    async def _nothing_waits(self) -> bool:
+        for agent in self._living():
+            if await agent.metric("results_spooled"):
+                return False
+        return True
+
+    async def _assert_no_leak(self, *, dropped: int) -> None:
+        for agent in self._living():
+            assert agent.children() == []
+            await self.until(lambda agent=agent: agent.fds() <= agent.fds_at_start + _SPARE_FDS)
+            assert await agent.health("/-/liveness") == 200
+            assert await agent.metric("results_dropped_total") == dropped
+            assert agent.events("job.broke") == []
+        assert self.service.children() == []
+        spare = _SPARE_FDS + 4 * len(self.agents)
+        await self.until(lambda: self.service.fds() <= self.service.fds_at_start + spare)
+
+    def _living(self) -> list[AgentChild]:
+        return [agent for agent in self.agents if agent.is_alive]
+
+    @property
+    def _kill_file(self) -> Path:
+        return self.folder / "kill-at"
+
+
+@asynccontextmanager
+async def set_scene(folder: Path, *, agents: int = 0, **quick: str) -> AsyncIterator[Scene]:
+    """A service that runs, and so many agents; `quick` changes the service's figures."""
+    async with AsyncExitStack() as stack:
+        scene = Scene(
+            folder=folder,
+            proxy=await stack.enter_async_context(serve_fault_proxy()),
+            target=await stack.enter_async_context(serve_target()),
+            http=await stack.enter_async_context(aiohttp.ClientSession()),
+            quick={**_QUICK, **quick},
+        )
+        stack.push_async_callback(scene.strike_set)
+        await scene.start_service()
+        for number in range(agents):
+            await scene.start_agent(f"agent-{number}" if agents > 1 else "agent")
+        yield scene
+
+
+def is_root() -> bool:
+    """Whether mount namespaces can be made here."""
+    return os.geteuid() == 0
+
+
+def _check(name: str, url: str, *, each_10_s: bool) -> dict[str, Any]:
+    rhythm = {"frequency": 0, "frequencyOffset": 10} if each_10_s else {"frequency": 1440}
+    return {
+        "name": name,
+        "request": {"method": "GET", "url": url},
+        "privateLocations": ["default"],
+        **rhythm,
+        "doubleCheck": False,
+        "maxResponseTime": 30_000,
+        "degradedResponseTime": 30_000,
+    }

@@ -1,0 +1,80 @@
+"""The house rules that a machine can hold: format, lint, types, layers, the mirror of tests."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+PACKAGES = ("contract", "runners", "agent", "service", "picket")
+
+ONE_PAGE = {
+    "contract/checks.py",  # the nouns of all ten check types, which a newcomer reads in one go
+    "service/db/tables.py",  # the schema
+}
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(BIN / command[0]), *command[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ruff", "format", "--check", "."),
+        ("ruff", "check", "."),
+        ("mypy",),
+        ("lint-imports",),
+    ],
+    ids=["format", "lint", "types", "layers"],
+)
+def test_the_code_keeps_the_rule(command: tuple[str, ...]) -> None:
+    done = run(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def modules() -> list[Path]:
+    """Every module that is more than a docstring, relative to the root."""
+    found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return sorted(
+        path.relative_to(ROOT)
+        for path in found
+        if path.name != "__init__.py" and "migrations" not in path.parts
+    )
+
+
+def test_every_test_file_stands_where_its_package_stands() -> None:
+    packages = {path.parent for path in modules()}
+    strays = [
+        path.relative_to(ROOT)
+        for package in PACKAGES
+        for path in (ROOT / "tests" / package).rglob("test_*.py")
+        if path.parent.relative_to(ROOT / "tests") not in packages
+    ]
+    assert strays == []
+
+
+def test_an_init_file_holds_a_docstring_at_most() -> None:
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("__init__.py"):
+            rest = re.sub(r'\A"""[^"]*"""\s*\Z', "", path.read_text())
+            assert rest.strip() == "", path
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    long = {
+        str(path): lines
+        for path in modules()
+        if (lines := (ROOT / path).read_text().count("\n")) > 300 and str(path) not in ONE_PAGE
+    }
+    assert long == {}, "split these"

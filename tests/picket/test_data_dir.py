@@ -1,0 +1,85 @@
+import stat
+from pathlib import Path
+
+import pytest
+
+from picket.data_dir import open_data_dir
+from picket.demo_target import DemoPorts
+from picket.errors import CommandError
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_keys_are_made_once_and_kept_for_their_owner_alone(tmp_path: Path) -> None:
+    keys = set()
+    for _ in range(2):
+        with open_data_dir(tmp_path / "data", fresh=False) as folder:
+            folder.make_keys()
+            keys.add((folder.api_key(), folder.location_key_file.read_text()))
+            assert mode(folder.path) == 0o700
+            assert mode(folder.api_key_file) == mode(folder.location_key_file) == 0o600
+    ((api_key, location_key),) = keys
+    assert api_key.startswith("cu_")
+    assert location_key.startswith("pl_")
+
+
+def test_ports_outlive_a_start_and_a_fresh_one(tmp_path: Path) -> None:
+    ports = DemoPorts(http=1, https=2, echo=3, dns=4)
+    with open_data_dir(tmp_path / "data", fresh=False) as folder:
+        assert folder.demo_ports() == DemoPorts()
+        folder.keep_demo_ports(ports)
+    with open_data_dir(tmp_path / "data", fresh=True) as folder:
+        assert folder.demo_ports() == ports
+
+
+@pytest.mark.parametrize("kept", ['{"http": 99999}', '{"dns": -1}', "[]", ""])
+def test_ports_that_cannot_be_are_forgotten(tmp_path: Path, kept: str) -> None:
+    with open_data_dir(tmp_path, fresh=False):
+        pass
+    (tmp_path / "picket-up.json").write_text(kept)
+    with open_data_dir(tmp_path, fresh=False) as folder:
+        assert folder.demo_ports() == DemoPorts()
+
+
+def test_fresh_empties_the_folder(tmp_path: Path) -> None:
+    with open_data_dir(tmp_path / "data", fresh=False) as folder:
+        folder.make_keys()
+        (folder.service / "picket.db").touch()
+        before = folder.api_key()
+    with open_data_dir(tmp_path / "data", fresh=True) as folder:
+        assert list(folder.service.iterdir()) == []
+        folder.make_keys()
+        assert folder.api_key() != before
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_somebody_elses_folder_is_left_alone(tmp_path: Path, *, fresh: bool) -> None:
+    (tmp_path / "letters").write_text("dear")
+    before = mode(tmp_path)
+    with (
+        pytest.raises(CommandError, match="holds something else; give --data-dir"),
+        open_data_dir(tmp_path, fresh=fresh),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["letters"]
+    assert mode(tmp_path) == before
+
+
+def test_two_starts_do_not_share_a_folder(tmp_path: Path) -> None:
+    with (
+        open_data_dir(tmp_path, fresh=False),
+        pytest.raises(CommandError, match="another `picket up` uses"),
+        open_data_dir(tmp_path, fresh=False),
+    ):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_said_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(CommandError, match=r"file/data cannot be used: Not a directory"),
+        open_data_dir(tmp_path / "file" / "data", fresh=False),
+    ):
+        pass

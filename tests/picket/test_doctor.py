@@ -1,0 +1,170 @@
+import json
+import resource
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+
+from agent.proxies import Proxy
+from agent.settings import Settings, read_settings
+from contract.checks import IpFamily
+from picket.__main__ import main
+from picket.doctor import examine
+from picket.doctor_host import data_folder, file_limit, ping_privilege, port_is_free
+from picket.doctor_service import clock_skew, proxy_answers, service_answers
+from picket.findings import Finding, Health
+from tests.fakes.service import KEY, FakeService
+from tests.servers.tcp import refusing_port
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+
+
+def some_settings(**environ: str) -> Settings:
+    needed = {"API_KEY": KEY, "SERVICE_URL": "http://127.0.0.1:9"}
+    return read_settings(needed | environ)
+
+
+def by_name(findings: list[Finding]) -> dict[str, Finding]:
+    return {finding.what: finding for finding in findings}
+
+
+async def test_a_good_key_and_a_right_clock_are_ok() -> None:
+    async with FakeService() as service:
+        settings = some_settings(SERVICE_URL=service.url)
+        found = by_name(await service_answers(settings, None))
+    assert found["key"].health is Health.OK
+    assert found["clock"].health is Health.OK
+
+
+async def test_a_refused_key_fails_without_being_shown() -> None:
+    async with FakeService() as service:
+        settings = some_settings(SERVICE_URL=service.url, API_KEY="pl_a_wrong_key")
+        key = by_name(await service_answers(settings, None))["key"]
+    assert key.health is Health.FAIL
+    assert "API_KEY_FILE" in key.mend
+    assert "pl_a_wrong_key" not in key.line()
+
+
+async def test_a_service_that_is_away_fails_with_its_cause() -> None:
+    with refusing_port() as port:
+        settings = some_settings(SERVICE_URL=f"http://127.0.0.1:{port}")
+        (found,) = await service_answers(settings, None)
+    assert found.health is Health.FAIL
+    assert found.seen == f"http://127.0.0.1:{port}: Connection refused"
+
+
+async def test_a_proxy_that_is_away_fails() -> None:
+    with refusing_port() as port:
+        found = await proxy_answers(Proxy(url=f"http://127.0.0.1:{port}"))
+    assert found.health is Health.FAIL
+    assert f"127.0.0.1:{port}" in found.seen
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "health", "words"),
+    [
+        (0, Health.OK, "agrees"),
+        (-4, Health.OK, "agrees"),
+        (90, Health.WARN, "90 s ahead of"),
+        (-90, Health.WARN, "90 s behind"),
+    ],
+)
+def test_a_clock_that_is_off_is_a_warning(ahead_s: int, health: Health, words: str) -> None:
+    found = clock_skew(format_datetime(NOW, usegmt=True), now=NOW + timedelta(seconds=ahead_s))
+    assert found.health is health
+    assert words in found.seen
+
+
+def test_a_service_without_a_clock_is_a_warning() -> None:
+    assert clock_skew("", now=NOW).health is Health.WARN
+
+
+async def test_this_host_may_ping() -> None:
+    assert (await ping_privilege(IpFamily.IPV4)).health is Health.OK
+
+
+def test_a_data_folder_that_can_be_made_is_ok(tmp_path: Path) -> None:
+    settings = some_settings(AGENT_DATA_DIR=str(tmp_path / "a" / "b"), SPOOL_MAX_BYTES="1")
+    assert data_folder(settings).health is Health.OK
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_data_folder_that_cannot_be_made_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = data_folder(some_settings(AGENT_DATA_DIR=str(tmp_path / "file" / "data")))
+    assert found.health is Health.WARN
+    assert "AGENT_DATA_DIR" in found.mend
+
+
+def test_too_little_space_is_a_warning(tmp_path: Path) -> None:
+    found = data_folder(some_settings(AGENT_DATA_DIR=str(tmp_path), SPOOL_MAX_BYTES="900TiB"))
+    assert found.health is Health.WARN
+
+
+@pytest.fixture
+def few_files() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("few_files")
+def test_too_few_open_files_are_a_warning_with_a_number_that_fits() -> None:
+    found = file_limit(some_settings(UPTIME_CONCURRENCY="256"))
+    assert found.health is Health.WARN
+    assert "UPTIME_CONCURRENCY to 64" in found.mend
+    assert file_limit(some_settings(UPTIME_CONCURRENCY="64")).health is Health.OK
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_taken_port_is_a_warning(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as taken:
+        found = port_is_free("HEARTBEAT_PORT", taken.getsockname()[1])
+    assert found.health is Health.WARN
+    assert port_is_free("HEARTBEAT_PORT", 0).health is Health.OK
+
+
+async def test_every_wrong_setting_is_a_finding_and_the_rest_is_still_looked_at() -> None:
+    findings = await examine({"AGENT_HEALTH_PORT": "99999", "HEARTBEAT_PORT": "0"})
+    wrong = [each.seen for each in findings if each.what == "settings"]
+    assert wrong == ["API_KEY is not set", "SERVICE_URL is not set", "AGENT_HEALTH_PORT is 99999"]
+    found = by_name(findings)
+    assert found["URL checks"].health is Health.OK
+    assert found["HEARTBEAT_PORT"].seen == "off"
+
+
+async def test_missing_roots_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent.pem")
+    roots = by_name(await examine({"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}))["roots"]
+    assert roots.health is Health.FAIL
+    assert roots.seen == "SSL_CERT_FILE is /nonexistent.pem, and that is no file"
+    assert "ca-certificates" in roots.mend
+
+
+async def test_secrets_that_cannot_be_hidden_are_a_warning() -> None:
+    quiet = {"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}
+    findings = await examine(
+        {**quiet, "SERVICE_SECRET_PIN": "q7z", "SERVICE_SECRET_DB": "long-enough"}
+    )
+    (found,) = [each for each in findings if each.what == "secrets"]
+    assert found.health is Health.WARN
+    assert "SERVICE_SECRET_PIN" in found.seen
+    assert "q7z" not in found.line()
+
+
+def test_the_command_ends_with_1_when_something_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("API_KEY", raising=False)
+    assert main(["doctor", "--json"]) == 1
+    findings = json.loads(capsys.readouterr().out)
+    assert {"health", "what", "seen", "mend"} == set(findings[0])
+    assert main(["doctor"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("fail  settings")
+    assert "  mend: use the key of a private location" in lines[0]

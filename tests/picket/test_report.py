@@ -1,0 +1,187 @@
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+
+from contract.assertions import AssertionResult, Comparison, Source
+from contract.checks import CheckType
+from contract.result import (
+    Certificate,
+    DnsEvidence,
+    Echo,
+    Failure,
+    FailureKind,
+    HeartbeatEvidence,
+    Hop,
+    HttpEvidence,
+    IcmpEvidence,
+    LogLine,
+    Result,
+    SeenResponse,
+    SentRequest,
+    Status,
+    TcpEvidence,
+    Timings,
+    TlsFacts,
+)
+from picket.report import report
+from tests.builders.observations import a_result as a_whole_result
+from tests.builders.observations import an_outcome
+
+REQUEST = SentRequest(method="GET", url="https://shop.test/old")
+
+
+def a_result(
+    *, check_type: CheckType = CheckType.URL, status: Status = Status.PASSED, **outcome: Any
+) -> Result:
+    return a_whole_result(an_outcome(status=status, **outcome), check_type=check_type)
+
+
+def printed(result: Result, name: str = "Front page") -> str:
+    console = Console(width=100, force_terminal=False)
+    with console.capture() as capture:
+        console.print(report(result, name=name))
+    return capture.get()
+
+
+def test_a_failure_stands_right_under_the_head() -> None:
+    lines = printed(
+        a_result(
+            status=Status.FAILED,
+            failure=Failure(kind=FailureKind.CONNECT, message="Nothing listens at 127.0.0.1:9."),
+        )
+    ).splitlines()
+    assert lines[0].startswith("✘ FAILED  Front page (URL)")
+    assert lines[1].strip() == "Nothing listens at 127.0.0.1:9.  CONNECT"
+
+
+def test_a_degraded_result_says_what_it_went_over() -> None:
+    because = "It took 412 ms; above 200 ms it is degraded."
+    lines = printed(a_result(status=Status.DEGRADED, degraded_because=because)).splitlines()
+    assert lines[1].strip() == because
+
+
+def test_phases_are_drawn_one_after_the_other() -> None:
+    text = printed(a_result(timings=Timings(dns=10, tcp=10, first_byte=60, total=80)))
+    bars = {line.split()[0]: line for line in text.splitlines() if "━" in line}
+    assert set(bars) == {"dns", "tcp", "first"}
+    assert bars["first"].count("━") == 30
+    assert bars["tcp"].index("━") > bars["dns"].index("━")
+    assert "total" in text
+
+
+def test_assertions_tell_what_was_seen() -> None:
+    told = AssertionResult(
+        source=Source.JSON_BODY,
+        property="$.ok",
+        comparison=Comparison.EQUALS,
+        target="true",
+        order=0,
+        actual="false",
+        error="$.ok is false, not true.",
+    )
+    held = AssertionResult(
+        source=Source.STATUS_CODE, comparison=Comparison.EQUALS, target="200", order=1, actual="200"
+    )
+    text = printed(a_result(status=Status.FAILED, assertions=(told, held)))
+    assert "✘  JSON_BODY $.ok EQUALS true  $.ok is false, not true." in text
+    assert "✔  STATUS_CODE EQUALS 200      was 200" in text
+
+
+def test_an_exchange_shows_its_way_its_certificate_and_its_answer() -> None:
+    leaf = Certificate(
+        subject="CN=shop.test",
+        issuer="CN=Shop CA",
+        serial="01",
+        not_before=datetime(2026, 1, 1, tzinfo=UTC),
+        not_after=datetime(2027, 1, 1, tzinfo=UTC),
+        names=("shop.test",),
+        fingerprint_sha256="ab",
+    )
+    evidence = HttpEvidence(
+        request=REQUEST,
+        response=SeenResponse(status_code=200, status_text="OK", http_version="2", body="hi"),
+        hops=(
+            Hop(url="https://shop.test/old", status_code=301, location="/new", total_ms=4),
+            Hop(url="https://shop.test/new", status_code=200, total_ms=5),
+        ),
+        tls=TlsFacts(
+            version="TLSv1.3",
+            cipher="TLS_AES_256_GCM_SHA384",
+            verified=False,
+            verify_error="certificate has expired",
+            days_to_expiry=-3.25,
+            chain=(leaf,),
+        ),
+    )
+    text = printed(a_result(evidence=evidence))
+    for fact in (
+        "301  https://shop.test/old → /new",
+        "TLSv1.3 TLS_AES_256_GCM_SHA384",
+        "certificate has expired",
+        "3.2 days ago",
+        "CN=Shop CA",
+        "HTTP/2",
+        "200 OK",
+    ):
+        assert fact in text
+
+
+def test_every_kind_of_evidence_has_its_facts() -> None:
+    shown = {
+        "echo: hello": a_result(
+            check_type=CheckType.TCP,
+            evidence=TcpEvidence(
+                hostname="a", port=7, remote_address="10.0.0.1", response="echo: hello"
+            ),
+        ),
+        "NXDOMAIN": a_result(
+            check_type=CheckType.DNS,
+            evidence=DnsEvidence(
+                query="a.test",
+                record_type="A",
+                name_server="10.0.0.2:53",
+                protocol="UDP",
+                response_code="NXDOMAIN",
+            ),
+        ),
+        "host-unreachable": a_result(
+            check_type=CheckType.ICMP,
+            evidence=IcmpEvidence(
+                hostname="a",
+                ip_family="IPv4",
+                packets_sent=1,
+                packet_loss=100,
+                echoes=(Echo(sequence=1, success=False, error="host-unreachable"),),
+            ),
+        ),
+        "4000 s ago": a_result(
+            check_type=CheckType.HEARTBEAT,
+            evidence=HeartbeatEvidence(silent_for_s=4000, period_s=3600, grace_s=60),
+        ),
+        "none yet": a_result(
+            check_type=CheckType.HEARTBEAT,
+            evidence=HeartbeatEvidence(period_s=3600, grace_s=60),
+        ),
+    }
+    for fact, result in shown.items():
+        assert fact in printed(result)
+
+
+def test_a_target_cannot_steer_the_terminal() -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J[bold]not markup[/bold]\u202e"
+    text = printed(
+        a_result(
+            status=Status.FAILED,
+            failure=Failure(kind=FailureKind.PROTOCOL, message=evil),
+            evidence=HttpEvidence(
+                request=REQUEST, response=SeenResponse(status_code=200, body=evil, status_text=evil)
+            ),
+            log=(LogLine(after_ms=1, level="INFO", message=evil),),
+        ),
+        name=evil,
+    )
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert "[bold]not markup[/bold]" in text

@@ -1,0 +1,60 @@
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from contract.checks import CheckType
+from picket.demo_target import DemoPorts
+from picket.starter_checks import starter_checks
+from picket.starting import says
+from service.checks import bodies
+
+PORTS = DemoPorts(http=8001, https=8002, echo=8003, dns=8004)
+BODIES: dict[CheckType, Any] = {
+    CheckType.URL: bodies.UrlCheckWrite,
+    CheckType.API: bodies.ApiCheckWrite,
+    CheckType.TCP: bodies.TcpCheckWrite,
+    CheckType.DNS: bodies.DnsCheckWrite,
+    CheckType.ICMP: bodies.IcmpCheckWrite,
+    CheckType.HEARTBEAT: bodies.HeartbeatCheckWrite,
+}
+
+
+def test_all_six_types_have_a_starter_check() -> None:
+    counts = Counter(check.kind for check in starter_checks(PORTS, location="default"))
+    assert set(counts) == set(BODIES)
+    assert 10 <= counts.total() <= 15
+
+
+def test_starter_checks_have_different_names() -> None:
+    names = [check.name for check in starter_checks(PORTS, location="default")]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "check", starter_checks(PORTS, location="default"), ids=lambda check: check.name
+)
+def test_the_service_takes_every_starter_check(check: Any) -> None:
+    written = BODIES[check.kind].model_validate(check.body)
+    often = check.kind in {CheckType.API, CheckType.TCP}
+    assert (written.frequency, written.frequency_offset) == ((0, 10) if often else (1, None))
+    assert written.private_locations == ["default"]
+
+
+def test_enough_starter_checks_run_below_a_minute_for_results_to_come_quickly() -> None:
+    quick = [c for c in starter_checks(PORTS, location="default") if c.body["frequency"] == 0]
+    assert len(quick) >= 5
+
+
+def test_an_answer_may_hold_more_than_was_wanted() -> None:
+    wanted = {"name": "a", "request": {"url": "b", "assertions": [{"source": "c"}]}}
+    answer = {
+        "id": 1,
+        "name": "a",
+        "request": {"url": "b", "assertions": [{"source": "c", "d": 1}]},
+    }
+    assert says(answer, wanted)
+    assert not says({**answer, "name": "b"}, wanted)
+    assert not says({**answer, "request": {"url": "b", "assertions": []}}, wanted)
+    assert not says({**answer, "request": None}, wanted)
+    assert not says({"name": "a"}, wanted)

@@ -1,0 +1,110 @@
+"""One job under its deadline."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from contract.assertions import Comparison, Source
+from contract.checks import UrlSpec
+from contract.result import FailureKind, Status
+from runners.kit.execute import execute
+from runners.kit.failures import CheckFailed
+from runners.kit.observation import Fact, JsonText, Number, Observation
+from runners.kit.runner import RunContext
+from runners.kit.weight import HEAVY_CHARS
+from tests.builders.context import a_context
+from tests.builders.observations import an_http_observation
+from tests.builders.specs import a_job, an_api_spec, an_assertion
+
+
+class Scripted:
+    """A runner that does what the test says."""
+
+    spec = UrlSpec
+
+    def __init__(self, act: Callable[[], Awaitable[Observation]]) -> None:
+        self._act = act
+
+    async def observe(self, spec: UrlSpec, ctx: RunContext) -> Observation:
+        return await self._act()
+
+
+async def never() -> Observation:
+    await asyncio.sleep(3600)
+    raise AssertionError
+
+
+async def refuses() -> Observation:
+    raise CheckFailed(FailureKind.CONNECT, "It refused.", {"code": "ECONNREFUSED"})
+
+
+async def test_what_was_seen_is_judged() -> None:
+    async def sees() -> Observation:
+        return an_http_observation(503)
+
+    async with a_context() as ctx:
+        outcome = await execute(a_job(), Scripted(sees), ctx)
+    assert outcome.status is Status.FAILED
+    assert outcome.failure is not None
+    assert outcome.failure.kind is FailureKind.HTTP_STATUS
+
+
+async def test_the_targets_fault_is_an_outcome() -> None:
+    async with a_context() as ctx:
+        outcome = await execute(a_job(), Scripted(refuses), ctx)
+    assert outcome.status is Status.FAILED
+    assert outcome.failure is not None
+    assert outcome.failure.message == "It refused."
+
+
+async def test_a_run_that_outlives_its_deadline_has_timed_out() -> None:
+    async with a_context() as ctx:
+        outcome = await execute(a_job(deadline_s=0.05), Scripted(never), ctx)
+    assert outcome.status is Status.TIMED_OUT
+    assert outcome.failure is not None
+    assert outcome.failure.message == "The check did not end within its deadline of 0.05 s."
+
+
+@pytest.mark.parametrize("bug", [ZeroDivisionError(), OSError(24, "files"), TimeoutError("ours")])
+async def test_our_own_fault_propagates_untouched(bug: Exception) -> None:
+    async def breaks() -> Observation:
+        raise bug
+
+    async with a_context() as ctx:
+        with pytest.raises(type(bug)) as caught:
+            await execute(a_job(), Scripted(breaks), ctx)
+    assert caught.value is bug
+
+
+async def test_a_cancelled_run_is_cancelled() -> None:
+    async with a_context() as ctx:
+        run = asyncio.create_task(execute(a_job(), Scripted(never), ctx))
+        await asyncio.sleep(0)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+
+async def test_a_heavy_judgement_does_not_stop_the_loop() -> None:
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def sees() -> Observation:
+        body = JsonText("[" + ",".join(["1"] * HEAVY_CHARS) + "]")
+        facts: dict[Source, Fact] = {Source.STATUS_CODE: Number(200), Source.JSON_BODY: body}
+        return Observation(response_time_ms=1, facts=facts)
+
+    items = an_assertion(Source.JSON_BODY, Comparison.EQUALS, str(HEAVY_CHARS), property="$.length")
+    job = a_job(spec=an_api_spec(assertions=(items,)))
+    async with a_context() as ctx:
+        turning = asyncio.create_task(turn())
+        outcome = await execute(job, Scripted(sees), ctx)
+        turning.cancel()
+    assert outcome.status is Status.PASSED
+    assert turns >= 2, "on the loop itself there would be one at most"

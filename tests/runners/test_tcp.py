@@ -1,0 +1,323 @@
+"""TCP checks against real peers on loopback."""
+
+import asyncio
+import errno
+import ssl
+
+import pytest
+import trustme
+
+from contract.assertions import Comparison, Source
+from contract.checks import IpFamily, TcpRequest
+from contract.result import FailureKind, Status, TcpEvidence
+from runners.kit.egress import EgressRules
+from runners.kit.judge import judge
+from runners.kit.observation import Number, Observation, Text
+from runners.tcp import LIMIT_BYTES, TcpRunner
+from tests.builders.context import a_context
+from tests.builders.specs import a_tcp_spec, an_assertion
+from tests.servers.tcp import (
+    Serve,
+    closes,
+    echoes,
+    keeps_silent,
+    refusing_port,
+    resets,
+    says,
+    swallowing_port,
+    tcp_server,
+)
+
+READS = (an_assertion(Source.RESPONSE_DATA, Comparison.NOT_EMPTY),)
+
+
+async def look(
+    port: int,
+    *,
+    hostname: str = "127.0.0.1",
+    reads: bool = False,
+    context: dict[str, object] | None = None,
+    **request: object,
+) -> Observation:
+    spec = a_tcp_spec(
+        request=TcpRequest(hostname=hostname, port=port, **request),  # type: ignore[arg-type]
+        assertions=READS if reads else (),
+    )
+    async with a_context(**(context or {})) as ctx:  # type: ignore[arg-type]
+        return await TcpRunner().observe(spec, ctx)
+
+
+def evidence(seen: Observation) -> TcpEvidence:
+    assert isinstance(seen.evidence, TcpEvidence)
+    return seen.evidence
+
+
+def kind(seen: Observation) -> FailureKind | None:
+    return None if seen.failure is None else seen.failure.kind
+
+
+async def test_the_response_time_is_that_of_the_connect() -> None:
+    async with tcp_server(closes) as port:
+        seen = await look(port)
+    assert seen.failure is None
+    assert seen.response_time_ms == seen.timings.tcp
+    assert seen.facts[Source.RESPONSE_TIME] == Number(seen.timings.tcp or -1)
+    assert Source.RESPONSE_DATA not in seen.facts
+    assert (seen.timings.tls, seen.timings.data) == (None, None)
+
+
+async def test_sent_data_is_answered_and_kept() -> None:
+    async with tcp_server(echoes) as port:
+        seen = await look(port, data="PING é\r\n", reads=True)
+    assert seen.failure is None
+    assert seen.facts[Source.RESPONSE_DATA] == Text("PING é\r\n")
+    assert evidence(seen).response == "PING é\r\n"
+    assert seen.timings.data is not None
+
+
+async def test_a_banner_is_read_when_an_assertion_asks_for_it() -> None:
+    async with tcp_server(says(b"220 ", b"ready\r\n", pause_s=0.02, then_closes=False)) as port:
+        seen = await look(port, reads=True)
+    assert seen.facts[Source.RESPONSE_DATA] == Text("220 ready\r\n")
+
+
+async def test_silence_is_an_empty_answer_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runners.tcp.UNASKED_FIRST_BYTE_S", 0.05)
+    async with tcp_server(keeps_silent) as port:
+        seen = await look(port, data="hello")
+    assert seen.failure is None
+    assert seen.facts[Source.RESPONSE_DATA] == Text("", "nothing came within 0.05 s")
+
+
+async def test_an_endless_answer_is_cut_and_said_to_be() -> None:
+    async with tcp_server(says(*(b"x" * 4096 for _ in range(100)))) as port:
+        seen = await look(port, reads=True)
+    assert evidence(seen).truncated
+    assert len(evidence(seen).response or "") == LIMIT_BYTES
+
+
+async def test_bytes_that_are_no_text_do_no_harm() -> None:
+    async with tcp_server(says(b"\xff\xfe\x00ok")) as port:
+        seen = await look(port, reads=True)
+    assert (evidence(seen).response or "").endswith("ok")
+
+
+async def test_a_refused_connection_names_address_and_port() -> None:
+    with refusing_port() as port:
+        seen = await look(
+            port, hostname="localhost", context={"names": {"localhost": ("127.0.0.1",)}}
+        )
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.CONNECT
+    assert seen.failure.message == f"127.0.0.1:{port} refused the connection."
+    assert seen.failure.detail == {
+        "code": "ECONNREFUSED",
+        "errno": -errno.ECONNREFUSED,
+        "syscall": "connect",
+        "address": "127.0.0.1",
+        "port": port,
+    }
+    assert seen.response_time_ms is None
+    assert evidence(seen).remote_address == "127.0.0.1"
+
+
+async def test_a_peer_that_swallows_is_a_timeout_that_says_what_it_waited_for() -> None:
+    with swallowing_port() as port:
+        seen = await look(port, context={"timeout_s": 0.2})
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.TIMEOUT
+    assert seen.failure.message == f"Waited 0.2 s for 127.0.0.1:{port} to accept the connection."
+
+
+async def test_a_reset_in_the_answer_is_the_targets_fault_and_keeps_the_timings() -> None:
+    async with tcp_server(resets) as port:
+        seen = await look(port, data="hello", reads=True)
+    assert seen.failure is not None
+    assert seen.failure.detail["code"] in {"ECONNRESET", "EPIPE"}
+    assert seen.timings.tcp is not None
+
+
+async def test_a_name_without_an_address_is_a_dns_failure() -> None:
+    seen = await look(9, hostname="nowhere.test")
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.DNS
+    assert seen.failure.detail == {
+        "code": "ENOTFOUND",
+        "syscall": "queryA",
+        "hostname": "nowhere.test",
+    }
+
+
+async def test_the_next_address_is_tried_and_the_first_one_noted() -> None:
+    names = {"both.test": ("127.0.0.2", "127.0.0.1")}
+    async with tcp_server(closes) as port:
+        seen = await look(port, hostname="both.test", context={"names": names})
+    assert seen.failure is None
+    assert evidence(seen).remote_address == "127.0.0.1"
+    assert [line.message for line in seen.log] == [
+        f"127.0.0.2:{port} refused the connection. Trying the next address."
+    ]
+
+
+async def test_ipv6_is_used_when_asked_for() -> None:
+    async with tcp_server(closes, host="::1") as port:
+        seen = await look(port, hostname="[::1]", ip_family=IpFamily.IPV6)
+    assert seen.failure is None
+    assert evidence(seen).remote_address == "::1"
+
+
+async def test_a_forbidden_address_is_not_connected_to() -> None:
+    rules = EgressRules.parse(allow=(), deny=("127.0.0.0/8",))
+    async with tcp_server(closes) as port:
+        seen = await look(
+            port,
+            hostname="inner.test",
+            context={"egress": rules, "names": {"inner.test": ("127.0.0.1",)}},
+        )
+    assert kind(seen) is FailureKind.EGRESS
+    assert seen.timings.tcp is None
+
+
+@pytest.mark.parametrize(
+    ("peer", "why"),
+    [
+        (keeps_silent, "nothing came within 0.05 s"),
+        (closes, "the connection was closed without a byte"),
+    ],
+)
+async def test_silence_is_told_from_a_connection_that_was_closed(
+    peer: Serve, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runners.tcp.FIRST_BYTE_S", 0.05)
+    async with tcp_server(peer) as port:
+        seen = await look(port, reads=True)
+    outcome = judge(a_tcp_spec(assertions=READS), seen)
+    assert outcome.failure is not None
+    assert outcome.failure.message == f"RESPONSE_DATA should not be empty, but {why}."
+
+
+async def test_times_are_told_to_the_microsecond() -> None:
+    async with tcp_server(echoes) as port:
+        seen = await look(port, data="hello", reads=True)
+    times = seen.timings
+    for time_ms in (times.dns, times.tcp, times.data, times.total, seen.response_time_ms):
+        assert time_ms == round(time_ms or 0, 3)
+
+
+class Pki:
+    """A certificate authority and a server of its."""
+
+    def __init__(self, *names: str) -> None:
+        self.ca = trustme.CA()
+        self.pem = self.ca.cert_pem.bytes().decode()
+        self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.ca.issue_cert(*names).configure_cert(self.server)
+
+
+async def test_tls_is_verified_and_described() -> None:
+    pki = Pki("localhost", "127.0.0.1")
+    async with tcp_server(says(b"hi"), tls=pki.server) as port:
+        seen = await look(port, tls=True, reads=True, context={"extra_ca_pem": pki.pem})
+    tls = evidence(seen).tls
+    assert seen.failure is None
+    assert tls is not None
+    assert (tls.verified, tls.version, tls.verify_error) == (True, "TLSv1.3", None)
+    assert tls.cipher
+    assert "127.0.0.1" in tls.chain[0].names
+    assert (tls.days_to_expiry or 0) > 0
+    assert seen.timings.tls is not None
+    assert seen.facts[Source.RESPONSE_DATA] == Text("hi")
+
+
+async def test_data_goes_both_ways_over_tls() -> None:
+    pki = Pki("127.0.0.1")
+    async with tcp_server(echoes, tls=pki.server) as port:
+        seen = await look(
+            port, tls=True, data="x" * 40_000, reads=True, context={"extra_ca_pem": pki.pem}
+        )
+    assert seen.facts[Source.RESPONSE_DATA] == Text("x" * 40_000)
+
+
+async def test_an_unknown_issuer_fails_and_the_certificate_is_still_described() -> None:
+    pki = Pki("127.0.0.1")
+    async with tcp_server(closes, tls=pki.server) as port:
+        seen = await look(port, tls=True)
+    tls = evidence(seen).tls
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.TLS
+    assert f"The certificate of 127.0.0.1:{port} cannot be trusted" in seen.failure.message
+    assert tls is not None
+    assert (tls.verified, len(tls.chain)) == (False, 1)
+    assert f"its issuer {tls.chain[0].issuer} is unknown" in (tls.verify_error or "")
+
+
+async def test_a_certificate_for_another_name_fails_with_that_reason() -> None:
+    pki = Pki("other.test")
+    names = {"right.test": ("127.0.0.1",)}
+    async with tcp_server(closes, tls=pki.server) as port:
+        seen = await look(
+            port,
+            hostname="right.test",
+            tls=True,
+            context={"extra_ca_pem": pki.pem, "names": names},
+        )
+    assert seen.failure is not None
+    assert seen.failure.message == (
+        f"The certificate of right.test:{port} (127.0.0.1) cannot be trusted: "
+        "it does not speak for right.test but for other.test."
+    )
+
+
+async def test_skip_ssl_takes_any_certificate_and_says_that_it_is_unverified() -> None:
+    pki = Pki("other.test")
+    async with tcp_server(closes, tls=pki.server) as port:
+        seen = await look(port, tls=True, skip_ssl=True)
+    tls = evidence(seen).tls
+    assert seen.failure is None
+    assert tls is not None
+    assert (tls.verified, len(tls.chain)) == (False, 1)
+
+
+async def test_a_peer_without_tls_fails_with_kind_tls() -> None:
+    async with tcp_server(says(b"220 plain text here\r\n")) as port:
+        seen = await look(port, tls=True)
+    assert kind(seen) is FailureKind.TLS
+
+
+async def test_a_peer_that_closes_in_the_handshake_fails_with_kind_tls() -> None:
+    async with tcp_server(closes) as port:
+        seen = await look(port, tls=True)
+    assert kind(seen) is FailureKind.TLS
+
+
+async def test_a_peer_that_is_silent_in_the_handshake_is_a_timeout() -> None:
+    async with tcp_server(keeps_silent) as port:
+        seen = await look(port, tls=True, context={"timeout_s": 0.2})
+    assert seen.failure is not None
+    assert seen.failure.message == f"Waited 0.2 s for the TLS handshake with 127.0.0.1:{port}."
+
+
+async def test_a_connection_that_is_reset_later_was_made_all_the_same() -> None:
+    async with tcp_server(resets) as port, a_context() as ctx:
+        request = TcpRequest(hostname="127.0.0.1", port=port, data="hello")
+        spec = a_tcp_spec(request=request, should_fail=True)
+        outcome = judge(spec, await TcpRunner().observe(spec, ctx))
+    assert outcome.failure is not None
+    assert outcome.failure.kind is FailureKind.EXPECTED_FAILURE
+
+
+class HangingResolver:
+    """A resolver whose servers never answer."""
+
+    async def resolve(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
+        del hostname, family
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+
+async def test_a_name_that_hangs_is_no_port_that_fails_as_it_should() -> None:
+    async with a_context(timeout_s=0.1, resolver=HangingResolver()) as ctx:
+        request = TcpRequest(hostname="nowhere.test", port=80)
+        spec = a_tcp_spec(request=request, should_fail=True)
+        outcome = judge(spec, await TcpRunner().observe(spec, ctx))
+    assert outcome.status is Status.TIMED_OUT

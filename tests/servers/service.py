@@ -1,0 +1,110 @@
+"""The whole service in this process, on a database of its own and a real socket."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import uvicorn
+
+from service.accounts.model import FirstSecrets
+from service.app import Service, running
+from service.settings import Settings
+from tests.servers.public_api import Answer, ApiUser
+
+HELLO = {
+    "agentId": "agent-1",
+    "version": "1.0.0",
+    "platform": "linux-x86_64",
+    "checkTypes": ["URL", "TCP", "HEARTBEAT"],
+    "slots": {"uptime": 8},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunningService:
+    """Where it is, and the secrets of its first start."""
+
+    url: str
+    service: Service
+    secrets: FirstSecrets
+    http: aiohttp.ClientSession
+
+    @property
+    def alice(self) -> ApiUser:
+        return ApiUser(self.url, self.http, self.secrets)
+
+    async def agent(
+        self, method: str, path: str, body: Any = None, *, agent_id: str = "agent-1", **more: Any
+    ) -> Answer:
+        """One request of an agent."""
+        headers = {
+            "authorization": f"Bearer {self.secrets.location_key}",
+            "x-agent-id": agent_id,
+            **more.pop("headers", {}),
+        }
+        if body is not None:
+            more["json"] = body
+        async with self.http.request(
+            method, self.url + path, headers={**headers}, **more
+        ) as answer:
+            return Answer(answer.status, await answer.json(), dict(answer.headers))
+
+    async def hello(self, **changes: Any) -> Answer:
+        return await self.agent("POST", "/agent/v1/hello", {**HELLO, **changes})
+
+    async def claim(self, claim_id: str = "claim-1", **changes: Any) -> Answer:
+        body: Mapping[str, Any] = {
+            "claimId": claim_id,
+            "slots": {"uptime": 8},
+            "checkTypes": HELLO["checkTypes"],
+            "waitSeconds": 10,
+            **changes,
+        }
+        return await self.agent("POST", "/agent/v1/jobs/claim", body)
+
+    async def a_url_check(self, **changes: Any) -> str:
+        """A check at the first location, without retries; it runs at once."""
+        body = {
+            "name": "Front page",
+            "request": {"method": "GET", "url": "http://127.0.0.1:9/"},
+            "privateLocations": [self.secrets.location_slug],
+            "doubleCheck": False,
+            **changes,
+        }
+        made = await self.alice.post("/v1/checks/url", body)
+        assert made.status == 201, made.body
+        return str(made.body["id"])
+
+
+@asynccontextmanager
+async def serve_service(directory: Path, **settings: Any) -> AsyncIterator[RunningService]:
+    """Serve it; the first start's secrets are at hand."""
+    chosen = Settings(data_dir=directory, database_file=directory / "service.db", **settings)
+    async with running(chosen) as service, aiohttp.ClientSession() as http:
+        assert service.first_secrets is not None
+        async with _listening(service) as url:
+            yield RunningService(url, service, service.first_secrets, http)
+
+
+@asynccontextmanager
+async def _listening(service: Service) -> AsyncIterator[str]:
+    sock = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        service.app, log_config=None, lifespan="off", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server._serve([sock]), name="service")
+    while not server.started:  # noqa: ASYNC110 - uvicorn tells it in no other way
+        await asyncio.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+    finally:
+        await service.send_everyone_home()
+        server.should_exit = True
+        await serving
+        sock.close()

@@ -1,0 +1,384 @@
+import asyncio
+import gzip
+import io
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from contract.agent_api import MAX_RESULTS_BYTES
+from tests.servers.service import RunningService, serve_service
+
+RESULTS = "/agent/v1/results"
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
+    async with serve_service(tmp_path) as running:
+        yield running
+
+
+def a_result_body(job: dict[str, Any], status: str = "PASSED", **changes: Any) -> dict[str, Any]:
+    return {
+        "jobId": job["jobId"],
+        "fence": job["fence"],
+        "runId": job["runId"],
+        "checkId": job["checkId"],
+        "checkType": job["spec"]["type"],
+        "agentId": "agent-1",
+        "startedAt": "2026-11-21T10:00:00Z",
+        "startedAfterSeconds": 0.0,
+        "tookSeconds": 0.1,
+        "outcome": {"status": status, "responseTimeMs": 12.5},
+        **changes,
+    }
+
+
+async def a_claimed_job(service: RunningService) -> dict[str, Any]:
+    await service.hello()
+    await service.a_url_check()
+    return (await service.claim()).body["jobs"][0]
+
+
+async def test_from_a_check_to_its_result(service: RunningService) -> None:
+    await service.hello()
+    waiting = asyncio.create_task(service.claim())
+    check_id = await service.a_url_check()
+    [job] = (await waiting).body["jobs"]
+    assert (job["checkId"], job["spec"]["request"]["url"]) == (check_id, "http://127.0.0.1:9/")
+    lease = {"jobId": job["jobId"], "fence": job["fence"]}
+    answer = await service.agent("POST", RESULTS, {"results": [a_result_body(job)]})
+    assert answer.body == {"accepted": [lease], "duplicates": [], "rejected": []}
+    [shown] = (await service.alice.get(f"/v1/check-results/{check_id}")).body
+    assert (shown["resultType"], shown["hasFailures"]) == ("FINAL", False)
+
+
+async def test_hello_tells_the_location_the_leases_and_the_limits(service: RunningService) -> None:
+    answer = (await service.hello()).body
+    assert answer["location"] == {
+        "id": service.secrets.location_id,
+        "slugName": "default",
+        "proxyUrl": None,
+    }
+    assert answer["leaseSeconds"] == {"uptime": 60.0, "main": 300.0}
+    assert answer["limits"]["results"] == 256
+
+
+@pytest.mark.parametrize("key", ["", "Bearer", "Bearer pl_wrong", "Basic abc", "Bearer \x80"])
+async def test_a_bad_key_is_refused_with_the_one_error_body(
+    service: RunningService, key: str
+) -> None:
+    answer = await service.agent("POST", "/agent/v1/hello", {}, headers={"authorization": key})
+    assert answer.status == 401
+    assert (answer.body["statusCode"], answer.body["error"]) == (401, "Unauthorized")
+
+
+async def test_an_api_key_is_no_location_key(service: RunningService) -> None:
+    headers = {"authorization": f"Bearer {service.secrets.api_key}"}
+    assert (await service.agent("POST", RESULTS, {}, headers=headers)).status == 401
+
+
+async def test_a_key_that_was_deleted_is_refused_at_once(service: RunningService) -> None:
+    await service.hello()
+    path = f"/v1/private-locations/{service.secrets.location_id}"
+    [key] = (await service.alice.get(path)).body["keys"]
+    await service.alice.post(f"{path}/keys")
+    assert (await service.alice.delete(f"{path}/keys/{key['id']}")).status == 204
+    assert (await service.hello()).status == 401
+
+
+async def test_an_agent_below_the_floor_is_told_so(service: RunningService) -> None:
+    answer = await service.hello(version="0.0.9")
+    assert answer.status == 426
+    assert "0.0.9" in answer.body["message"]
+    assert answer.body["attributes"] == {"minAgentVersion": "0.1.0"}
+
+
+async def test_an_agent_that_did_not_say_hello_is_asked_to(service: RunningService) -> None:
+    answer = await service.claim()
+    assert (answer.status, answer.body["sayHello"], answer.body["jobs"]) == (200, True, [])
+
+
+async def test_an_agent_is_listed_at_its_location(service: RunningService) -> None:
+    await service.hello()
+    path = f"/v1/private-locations/{service.secrets.location_id}"
+    shown = (await service.alice.get(path)).body
+    assert shown["agentCount"] == 1
+
+
+async def test_a_repeated_claim_gets_the_same_job(service: RunningService) -> None:
+    job = await a_claimed_job(service)
+    [again] = (await service.claim()).body["jobs"]
+    assert (again["jobId"], again["fence"]) == (job["jobId"], job["fence"])
+
+
+async def test_a_claim_whose_connection_broke_loses_no_job(service: RunningService) -> None:
+    await service.hello()
+    with pytest.raises(asyncio.TimeoutError):
+        async with asyncio.timeout(0.2):
+            await service.claim("lost")
+    await service.a_url_check()
+    first, second = await asyncio.gather(
+        service.claim("lost", waitSeconds=1), service.claim("other", waitSeconds=1)
+    )
+    assert len(first.body["jobs"]) + len(second.body["jobs"]) == 1
+
+
+async def test_a_renewal_says_which_leases_are_lost(service: RunningService) -> None:
+    job = await a_claimed_job(service)
+    good = {"jobId": job["jobId"], "fence": job["fence"]}
+    bad = [{"jobId": job["jobId"], "fence": 99}, {"jobId": "none", "fence": 1}]
+    answer = await service.agent("POST", "/agent/v1/jobs/renew", {"leases": [good, *bad]})
+    assert answer.body == {"lost": bad, "cancel": []}
+
+
+async def test_a_job_of_a_deleted_check_is_lost(service: RunningService) -> None:
+    job = await a_claimed_job(service)
+    await service.alice.delete(f"/v1/checks/{job['checkId']}")
+    lease = {"jobId": job["jobId"], "fence": job["fence"]}
+    renewed = await service.agent("POST", "/agent/v1/jobs/renew", {"leases": [lease]})
+    assert renewed.body["lost"] == [lease]
+    sent = await service.agent("POST", RESULTS, {"results": [a_result_body(job)]})
+    assert sent.body["rejected"][0]["jobId"] == job["jobId"]
+
+
+async def test_a_released_job_goes_to_the_next_claim(service: RunningService) -> None:
+    job = await a_claimed_job(service)
+    waiting = asyncio.create_task(service.claim("claim-2"))
+    body = {"jobs": [{"jobId": job["jobId"], "fence": job["fence"], "reason": "draining"}]}
+    assert (await service.agent("POST", "/agent/v1/jobs/release", body)).status == 200
+    [again] = (await waiting).body["jobs"]
+    assert (again["jobId"], again["fence"]) == (job["jobId"], job["fence"] + 1)
+
+
+async def test_results_may_be_gzip(service: RunningService) -> None:
+    job = await a_claimed_job(service)
+    packed = gzip.compress(json.dumps({"results": [a_result_body(job)]}).encode())
+    answer = await service.agent("POST", RESULTS, data=packed, headers={"content-encoding": "gzip"})
+    assert len(answer.body["accepted"]) == 1
+
+
+async def test_a_small_body_that_unpacks_to_a_huge_one_is_refused(service: RunningService) -> None:
+    bomb = gzip.compress(b" " * (MAX_RESULTS_BYTES * 4))
+    answer = await service.agent("POST", RESULTS, data=bomb, headers={"content-encoding": "gzip"})
+    assert answer.status == 413
+
+
+@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"{}", mtime=0)[:-4]])
+async def test_broken_gzip_is_refused(service: RunningService, body: bytes) -> None:
+    answer = await service.agent("POST", RESULTS, data=body, headers={"content-encoding": "gzip"})
+    assert answer.status == 400
+
+
+async def test_an_unknown_encoding_is_refused(service: RunningService) -> None:
+    answer = await service.agent("POST", RESULTS, data=b"{}", headers={"content-encoding": "br"})
+    assert answer.status == 400
+
+
+async def test_a_body_that_is_too_long_is_refused(service: RunningService) -> None:
+    answer = await service.agent("POST", "/agent/v1/pings", data=io.BytesIO(b" " * 1_048_577))
+    assert answer.status == 413
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("/agent/v1/jobs/claim", {"claimId": 1}, "$.claimId"),
+        ("/agent/v1/jobs/claim", {"claimId": "c", "slots": {"uptime": -1}}, "$.slots"),
+        ("/agent/v1/hello", {"agentId": "a"}, "version"),
+        ("/agent/v1/jobs/renew", {"leases": [{"jobId": "1"}]}, "$.leases[0]"),
+        ("/agent/v1/results", {"results": [{"jobId": "1", "fence": "x"}]}, "$.results[0]"),
+        ("/agent/v1/results", {"results": [{}] * 257}, "$.results"),
+        ("/agent/v1/events", {"events": [{"message": 1}]}, "$.events[0].message"),
+    ],
+)
+async def test_a_malformed_body_is_refused_with_the_wrong_fields_path(
+    service: RunningService, path: str, body: Any, said: str
+) -> None:
+    answer = await service.agent("POST", path, body)
+    assert answer.status == 400
+    assert said in answer.body["message"]
+
+
+async def test_what_is_not_json_is_refused(service: RunningService) -> None:
+    assert (await service.agent("POST", RESULTS, data=b"\xff{")).status == 400
+
+
+async def test_a_malformed_result_is_rejected_and_its_neighbour_taken(
+    service: RunningService,
+) -> None:
+    job = await a_claimed_job(service)
+    bad = a_result_body(job, outcome={"status": "WONDERFUL"})
+    answer = await service.agent("POST", RESULTS, {"results": [bad, a_result_body(job)]})
+    [rejected] = answer.body["rejected"]
+    assert "$.results[0].outcome.status" in rejected["reason"]
+    assert len(answer.body["accepted"]) == 1
+
+
+async def test_an_agent_must_say_who_it_is(service: RunningService) -> None:
+    answer = await service.agent(
+        "POST",
+        "/agent/v1/jobs/claim",
+        {"claimId": "c", "slots": {}, "checkTypes": []},
+        agent_id="",
+    )
+    assert answer.status == 400
+    assert "1 to 100" in answer.body["message"]
+
+
+async def test_relayed_pings_reach_their_heartbeat(service: RunningService) -> None:
+    await service.hello()
+    beat = {"period": 1, "periodUnit": "minutes", "grace": 30, "graceUnit": "seconds"}
+    made = await service.alice.post(
+        "/v1/checks/heartbeat",
+        {"name": "Nightly", "heartbeat": {**beat, "pingToken": "nightly-token"}},
+    )
+    assert made.status == 201, made.body
+    [first] = (await service.claim("claim-1")).body["jobs"]
+    assert first["spec"]["silentForSeconds"] is None
+    ping = {
+        "pingId": "p1",
+        "token": "nightly-token",
+        "receivedAt": "2026-11-21T10:00:00Z",
+        "ageSeconds": 20,
+        "method": "GET",
+    }
+    for _ in range(2):
+        assert (await service.agent("POST", "/agent/v1/pings", {"pings": [ping]})).status == 200
+    lease = {"jobId": first["jobId"], "fence": first["fence"], "reason": "draining"}
+    await service.agent("POST", "/agent/v1/jobs/release", {"jobs": [lease]})
+    [again] = (await service.claim("claim-2")).body["jobs"]
+    assert 20 <= again["spec"]["silentForSeconds"] < 60
+
+
+async def test_error_events_are_taken(service: RunningService) -> None:
+    event = {
+        "message": "x" * 100_000,
+        "stackTrace": "",
+        "agentVersion": "1.0.0",
+        "platform": "linux",
+        "runtimeVersion": "3.11",
+    }
+    assert (await service.agent("POST", "/agent/v1/events", {"events": [event]})).status == 200
+
+
+async def test_long_polls_are_answered_when_the_service_stops(tmp_path: Path) -> None:
+    async with serve_service(tmp_path) as running:
+        await running.hello()
+        polls = [asyncio.create_task(running.claim(f"claim-{n}")) for n in range(100)]
+        await asyncio.sleep(0.3)
+        await running.service.send_everyone_home()
+        answers = await asyncio.gather(*polls)
+    assert {(answer.status, answer.body["nextPollSeconds"]) for answer in answers} == {(200, 1)}
+
+
+async def test_agents_do_not_see_other_paths_of_theirs(service: RunningService) -> None:
+    assert (await service.agent("POST", "/agent/v1/none", {})).status == 404
+    assert (await service.agent("GET", "/agent/v1/hello")).status == 405
+
+
+async def test_the_document_is_about_the_public_api_alone(service: RunningService) -> None:
+    async with aiohttp.ClientSession() as http, http.get(f"{service.url}/openapi.json") as answer:
+        paths = (await answer.json())["paths"]
+    assert not [path for path in paths if path.startswith(("/agent", "/ping"))]
+
+
+async def test_two_agents_that_chose_one_claim_id_share_no_job(service: RunningService) -> None:
+    await service.hello()
+    await service.hello(agentId="agent-2")
+    await service.a_url_check()
+    claim = {
+        "claimId": "the same",
+        "slots": {"uptime": 8},
+        "checkTypes": ["URL"],
+        "waitSeconds": 0.2,
+    }
+    path = "/agent/v1/jobs/claim"
+    first = await service.agent("POST", path, claim, agent_id="agent-1")
+    second = await service.agent("POST", path, claim, agent_id="agent-2")
+    assert (len(first.body["jobs"]), second.body["jobs"]) == (1, [])
+
+
+async def test_a_job_is_not_kept_by_a_socket_that_was_closed_during_its_poll(
+    service: RunningService,
+) -> None:
+    await service.hello()
+    await service.hello(agentId="agent-2")
+    host, port = service.url.removeprefix("http://").split(":")
+    body = json.dumps(
+        {"claimId": "c", "slots": {"uptime": 8}, "checkTypes": ["URL"], "waitSeconds": 30}
+    )
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(
+        f"POST /agent/v1/jobs/claim HTTP/1.1\r\nhost: x\r\nx-agent-id: agent-1\r\n"
+        f"authorization: Bearer {service.secrets.location_key}\r\n"
+        f"content-length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    await writer.drain()
+    while not service.service.desk.waiting_agents():  # noqa: ASYNC110 - a desk tells nobody
+        await asyncio.sleep(0.01)
+    writer.transport.abort()
+    check_id = await service.a_url_check()
+    taken = await service.claim("d")
+    assert [job["checkId"] for job in taken.body["jobs"]] == [check_id]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("jobs/renew", {"leases": [{"jobId": "1", "fence": 2**63}]}),
+        ("jobs/release", {"jobs": [{"jobId": "1", "fence": 2**70, "reason": "draining"}]}),
+        (
+            "jobs/claim",
+            {"claimId": "c", "slots": {"uptime": 2**63}, "checkTypes": ["URL"], "waitSeconds": 0},
+        ),
+        (
+            "pings",
+            {
+                "pings": [
+                    {
+                        "pingId": "p",
+                        "token": "nightly",
+                        "receivedAt": "2026-11-21T10:00:00Z",
+                        "ageSeconds": 1e308,
+                        "method": "GET",
+                    }
+                ]
+            },
+        ),
+    ],
+)
+async def test_a_number_beyond_the_databases_is_no_fault_of_ours(
+    service: RunningService, path: str, body: dict[str, Any]
+) -> None:
+    await service.hello()
+    heartbeat = {"period": 1, "periodUnit": "hours", "grace": 0, "graceUnit": "hours"}
+    made = await service.alice.post(
+        "/v1/checks/heartbeat",
+        {"name": "Nightly", "heartbeat": {**heartbeat, "pingToken": "nightly"}},
+    )
+    assert made.status == 201
+    assert (await service.agent("POST", f"/agent/v1/{path}", body)).status == 200
+
+
+async def test_a_fence_that_is_none_is_rejected(service: RunningService) -> None:
+    job = await a_claimed_job(service)
+    sent = a_result_body({**job, "fence": 2**63})
+    answer = await service.agent("POST", RESULTS, {"results": [sent, a_result_body(job)]})
+    assert (len(answer.body["rejected"]), len(answer.body["accepted"])) == (1, 1)
+
+
+@pytest.mark.parametrize("changes", [{"version": "9" * 5000}, {"agentId": ""}, {"platform": ""}])
+async def test_a_hello_with_a_name_of_no_sensible_length_is_refused(
+    service: RunningService, changes: dict[str, str]
+) -> None:
+    assert (await service.hello(**changes)).status == 400
+
+
+async def test_a_body_that_is_nested_too_deeply_is_refused(service: RunningService) -> None:
+    deep = b'{"x":' + b"[" * 400_000
+    answer = await service.agent("POST", "/agent/v1/jobs/renew", data=deep)
+    assert answer.status == 400

@@ -1,0 +1,159 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from service.checks.bodies import (
+    AnyCheckWrite,
+    ApiCheckWrite,
+    DnsCheckWrite,
+    HeartbeatCheckWrite,
+    IcmpCheckWrite,
+    TcpCheckWrite,
+    UrlCheckWrite,
+)
+from service.http.problems import Problem, problems_of
+from tests.builders.check_bodies import LEAST, check_body, with_request
+
+MODELS: dict[str, type[AnyCheckWrite]] = {
+    "url": UrlCheckWrite,
+    "api": ApiCheckWrite,
+    "tcp": TcpCheckWrite,
+    "dns": DnsCheckWrite,
+    "icmp": IcmpCheckWrite,
+    "heartbeat": HeartbeatCheckWrite,
+}
+
+
+def problems_of_body(kind: str, body: dict[str, Any]) -> tuple[Problem, ...]:
+    """What the API says of a body, found as FastAPI finds it."""
+    try:
+        MODELS[kind].model_validate(body)
+    except ValidationError as problem:
+        errors = problem.errors()
+        return problems_of([{**error, "loc": ("body", *error["loc"])} for error in errors])
+    return ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "keys"),
+    [
+        ("url", {"request": {"url": "http://a"}}, ["name"]),
+        ("url", {"name": "x"}, ["request"]),
+        ("url", check_body("url", name=""), ["name"]),
+        ("url", check_body("url", name="a\0b"), ["name"]),
+        ("url", check_body("url", name=7), ["name"]),
+        ("url", check_body("url", activated="yes"), ["activated"]),
+        ("url", check_body("url", activated=None), ["activated"]),
+        ("url", check_body("url", frequency=3), ["frequency"]),
+        ("url", check_body("url", frequency=False), ["frequency"]),
+        ("url", check_body("url", frequency="10"), ["frequency"]),
+        ("url", check_body("url", frequency=0, frequencyOffset=10), ["frequency"]),
+        ("tcp", check_body("tcp", frequency=0), ["frequencyOffset"]),
+        ("url", check_body("url", frequency=5, frequencyOffset=51), ["frequencyOffset"]),
+        ("url", check_body("url", frequencyOffset=0), ["frequencyOffset"]),
+        ("url", check_body("url", description="x" * 501), ["description"]),
+        ("url", check_body("url", locations=["mars-1"]), ["locations[0]"]),
+        ("url", check_body("url", maxResponseTime=30_001), ["maxResponseTime"]),
+        ("url", check_body("url", maxResponseTime=False), ["maxResponseTime"]),
+        ("url", check_body("url", degradedResponseTime=-1), ["degradedResponseTime"]),
+        ("url", check_body("url", groupOrder=-1), ["groupOrder"]),
+        ("url", check_body("url", groupId=12), ["groupId"]),
+        ("url", check_body("url", runtimeId="1999.01"), ["runtimeId"]),
+        (
+            "url",
+            check_body("url", retryStrategy={"type": "FIXED", "onlyOn": "RAIN"}),
+            ["retryStrategy.onlyOn"],
+        ),
+        (
+            "url",
+            check_body("url", retryStrategy={"type": "FIXED", "maxRetries": 11}),
+            ["retryStrategy.maxRetries"],
+        ),
+        ("url", with_request("url", url="http://a/" + "x" * 2048), ["request.url"]),
+        ("url", with_request("url", url="ftp://a"), ["request.url"]),
+        ("url", with_request("url", method="POST"), ["request.method"]),
+        (
+            "url",
+            with_request("url", assertions=[{"source": "JSON_BODY", "comparison": "EQUALS"}]),
+            ["request.assertions[0].source"],
+        ),
+        (
+            "url",
+            with_request("url", assertions=[{"source": "STATUS_CODE", "comparison": "CONTAINS"}]),
+            ["request.assertions[0].comparison"],
+        ),
+        ("api", with_request("api", method="TRACE"), ["request.method"]),
+        (
+            "api",
+            with_request("api", headers=[{"key": "a", "value": "b\r\nc: d"}]),
+            ["request.headers[0]"],
+        ),
+        (
+            "api",
+            with_request(
+                "api",
+                assertions=[
+                    {"source": "STATUS_CODE", "comparison": "EQUALS", "target": "200"},
+                    {"source": "JSON_BODY", "comparison": "EQUALS", "property": "a.b"},
+                ],
+            ),
+            ["request.assertions[1].property"],
+        ),
+        ("api", check_body("api", localSetupScript="1"), ["localSetupScript"]),
+        ("tcp", with_request("tcp", port=0), ["request.port"]),
+        ("tcp", with_request("tcp", hostname="a.test:25"), ["request.hostname"]),
+        ("tcp", check_body("tcp", maxResponseTime=5001), ["maxResponseTime"]),
+        ("dns", with_request("dns", recordType="Z"), ["request.recordType"]),
+        ("dns", with_request("dns", port=53), ["request.port"]),
+        ("dns", with_request("dns", query="x" * 254), ["request.query"]),
+        ("icmp", with_request("icmp", pingCount=51), ["request.pingCount"]),
+        (
+            "icmp",
+            check_body("icmp", degradedPacketLossThreshold=101),
+            ["degradedPacketLossThreshold"],
+        ),
+        (
+            "icmp",
+            with_request("icmp", assertions=[{"source": "LATENCY", "comparison": "LESS_THAN"}]),
+            ["request.assertions[0].property"],
+        ),
+        (
+            "heartbeat",
+            check_body(
+                "heartbeat",
+                heartbeat={
+                    "period": 29,
+                    "periodUnit": "seconds",
+                    "grace": 0,
+                    "graceUnit": "days",
+                },
+            ),
+            ["heartbeat.period"],
+        ),
+        (
+            "heartbeat",
+            check_body(
+                "heartbeat",
+                heartbeat={
+                    "period": 1,
+                    "periodUnit": "weeks",
+                    "grace": 366,
+                    "graceUnit": "days",
+                },
+            ),
+            ["heartbeat.periodUnit"],
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_by_its_path(
+    kind: str, body: dict[str, Any], keys: list[str]
+) -> None:
+    problems = problems_of_body(kind, body)
+    assert [problem.path for problem in problems] == keys
+    assert f'"{keys[0]}"' in problems[0].sentence
+    assert {problem.source for problem in problems} == {"payload"}
+
+
+def test_a_good_body_has_no_problem() -> None:
+    assert all(problems_of_body(kind, check_body(kind)) == () for kind in LEAST)

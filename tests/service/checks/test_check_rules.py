@@ -1,0 +1,120 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contract.checks import CheckType
+from service.checks.rules import (
+    SUB_MINUTE_TYPES,
+    assertion_problem,
+    frequency_problem,
+    hostname_problem,
+    offset_problem,
+    unsupported_problem,
+    url_problem,
+)
+
+MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440]
+
+
+@given(st.sampled_from(MINUTES), st.integers(-10, 2000))
+def test_an_offset_within_the_rules_and_no_other_is_taken(frequency: int, offset: int) -> None:
+    most = math.floor(frequency * 10) if frequency <= 60 else math.ceil(frequency / 60)
+    assert (offset_problem(frequency, offset) is None) == (1 <= offset <= most)
+
+
+@pytest.mark.parametrize("frequency", MINUTES)
+def test_an_offset_may_be_left_out_from_a_minute_on(frequency: int) -> None:
+    assert offset_problem(frequency, None) is None
+
+
+@given(st.integers(-5, 100))
+def test_below_a_minute_the_offset_is_10_20_or_30(offset: int) -> None:
+    assert (offset_problem(0, offset) is None) == (offset in (10, 20, 30))
+
+
+def test_below_a_minute_the_offset_is_needed() -> None:
+    assert offset_problem(0, None) == (
+        "is missing; with frequency 0 use 10, 20 or 30 (seconds between runs)"
+    )
+
+
+def test_a_wrong_offset_is_told_what_to_use() -> None:
+    assert offset_problem(2, 21) == "is 21; with frequency 2 use 1 to 20"
+    assert offset_problem(720, 13) == "is 13; with frequency 720 use 1 to 12"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a", "HTTPS://a/b", "{{BASE}}/health", "https://{{HOST}}/x?y={{Z}}"]
+)
+def test_a_url_is_http_or_begins_with_a_variable(url: str) -> None:
+    assert url_problem(url) is None
+
+
+@pytest.mark.parametrize("url", ["ftp://a", "a.test", "//a", " http://a", "javascript:alert(1)"])
+def test_another_url_is_refused_without_showing_it(url: str) -> None:
+    problem = url_problem(url)
+    assert problem is not None
+    assert url not in problem
+
+
+@pytest.mark.parametrize("host", ["a", "a.b.test", "10.0.0.1", "::1", "fe80::1%eth0", "{{HOST}}"])
+def test_a_host_is_a_name_or_an_address(host: str) -> None:
+    assert hostname_problem(host) is None
+
+
+@pytest.mark.parametrize("host", ["http://a", "a:80", "a/b", "u@a", "a b", "a\n"])
+def test_a_host_with_scheme_port_or_path_is_refused(host: str) -> None:
+    assert hostname_problem(host) is not None
+
+
+@pytest.mark.parametrize("source", ["JSON_BODY", "JSON_ANSWER", "JSON_RESPONSE"])
+def test_a_jsonpath_begins_with_a_dollar(source: str) -> None:
+    assert assertion_problem(source, "$.a") is None
+    assert assertion_problem(source, "a.b") == "must be a JSONPath that begins with $"
+    assert assertion_problem(source, "") is not None
+
+
+def test_latency_asserts_on_one_of_four_numbers() -> None:
+    assert assertion_problem("LATENCY", "stdDev") is None
+    assert assertion_problem("LATENCY", "p99") == "must be avg, min, max or stdDev"
+
+
+@pytest.mark.parametrize("empty", [None, 0, "", [], {}, False])
+def test_an_empty_field_of_a_later_feature_is_harmless(empty: object) -> None:
+    assert unsupported_problem({"groupId": empty, "localSetupScript": empty}) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("groupId", 5),
+        ("setupSnippetId", 1),
+        ("tearDownSnippetId", 1),
+        ("localSetupScript", "request.url = 'x'"),
+        ("localTearDownScript", "1"),
+        ("assertions", [{"source": "STATUS_CODE"}]),
+        ("variables", {"A": "b"}),
+        ("environmentVariables", [{"key": "A", "value": "b"}]),
+        ("alertChannelSubscriptions", [{"alertChannelId": 1, "activated": True}]),
+        ("triggerIncident", {"serviceId": "x"}),
+    ],
+)
+def test_what_would_silently_not_work_is_refused(field: str, value: object) -> None:
+    found = unsupported_problem({field: value})
+    assert found is not None
+    assert found[0] == field
+
+
+@pytest.mark.parametrize("kind", sorted(SUB_MINUTE_TYPES))
+def test_api_and_tcp_checks_may_run_below_a_minute(kind: CheckType) -> None:
+    assert frequency_problem(kind, 0) is None
+
+
+@pytest.mark.parametrize("kind", sorted(set(CheckType) - SUB_MINUTE_TYPES))
+def test_other_checks_run_once_a_minute_at_most(kind: CheckType) -> None:
+    assert frequency_problem(kind, 0) == (
+        f"is 0, which only API and TCP checks may have; a {kind} check takes 1 or more"
+    )
+    assert frequency_problem(kind, 1) is None

@@ -1,0 +1,147 @@
+from typing import Any
+
+import pytest
+
+from contract.assertions import Assertion, Comparison, Source
+from contract.checks import (
+    SPEC_TYPES,
+    ApiSpec,
+    BasicAuth,
+    BodyType,
+    CheckType,
+    DnsSpec,
+    HeartbeatSpec,
+    HttpMethod,
+    HttpRequest,
+    IcmpSpec,
+    IpFamily,
+    KeyValue,
+    RecordType,
+    TcpSpec,
+    UrlSpec,
+)
+from contract.wire import decode, encode
+from service.checks.bodies import (
+    AnyCheckWrite,
+    ApiCheckWrite,
+    DnsCheckWrite,
+    HeartbeatCheckWrite,
+    IcmpCheckWrite,
+    TcpCheckWrite,
+    UrlCheckWrite,
+)
+from service.checks.spec import doc_of, spec_of, type_of
+from tests.builders.check_bodies import LEAST, check_body, with_request
+
+MODELS: dict[str, type[AnyCheckWrite]] = {
+    "url": UrlCheckWrite,
+    "api": ApiCheckWrite,
+    "tcp": TcpCheckWrite,
+    "dns": DnsCheckWrite,
+    "icmp": IcmpCheckWrite,
+    "heartbeat": HeartbeatCheckWrite,
+}
+
+
+def read(kind: str, body: dict[str, Any]) -> AnyCheckWrite:
+    return MODELS[kind].model_validate(body)
+
+
+@pytest.mark.parametrize("kind", LEAST)
+def test_the_least_body_becomes_a_spec_of_its_type(kind: str) -> None:
+    check = read(kind, check_body(kind))
+    spec = spec_of(check, ping_token="t")
+    assert type(spec) is SPEC_TYPES[CheckType(kind.upper())]
+    assert type_of(check) == kind.upper()
+    assert decode(encode(spec), type(spec)) == spec
+
+
+def test_defaults_of_bodies_and_specs_are_the_same() -> None:
+    def default(kind: str) -> Any:
+        return spec_of(read(kind, check_body(kind)))
+
+    assert default("url") == UrlSpec(request=HttpRequest(url="http://127.0.0.1/"))
+    assert default("api") == ApiSpec(request=HttpRequest(url="https://shop.test/orders"))
+    tcp = default("tcp")
+    assert tcp == TcpSpec(request=tcp.request)
+    dns = default("dns")
+    assert dns == DnsSpec(request=dns.request)
+    icmp = default("icmp")
+    assert icmp == IcmpSpec(request=icmp.request)
+    assert icmp.request.ping_count == 10
+
+
+def test_everything_of_an_api_request_arrives_in_its_spec() -> None:
+    body = check_body(
+        "api",
+        shouldFail=True,
+        degradedResponseTime=100,
+        maxResponseTime=None,
+        request={
+            "method": "PATCH",
+            "url": "https://a.test/",
+            "followRedirects": False,
+            "skipSSL": True,
+            "ipFamily": "IPv6",
+            "body": "{}",
+            "bodyType": "GRAPHQL",
+            "headers": [{"key": "a", "value": "b", "locked": True}],
+            "queryParameters": [{"key": "c", "value": "d"}],
+            "basicAuth": {"username": "u", "password": "p"},
+            "assertions": [
+                {"source": "HEADERS", "comparison": "CONTAINS", "property": "x", "target": "1"}
+            ],
+        },
+    )
+    assert spec_of(read("api", body)) == ApiSpec(
+        should_fail=True,
+        degraded_after_ms=100,
+        failed_after_ms=None,
+        request=HttpRequest(
+            method=HttpMethod.PATCH,
+            url="https://a.test/",
+            follow_redirects=False,
+            skip_ssl=True,
+            ip_family=IpFamily.IPV6,
+            body="{}",
+            body_type=BodyType.GRAPHQL,
+            headers=(KeyValue(key="a", value="b", locked=True),),
+            query_parameters=(KeyValue(key="c", value="d"),),
+            basic_auth=BasicAuth(username="u", password="p"),
+        ),
+        assertions=(
+            Assertion(
+                source=Source.HEADERS,
+                comparison=Comparison.CONTAINS,
+                property="x",
+                target="1",
+            ),
+        ),
+    )
+
+
+def test_a_dns_question_keeps_its_server() -> None:
+    body = with_request("dns", recordType="MX", nameServer="10.0.0.53", port=5353, protocol="TCP")
+    spec = spec_of(read("dns", body))
+    assert isinstance(spec, DnsSpec)
+    assert spec.request.record_type is RecordType.MX
+    assert (spec.request.name_server, spec.request.port) == ("10.0.0.53", 5353)
+
+
+def test_a_heartbeat_counts_in_seconds() -> None:
+    spec = spec_of(read("heartbeat", check_body("heartbeat")), ping_token="abc")
+    assert spec == HeartbeatSpec(period_s=86_400, grace_s=1800, ping_token="abc")
+
+
+def test_null_is_taken_for_empty_as_go_clients_send_it() -> None:
+    body = with_request("api", headers=None, queryParameters=None, assertions=None, body=None)
+    check = read("api", {**body, "tags": None, "runtimeId": "", "groupId": 0})
+    doc = doc_of(check)
+    assert doc["request"]["headers"] == doc["tags"] == []
+    assert (doc["request"]["body"], doc["runtimeId"], doc["groupId"]) == ("", None, None)
+    assert spec_of(check)
+
+
+def test_whole_numbers_are_stored_without_a_point() -> None:
+    doc = doc_of(read("url", check_body("url", maxResponseTime=4000.0)))
+    assert repr(doc["maxResponseTime"]) == "4000"

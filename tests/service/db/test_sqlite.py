@@ -1,0 +1,160 @@
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
+
+from service.db.engine import DatabaseBusyError, announce
+from service.db.sqlite import SqliteDatabase, open_sqlite
+
+INSERT = text("INSERT INTO note (id) VALUES (:id)")
+COUNT = text("SELECT count(*) FROM note")
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
+    opened = open_sqlite(tmp_path / "notes.db", busy_timeout_s=0.05, give_up_s=0.3)
+    await opened.write(lambda c: c.execute(text("CREATE TABLE note (id INTEGER PRIMARY KEY)")))
+    yield opened
+    await opened.close()
+
+
+def add(number: int) -> Callable[[Connection], int]:
+    return lambda connection: connection.execute(INSERT, {"id": number}).rowcount
+
+
+async def count(database: SqliteDatabase) -> int:
+    return await database.read(lambda c: c.execute(COUNT).scalar_one())
+
+
+def lock(database_file: Path) -> sqlite3.Connection:
+    """Another process's connection that holds the file's write lock."""
+    other = sqlite3.connect(database_file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+async def test_what_was_acknowledged_is_read_by_others(
+    database: SqliteDatabase, tmp_path: Path
+) -> None:
+    await database.write(add(1))
+    with sqlite3.connect(tmp_path / "notes.db") as other:
+        assert other.execute("SELECT count(*) FROM note").fetchone() == (1,)
+    other.close()
+
+
+async def test_changes_that_wait_together_are_all_kept(database: SqliteDatabase) -> None:
+    await asyncio.gather(*(database.write(add(number)) for number in range(500)))
+    assert await count(database) == 500
+
+
+async def test_a_failing_change_spoils_none_of_its_neighbours(database: SqliteDatabase) -> None:
+    changes = [database.write(add(number)) for number in (1, 2, 1, 3)]
+    done = await asyncio.gather(*changes, return_exceptions=True)
+    assert [type(one) for one in done] == [int, int, IntegrityError, int]
+    assert await count(database) == 3
+
+
+async def test_a_failing_change_leaves_nothing_of_itself(database: SqliteDatabase) -> None:
+    def half(connection: Connection) -> None:
+        add(1)(connection)
+        raise LookupError("changed my mind")
+
+    with pytest.raises(LookupError):
+        await database.write(half)
+    assert await count(database) == 0
+
+
+async def test_a_notice_comes_after_the_commit_and_only_then(
+    database: SqliteDatabase, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, int]] = []
+    other = sqlite3.connect(tmp_path / "notes.db")
+
+    def listen(notice: str) -> None:
+        seen.append((notice, other.execute("SELECT count(*) FROM note").fetchone()[0]))
+
+    def told(connection: Connection) -> None:
+        announce(connection, "one more")
+        add(1)(connection)
+
+    def failing(connection: Connection) -> None:
+        announce(connection, "never")
+        raise LookupError
+
+    database.listen(str, listen)
+    await asyncio.gather(database.write(told), database.write(failing), return_exceptions=True)
+    other.close()
+    assert seen == [("one more", 1)]
+
+
+async def test_a_change_waits_until_another_process_lets_go(
+    database: SqliteDatabase, tmp_path: Path
+) -> None:
+    other = lock(tmp_path / "notes.db")
+    waiting = asyncio.create_task(database.write(add(1)))
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    other.execute("ROLLBACK")
+    other.close()
+    assert await waiting == 1
+
+
+async def test_a_change_is_refused_when_the_lock_is_held_too_long(
+    database: SqliteDatabase, tmp_path: Path
+) -> None:
+    other = lock(tmp_path / "notes.db")
+    with pytest.raises(DatabaseBusyError):
+        await database.write(add(1))
+    other.execute("ROLLBACK")
+    other.close()
+    await database.write(add(2))
+    assert await count(database) == 1
+
+
+async def test_reading_goes_on_while_another_process_writes(
+    database: SqliteDatabase, tmp_path: Path
+) -> None:
+    await database.write(add(1))
+    other = lock(tmp_path / "notes.db")
+    assert await count(database) == 1
+    other.close()
+
+
+async def test_a_full_disk_refuses_the_change_and_the_next_ones_go_on(
+    database: SqliteDatabase,
+) -> None:
+    await database.write(lambda c: c.execute(text("CREATE TABLE big (body BLOB)")))
+    await database.write(lambda c: c.execute(text("PRAGMA max_page_count = 20")))
+    large = text("INSERT INTO big (body) VALUES (zeroblob(1000000))")
+    with pytest.raises(DatabaseBusyError):
+        await database.write(lambda c: c.execute(large))
+    await database.write(add(1))
+    assert await count(database) == 1
+
+
+async def test_a_change_stands_although_its_waiter_has_gone(database: SqliteDatabase) -> None:
+    waiting = asyncio.create_task(database.write(add(1)))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await database.write(add(2))
+    assert await count(database) == 2
+
+
+async def test_closing_finishes_what_waits(tmp_path: Path) -> None:
+    database = open_sqlite(tmp_path / "other.db")
+    await database.write(lambda c: c.execute(text("CREATE TABLE note (id INTEGER PRIMARY KEY)")))
+    changes = [asyncio.create_task(database.write(add(number))) for number in range(200)]
+    await asyncio.sleep(0)
+    await database.close()
+    assert await asyncio.gather(*changes) == [1] * 200
+
+
+async def test_a_closed_database_takes_no_change(tmp_path: Path) -> None:
+    database = open_sqlite(tmp_path / "other.db")
+    await database.close()
+    with pytest.raises(DatabaseBusyError):
+        await database.write(add(1))

@@ -1,0 +1,44 @@
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+from sqlalchemy import create_mock_engine
+from sqlalchemy.schema import ExecutableDDLElement
+
+import service
+from service.db.tables import metadata
+
+
+def ddl(url: str) -> list[str]:
+    statements: list[str] = []
+
+    def note(statement: ExecutableDDLElement, *_args: object, **_kwargs: object) -> None:
+        statements.append(" ".join(str(statement.compile(dialect=engine.dialect)).split()))
+
+    engine = create_mock_engine(url, note)
+    metadata.create_all(engine, checkfirst=False)
+    return statements
+
+
+def test_the_schema_speaks_postgresql_too() -> None:
+    statements = ddl("postgresql+asyncpg://")
+    [job] = [one for one in statements if one.startswith("CREATE TABLE job ")]
+    assert "id BIGSERIAL NOT NULL" in job
+    [ready] = [one for one in statements if "ix_job_ready" in one]
+    assert ready.endswith("WHERE state = 0")
+
+
+def test_a_jobs_number_never_comes_again_on_sqlite() -> None:
+    [job] = [one for one in ddl("sqlite://") if one.startswith("CREATE TABLE job ")]
+    assert "id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT" in job
+
+
+def test_each_table_belongs_to_one_feature() -> None:
+    owners: dict[str, set[str]] = defaultdict(set)
+    for store in Path(service.__path__[0]).glob("*/store.py"):
+        for node in ast.walk(ast.parse(store.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "service.db.tables":
+                for table in node.names:
+                    owners[table.name].add(store.parent.name)
+    assert {table for table, features in owners.items() if len(features) > 1} == set()
+    assert set(owners) <= set(metadata.tables)

@@ -1,0 +1,132 @@
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
+
+from contract.result import Failure, FailureKind, Status
+from service.db.tables import check_, heartbeat, ping
+from service.heartbeats.actions import ReceivedPing, reset_timer, take_pings, watch
+from tests.builders.world import World, a_result, an_outcome
+
+
+def a_ping(token: str = "nightly", **changes: Any) -> ReceivedPing:
+    fields: dict[str, Any] = {
+        "ping_id": None,
+        "token": token,
+        "age_s": 0,
+        "method": "GET",
+        "source": "https://cron.example",
+        "user_agent": "curl/8",
+    }
+    return ReceivedPing(**{**fields, **changes})
+
+
+async def take(world: World, *pings: ReceivedPing) -> int:
+    return await world.change(lambda c, now: take_pings(c, pings, now_ms=now))
+
+
+async def timer(world: World) -> tuple[int | None, int | None]:
+    [row] = await world.rows(select(heartbeat))
+    return row.timer_started_ms, row.last_ping_ms
+
+
+async def states(world: World) -> list[str]:
+    rows = await world.rows(select(ping.c.state).order_by(ping.c.received_ms, ping.c.id))
+    return [row.state for row in rows]
+
+
+async def fail(world: World, check_id: str, claim_id: str) -> None:
+    await world.queue(check_id)
+    [job] = await world.claim(claim_id)
+    overdue = Failure(kind=FailureKind.OVERDUE, message="no ping")
+    await world.submit(a_result(job, outcome=an_outcome(Status.FAILED, failure=overdue)))
+
+
+async def test_the_first_ping_starts_the_timer_and_each_one_resets_it(world: World) -> None:
+    await world.heartbeat("nightly")
+    assert await timer(world) == (None, None)
+    await take(world, a_ping())
+    start = world.time.now
+    world.time.pass_s(60)
+    await take(world, a_ping())
+    assert await timer(world) == (start, start + 60_000)
+
+
+async def test_pings_leave_a_history_with_their_state_and_origin(world: World) -> None:
+    await world.heartbeat("nightly", period_s=60, grace_s=30)
+    for wait_s in (0, 10, 60, 80, 100):
+        world.time.pass_s(wait_s)
+        await take(world, a_ping())
+    assert await states(world) == ["RECEIVED", "EARLY", "RECEIVED", "GRACE", "LATE"]
+    row = (await world.rows(select(ping)))[0]
+    assert (row.method, row.source, row.user_agent) == ("GET", "https://cron.example", "curl/8")
+
+
+async def test_a_relayed_ping_counts_from_when_it_was_received(world: World) -> None:
+    await world.heartbeat("nightly")
+    await take(world, a_ping(ping_id="p1", age_s=40))
+    assert await timer(world) == (world.time.now - 40_000, world.time.now - 40_000)
+
+
+async def test_a_ping_that_is_relayed_twice_counts_once(world: World) -> None:
+    await world.heartbeat("nightly")
+    await take(world, a_ping(ping_id="p1", age_s=40))
+    before = await timer(world)
+    world.time.pass_s(100)
+    assert await take(world, a_ping(ping_id="p1", age_s=40)) == 1
+    assert await timer(world) == before
+    assert len(await states(world)) == 1
+
+
+async def test_a_ping_that_was_relayed_late_does_not_turn_the_timer_back(world: World) -> None:
+    await world.heartbeat("nightly")
+    await take(world, a_ping())
+    newest = world.time.now
+    world.time.pass_s(10)
+    await take(world, a_ping(ping_id="old", age_s=500))
+    assert await timer(world) == (newest - 490_000, newest)
+
+
+async def test_a_ping_with_an_unknown_token_changes_nothing(world: World) -> None:
+    await world.heartbeat("nightly")
+    assert await take(world, a_ping("guessed")) == 0
+    assert await states(world) == []
+
+
+async def test_a_deactivated_check_takes_no_pings(world: World) -> None:
+    await world.heartbeat("nightly")
+    await world.database.write(lambda c: c.execute(update(check_).values(activated=False)))
+    assert await take(world, a_ping()) == 1
+    assert await timer(world) == (None, None)
+
+
+async def test_resetting_the_timer_waits_for_a_first_ping_again(world: World) -> None:
+    check_id = await world.heartbeat("nightly")
+    await take(world, a_ping())
+    await world.change(lambda c, _now: reset_timer(c, check_id))
+    assert await timer(world) == (None, None)
+
+
+async def test_a_silence_is_marked_once_and_ends_with_the_next_ping(world: World) -> None:
+    check_id = await world.heartbeat("nightly", period_s=60, grace_s=30)
+    await take(world, a_ping())
+    for turn in range(2):
+        world.time.pass_s(200)
+        await fail(world, check_id, f"claim-{turn}")
+    world.time.pass_s(5)
+    await take(world, a_ping())
+    assert await states(world) == ["RECEIVED", "FAILING", "RECEIVED"]
+
+
+async def test_a_check_is_watched_under_its_newest_token_only(world: World) -> None:
+    check_id = await world.heartbeat("nightly")
+    await world.change(lambda c, _now: watch(c, check_id, "weekly"))
+    assert await take(world, a_ping("nightly"), a_ping("weekly")) == 1
+
+
+async def test_two_checks_cannot_share_a_token(world: World) -> None:
+    await world.heartbeat("nightly")
+    other = await world.check()
+    with pytest.raises(IntegrityError):
+        await world.change(lambda c, _now: watch(c, other, "nightly"))

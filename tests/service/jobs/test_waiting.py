@@ -1,0 +1,340 @@
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, TypeVar
+
+import pytest
+from sqlalchemy import Connection
+
+from contract.checks import CheckType, Lane
+from contract.job import Job
+from contract.result import Status
+from contract.wire import decode
+from service.db.engine import Database, DatabaseBusyError, announce
+from service.jobs import claims
+from service.jobs.waiting import ClaimDesk
+from service.locations.model import LocationKeyEnded
+from tests.builders.world import World, a_claimant, a_result
+
+LONG_S = 15.0
+T = TypeVar("T")
+
+
+class CountingDatabase:
+    """A real database that counts the changes that pass through."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.writes = 0
+        self.busy = 0
+        """So many of the next changes are refused."""
+        self.hold: asyncio.Event | None = None
+        """Changes wait for this. None: they do not."""
+
+    async def write(self, change: Callable[[Connection], T]) -> T:
+        self.writes += 1
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.busy:
+            self.busy -= 1
+            raise DatabaseBusyError("busy")
+        return await self._database.write(change)
+
+    def listen(self, kind: type[T], listener: Callable[[T], None]) -> None:
+        self._database.listen(kind, listener)
+
+
+@pytest.fixture
+async def database(world: World) -> CountingDatabase:
+    return CountingDatabase(world.database)
+
+
+@pytest.fixture
+async def desk(world: World, database: CountingDatabase) -> AsyncIterator[ClaimDesk]:
+    made = ClaimDesk(database, world.clock)  # type: ignore[arg-type]  # as much of one as it uses
+    made._any_may_repeat_until = 0
+    yield made
+    await made.close()
+
+
+def wait(
+    desk: ClaimDesk,
+    world: World,
+    claim_id: str = "claim-1",
+    *,
+    wait_s: float = LONG_S,
+    **changes: Any,
+) -> asyncio.Task[Sequence[bytes]]:
+    claimant = a_claimant(claim_id, **changes)
+    return asyncio.create_task(desk.claim(world.location_id, claimant, wait_s=wait_s))
+
+
+async def settle(times: int = 5) -> None:
+    """Let everything happen that can happen now."""
+    for _ in range(times):
+        await asyncio.sleep(0.01)
+
+
+async def test_a_job_that_is_there_is_dealt_at_once(desk: ClaimDesk, world: World) -> None:
+    await world.queue(await world.check())
+    assert len(await wait(desk, world)) == 1
+
+
+async def test_a_waiting_claim_gets_a_job_as_soon_as_it_is_due(
+    desk: ClaimDesk, world: World
+) -> None:
+    check_id = await world.check()
+    waiting = wait(desk, world)
+    await settle()
+    await world.queue(check_id)
+    assert len(await waiting) == 1
+
+
+async def test_a_claim_that_waited_in_vain_gets_an_empty_answer(
+    desk: ClaimDesk, world: World
+) -> None:
+    assert not await wait(desk, world, wait_s=0.05)
+    assert desk.waiting_agents() == set()
+
+
+async def test_idle_claims_cost_no_sql(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    await wait(desk, world, "first", wait_s=0.05)
+    database.writes = 0
+    waits = [wait(desk, world, f"claim-{n}", wait_s=0.1) for n in range(500)]
+    assert await asyncio.gather(*waits) == [()] * 500
+    assert database.writes == 0
+
+
+async def test_claims_that_arrive_together_are_served_by_one_transaction(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    check_id = await world.check()
+    waits = [wait(desk, world, f"claim-{n}", slots={Lane.UPTIME: 1}) for n in range(40)]
+    await settle()
+    database.writes = 0
+    await world.change(lambda _c, _now: None)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(40):
+            group.create_task(world.queue(check_id))
+    jobs = [decode(job, Job).job_id for dealt in await asyncio.gather(*waits) for job in dealt]
+    assert len(set(jobs)) == 40
+    assert database.writes < 20
+
+
+async def test_who_waits_longest_is_served_first(desk: ClaimDesk, world: World) -> None:
+    check_id = await world.check()
+    first, second = (
+        wait(desk, world, "claim-1", slots={Lane.UPTIME: 1}),
+        wait(desk, world, "claim-2", slots={Lane.UPTIME: 1}),
+    )
+    await settle()
+    await world.queue(check_id)
+    assert len(await first) == 1
+    assert not second.done()
+    await world.queue(check_id)
+    assert len(await second) == 1
+
+
+async def test_what_the_first_in_line_cannot_run_goes_to_the_next(
+    desk: ClaimDesk, world: World
+) -> None:
+    check_id = await world.check()
+    picky = wait(desk, world, "claim-1", check_types=frozenset({CheckType.DNS}))
+    other = wait(desk, world, "claim-2")
+    await settle()
+    await world.queue(check_id)
+    assert len(await other) == 1
+    assert not picky.done()
+
+
+async def test_thousands_of_idle_claims_do_not_hide_one_with_other_types(
+    desk: ClaimDesk, world: World
+) -> None:
+    check_id = await world.check()
+    dns = frozenset({CheckType.DNS})
+    for n in range(300):
+        wait(desk, world, f"idle-{n}", check_types=dns)
+    other = wait(desk, world, "claim-1")
+    await settle()
+    await world.queue(check_id)
+    assert len(await other) == 1
+
+
+async def test_a_claim_that_takes_part_of_what_is_there_leaves_the_rest_to_the_next(
+    desk: ClaimDesk, world: World
+) -> None:
+    check_id = await world.check()
+    for _ in range(3):
+        await world.queue(check_id)
+    assert len(await wait(desk, world, "claim-1", slots={Lane.UPTIME: 1})) == 1
+    assert len(await wait(desk, world, "claim-2", slots={Lane.UPTIME: 1})) == 1
+    assert len(await wait(desk, world, "claim-3", slots={Lane.UPTIME: 1})) == 1
+
+
+async def test_a_retry_wakes_a_claim_when_its_backoff_is_over(
+    desk: ClaimDesk, world: World
+) -> None:
+    doc = {"retryStrategy": {"type": "FIXED", "baseBackoffSeconds": 0.2, "maxRetries": 1}}
+    check_id = await world.check(doc=doc)
+    await world.queue(check_id)
+    [job] = [decode(job, Job) for job in await wait(desk, world, "claim-1")]
+    waiting = wait(desk, world, "claim-2")
+    await world.submit(a_result(job, Status.FAILED))
+    await settle()
+    assert not waiting.done()
+    world.time.pass_s(0.2)
+    [again] = await waiting
+    assert decode(again, Job).attempt == 2
+
+
+async def test_a_repeated_claim_gets_its_jobs_again_and_no_others(
+    desk: ClaimDesk, world: World
+) -> None:
+    check_id = await world.check()
+    await world.queue(check_id)
+    first = await wait(desk, world, "claim-1", slots={Lane.UPTIME: 1})
+    await world.queue(check_id)
+    assert await wait(desk, world, "claim-1", slots={Lane.UPTIME: 1}) == first
+
+
+async def test_a_claim_is_known_again_after_a_restart_of_the_service(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    await world.queue(await world.check())
+    first = await wait(desk, world, "claim-1")
+    await desk.close()
+    restarted = ClaimDesk(database, world.clock)  # type: ignore[arg-type]  # as above
+    assert await wait(restarted, world, "claim-1") == first
+    await restarted.close()
+
+
+async def test_a_claim_that_hung_up_is_dealt_nothing(desk: ClaimDesk, world: World) -> None:
+    check_id = await world.check()
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    claimant = a_claimant("claim-1")
+    lost = asyncio.create_task(desk.claim(world.location_id, claimant, wait_s=LONG_S, gone=gone))
+    await settle()
+    gone.set_result(None)
+    assert await lost == ()
+    await world.queue(check_id)
+    assert len(await wait(desk, world, "claim-2")) == 1
+
+
+async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_stay_under_its_name(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    await world.queue(await world.check())
+    database.hold = asyncio.Event()
+    lost = wait(desk, world, "claim-1")
+    await settle()
+    lost.cancel()
+    await settle()
+    again = wait(desk, world, "claim-1")
+    database.hold.set()
+    assert len(await again) == 1
+    assert not await wait(desk, world, "claim-2", wait_s=0)
+
+
+async def test_a_claim_whose_time_ends_within_a_round_still_gets_what_it_was_dealt(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    await world.queue(await world.check())
+    database.hold = asyncio.Event()
+    waiting = wait(desk, world, "claim-1", wait_s=0.02)
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
+    database.hold.set()
+    assert len(await waiting) == 1
+
+
+async def test_a_busy_database_delays_claims_and_loses_none(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    await world.queue(await world.check())
+    database.busy = 1
+    assert len(await wait(desk, world)) == 1
+
+
+async def test_closing_sends_everyone_home_at_once(desk: ClaimDesk, world: World) -> None:
+    waits = [wait(desk, world, f"claim-{n}") for n in range(100)]
+    await settle()
+    await desk.close()
+    assert await asyncio.gather(*waits) == [()] * 100
+
+
+async def test_a_closed_desk_deals_nothing(desk: ClaimDesk, world: World) -> None:
+    await world.queue(await world.check())
+    await desk.close()
+    assert await wait(desk, world) == ()
+
+
+async def test_a_fault_of_ours_reaches_the_claims_instead_of_hanging_them(
+    desk: ClaimDesk, world: World
+) -> None:
+    await world.queue(await world.check())
+
+    def broken(_connection: object) -> int:
+        raise ZeroDivisionError
+
+    desk._clock.now_ms = broken  # type: ignore[method-assign]  # the fault
+    with pytest.raises(ZeroDivisionError):
+        await wait(desk, world)
+
+
+async def test_a_claim_that_is_made_anew_takes_the_place_of_its_lost_connection(
+    desk: ClaimDesk, world: World
+) -> None:
+    check_id = await world.check()
+    lost = wait(desk, world, "claim-1")
+    await settle()
+    again = wait(desk, world, "claim-1")
+    assert not await lost
+    await world.queue(check_id)
+    assert len(await again) == 1
+
+
+async def test_more_jobs_than_fit_into_one_round_are_dealt_in_the_next(
+    desk: ClaimDesk, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "_MOST_AT_ONCE", 2)
+    check_id = await world.check()
+    for _ in range(5):
+        await world.queue(check_id)
+    waits = [wait(desk, world, f"claim-{n}", slots={Lane.UPTIME: 1}) for n in range(5)]
+    assert [len(jobs) for jobs in await asyncio.gather(*waits)] == [1] * 5
+
+
+async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_once(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    await world.queue(await world.check())
+    database.hold = asyncio.Event()
+    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    claimant = a_claimant("claim-1")
+    lost = asyncio.create_task(desk.claim(world.location_id, claimant, wait_s=LONG_S, gone=gone))
+    await settle()
+    gone.set_result(None)
+    await settle()
+    database.hold.set()
+    assert await lost == ()
+    [job] = [decode(one, Job) for one in await wait(desk, world, "claim-2")]
+    assert job.fence == 2
+
+
+async def test_a_claim_whose_key_has_ended_is_sent_home_without_jobs(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    idle = wait(desk, world, "claim-1")
+    await settle()
+    ended = LocationKeyEnded(key_id="k", location_id=world.location_id)
+    await world.database.write(lambda c: announce(c, ended))
+    assert await idle == ()
+    await world.queue(await world.check())
+    database.hold = asyncio.Event()
+    busy = wait(desk, world, "claim-2")
+    await settle()
+    await world.database.write(lambda c: announce(c, ended))
+    database.hold.set()
+    assert await busy == ()
+    assert len(await wait(desk, world, "claim-3")) == 1

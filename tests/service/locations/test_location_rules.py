@@ -1,0 +1,48 @@
+from typing import Any
+
+import pytest
+
+from service.locations.rules import (
+    KEPT_MS,
+    RETURN_MS,
+    SAMPLE_MS,
+    UNAVAILABLE_AFTER_MS,
+    is_out,
+    why_no_window,
+)
+
+NOW_MS = 1_795_255_200_000
+LONG_AGO_MS = NOW_MS - UNAVAILABLE_AFTER_MS
+
+
+@pytest.mark.parametrize(
+    ("out", "changes"),
+    [
+        (True, {}),
+        (False, {"is_used": False}),
+        (False, {"last_seen_ms": LONG_AGO_MS + 1}),
+        (True, {"last_seen_ms": None}),
+        (False, {"last_seen_ms": None, "created_ms": LONG_AGO_MS + 1}),
+        (False, {"watched_since_ms": NOW_MS - RETURN_MS + 1}),
+    ],
+)
+def test_a_location_is_out_when_checks_run_where_nobody_was_for_long(
+    out: object, changes: dict[str, Any]
+) -> None:
+    facts: dict[str, Any] = {
+        "is_used": True,
+        "created_ms": 0,
+        "last_seen_ms": LONG_AGO_MS,
+        "watched_since_ms": NOW_MS - RETURN_MS,
+        "now_ms": NOW_MS,
+    }
+    assert is_out(**{**facts, **changes}) is out
+
+
+def test_a_window_runs_forwards_and_not_too_far_back() -> None:
+    def why(from_ms: int, until_ms: int = NOW_MS) -> str | None:
+        return why_no_window(from_ms=from_ms, until_ms=until_ms, now_ms=NOW_MS)
+
+    assert why(NOW_MS - KEPT_MS) is None
+    assert "15 days" in str(why(NOW_MS - KEPT_MS - SAMPLE_MS - 1))
+    assert "earlier" in str(why(NOW_MS))

@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.results.model import RunStatus
+from service.sessions.model import Session, SessionStatus
+from service.sessions.rules import deadline_ms, matches_tags, shown_status, worse
+
+TAGS = st.lists(st.sampled_from(["a", "b", "c"]))
+
+
+def a_session(status: SessionStatus, *, stopped_ms: int | None = None) -> Session:
+    return Session(
+        id="s",
+        check_id="c",
+        check_type="URL",
+        name="n",
+        locations=("default",),
+        status=status,
+        pending=1,
+        started_ms=1000,
+        stopped_ms=stopped_ms,
+    )
+
+
+@given(st.permutations(list(RunStatus)))
+def test_the_worst_run_counts_in_whatever_order_runs_end(runs: list[RunStatus]) -> None:
+    status = SessionStatus.STARTED
+    for run in runs:
+        status = worse(status, run)
+    assert status is SessionStatus.FAILED
+
+
+@pytest.mark.parametrize("run", RunStatus)
+def test_one_run_makes_one_final_status(run: RunStatus) -> None:
+    unjudged = run in (RunStatus.MISSED, RunStatus.ERROR)
+    expected = SessionStatus.TIMED_OUT if unjudged else SessionStatus(run.value)
+    assert worse(SessionStatus.STARTED, run) is expected
+
+
+def test_a_session_that_goes_on_shows_no_final_status() -> None:
+    on_the_way = {
+        SessionStatus.STARTED: SessionStatus.STARTED,
+        SessionStatus.PASSED: SessionStatus.PROGRESS,
+        SessionStatus.DEGRADED: SessionStatus.PROGRESS_DEGRADED,
+        SessionStatus.TIMED_OUT: SessionStatus.PROGRESS_FAILED,
+        SessionStatus.FAILED: SessionStatus.PROGRESS_FAILED,
+    }
+    for stored, shown in on_the_way.items():
+        assert shown_status(a_session(stored)) is shown
+        assert shown_status(a_session(stored, stopped_ms=2000)) is stored
+
+
+def test_a_session_has_a_deadline() -> None:
+    assert deadline_ms(a_session(SessionStatus.STARTED)) == 1000 + 20 * 60_000
+
+
+def test_groups_of_tags_are_alternatives_and_a_group_holds_wholly() -> None:
+    assert matches_tags(["a", "b"], [["a", "b"]])
+    assert not matches_tags(["a"], [["a", "b"]])
+    assert matches_tags(["a"], [["a", "b"], ["a"]])
+    assert matches_tags(["a"], [["a", "!b"]])
+    assert not matches_tags(["a", "b"], [["a", "!b"]])
+    assert matches_tags([], [["!b"]])
+
+
+@given(TAGS, st.sampled_from(["a", "b", "c"]))
+def test_a_tag_matches_exactly_when_its_denial_does_not(tags: list[str], tag: str) -> None:
+    assert matches_tags(tags, [[tag]]) != matches_tags(tags, [["!" + tag]])

@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+
+from service.errors import SettingsError
+from service.settings import LogFormat, LogLevel, read_settings
+
+KEY = "cu_" + "k" * 40
+LOCATION_KEY = "pl_" + "k" * 40
+
+
+def problems(**environ: str) -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as caught:
+        read_settings(environ)
+    return caught.value.problems
+
+
+def test_no_setting_is_required() -> None:
+    settings = read_settings({})
+    assert (settings.host, settings.port) == ("0.0.0.0", 8080)
+    assert settings.database_file == settings.data_dir / "picket.db"
+
+
+def test_every_setting_is_read() -> None:
+    settings = read_settings(
+        {
+            "SERVICE_HOST": "127.0.0.1",
+            "SERVICE_PORT": "0",
+            "SERVICE_DATA_DIR": "/data",
+            "DATABASE_URL": "sqlite:////data/other.db",
+            "SERVICE_PUBLIC_URL": "https://picket.example/",
+            "LOG_LEVEL": "debug",
+            "LOG_FORMAT": "console",
+            "FIRST_API_KEY": KEY,
+            "FIRST_LOCATION_KEY": LOCATION_KEY,
+        }
+    )
+    assert (settings.host, settings.port) == ("127.0.0.1", 0)
+    assert settings.database_file == Path("/data/other.db")
+    assert settings.public_url == "https://picket.example"
+    assert (settings.log_level, settings.log_format) == (LogLevel.DEBUG, LogFormat.CONSOLE)
+    assert (settings.first_api_key, settings.first_location_key) == (KEY, LOCATION_KEY)
+
+
+def test_the_database_lies_in_the_data_directory() -> None:
+    assert read_settings({"SERVICE_DATA_DIR": "/data"}).database_file == Path("/data/picket.db")
+
+
+def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{KEY}\n")
+    settings = read_settings({"FIRST_API_KEY_FILE": str(tmp_path / "key")})
+    assert settings.first_api_key == KEY
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("SERVICE_PORT", "99999", "SERVICE_PORT is 99999; use 0 to 65535"),
+        ("SERVICE_PORT", "http", "SERVICE_PORT is http; use 0 to 65535"),
+        ("LOG_LEVEL", "LOUD", "LOG_LEVEL is LOUD; use DEBUG, INFO, WARN or ERROR"),
+        ("LOG_FORMAT", "xml", "LOG_FORMAT is xml; use json or console"),
+        (
+            "DATABASE_URL",
+            "mysql://root:hunter2@db/x",
+            "DATABASE_URL begins with mysql; use sqlite:/// and the path of a file",
+        ),
+        (
+            "SERVICE_PUBLIC_URL",
+            "picket.example",
+            (
+                "SERVICE_PUBLIC_URL is picket.example; use an address that begins with http:// "
+                "or https://"
+            ),
+        ),
+        ("FIRST_API_KEY", "secret", "FIRST_API_KEY does not begin with cu_ or sv_"),
+        ("FIRST_LOCATION_KEY", "pl_short", "FIRST_LOCATION_KEY has 8 characters; use at least 32"),
+        (
+            "FIRST_API_KEY_FILE",
+            "/no/such/file",
+            "FIRST_API_KEY_FILE is /no/such/file, which cannot be read: No such file or directory",
+        ),
+    ],
+)
+def test_a_bad_setting_is_one_line_that_says_what_to_use(
+    name: str, value: str, sentence: str
+) -> None:
+    assert problems(**{name: value}) == (sentence,)
+
+
+def test_all_problems_are_said_at_once() -> None:
+    assert len(problems(SERVICE_PORT="x", LOG_LEVEL="x", LOG_FORMAT="x")) == 3
+
+
+def test_a_secret_and_its_file_exclude_each_other() -> None:
+    assert problems(FIRST_API_KEY=KEY, FIRST_API_KEY_FILE="/x") == (
+        "FIRST_API_KEY and FIRST_API_KEY_FILE are both set; use one of them",
+    )
+
+
+def test_no_secret_shows_in_a_problem_or_in_the_settings_text() -> None:
+    assert "hunter2" not in str(problems(FIRST_API_KEY="hunter2", DATABASE_URL="x://a:hunter2@b"))
+    assert KEY not in repr(read_settings({"FIRST_API_KEY": KEY}))

@@ -1,0 +1,114 @@
+"""What a soak leaves: in the service's database, in /proc, in the agents' own metrics."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.faults.ledger import Ledger
+from tests.faults.processes import AgentChild
+from tests.faults.scene import Scene
+
+_LOOKS: Final = 60
+_FIRST_LOOKS: Final = 12
+_PAUSE_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """What a process holds when nothing is going on."""
+
+    tasks: int
+    fds: int
+
+
+async def size_of_agent(agent: AgentChild) -> Size:
+    """By its own metrics, and by /proc."""
+    return Size(tasks=round(await agent.metric("tasks")), fds=agent.fds())
+
+
+async def size_of_service(scene: Scene) -> Size:
+    """By its own word, and by /proc."""
+    service = scene.service
+    told = len(service.events("tasks.counted"))
+    service.signal(signal.SIGUSR1)
+    counted = await service.logged("tasks.counted", count=told + 1)
+    return Size(tasks=counted["count"], fds=service.fds())
+
+
+async def at_rest(measure: Callable[[], Awaitable[Size]], limit: Size | None = None) -> Size:
+    """The least of each over a while; no longer than until both are within the limit.
+
+    Connections of a pool and calls that are on their way come and go; what leaks stays.
+    """
+    seen = await measure()
+    for _ in range(_LOOKS if limit else _FIRST_LOOKS):
+        if limit and seen.tasks <= limit.tasks and seen.fds <= limit.fds:
+            break
+        await asyncio.sleep(_PAUSE_S)
+        now = await measure()
+        seen = Size(tasks=min(seen.tasks, now.tasks), fds=min(seen.fds, now.fds))
+    return seen
+
+
+def marked_processes(mark: str) -> set[int]:
+    """Processes with this in their environment, whoever their parent is now."""
+    return {int(folder.name) for folder in Path("/proc").glob("[0-9]*") if _has(folder, mark)}
+
+
+def _has(folder: Path, mark: str) -> bool:
+    try:
+        return (
+            int(folder.name) != os.getpid()
+            and mark.encode() in (folder / "environ").read_bytes().split(b"\0")
+            and ") Z " not in (folder / "stat").read_text()
+        )
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of a soak."""
+
+    ledger: Ledger
+    acknowledged: int
+    """Runs on demand whose session the service confirmed."""
+    leaked_tasks: int
+    leaked_processes: int
+    leaked_fds: int
+
+    @property
+    def duplicate(self) -> int:
+        return len(self.ledger.doubled)
+
+    @property
+    def lost(self) -> int:
+        """Runs without an end, ends without a run, and wishes that were forgotten."""
+        ledger = self.ledger
+        unbalanced = abs(ledger.runs - ledger.final - ledger.missed)
+        forgotten = max(0, self.acknowledged - ledger.triggered)
+        ends = len(ledger.lost) + len(ledger.unmarked) + ledger.open_runs + ledger.open_sessions
+        return max(unbalanced, ends + ledger.late_of_nothing + forgotten)
+
+    @property
+    def failed(self) -> int:
+        """Runs that found fault with a target that had none."""
+        statuses = self.ledger.statuses
+        return sum(statuses.values()) - statuses.get("PASSED", 0) - statuses.get("MISSED", 0)
+
+    @property
+    def is_clean(self) -> bool:
+        leaks = self.leaked_tasks + self.leaked_processes + self.leaked_fds
+        return not (self.duplicate or self.lost or self.failed or leaks)
+
+    def line(self) -> str:
+        """The one line that counts."""
+        return (
+            f"runs={self.ledger.runs} final={self.ledger.final} missed={self.ledger.missed} "
+            f"duplicate={self.duplicate} lost={self.lost} leaked_tasks={self.leaked_tasks} "
+            f"leaked_processes={self.leaked_processes} leaked_fds={self.leaked_fds}"
+        )

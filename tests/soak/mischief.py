@@ -1,0 +1,174 @@
+"""Random faults from a seed: of processes, and of what is between them."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from random import Random
+from time import monotonic
+from typing import Final
+
+from tests.faults.processes import AgentChild
+from tests.faults.scene import CLAIM, HELLO, RELEASE, RENEW, RESULTS, Scene
+from tests.servers.fault_proxy import (
+    BLACK_HOLE,
+    HALF_OPEN,
+    HELD_ANSWERS,
+    LOST_ANSWER,
+    RESET,
+    SERVER,
+    Fault,
+    http_answer,
+)
+
+STEPS: Final = tuple(
+    f"{step}.{when}"
+    for step in ("claim", "results", "release", "tick", "reap")
+    for when in ("begun", "committed")
+)
+_CALLS: Final = (CLAIM, RENEW, RELEASE, RESULTS, HELLO)
+_STEP_PATIENCE_S: Final = 4.0
+
+
+class Mischief:
+    """Breaks a scene for so many seconds; whoever it broke is mended before it goes on."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        agents: dict[str, AgentChild],
+        *,
+        marks: dict[str, str],
+        seed: int,
+        for_s: float,
+    ) -> None:
+        self.struck = 0
+        self._scene = scene
+        self._agents = agents
+        self._marks = marks
+        self._names = tuple(agents)
+        self._among_processes = Random(f"{seed} processes")
+        self._between = Random(f"{seed} between")
+        self._began = monotonic()
+        self._until = self._began + for_s
+
+    async def strike_processes(self) -> None:
+        """Kill, stop and freeze, one after the other."""
+        dice = self._among_processes
+        strikes: list[Callable[[], Awaitable[None]]] = [
+            *(self._kill_agent, self._stop_agent, self._freeze_agent),
+            *(self._kill_service, self._stop_service, self._kill_service_at_a_step),
+        ]
+        while monotonic() < self._until:
+            await asyncio.sleep(dice.uniform(0.5, 4.0))
+            await dice.choice(strikes)()
+
+    async def strike_connections(self) -> None:
+        """Break what is between agents and service, for a while each time."""
+        dice = self._between
+        while monotonic() < self._until:
+            await asyncio.sleep(dice.uniform(0.2, 3.0))
+            await dice.choice((self._slow, self._stand_still, self._arm, self._refuse))()
+            self._scene.proxy.heal()
+
+    def _say(self, what: str) -> None:
+        self.struck += 1
+        print(f"{monotonic() - self._began:7.1f} s  {what}", flush=True)  # noqa: T201 - what a person watches
+
+    async def _slow(self) -> None:
+        dice = self._between
+        fault = dice.choice(
+            (
+                Fault(latency_s=dice.uniform(0.02, 0.8)),
+                Fault(drip_bytes=dice.randint(20, 400), drip_s=0.02),
+            )
+        )
+        self._say(f"slow: {fault.latency_s:.2f} s late, {fault.drip_bytes} bytes at a time")
+        self._scene.proxy.fault = fault
+        await asyncio.sleep(dice.uniform(0.5, 4.0))
+
+    async def _stand_still(self) -> None:
+        dice = self._between
+        name, fault = dice.choice(
+            (
+                ("black hole", BLACK_HOLE),
+                ("answers are held", HELD_ANSWERS),
+                ("half-open", HALF_OPEN),
+                ("reset", RESET),
+                ("429", http_answer(429, retry_after=1)),
+                ("503", http_answer(503)),
+            )
+        )
+        self._say(name)
+        self._scene.proxy.fault = fault
+        await asyncio.sleep(dice.uniform(0.3, 5.0))
+
+    async def _arm(self) -> None:
+        dice = self._between
+        call, times = dice.choice(_CALLS), dice.randint(1, 5)
+        fault = dice.choice((LOST_ANSWER, RESET, Fault(cut_after=dice.randint(1, 900), of=SERVER)))
+        self._say(f"the next {times} of {call.split()[1].decode()} are cut")
+        self._scene.proxy.arm(fault, when=call, times=times)
+        await asyncio.sleep(dice.uniform(0.5, 3.0))
+
+    async def _refuse(self) -> None:
+        self._say("refused")
+        await self._scene.proxy.refuse()
+        await asyncio.sleep(self._between.uniform(0.3, 4.0))
+        await self._scene.proxy.accept()
+
+    async def _kill_agent(self) -> None:
+        name = self._among_processes.choice(self._names)
+        self._say(f"{name} is killed")
+        await self._agents[name].kill()
+        await self._start_again(name)
+
+    async def _stop_agent(self) -> None:
+        name = self._among_processes.choice(self._names)
+        self._say(f"{name} is told to stop")
+        agent = self._agents[name]
+        agent.signal(signal.SIGTERM)
+        if self._among_processes.random() < 0.4:
+            await asyncio.sleep(self._among_processes.uniform(0, 1))
+            agent.signal(signal.SIGTERM)
+        with suppress(TimeoutError):
+            await agent.ended()
+        if agent.is_alive:
+            self._say(f"{name} did not stop")
+            await agent.kill()
+        await self._start_again(name)
+
+    async def _freeze_agent(self) -> None:
+        name = self._among_processes.choice(self._names)
+        self._say(f"{name} is frozen")
+        self._agents[name].signal(signal.SIGSTOP)
+        await asyncio.sleep(self._among_processes.uniform(0.5, 7.0))
+        self._agents[name].signal(signal.SIGCONT)
+
+    async def _kill_service(self) -> None:
+        self._say("the service is killed")
+        await self._scene.service.kill()
+        await self._start_service_again()
+
+    async def _stop_service(self) -> None:
+        self._say("the service is told to stop")
+        await self._scene.service.stop()
+        await self._start_service_again()
+
+    async def _kill_service_at_a_step(self) -> None:
+        step = self._among_processes.choice(STEPS)
+        self._say(f"the service is killed at {step}")
+        self._scene.kill_service_at(step)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._scene.service.process.wait(), _STEP_PATIENCE_S)
+        (self._scene.folder / "kill-at").unlink(missing_ok=True)
+        await self._scene.service.kill()
+        await self._start_service_again()
+
+    async def _start_service_again(self) -> None:
+        await asyncio.sleep(self._among_processes.uniform(0, 2.0))
+        await self._scene.start_service()
+
+    async def _start_again(self, name: str) -> None:
+        await asyncio.sleep(self._among_processes.uniform(0, 2.0))
+        self._agents[name] = await self._scene.start_agent(name, ready=False, **self._marks)

@@ -1,0 +1,199 @@
+"""One soak: warm up, break things, let everyone settle, count."""
+
+import asyncio
+import secrets
+from contextlib import suppress
+from functools import partial
+from random import Random
+from time import monotonic
+from typing import Any, Final
+
+import aiohttp
+
+from tests.faults.processes import AgentChild
+from tests.faults.scene import Scene
+from tests.soak.books import (
+    Outcome,
+    Size,
+    at_rest,
+    marked_processes,
+    size_of_agent,
+    size_of_service,
+)
+from tests.soak.mischief import Mischief
+
+AGENTS: Final = ("agent-0", "agent-1", "agent-2")
+SERVICE: Final = "tests.soak.counted_service"
+_SETTLE_S: Final = 180.0
+_WARM_UP_S: Final = 60.0
+_RUNS_PER_CHECK: Final = 3
+_SPARE: Final = Size(tasks=1, fds=2)
+"""A call of the very moment: a claim that is answered opens a connection beside the pool's."""
+
+
+class Soak:
+    """Made for one run on a scene that is set."""
+
+    def __init__(self, scene: Scene, *, tcp_port: int, dns_port: int, seed: int) -> None:
+        self._scene = scene
+        self._seed = seed
+        self._bodies = _bodies(scene.target.url, tcp_port=tcp_port, dns_port=dns_port)
+        self._marks = {"SOAK_PROCESS": secrets.token_hex(8)}
+        self._agents: dict[str, AgentChild] = {}
+        self._checks: dict[str, tuple[str, dict[str, Any]]] = {}
+        """Type and body, by id."""
+        self._acknowledged = 0
+
+    async def run(self, *, for_s: float) -> Outcome:
+        """Break things for so long; what is left then."""
+        await self._start()
+        async with asyncio.timeout(_WARM_UP_S):
+            agent_size, service_size = await self._warm_up()
+        mischief = Mischief(
+            self._scene, self._agents, marks=self._marks, seed=self._seed, for_s=for_s
+        )
+        until = monotonic() + for_s
+        async with asyncio.TaskGroup() as group:
+            group.create_task(mischief.strike_processes(), name="strike-processes")
+            group.create_task(mischief.strike_connections(), name="strike-connections")
+            group.create_task(self._visit(until), name="visitors")
+            group.create_task(self._ebb_and_flow(until), name="tide")
+        print(f"{mischief.struck} faults; now it settles", flush=True)  # noqa: T201 - what a person watches
+        await self._settle()
+        return await self._count(agent_size, service_size)
+
+    async def _start(self) -> None:
+        scene = self._scene
+        await scene.service.stop()
+        scene.service_module = SERVICE
+        scene.quick = {**scene.quick, **self._marks}
+        await scene.start_service()
+        for name in AGENTS:
+            self._agents[name] = await scene.start_agent(name, **self._marks)
+
+    async def _warm_up(self) -> tuple[Size, Size]:
+        """Let every check run, so that all is open that stays open; then see who holds what."""
+        scene = self._scene
+        scene.target.release()
+        for kind, body in self._bodies:
+            made = await scene.ask("POST", f"/v1/checks/{kind}", body)
+            self._checks[made["id"]] = kind, body
+        for _ in range(_RUNS_PER_CHECK * len(AGENTS)):
+            await self._trigger(list(self._checks))
+        await scene.until(lambda: scene.ledger().final >= self._acknowledged, limit_s=_WARM_UP_S)
+        measured = (at_rest(partial(size_of_agent, one)) for one in self._agents.values())
+        agents = await asyncio.gather(*measured)
+        largest = Size(tasks=max(one.tasks for one in agents), fds=max(one.fds for one in agents))
+        return largest, await at_rest(partial(size_of_service, scene))
+
+    async def _visit(self, until: float) -> None:
+        """People who want a run now; some of them get no answer."""
+        dice = Random(f"{self._seed} visitors")
+        while monotonic() < until:
+            await asyncio.sleep(dice.uniform(0.2, 2.0))
+            wanted = dice.sample(list(self._checks), dice.randint(1, len(self._checks)))
+            with suppress(aiohttp.ClientError, OSError, TimeoutError, AssertionError):
+                async with asyncio.timeout(5):
+                    await self._trigger(wanted)
+
+    async def _trigger(self, checks: list[str]) -> None:
+        target = {"target": {"checkId": checks}}
+        await self._scene.ask("POST", "/v1/check-sessions/trigger", target)
+        self._acknowledged += len(checks)
+
+    async def _ebb_and_flow(self, until: float) -> None:
+        """Some pages hold their answer for a while, so that faults meet runs under way."""
+        dice = Random(f"{self._seed} tide")
+        while monotonic() < until:
+            self._scene.target.hold()
+            await asyncio.sleep(dice.uniform(0.2, 4.0))
+            self._scene.target.release()
+            await asyncio.sleep(dice.uniform(0.1, 1.0))
+
+    async def _settle(self) -> None:
+        scene = self._scene
+        scene.target.release()
+        scene.proxy.heal()
+        for agent in self._agents.values():
+            await agent.logged("agent.ready")
+        for check, (kind, body) in self._checks.items():
+            await scene.ask("PUT", f"/v1/checks/{kind}/{check}", {**body, "activated": False})
+        with suppress(AssertionError):  # what is left is counted
+            await scene.until(lambda: scene.ledger().is_settled, limit_s=_SETTLE_S)
+            await scene.until(self._nothing_waits, limit_s=_SETTLE_S)
+
+    async def _nothing_waits(self) -> bool:
+        waiting = [await agent.metric("results_spooled") for agent in self._agents.values()]
+        return not any(waiting)
+
+    async def _count(self, agent_size: Size, service_size: Size) -> Outcome:
+        scene = self._scene
+        leaked = await asyncio.gather(
+            *(
+                _leaked(partial(size_of_agent, agent), agent_size)
+                for agent in self._agents.values()
+            ),
+            _leaked(partial(size_of_service, scene), service_size),
+        )
+        wanted = {scene.service.pid, *(agent.pid for agent in self._agents.values())}
+        [mark] = (f"{name}={value}" for name, value in self._marks.items())
+        astray = marked_processes(mark) - wanted
+        ledger = scene.ledger()
+        await scene.strike_set()
+        return Outcome(
+            ledger=ledger,
+            acknowledged=self._acknowledged,
+            leaked_tasks=sum(size.tasks for size in leaked),
+            leaked_processes=len(astray | marked_processes(mark)),
+            leaked_fds=sum(size.fds for size in leaked),
+        )
+
+
+async def _leaked(measure: partial[Any], before: Size) -> Size:
+    limit = Size(tasks=before.tasks + _SPARE.tasks, fds=before.fds + _SPARE.fds)
+    now = await at_rest(measure, limit)
+    return Size(tasks=max(0, now.tasks - limit.tasks), fds=max(0, now.fds - limit.fds))
+
+
+def _bodies(page_url: str, *, tcp_port: int, dns_port: int) -> list[tuple[str, dict[str, Any]]]:
+    """Checks of several types, as often as each may run, at targets that are well."""
+    patient = {"maxResponseTime": 30_000, "degradedResponseTime": 30_000}
+    page = {"method": "GET", "url": f"{page_url}/"}
+    held = {"method": "GET", "url": f"{page_url}/held"}
+    tcp = {"hostname": "127.0.0.1", "port": tcp_port}
+    dns = {
+        "recordType": "A",
+        "query": "shop.test",
+        "nameServer": "127.0.0.1",
+        "port": dns_port,
+    }
+    kinds: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("api", page, patient),
+        ("api", held, patient),
+        ("api", held, patient),
+        ("url", {"url": f"{page_url}/"}, patient),
+        ("tcp", tcp, {"maxResponseTime": 5_000, "degradedResponseTime": 5_000}),
+        ("dns", dns, {"maxResponseTime": 5_000, "degradedResponseTime": 5_000}),
+    ]
+    return [
+        (kind, _body(number, kind, request, limits))
+        for number, (kind, request, limits) in enumerate(kinds * 2)
+    ]
+
+
+def _body(
+    number: int, kind: str, request: dict[str, Any], limits: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "name": f"Check {number}",
+        "request": request,
+        "privateLocations": ["default"],
+        # Only these types may run more often than once a minute.
+        **(
+            {"frequency": 0, "frequencyOffset": (10, 20, 30)[number % 3]}
+            if kind in {"api", "tcp"}
+            else {"frequency": 1}
+        ),
+        "doubleCheck": False,
+        **limits,
+    }

@@ -1,0 +1,97 @@
+"""The soak's zeros are counted: what is doubled, lost or left behind shows."""
+
+import asyncio
+import os
+import signal
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.faults.ledger import Ledger
+from tests.faults.processes import AgentChild
+from tests.soak.books import Outcome, Size, at_rest, marked_processes
+
+CLEAN = Outcome(
+    ledger=Ledger(
+        runs=10,
+        open_runs=0,
+        leased=0,
+        unqueued=0,
+        statuses={"PASSED": 8, "MISSED": 2},
+        causes={"paused": 2},
+        doubled=[],
+        lost=[],
+        unmarked=[],
+        late=1,
+        late_of_nothing=0,
+        most_claims=2,
+        open_sessions=0,
+        triggered=4,
+    ),
+    acknowledged=4,
+    leaked_tasks=0,
+    leaked_processes=0,
+    leaked_fds=0,
+)
+
+
+def test_a_clean_soak_says_so_in_one_line() -> None:
+    assert CLEAN.is_clean
+    assert CLEAN.line() == (
+        "runs=10 final=8 missed=2 duplicate=0 lost=0 leaked_tasks=0 leaked_processes=0 leaked_fds=0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "changes"),
+    [
+        ("duplicate=1", {"doubled": [3], "statuses": {"PASSED": 9, "MISSED": 2}, "runs": 11}),
+        ("lost=1", {"lost": [3], "statuses": {"PASSED": 7, "MISSED": 2}}),
+        ("lost=1", {"open_runs": 1, "statuses": {"PASSED": 7, "MISSED": 2}}),
+        ("lost=1", {"unmarked": [3]}),
+        ("lost=1", {"open_sessions": 1}),
+        ("lost=1", {"late_of_nothing": 1}),
+        ("lost=1", {"triggered": 3}),
+        ("lost=0", {"statuses": {"PASSED": 7, "FAILED": 1, "MISSED": 2}}),
+    ],
+)
+def test_whatever_is_out_of_balance_shows(shown: str, changes: dict[str, Any]) -> None:
+    outcome = replace(CLEAN, ledger=replace(CLEAN.ledger, **changes))
+    assert shown in outcome.line()
+    assert not outcome.is_clean
+
+
+@pytest.mark.parametrize("leak", ["leaked_tasks", "leaked_processes", "leaked_fds"])
+def test_a_leak_spoils_a_soak(leak: str) -> None:
+    outcome = replace(CLEAN, **{leak: 1})
+    assert f"{leak}=1" in outcome.line()
+    assert not outcome.is_clean
+
+
+async def test_a_process_that_was_left_behind_is_found_by_its_mark() -> None:
+    script = "import subprocess, sys; subprocess.Popen(['sleep', '60']); sys.exit(0)"
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, env={**os.environ, "SOAK_TEST": "x1"}
+    )
+    await parent.wait()
+    [orphan] = marked_processes("SOAK_TEST=x1")
+    os.kill(orphan, signal.SIGKILL)
+
+
+async def test_files_that_stay_open_are_more_than_before() -> None:
+    async def measure() -> Size:
+        return Size(tasks=len(asyncio.all_tasks()), fds=AgentChild.fds(Me))  # type: ignore[arg-type]  # a pid is all it uses
+
+    class Me:
+        pid = os.getpid()
+
+    before = await measure()
+    reading, writing = os.pipe()
+    waiting = asyncio.create_task(asyncio.sleep(60), name="leak")
+    now = await at_rest(measure)
+    waiting.cancel()
+    os.close(reading)
+    os.close(writing)
+    assert (now.tasks - before.tasks, now.fds - before.fds) == (1, 2)

@@ -1,0 +1,202 @@
+"""`picket up` as a person starts it: a real process, in a folder of its own."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contract.checks import CheckType
+from picket.api_client import PublicApi
+from picket.check_file import parse
+from picket.demo_target import DemoPorts
+from picket.starter_checks import starter_checks
+
+CHECKS = len(starter_checks(DemoPorts(), location="default"))
+LIMIT_S = 60.0
+
+
+class Up:
+    """A running `picket up`."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.data = folder / "data"
+        self._out = folder / "out.txt"
+        self._err = folder / "err.txt"
+        command = [sys.executable, "-m", "picket", "up", "--data-dir", str(self.data), *options]
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+    def results(self) -> list[str]:
+        return re.findall(r"^\d\d:\d\d:\d\d  .*$", self.out, re.MULTILINE)
+
+    def wait(self) -> int:
+        return self.process.wait(LIMIT_S)
+
+    def until_results(self, count: int) -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while len(self.results()) < count:
+            assert self.process.poll() is None, self.err
+            assert time.monotonic() < deadline, self.out + self.err
+            time.sleep(0.1)
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.wait()
+
+    def api(self) -> PublicApi:
+        url = re.search(r"^API +(http://\S+)/v1", self.out, re.MULTILINE)
+        assert url is not None, self.out
+        return PublicApi(url[1], (self.data / "api-key").read_text())
+
+    def children(self, module: str = "") -> list[int]:
+        """Processes that were started with settings that name our folder."""
+        return [
+            int(process.name)
+            for process in Path("/proc").glob("[0-9]*")
+            if _is_of(self.data, process) and module.encode() in _read(process / "cmdline")
+        ]
+
+
+def _is_of(data: Path, process: Path) -> bool:
+    return str(data).encode() in _read(process / "environ")
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except (OSError, ProcessLookupError):
+        return b""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose processes are gone afterwards, however the test ended."""
+    yield tmp_path
+    for process in Path("/proc").glob("[0-9]*"):
+        named = _read(process / "environ") + _read(process / "cmdline")
+        if str(tmp_path).encode() in named and int(process.name) != os.getpid():
+            os.kill(int(process.name), signal.SIGKILL)
+
+
+@pytest.mark.timeout(90)
+def test_results_of_all_six_types_come_and_it_ends_by_itself(folder: Path) -> None:
+    up = Up(folder, "--until-results", "30")
+    assert up.wait() == 0, up.out + up.err
+    assert up.err == ""
+    assert len(up.results()) >= 30
+    statuses = {line.split()[1] for line in up.results()}
+    assert {"PASSED", "DEGRADED", "FAILED"} <= statuses <= {"PASSED", "DEGRADED", "FAILED"}
+    summary = up.out.rpartition("type ")[2]
+    for kind in ("URL", "API", "TCP", "DNS", "ICMP", "HEARTBEAT"):
+        assert CheckType(kind) in summary
+    assert re.search(r"\d+ results: \d+ good, \d+ failed, none missed", summary)
+    assert up.children() == []
+
+
+@pytest.mark.timeout(120)
+async def test_a_second_start_creates_nothing_twice(folder: Path) -> None:
+    keys = set()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        up = Up(folder)
+        up.until_results(1)
+        async with up.api() as api:
+            checks = await api.checks()
+        assert len(checks) == CHECKS
+        for check in checks:
+            assert parse(json.dumps(check.fields), "pasted.json").name == check.name
+        keys.add((up.data / "api-key").read_text())
+        began_s = time.monotonic()
+        assert up.stop(number) == 0, up.err
+        assert time.monotonic() - began_s < 15
+        assert up.children() == []
+        assert "results:" in up.out
+    assert len(keys) == 1
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("module", ["service", "agent"])
+def test_the_death_of_a_part_ends_it_with_the_end_of_its_log(module: str, folder: Path) -> None:
+    up = Up(folder, "--until-results", "1000")
+    up.until_results(1)
+    for child in up.children(f"-m\0{module}"):
+        os.kill(child, signal.SIGKILL)
+    assert up.wait() == 70
+    assert f"the {module} ended with exit code -9" in up.err
+    assert str(up.data / "logs" / f"{module}.log") in up.err
+    assert "Traceback" not in up.err
+    assert up.children() == []
+
+
+@pytest.mark.timeout(90)
+def test_a_reader_that_has_enough_ends_it_without_a_word(folder: Path) -> None:
+    data, err = folder / "data", folder / "err.txt"
+    command = [sys.executable, "-m", "picket", "up", "--data-dir", str(data)]
+    with err.open("w") as said:
+        up = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)
+        assert up.stdout is not None
+        assert up.stdout.readline().startswith("API")
+        up.stdout.close()
+        assert up.wait(LIMIT_S) == 70
+    assert err.read_text() == ""
+    assert not [process for process in Path("/proc").glob("[0-9]*") if _is_of(data, process)]
+
+
+@pytest.mark.timeout(90)
+def test_a_lost_key_is_said_with_the_way_out(folder: Path) -> None:
+    assert Up(folder, "--until-results", "1").wait() == 0
+    (folder / "data" / "api-key").unlink()
+    up = Up(folder, "--until-results", "1")
+    assert up.wait() == 3
+    assert "start over with --fresh" in up.err
+    assert up.children() == []
+
+
+@pytest.mark.timeout(90)
+def test_silence_ends_it_when_results_are_wanted(folder: Path) -> None:
+    up = Up(folder, "--until-results", "1000", "--patience", "3")
+    up.until_results(1)
+    for child in up.children("-m\0agent"):
+        os.kill(child, signal.SIGSTOP)
+    assert up.wait() == 1
+    assert "no result came within 3 s" in up.err
+    assert up.children() == []
+
+
+@pytest.mark.timeout(90)
+def test_nothing_is_left_when_it_is_killed_itself(folder: Path) -> None:
+    up = Up(folder)
+    up.until_results(1)
+    up.process.kill()
+    up.process.wait()
+    deadline = time.monotonic() + 20
+    while up.children() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert up.children() == []
+
+
+@pytest.mark.timeout(90)
+def test_a_taken_port_is_said_before_anything_starts(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        up = Up(folder, "--port", str(port))
+        assert up.wait() == 2
+    assert f"--port is {port}, but that port cannot be had" in up.err
+    assert not up.data.exists()
