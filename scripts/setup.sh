@@ -17,15 +17,32 @@ as_root() {
 
 is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
-find_python() {
-    for name in python3 python3.13 python3.12 python3.11; do
+# The distribution's Python first: it is an optimised build (docs/reasons.md has the figures).
+pythons() {
+    for name in ${PICKET_PYTHON:-/usr/bin/python3 python3 python3.13 python3.12 python3.11}; do
         if command -v "$name" >/dev/null 2>&1 && is_new_enough "$name"; then
             "$name" -c 'import sys; print(sys.executable)'
-            return
         fi
     done
-    say "no Python >= 3.11 found; install python3 and start again"
-    exit 2
+}
+
+find_python() {
+    found=$(pythons | sed -n 1p)
+    [ -n "$found" ] || {
+        say "no Python >= 3.11 found; install python3 and start again"
+        exit 2
+    }
+    printf '%s\n' "$found"
+}
+
+# uv's own environment may come from any Python here that can make one: Debian's cannot without python3-venv.
+make_tools() {
+    for candidate in $(pythons); do
+        "$candidate" -m venv .tools >/dev/null 2>&1 && return
+        rm -rf .tools
+    done
+    install_venv_module "$PYTHON"
+    "$PYTHON" -m venv .tools
 }
 
 install_venv_module() {
@@ -81,11 +98,7 @@ PYTHON=$(find_python)
 # uv stands in an environment of its own, so that .venv holds exactly what uv.lock says.
 if ! [ -x .tools/bin/uv ] || ! .tools/bin/uv --version 2>/dev/null | grep -q " $UV_VERSION"; then
     rm -rf .tools
-    "$PYTHON" -m venv .tools >/dev/null 2>&1 || {
-        rm -rf .tools
-        install_venv_module "$PYTHON"
-        "$PYTHON" -m venv .tools
-    }
+    make_tools
     say "installing uv $UV_VERSION"
     .tools/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
 fi
