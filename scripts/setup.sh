@@ -29,7 +29,7 @@ pythons() {
 find_python() {
     found=$(pythons | sed -n 1p)
     [ -n "$found" ] || {
-        say "no Python >= 3.11 found; install python3 and start again"
+        say "no Python >= 3.11 among: ${PICKET_PYTHON:-python3}; install python3 and start again"
         exit 2
     }
     printf '%s\n' "$found"
