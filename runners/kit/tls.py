@@ -34,17 +34,23 @@ class TlsContexts:
 
     @cached_property
     def _verifying(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
+        context = _modern(ssl.create_default_context())
         if self._extra_ca_pem is not None:
             context.load_verify_locations(cadata=self._extra_ca_pem)
         return context
 
     @cached_property
     def _trusting(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context = _modern(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
+
+
+def _modern(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Offer what libcurl offers, TLS 1.2 and newer: distributions build Python to offer more."""
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
 
 
 class TlsChannel:
