@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from types import FrameType
 
 import structlog
 import uvicorn
@@ -19,6 +20,7 @@ from service.app import Service, running
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
+from service.front import Front, Stage
 from service.logs import configure
 from service.ports import listen
 from service.settings import Settings, read_settings
@@ -36,22 +38,28 @@ _NEW_OBJECTS = 10_000
 class Server(uvicorn.Server):
     """uvicorn, with our order of stopping: long polls are answered first."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, front: Front) -> None:
         super().__init__(config)
-        self._service = service
+        self._front = front
+        self._service: Service | None = None
+        """None: it is not open yet."""
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say where."""
-        await super().startup(sockets)
-        for server in self.servers:
-            for listening in server.sockets:
-                host, port = listening.getsockname()[:2]
-                log.info("service.ready", host=host, port=port)
+    def open(self, service: Service) -> None:
+        """Let requests in."""
+        self._service = service
+        self._front.open(service.app)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal asks us to stop: readiness says so at once."""
+        self._front.drain()
+        super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Send whoever waits home, then close."""
         log.info("service.stopping")
-        await self._service.send_everyone_home()
+        self._front.drain()
+        if self._service is not None:
+            await self._service.send_everyone_home()
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -80,21 +88,37 @@ async def serve(settings: Settings) -> None:
 
 
 async def _serve_at(listening: socket.socket, settings: Settings) -> None:
-    async with running(settings) as service:
-        if service.first_secrets is not None:
-            _show(service.first_secrets, settings)
-        config = uvicorn.Config(
-            service.app,
-            http="httptools",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_S,
-            timeout_graceful_shutdown=_STOP_S,
-        )
-        _spare_the_collector()
-        await Server(config, service).serve(sockets=[listening])
+    """Listen from the start, so that a long migration does not look like a dead process."""
+    front = Front()
+    server = Server(_config(front), front)
+    host, port = listening.getsockname()[:2]
+    serving = asyncio.create_task(server.serve(sockets=[listening]), name="http")
+    log.info("service.listening", host=host, port=port)
+    try:
+        async with running(settings) as service:
+            if service.first_secrets is not None:
+                _show(service.first_secrets, settings)
+            _spare_the_collector()
+            server.open(service)
+            if front.stage is Stage.READY:
+                log.info("service.ready", host=host, port=port)
+            await serving
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def _config(front: Front) -> uvicorn.Config:
+    return uvicorn.Config(
+        front,
+        http="httptools",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_STOP_S,
+    )
 
 
 def _spare_the_collector() -> None:

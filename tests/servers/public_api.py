@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from service.accounts import actions as accounts
 from service.accounts import store as accounts_store
@@ -130,7 +131,7 @@ async def serve_public_api(
     app = FastAPI(title="Picket", openapi_url=None, docs_url=None, redoc_url=None)
     install_api(app, backend)
     try:
-        async with _listening(app) as url, aiohttp.ClientSession() as http:
+        async with listening(app) as url, aiohttp.ClientSession() as http:
             alice = ApiUser(url, http, secrets)
             yield PublicApi(url, app, database, backend, http, alice)
     finally:
@@ -150,7 +151,8 @@ def _backend(database: Database, *, per_minute: int) -> Backend:
 
 
 @asynccontextmanager
-async def _listening(app: FastAPI) -> AsyncIterator[str]:
+async def listening(app: ASGIApp) -> AsyncIterator[str]:
+    """Where the application listens on loopback."""
     sock = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

@@ -13,6 +13,7 @@ import uvicorn
 
 from service.accounts.model import FirstSecrets
 from service.app import Service, running
+from service.front import Front
 from service.settings import Settings
 from tests.servers.public_api import Answer, ApiUser
 
@@ -31,6 +32,7 @@ class RunningService:
 
     url: str
     service: Service
+    front: Front
     secrets: FirstSecrets
     http: aiohttp.ClientSession
 
@@ -87,16 +89,16 @@ async def serve_service(directory: Path, **settings: Any) -> AsyncIterator[Runni
     chosen = Settings(data_dir=directory, database_file=directory / "service.db", **settings)
     async with running(chosen) as service, aiohttp.ClientSession() as http:
         assert service.first_secrets is not None
-        async with _listening(service) as url:
-            yield RunningService(url, service, service.first_secrets, http)
+        front = Front()
+        front.open(service.app)
+        async with _listening(service, front) as url:
+            yield RunningService(url, service, front, service.first_secrets, http)
 
 
 @asynccontextmanager
-async def _listening(service: Service) -> AsyncIterator[str]:
+async def _listening(service: Service, front: Front) -> AsyncIterator[str]:
     sock = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        service.app, log_config=None, lifespan="off", timeout_graceful_shutdown=1
-    )
+    config = uvicorn.Config(front, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([sock]), name="service")
     while not server.started:  # noqa: ASYNC110 - uvicorn tells it in no other way

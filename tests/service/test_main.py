@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,14 +34,19 @@ class Process:
     lines: list[str] = field(default_factory=list)
     port: int = 0
 
-    async def read_until_ready(self) -> None:
+    async def read_until(self, event: str = "service.ready") -> None:
         assert self.child.stdout is not None
         while line := (await self.child.stdout.readline()).decode():
             self.lines.append(line.rstrip())
-            if '"service.ready"' in line:
+            if f'"{event}"' in line:
                 self.port = json.loads(line)["port"]
                 return
         raise AssertionError(self.lines)
+
+    async def probe(self, path: str) -> int:
+        url = f"http://127.0.0.1:{self.port}{path}"
+        async with aiohttp.ClientSession() as http, http.get(url) as answer:
+            return answer.status
 
     async def stop(self) -> int:
         self.child.send_signal(signal.SIGTERM)
@@ -72,7 +78,7 @@ async def start(directory: Path, **environ: str) -> Process:
 async def a_service(directory: Path, **environ: str) -> AsyncIterator[Process]:
     process = await start(directory, **environ)
     try:
-        await process.read_until_ready()
+        await process.read_until()
         yield process
     finally:
         if process.child.returncode is None:
@@ -152,6 +158,31 @@ async def test_keys_that_were_given_work_and_are_not_printed(tmp_path: Path) -> 
         await process.stop()
     assert API_KEY not in "\n".join(process.lines)
     assert LOCATION_KEY not in "\n".join(process.lines)
+
+
+async def test_while_the_database_cannot_be_opened_yet_the_service_is_live_but_not_ready(
+    tmp_path: Path,
+) -> None:
+    async with a_service(tmp_path, **GIVEN) as process:
+        assert await process.stop() == 0
+    other = sqlite3.connect(tmp_path / "picket.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    process = await start(tmp_path, **GIVEN)
+    try:
+        await process.read_until("service.listening")
+        assert await process.probe("/-/liveness") == 200
+        assert await process.probe("/-/readiness") == 503
+        asking = asyncio.create_task(ask(process, "GET", "/v1/checks", API_KEY))
+        other.execute("ROLLBACK")
+        await process.read_until("service.ready")
+        assert await process.probe("/-/readiness") == 200
+        assert (await asking)[0] == 200
+        assert await process.stop() == 0
+    finally:
+        other.close()
+        if process.child.returncode is None:
+            process.child.kill()
+            await process.child.communicate()
 
 
 async def test_a_stop_answers_a_hundred_long_polls_and_exits_in_peace(tmp_path: Path) -> None:
