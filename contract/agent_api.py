@@ -1,5 +1,6 @@
 """What agent and service say to each other under `/agent/v1`, and where."""
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
@@ -28,6 +29,10 @@ AGENT_ID_HEADER: Final = "x-agent-id"
 """One id per process start, on every request."""
 ARTIFACT_DIGEST_HEADER: Final = "x-content-sha256"
 """Of the whole file, hexadecimal; needed on the part that completes it, good on every part."""
+ARTIFACT_FENCE_HEADER: Final = "x-fence"
+"""Of the claim under which the file was made; once the job went to another agent it is refused."""
+ARTIFACT_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+"""What an artifact may be called; `.part` at its end is the service's own."""
 USER_AGENT_PREFIX: Final = "picket-agent/"
 """Followed by the agent's version."""
 
@@ -221,3 +226,15 @@ class Refusal(Wire, frozen=True, kw_only=True):
     status_code: int
     error: str
     message: str
+
+
+class StoredBytes(Wire, frozen=True, kw_only=True):
+    """Where an upload goes on."""
+
+    offset: int
+
+
+class RangeRefusal(Refusal, frozen=True, kw_only=True):
+    """416: a part of an artifact begins elsewhere than where the stored bytes end."""
+
+    attributes: StoredBytes

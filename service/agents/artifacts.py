@@ -11,14 +11,19 @@ from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 
-from contract.agent_api import ARTIFACT_DIGEST_HEADER, MAX_ARTIFACT_BYTES, ArtifactStored
+from contract.agent_api import (
+    ARTIFACT_DIGEST_HEADER,
+    ARTIFACT_FENCE_HEADER,
+    ARTIFACT_NAME,
+    MAX_ARTIFACT_BYTES,
+    ArtifactStored,
+)
 from service.agents.refusals import NoRoomError, RangeError
 from service.db.engine import Database
 from service.http.errors import InvalidError, NotFoundError, SlowBodyError, TooLargeError
 from service.jobs import actions as jobs
 from service.jobs.model import job_number
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _RANGE: Final = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\d{1,12})")
 PATIENCE_S: Final = 60.0
 """How long the next bytes may take to arrive."""
@@ -48,7 +53,7 @@ class ArtifactDoor:
         Raises:
             TooLargeError: the file is longer than an artifact may be.
             RangeError: the part begins elsewhere than where the stored bytes end.
-            NotFoundError: the location has no such job.
+            NotFoundError: the location has no such job, or another agent has it by now.
             InvalidError: name, range or digest do not fit.
             SlowBodyError: nothing came for too long.
             NoRoomError: the disk takes no more.
@@ -70,6 +75,10 @@ class ArtifactDoor:
             return ArtifactStored(offset=part.total, complete=True)
         unfinished = path.with_name(f"{path.name}.part")
         held = await asyncio.to_thread(_size, unfinished)
+        if digest and held >= part.total > 0:
+            # All of it, and the end was not heard; or another file's, which goes.
+            await asyncio.to_thread(_finish, unfinished, path, digest)
+            return ArtifactStored(offset=held, complete=True)
         if held != part.first:
             raise RangeError(
                 f"The part begins at {part.first}, but {held} bytes are stored; go on there.",
@@ -85,16 +94,18 @@ class ArtifactDoor:
 
     async def _path(self, request: Request, location_id: str) -> Path:
         job_id, name = str(request.path_params["job_id"]), str(request.path_params["name"])
-        if not _NAME.fullmatch(name) or name.endswith(".part"):
+        if not ARTIFACT_NAME.fullmatch(name) or name.endswith(".part"):
             raise InvalidError(
                 "The artifact's name does not fit; use letters, digits, dots, dashes.",
                 keys=("name",),
                 source="path",
             )
         number = job_number(job_id)
-        runs_at = await self._database.read(lambda c: jobs.location_of(c, number))
-        if runs_at != location_id:
+        job = (await self._database.read(lambda c: jobs.held(c, [number]))).get(number)
+        if job is None or job.location_id != location_id:
             raise NotFoundError("This location has no such job.")
+        if request.headers.get(ARTIFACT_FENCE_HEADER, str(job.fence)) != str(job.fence):
+            raise NotFoundError("The job went to another agent.")
         return self._folder / location_id / str(number) / name
 
 

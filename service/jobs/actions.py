@@ -93,8 +93,3 @@ def waiting(connection: Connection, *, now_ms: int) -> dict[str, Waiting]:
         row.location_id: Waiting(row.runs, now_ms - row.oldest_ms)
         for row in store.waiting(connection, now_ms=now_ms)
     }
-
-
-def location_of(connection: Connection, job_id: int) -> str | None:
-    """Where a job runs. None: there is no such job."""
-    return store.location_of(connection, job_id)

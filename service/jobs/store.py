@@ -56,7 +56,6 @@ _NEAR_RUNS: Final = (
     )
     .values(due_ms=bindparam("due"), expires_ms=bindparam("until_ms"))
 )
-_LOCATION: Final = select(job.c.location_id).where(job.c.id == bindparam("job"))
 
 
 def drop(connection: Connection, check_id: str) -> None:
@@ -99,12 +98,6 @@ def is_there(connection: Connection, check_id: str, location_id: str, *, schedul
     """Whether a check's scheduled run of a moment is in the queue, or runs, at a location."""
     values = {"check": check_id, "location": location_id, "scheduled_ms": scheduled_ms}
     return connection.execute(_THERE, values).first() is not None
-
-
-def location_of(connection: Connection, job_id: int) -> str | None:
-    """Where a job runs. None: there is no such job."""
-    found: str | None = connection.execute(_LOCATION, {"job": job_id}).scalar_one_or_none()
-    return found
 
 
 def bring_near(connection: Connection, *, now_ms: int) -> int:

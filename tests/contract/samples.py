@@ -16,6 +16,7 @@ from contract.agent_api import (
     LocationInfo,
     Ping,
     Pings,
+    RangeRefusal,
     Refusal,
     Rejected,
     Release,
@@ -23,6 +24,7 @@ from contract.agent_api import (
     ReleaseReason,
     Renew,
     RenewAnswer,
+    StoredBytes,
     Submission,
     SubmissionAnswer,
 )
@@ -412,6 +414,12 @@ MESSAGES: dict[str, msgspec.Struct] = {
     ),
     "artifact_stored": ArtifactStored(offset=5_242_880, complete=False),
     "refusal": Refusal(status_code=401, error="Unauthorized", message="Bad Token"),
+    "range_refusal": RangeRefusal(
+        status_code=416,
+        error="Requested Range Not Satisfiable",
+        message="The part begins at 0, but 1000 bytes are stored; go on there.",
+        attributes=StoredBytes(offset=1000),
+    ),
 }
 
 

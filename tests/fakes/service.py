@@ -280,18 +280,42 @@ class FakeService:
 
     async def _artifact(self, request: web.Request) -> bytes:
         name = f"{request.match_info['job']}/{request.match_info['name']}"
-        held = self.artifacts.get(name, b"")
         body = await request.read()
-        if len(held) + len(body) > api.MAX_ARTIFACT_BYTES:
-            raise web.HTTPRequestEntityTooLarge(api.MAX_ARTIFACT_BYTES, len(held) + len(body))
-        self.artifacts[name] = held + body
-        stored = self.artifacts[name]
-        digest = hashlib.sha256(stored).hexdigest()
-        return msgspec.json.encode({"offset": len(stored), "sha256": digest})
+        first, total = _part(request.headers.get("content-range"), length=len(body))
+        held = self.artifacts.get(name, b"")
+        if first != len(held) < total:
+            raise web.HTTPRequestRangeNotSatisfiable(body=_go_on_at(len(held)))
+        stored = self.artifacts[name] = (held + body) if len(held) < total else held
+        complete = len(stored) == total
+        if complete and hashlib.sha256(stored).hexdigest() != _digest(request):
+            del self.artifacts[name]
+            raise web.HTTPBadRequest(
+                body=encode(api.Refusal(status_code=400, error="400", message="Another digest."))
+            )
+        return encode(api.ArtifactStored(offset=len(stored), complete=complete))
 
 
 async def _read(request: web.Request, kind: type[MessageT]) -> MessageT:
     return decode(await request.read(), kind)
+
+
+def _part(content_range: str | None, *, length: int) -> tuple[int, int]:
+    """Where a part of an artifact begins, and how long the whole is."""
+    if content_range is None:
+        return 0, length
+    begin, _, total = content_range.removeprefix("bytes ").partition("/")
+    return int(begin.partition("-")[0]), int(total)
+
+
+def _digest(request: web.Request) -> str:
+    return request.headers[api.ARTIFACT_DIGEST_HEADER]
+
+
+def _go_on_at(offset: int) -> bytes:
+    attributes = api.StoredBytes(offset=offset)
+    return encode(
+        api.RangeRefusal(status_code=416, error="416", message="Elsewhere.", attributes=attributes)
+    )
 
 
 def _cut(request: web.Request) -> web.Response:

@@ -30,6 +30,8 @@ async def put(
     if first is not None:
         total = more.get("total", len(BODY))
         headers["content-range"] = f"bytes {first}-{first + len(body) - 1}/{total}"
+    if "fence" in more:
+        headers["x-fence"] = str(more["fence"])
     path = f"/agent/v1/artifacts/{more.get('job', '1')}/{more.get('name', 'trace.zip')}"
     return await service.agent("PUT", path, data=body, headers=headers)
 
@@ -136,3 +138,34 @@ async def test_an_upload_that_stands_still_is_ended_and_keeps_what_came(
     rest = await put(service, BODY[1000:], first=1000)
     assert rest.body == {"offset": len(BODY), "complete": True}
     assert stored(service, tmp_path) == BODY
+
+
+async def test_a_file_of_a_claim_that_is_no_more_is_refused(service: RunningService) -> None:
+    assert (await put(service, BODY, fence=1)).status == 200
+    assert (await put(service, BODY, fence=2)).status == 404
+
+
+async def test_an_upload_whose_end_was_not_heard_is_complete(
+    service: RunningService, tmp_path: Path
+) -> None:
+    await put(service, BODY[:1000], first=0)
+    unfinished = unfinished_file(service, tmp_path)
+    unfinished.write_bytes(BODY)  # as a service leaves it that dies before it moves the file
+    answer = await put(service, BODY[-1:], first=len(BODY) - 1)
+    assert answer.body == {"offset": len(BODY), "complete": True}
+    assert stored(service, tmp_path) == BODY
+    assert not unfinished.exists()
+
+
+async def test_what_is_left_of_a_longer_file_is_thrown_away(
+    service: RunningService, tmp_path: Path
+) -> None:
+    await put(service, BODY + BODY[:1], first=0, total=len(BODY) + 9)
+    assert unfinished_file(service, tmp_path).stat().st_size == len(BODY) + 1
+    assert (await put(service, BODY[:1000], first=0)).status == 400
+    assert (await put(service, BODY, first=0)).body == {"offset": len(BODY), "complete": True}
+
+
+def unfinished_file(service: RunningService, directory: Path) -> Path:
+    folder = directory / "artifacts" / service.secrets.location_id / "1"
+    return folder / "trace.zip.part"
