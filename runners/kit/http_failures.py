@@ -2,14 +2,23 @@
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from typing import Final
 
 import pycurl
 
-from contract.checks import HttpVersion, IpFamily
+from contract.checks import HttpVersion
 from contract.result import Failure, FailureKind
 from runners.kit.http_attempt import Attempt
+from runners.kit.http_connecting import (
+    no_quic,
+    not_connected,
+    proxy_failed,
+    proxy_unresolved,
+    refused_by_proxy,
+    unresolved,
+)
 from runners.kit.http_tls import verify_error
 from runners.kit.tls_words import handshake_fault
 
@@ -21,11 +30,6 @@ _OUR_ERRNOS: Final = frozenset(
     }
 )
 
-_TUNNEL: Final = "CONNECT tunnel failed"
-"""libcurl's words for a proxy that refuses."""
-
-_PROXY_KIND: Final = "Unsupported proxy"
-
 # Codes of libcurl that this pycurl has no name for.
 _WEIRD_SERVER_REPLY: Final = 8
 _HTTP2_STREAM: Final = 92
@@ -34,6 +38,10 @@ _QUIC_CONNECT: Final = 96
 _PROXY: Final = 97
 _TOO_LARGE: Final = 100
 _CLIENT_CERTIFICATE_REQUIRED: Final = 98
+
+
+_CLOSED_BY_PEER: Final = re.compile("ERR_DRAINING|reset by server")
+"""libcurl's words for a QUIC connection, or one of its streams, that the server ended."""
 
 
 class EngineError(RuntimeError):
@@ -56,64 +64,6 @@ def failure_of(attempt: Attempt) -> Failure:
     if say is None:
         raise EngineError(f"libcurl ended with code {seen.ended.code}: {seen.ended.message}")
     return say(attempt)
-
-
-def _unresolved(attempt: Attempt) -> Failure:
-    family = "IPv6" if attempt.hop.family is IpFamily.IPV6 else "IPv4"
-    host = attempt.hop.origin.host
-    return attempt.failure(
-        FailureKind.DNS,
-        f"The name {host} does not resolve to an {family} address.",
-        "ENOTFOUND",
-        syscall="queryAaaa" if attempt.hop.family is IpFamily.IPV6 else "queryA",
-    )
-
-
-def _proxy_unresolved(attempt: Attempt) -> Failure:
-    return attempt.failure(
-        FailureKind.DNS,
-        f"The name of the location's proxy {attempt.proxy} does not resolve.",
-        "ENOTFOUND",
-    )
-
-
-_CONNECT_ERRORS: Final = {
-    errno.ECONNREFUSED: "Nothing listens on {target} (connection refused).",
-    errno.EHOSTUNREACH: "{target} cannot be reached (no route to host).",
-    errno.ENETUNREACH: "{target} cannot be reached (network is unreachable).",
-    errno.ETIMEDOUT: "{target} did not answer the connection attempt (timed out).",
-    errno.ECONNRESET: "{target} reset the connection while it was being made.",
-    errno.EACCES: "{target} cannot be reached (a firewall or a route forbids it).",
-    errno.EPERM: "{target} cannot be reached (a firewall of this machine forbids it).",
-    errno.EINVAL: "{target} cannot be reached (this machine has no way to such an address).",
-}
-
-
-def _not_connected(attempt: Attempt) -> Failure:
-    number = attempt.seen.errno
-    if _TUNNEL in attempt.words:
-        return _proxy_failed(attempt)
-    if attempt.hop.http_version is HttpVersion.HTTP_3:
-        return _no_quic(attempt)
-    target = attempt.target if attempt.proxy is None else f"the location's proxy {attempt.proxy}"
-    known = _CONNECT_ERRORS.get(number, "{target} cannot be reached: {reason}.")
-    reason = os.strerror(number) if number else attempt.words
-    if _PROXY_KIND in reason:  # the rest of libcurl's sentence is the address with its password
-        reason = "its kind is not known"
-    message = known.format(target=target, reason=reason)
-    if attempt.proxy is not None:  # a host's name keeps its letters
-        message = message[0].upper() + message[1:]
-    code = errno.errorcode.get(number, "ECONNFAILED")
-    return attempt.failure(FailureKind.CONNECT, message, code, syscall="connect")
-
-
-def _proxy_failed(attempt: Attempt) -> Failure:
-    return attempt.failure(
-        FailureKind.CONNECT,
-        f"The location's proxy {attempt.proxy} did not connect to {attempt.hop.origin}: "
-        f"{attempt.words}.",
-        "EPROXY",
-    )
 
 
 def _timed_out(attempt: Attempt) -> Failure:
@@ -195,10 +145,10 @@ def _broken_off(attempt: Attempt) -> Failure:
 
 def _receive_failed(attempt: Attempt) -> Failure:
     words = attempt.words
-    if attempt.hop.http_version is HttpVersion.HTTP_3 and attempt.seen.head is None:
-        return _no_quic(attempt)
-    if _TUNNEL in words:
-        return _proxy_failed(attempt)
+    if refused_by_proxy(attempt):
+        return proxy_failed(attempt)
+    if attempt.hop.http_version is HttpVersion.HTTP_3:
+        return _quic_ended(attempt)
     if "reset by peer" in words.lower():
         where = _where(attempt)
         return attempt.failure(
@@ -211,6 +161,15 @@ def _receive_failed(attempt: Attempt) -> Failure:
             "EPROTO",
         )
     return _broken_protocol(attempt)
+
+
+def _quic_ended(attempt: Attempt) -> Failure:
+    """A QUIC connection that its peer closed, or that broke."""
+    if not attempt.seen.ticks.tls:
+        return no_quic(attempt) if attempt.proxy is None else proxy_failed(attempt)
+    if not _CLOSED_BY_PEER.search(attempt.words):
+        return _broken_protocol(attempt)
+    return _no_answer(attempt) if attempt.seen.head is None else _broken_off(attempt)
 
 
 def _where(attempt: Attempt) -> str:
@@ -250,18 +209,12 @@ def _too_large(attempt: Attempt) -> Failure:
 
 
 def _bad_url(attempt: Attempt) -> Failure:
+    if refused_by_proxy(attempt):
+        return proxy_failed(attempt)
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.hop.url} is no URL that can be asked: {attempt.words}.",
         "ERR_INVALID_URL",
-    )
-
-
-def _no_quic(attempt: Attempt) -> Failure:
-    return attempt.failure(
-        FailureKind.CONNECT,
-        f"Nothing answered HTTP/3 (QUIC over UDP) at {attempt.target}.",
-        "EQUIC",
     )
 
 
@@ -273,9 +226,9 @@ def _version(attempt: Attempt) -> str:
 _TABLE: Final[dict[int, Callable[[Attempt], Failure]]] = {
     pycurl.E_UNSUPPORTED_PROTOCOL: _broken_protocol,
     pycurl.E_URL_MALFORMAT: _bad_url,
-    pycurl.E_COULDNT_RESOLVE_PROXY: _proxy_unresolved,
-    pycurl.E_COULDNT_RESOLVE_HOST: _unresolved,
-    pycurl.E_COULDNT_CONNECT: _not_connected,
+    pycurl.E_COULDNT_RESOLVE_PROXY: proxy_unresolved,
+    pycurl.E_COULDNT_RESOLVE_HOST: unresolved,
+    pycurl.E_COULDNT_CONNECT: not_connected,
     _WEIRD_SERVER_REPLY: _broken_protocol,
     pycurl.E_HTTP2: _broken_protocol,
     pycurl.E_PARTIAL_FILE: _broken_off,
@@ -289,9 +242,9 @@ _TABLE: Final[dict[int, Callable[[Attempt], Failure]]] = {
     pycurl.E_PEER_FAILED_VERIFICATION: _bad_certificate,
     pycurl.E_BAD_CONTENT_ENCODING: _bad_encoding,
     _HTTP2_STREAM: _broken_protocol,
-    _HTTP3: _broken_protocol,
-    _QUIC_CONNECT: _no_quic,
-    _PROXY: _proxy_failed,
+    _HTTP3: _quic_ended,
+    _QUIC_CONNECT: no_quic,
+    _PROXY: proxy_failed,
     _CLIENT_CERTIFICATE_REQUIRED: _no_handshake,
     _TOO_LARGE: _too_large,
 }

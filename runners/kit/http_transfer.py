@@ -13,7 +13,7 @@ from runners.kit.curl_multi import Ended
 from runners.kit.descriptors import Lent, shortage
 from runners.kit.http_request import ACCEPT_ENCODING, FORMLESS, HopRequest
 from runners.kit.http_response import Head, read_head
-from runners.kit.tls_messages import is_certificate_message, read_chain
+from runners.kit.tls_messages import chain_of_info, is_certificate_message, read_chain
 
 READ_LIMIT_BYTES: Final = 25 * 1024 * 1024
 """How much of a decoded body is read; a gzip bomb ends here too."""
@@ -161,6 +161,9 @@ class Transfer:
     def _tls_settings(self) -> list[tuple[int, Any]]:
         verify = self.shape.verify
         settings: list[tuple[int, Any]] = [] if self.shape.every_group else [_USUAL_GROUPS]
+        if self.shape.http_version is HttpVersion.HTTP_3:
+            # Over QUIC libcurl shows no handshake messages; this is how the chain is told then.
+            settings.append((pycurl.OPT_CERTINFO, 1))
         return [
             *settings,
             _TLS_1_3_CIPHERS,
@@ -215,8 +218,14 @@ class Transfer:
         return {
             "tls_line": self.tls_line.decode("ascii", "replace"),
             "verify_result": self.curl.getinfo(pycurl.SSL_VERIFYRESULT),
-            "chain": read_chain(self.certificates),
+            "chain": self._chain(),
         }
+
+    def _chain(self) -> tuple[bytes, ...]:
+        if self.shape.http_version is HttpVersion.HTTP_3:
+            # As bytes: the other fields may hold any.
+            return chain_of_info(self.curl.getinfo_raw(pycurl.INFO_CERTINFO))
+        return read_chain(self.certificates)
 
     def _errno(self, ended: Ended) -> int:
         if not ended.code:

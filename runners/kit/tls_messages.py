@@ -1,6 +1,7 @@
-"""The Certificate message of a TLS handshake as bytes. Pure."""
+"""The certificates that a server showed, as libcurl hands them out. Pure."""
 
-from collections.abc import Iterator
+import ssl
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 _CERTIFICATE: Final = 11
@@ -26,6 +27,12 @@ def read_chain(message: bytes) -> tuple[bytes, ...]:
         if int.from_bytes(message[start:first], "big") == len(message) - first:
             return tuple(_certificates(message[first:], has_extensions=has_extensions))
     return ()
+
+
+def chain_of_info(info: Iterable[Iterable[tuple[bytes, bytes]]]) -> tuple[bytes, ...]:
+    """The certificates (DER) in their order, of libcurl's CERTINFO: the fields of each."""
+    pems = (value for fields in info for name, value in fields if name == b"Cert")
+    return tuple(ssl.PEM_cert_to_DER_cert(pem.decode("ascii")) for pem in pems)
 
 
 def _certificates(entries: bytes, *, has_extensions: bool) -> Iterator[bytes]:
