@@ -149,6 +149,8 @@ def _receive_failed(attempt: Attempt) -> Failure:
         return proxy_failed(attempt)
     if attempt.hop.http_version is HttpVersion.HTTP_3:
         return _quic_ended(attempt)
+    if attempt.seen.wants_certificate and attempt.seen.head is None and "alert" not in words:
+        return _uncertified(attempt)
     if "reset by peer" in words.lower():
         where = _where(attempt)
         return attempt.failure(
@@ -161,6 +163,16 @@ def _receive_failed(attempt: Attempt) -> Failure:
             "EPROTO",
         )
     return _broken_protocol(attempt)
+
+
+def _uncertified(attempt: Attempt) -> Failure:
+    """With TLS 1.3 a server's refusal comes when we speak already, and its reason may be lost."""
+    return attempt.failure(
+        FailureKind.TLS,
+        f"{attempt.target} broke off TLS: it asked for a client certificate, and closed the "
+        "connection instead of an answer.",
+        "EPROTO",
+    )
 
 
 def _quic_ended(attempt: Attempt) -> Failure:

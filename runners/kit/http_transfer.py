@@ -13,7 +13,12 @@ from runners.kit.curl_multi import Ended
 from runners.kit.descriptors import Lent, shortage
 from runners.kit.http_request import ACCEPT_ENCODING, FORMLESS, HopRequest
 from runners.kit.http_response import Head, read_head
-from runners.kit.tls_messages import chain_of_info, is_certificate_message, read_chain
+from runners.kit.tls_messages import (
+    chain_of_info,
+    is_certificate_message,
+    is_certificate_request,
+    read_chain,
+)
 
 READ_LIMIT_BYTES: Final = 25 * 1024 * 1024
 """How much of a decoded body is read; a gzip bomb ends here too."""
@@ -104,6 +109,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """OpenSSL's verdict on the chain; 0 is good."""
     chain: tuple[bytes, ...] = ()
     """The certificates that the server showed (DER), its own first."""
+    wants_certificate: bool = False
+    """The server asked for a client certificate."""
 
 
 @dataclass(slots=True, eq=False)
@@ -123,6 +130,7 @@ class Transfer:
     tls_line: bytes = b""
     certificates: bytes = b""
     """The server's Certificate message; empty: none came."""
+    wants_certificate: bool = False
     host: str = ""
     tried: str = ""
     refusal: str | None = None
@@ -219,6 +227,7 @@ class Transfer:
             "tls_line": self.tls_line.decode("ascii", "replace"),
             "verify_result": self.curl.getinfo(pycurl.SSL_VERIFYRESULT),
             "chain": self._chain(),
+            "wants_certificate": self.wants_certificate,
         }
 
     def _chain(self) -> tuple[bytes, ...]:
@@ -243,6 +252,7 @@ class Transfer:
         self.room = READ_LIMIT_BYTES
         self.body_cut = False
         self.tls_line = self.certificates = b""
+        self.wants_certificate = False
         self.tried = ""
         self.refusal = None
         self.errno = 0
@@ -263,8 +273,11 @@ class Transfer:
         if kind == _TEXT:
             if said.startswith(_TLS_LINE):
                 self.tls_line = said
-        elif kind == _TLS_IN and is_certificate_message(said):
-            self.certificates = said
+        elif kind == _TLS_IN:
+            if is_certificate_message(said):
+                self.certificates = said
+            elif is_certificate_request(said):
+                self.wants_certificate = True
 
     def _open_socket(self, _purpose: int, peer: Any) -> Any:
         """Open a socket for libcurl, unless the egress rules refuse the address."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 _CERTIFICATE: Final = 11
+_CERTIFICATE_REQUEST: Final = 13
 _HEAD_BYTES: Final = 4
 """Type and length of a handshake message."""
 _LENGTH_BYTES: Final = 3
@@ -14,6 +15,11 @@ _LENGTH_BYTES: Final = 3
 def is_certificate_message(message: bytes) -> bool:
     """Whether this is the server's Certificate message; record headers are shorter."""
     return len(message) > _HEAD_BYTES and message[0] == _CERTIFICATE
+
+
+def is_certificate_request(message: bytes) -> bool:
+    """Whether the server asks for a client certificate by this."""
+    return len(message) > _HEAD_BYTES and message[0] == _CERTIFICATE_REQUEST
 
 
 def read_chain(message: bytes) -> tuple[bytes, ...]:

@@ -87,8 +87,8 @@ def fill_request(
         request,
         url=url,
         body=fill(request.body, filling),
-        headers=_fill_values(request.headers, filling, encode=True),
-        query_parameters=_fill_values(request.query_parameters, filling, encode=False),
+        headers=_fill_pairs(request.headers, filling, encode=True),
+        query_parameters=_fill_pairs(request.query_parameters, filling, encode=False),
         basic_auth=_fill_basic_auth(request.basic_auth, filling),
     )
 
@@ -97,20 +97,24 @@ def _has_places(request: HttpRequest) -> bool:
     if "{{" in request.url or "{{" in request.body:
         return True
     for pair in request.headers:
-        if "{{" in pair.value:
+        if "{{" in pair.value or "{{" in pair.key:
             return True
     for pair in request.query_parameters:
-        if "{{" in pair.value:
+        if "{{" in pair.value or "{{" in pair.key:
             return True
     auth = request.basic_auth
     return auth is not None and ("{{" in auth.username or "{{" in auth.password)
 
 
-def _fill_values(
+def _fill_pairs(
     pairs: tuple[KeyValue, ...], filling: Filling, *, encode: bool
 ) -> tuple[KeyValue, ...]:
     return tuple(
-        msgspec.structs.replace(pair, value=fill(pair.value, filling, encode=encode))
+        msgspec.structs.replace(
+            pair,
+            key=fill(pair.key, filling, encode=encode),
+            value=fill(pair.value, filling, encode=encode),
+        )
         for pair in pairs
     )
 

@@ -99,13 +99,14 @@ def test_every_field_of_a_request_is_filled_as_it_needs() -> None:
         "https://{{HOST}}/a?b={{V}}",
         body='{"v": "{{{V}}}", "from": "{{{REQUEST_URL}}}"}',
         headers=(KeyValue(key="x-v", value="{{V}}", locked=True),),
-        query_parameters=(KeyValue(key="q", value="{{V}}"), KeyValue(key="r", value="{{{V}}}")),
+        query_parameters=(KeyValue(key="{{V}}", value="{{V}}"), KeyValue(key="r", value="{{{V}}}")),
         basic_auth=BasicAuth(username="{{{V}}}", password="{{V}}"),
     )
     sent = filled_request(request, HOST="host", V="a b")
     assert sent.url == "https://host/a?b=a%20b"
     assert sent.body == '{"v": "a b", "from": "https://host/a?b=a%20b"}'
     assert sent.headers == (KeyValue(key="x-v", value="a%20b", locked=True),)
+    assert [pair.key for pair in sent.query_parameters] == ["a b", "r"]
     assert [pair.value for pair in sent.query_parameters] == ["a b", "a b"]
     assert sent.basic_auth == BasicAuth(username="a b", password="a%20b")
 
@@ -116,6 +117,8 @@ def test_every_field_of_a_request_is_filled_as_it_needs() -> None:
         an_http_request("http://h/{{V}}"),
         an_http_request(body="{{V}}"),
         an_http_request(headers=(KeyValue(key="a", value=""), KeyValue(key="b", value="{{V}}"))),
+        an_http_request(headers=(KeyValue(key="{{V}}", value=""),)),
+        an_http_request(query_parameters=(KeyValue(key="{{V}}", value=""),)),
         an_http_request(
             query_parameters=(KeyValue(key="a", value=""), KeyValue(key="b", value="{{V}}"))
         ),
