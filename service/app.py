@@ -31,9 +31,13 @@ from service.http.errors import ApiError
 from service.http.rate import RateLimit
 from service.http.routers import install_api
 from service.http.short_cut import ShortCut
+from service.http.stopwatch import Stopwatch
 from service.jobs import endings
 from service.jobs.waiting import ClaimDesk
 from service.locations.health import LocationWatch
+from service.metrics import Metrics
+from service.metrics_page import MetricsPage
+from service.results.model import Stored
 from service.scheduling.setbacks import Setbacks
 from service.scheduling.tick import GROUP, tick
 from service.sessions.waiting import SessionWaiters
@@ -58,7 +62,7 @@ class BusyError(ApiError):
 class Service:
     """The running service."""
 
-    app: ShortCut
+    app: Stopwatch
     first_secrets: FirstSecrets | None
     """What a first start made. None: it was none."""
     desk: ClaimDesk
@@ -150,6 +154,8 @@ def _assemble(
 ) -> tuple[Service, Presence]:
     desk = ClaimDesk(database, clock)
     presence = Presence(database, clock, waiting=desk.waiting_agents)
+    metrics = Metrics()
+    database.listen(Stored, metrics.stored)
     backend = _backend(settings, database, clock)
     agents = AgentApi(
         database=database,
@@ -158,15 +164,25 @@ def _assemble(
         presence=presence,
         desk=desk,
         artifacts=ArtifactDoor(database, settings.data_dir / "artifacts"),
+        claimed=metrics.claimed,
     )
+    page = MetricsPage(database, clock, metrics, settings.metrics_access)
     app = FastAPI(title="Picket", docs_url=None, redoc_url=None)
-    calls = agents.calls()
-    app.router.routes += [*calls, agents.upload(), *PingApi(database, clock).routes()]
-    app.add_exception_handler(DatabaseBusyError, _busy)
-    install_api(app, backend)
-    front = ShortCut(app, {call.path: call.endpoint for call in calls})
+    app.router.routes += [*PingApi(database, clock).routes(), *page.routes()]
+    front = Stopwatch(
+        _application(app, agents, backend), app, answered=metrics.answered, monotonic=time.monotonic
+    )
     service = Service(app=front, first_secrets=secrets, desk=desk, waiters=backend.waiters)
     return service, presence
+
+
+def _application(app: FastAPI, agents: AgentApi, backend: Backend) -> ShortCut:
+    """Put all that answers into the application."""
+    calls = agents.calls()
+    app.router.routes += [*calls, agents.upload()]
+    app.add_exception_handler(DatabaseBusyError, _busy)
+    install_api(app, backend)
+    return ShortCut(app, {call.path: call.endpoint for call in calls})
 
 
 def _backend(settings: Settings, database: Database, clock: Clock) -> Backend:

@@ -34,6 +34,14 @@ class LogFormat(StrEnum):
     CONSOLE = "console"
 
 
+class MetricsAccess(StrEnum):
+    """Who may read `/metrics`."""
+
+    OFF = "off"
+    LOOPBACK = "loopback"
+    ANYONE = "anyone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What an operator may choose."""
@@ -52,6 +60,8 @@ class Settings:
     """LOG_LEVEL: DEBUG, INFO, WARN or ERROR."""
     log_format: LogFormat = LogFormat.JSON
     """LOG_FORMAT: json or console; without it console on a terminal."""
+    metrics_access: MetricsAccess = MetricsAccess.LOOPBACK
+    """METRICS_ACCESS: off, loopback or anyone."""
     first_api_key: str | None = field(default=None, repr=False)
     """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
     first_location_key: str | None = field(default=None, repr=False)
@@ -77,6 +87,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
         log_level=reading.value("LOG_LEVEL", _level, default=LogLevel.INFO),
         log_format=reading.value("LOG_FORMAT", _format, default=default_format),
+        metrics_access=reading.value("METRICS_ACCESS", _access, default=MetricsAccess.LOOPBACK),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),
@@ -146,6 +157,10 @@ def _level(text: str) -> LogLevel:
 
 def _format(text: str) -> LogFormat:
     return _one_of(LogFormat, text.lower(), text)
+
+
+def _access(text: str) -> MetricsAccess:
+    return _one_of(MetricsAccess, text.lower(), text)
 
 
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)

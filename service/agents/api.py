@@ -63,6 +63,8 @@ class AgentApi:
     presence: Presence
     desk: ClaimDesk
     artifacts: ArtifactDoor
+    claimed: Callable[[int], None]
+    """Told how many jobs each claim was given."""
 
     def calls(self) -> list[Route]:
         """The routes that take a message and answer with one."""
@@ -145,6 +147,7 @@ class AgentApi:
             dealt = await self.desk.claim(location_id, claimant, wait_s=claim.wait_s, gone=gone)
         finally:
             gone.cancel()
+        self.claimed(len(dealt))
         return wire.ClaimAnswer(
             jobs=tuple(msgspec.Raw(job) for job in dealt),
             next_poll_s=_PAUSE_WHEN_CLOSING_S if self.desk.is_closed else 0,

@@ -112,6 +112,8 @@ def _allowed(request: Request) -> list[str]:
 
 def _route(request: Request) -> str:
     """The path with its parameters' names: a ping's token is a secret, and no log holds it."""
+    if route := request.scope.get("route"):
+        return str(route.path)
     for route in request.app.routes:
         if route.matches(request.scope)[0] is Match.FULL:
             return str(getattr(route, "path", "?"))

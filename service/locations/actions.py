@@ -73,6 +73,11 @@ def ids_by_slug(connection: Connection, account_id: str) -> dict[str, str]:
     return {row.slug_name: row.id for row in store.of_account(connection, account_id)}
 
 
+def all_ids(connection: Connection) -> list[str]:
+    """Every location of every account."""
+    return [row.id for row in store.all_locations(connection)]
+
+
 def slugs(connection: Connection, account_id: str) -> dict[str, str]:
     """The slug of each location of an account, by id."""
     return {row.id: row.slug_name for row in store.of_account(connection, account_id)}

@@ -55,6 +55,17 @@ class Cause(StrEnum):
     AGENT_ERROR = "agent_error"
 
 
+Kind = tuple[ResultType, RunStatus, Cause | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Notice: results were stored."""
+
+    kinds: tuple[Kind, ...]
+    """One per result."""
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A result on its way into the database; to make it as a dataclass would take 4 µs."""
 

@@ -5,7 +5,8 @@ from typing import Final, Protocol
 
 from sqlalchemy import Connection
 
-from service.results.model import Record, ResultType
+from service.db.engine import announce
+from service.results.model import Record, ResultType, Stored
 from service.results.sqlite import SqliteResultStore
 from service.sessions import actions as sessions
 
@@ -39,6 +40,7 @@ def record(connection: Connection, records: Sequence[Record], *, now_ms: int) ->
     if not records:
         return
     store_of(connection).add(connection, records, now_ms=now_ms)
+    announce(connection, Stored(tuple((r.result_type, r.status, r.cause) for r in records)))
     for one in records:
         if one.session_id is not None and one.result_type is ResultType.FINAL:
             sessions.run_finished(connection, one.session_id, status=one.status, now_ms=now_ms)

@@ -37,7 +37,7 @@ def test_each_setting_of_the_agent_stands_in_its_page_as_the_code_has_it() -> No
 
 def test_each_setting_of_the_service_stands_in_its_page() -> None:
     page = (ROOT / "docs/service.md").read_text()
-    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", page, re.MULTILINE))
     source = (ROOT / "service/settings.py").read_text()
     named = set(re.findall(r'"""([A-Z_]+): ', source))
     assert documented == named

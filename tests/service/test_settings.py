@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import SettingsError
-from service.settings import LogFormat, LogLevel, read_settings
+from service.settings import LogFormat, LogLevel, MetricsAccess, read_settings
 
 KEY = "cu_" + "k" * 40
 LOCATION_KEY = "pl_" + "k" * 40
@@ -31,6 +31,7 @@ def test_every_setting_is_read() -> None:
             "SERVICE_PUBLIC_URL": "https://picket.example/",
             "LOG_LEVEL": "debug",
             "LOG_FORMAT": "console",
+            "METRICS_ACCESS": "Anyone",
             "FIRST_API_KEY": KEY,
             "FIRST_LOCATION_KEY": LOCATION_KEY,
         }
@@ -39,6 +40,7 @@ def test_every_setting_is_read() -> None:
     assert settings.database_file == Path("/data/other.db")
     assert settings.public_url == "https://picket.example"
     assert (settings.log_level, settings.log_format) == (LogLevel.DEBUG, LogFormat.CONSOLE)
+    assert settings.metrics_access is MetricsAccess.ANYONE
     assert (settings.first_api_key, settings.first_location_key) == (KEY, LOCATION_KEY)
 
 
@@ -57,6 +59,7 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
     [
         ("SERVICE_PORT", "99999", "SERVICE_PORT is 99999; use 0 to 65535"),
         ("SERVICE_PORT", "http", "SERVICE_PORT is http; use 0 to 65535"),
+        ("METRICS_ACCESS", "all", "METRICS_ACCESS is all; use off, loopback or anyone"),
         ("LOG_LEVEL", "LOUD", "LOG_LEVEL is LOUD; use DEBUG, INFO, WARN or ERROR"),
         ("LOG_FORMAT", "xml", "LOG_FORMAT is xml; use json or console"),
         (

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.types import Message, Receive, Scope, Send
+from structlog.testing import capture_logs
 
 from service.http.body import LIMIT_BYTES, BodyGate
 from tests.builders.check_bodies import check_body
@@ -157,6 +158,19 @@ async def test_a_fault_of_ours_is_told_without_details(api: PublicApi) -> None:
     answer = await api.alice.get("/v1/broken")
     assert_body(answer, 500, "Internal Server Error")
     assert "hunter2" not in str(answer.body)
+
+
+async def test_a_fault_of_ours_is_logged_with_its_route(api: PublicApi) -> None:
+    router = APIRouter()
+
+    @router.get("/v1/broken/{one}")
+    async def broken(one: str) -> None:
+        raise RuntimeError(one)
+
+    api.app.include_router(router)
+    with capture_logs() as logged:
+        await api.alice.get("/v1/broken/hunter2")
+    assert [(one["event"], one["route"]) for one in logged] == [("http.failed", "/v1/broken/{one}")]
 
 
 async def test_too_many_requests_are_told_when_to_come_back(tmp_path: Path) -> None:

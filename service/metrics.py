@@ -1,0 +1,102 @@
+"""What the service counts and measures, as Prometheus reads it."""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import Metric
+
+from contract.release import RELEASE
+from service.jobs.model import Waiting
+from service.results.model import Cause, ResultType, RunStatus, Stored
+
+NAMESPACE: Final = "picket_service"
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_DURATION_BOUNDS_S: Final = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+)  # fmt: skip
+
+
+class Metrics:
+    """All counters and gauges of one service, on a registry of its own; the event loop's alone.
+
+    A series of a closed set stands at 0 before its first event. Labels are closed sets, paths of
+    routes and ids of locations: nothing that somebody has typed.
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._make_run_metrics()
+        self._make_request_metrics()
+        known = self._gauge("info", "Always 1; the label says what runs.", "version")
+        known.labels(RELEASE).set(1)
+        self._queued = self._gauge("queue_runs", "Runs that could be claimed now.", "location")
+        self._oldest = self._gauge(
+            "queue_oldest_wait_seconds", "How long the oldest of them waits.", "location"
+        )
+
+    def text(self, queues: Mapping[str, Waiting]) -> bytes:
+        """The Prometheus text format, of `CONTENT_TYPE`, with the queue of each location."""
+        # A location that was deleted is not shown any more.
+        self._queued.clear()
+        self._oldest.clear()
+        for location_id, queue in queues.items():
+            self._queued.labels(location_id).set(queue.runs)
+            self._oldest.labels(location_id).set(queue.oldest_wait_ms / 1000)
+        return generate_latest(self)
+
+    def collect(self) -> Iterable[Metric]:
+        """Every family, without the second series per counter that tells when it began."""
+        for family in self._registry.collect():
+            family.samples = [one for one in family.samples if not one.name.endswith("_created")]
+            yield family
+
+    def claimed(self, jobs: int) -> None:
+        """A claim was answered, with so many jobs."""
+        self._claims.inc()
+        self._dealt.inc(jobs)
+
+    def stored(self, notice: Stored) -> None:
+        """Results were stored, of agents or of runs that nobody did."""
+        for (result_type, status, cause), count in Tally(notice.kinds).items():
+            self._results.labels(result_type.value, status.value).inc(count)
+            if cause is not None:
+                self._missed.labels(cause.value).inc(count)
+
+    def answered(self, method: str, route: str, status: int, *, took_s: float) -> None:
+        """A request was answered; a long poll takes as long as it waited."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._durations.labels(method, route).observe(took_s)
+
+    def _make_run_metrics(self) -> None:
+        self._claims = self._counter("claims", "Claims that were answered, with jobs or without.")
+        self._dealt = self._counter("jobs_dealt", "Jobs that agents were given.")
+        self._results = self._counter("results", "Results that were stored.", "type", "status")
+        self._missed = self._counter(
+            "runs_missed", "Runs that ended without a look at the target.", "cause"
+        )
+        for result_type in ResultType:
+            for status in RunStatus:
+                self._results.labels(result_type.value, status.value)
+        for cause in Cause:
+            self._missed.labels(cause.value)
+
+    def _make_request_metrics(self) -> None:
+        self._requests = self._counter(
+            "requests", "Requests that were answered.", "method", "route", "status"
+        )
+        self._durations = Histogram(
+            "request_duration_seconds",
+            "How long answers took, long polls with their wait.",
+            ("method", "route"),
+            namespace=NAMESPACE,
+            buckets=_DURATION_BOUNDS_S,
+            registry=self._registry,
+        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, namespace=NAMESPACE, registry=self._registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, namespace=NAMESPACE, registry=self._registry)
