@@ -1,5 +1,10 @@
-"""What every test needs: the root on the path, so that `tests.builders` imports; no stop-watch."""
+"""What every test needs: the root on the path, so that `tests.builders` imports; no stop-watch.
 
+Laws are tried on the same examples each time, so that a run is red for what was changed alone;
+with `HYPOTHESIS_PROFILE=explore` they are tried on new ones.
+"""
+
+import os
 import sys
 from pathlib import Path
 
@@ -10,5 +15,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 # A busy machine is no broken law: no example may fail for taking long, or for being slow to make.
-settings.register_profile("picket", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("picket")
+EXPLORE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", EXPLORE)
+settings.register_profile("steady", EXPLORE, derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))

@@ -14,6 +14,7 @@ import aiohttp
 from aiohttp import web
 
 from tests.builders.agents import until
+from tests.builders.patience import LONG_S
 from tests.fakes.service import KEY, FakeService
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +81,7 @@ class AgentProcess:
 
     async def exit_code(self) -> int:
         """Wait for the end; what was written is complete then."""
-        code = await asyncio.wait_for(self.process.wait(), 15)
+        code = await asyncio.wait_for(self.process.wait(), LONG_S)
         await asyncio.gather(*self._readers)
         return code
 

@@ -1,6 +1,7 @@
 """Builders of the agent's parts: settings, a client on a fake service, the in-memory neighbours."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,10 +21,11 @@ from contract.job import Job
 from contract.result import Outcome, Result
 from runners.kit.scrub import Clean
 from tests.builders.observations import a_result, an_outcome
+from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
 from tests.fakes.service import KEY, FakeService
 
-QUICK = Pace(first_s=0.02, cap_s=0.05, claim_wait_s=2.0, linger_s=0.005, flush_s=1.0)
+QUICK = Pace(first_s=0.02, cap_s=0.05, claim_wait_s=30.0, linger_s=0.005, flush_s=1.0)
 
 
 def settings(service_url: str = "http://127.0.0.1:9", **changes: Any) -> Settings:
@@ -149,13 +151,12 @@ class MemorySpool:
         self.results.append(result)
 
 
-async def until(holds: Callable[[], object], *, tries: int = 500) -> None:
+async def until(holds: Callable[[], object]) -> None:
     """Wait until something holds that nobody announces."""
-    for _ in range(tries):
-        if holds():
-            return
+    give_up = time.monotonic() + LONG_S
+    while not holds():
+        assert time.monotonic() < give_up, "it did not come to hold"
         await asyncio.sleep(0.02)
-    raise AssertionError("it did not come to hold")
 
 
 def files(folder: Path) -> list[Path]:

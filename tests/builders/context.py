@@ -11,6 +11,7 @@ from runners.kit.egress import EgressRules
 from runners.kit.network import open_network
 from runners.kit.resolve import Resolver, literal_answer, lookup_failed
 from runners.kit.runner import Network, RunContext
+from tests.builders.patience import LONG_S
 
 
 @dataclass
@@ -58,7 +59,7 @@ async def a_network(
 
 @contextlib.asynccontextmanager
 async def a_context(
-    *, timeout_s: float = 5.0, silences_s: Mapping[str, float] | None = None, **network: Any
+    *, timeout_s: float = LONG_S, silences_s: Mapping[str, float] | None = None, **network: Any
 ) -> AsyncIterator[RunContext]:
     async with a_network(**network) as tools:
         yield RunContext(network=tools, pings=PingTable(silences_s or {}), timeout_s=timeout_s)

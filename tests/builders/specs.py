@@ -26,6 +26,8 @@ from contract.checks import (
 )
 from contract.job import Job, Variable
 
+NEVER_SLOW: Mapping[str, Any] = {"degraded_after_ms": None, "failed_after_ms": None}
+"""A test that is about slowness sets limits; no other may fail for a machine that stands still."""
 SCHEDULED_FOR = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 DEAD_PORT = 9
 """Discard: nothing listens there in a test; use a bound port wherever one must answer."""
@@ -52,23 +54,24 @@ def an_http_request(url: str = "http://127.0.0.1:9/", **changes: Any) -> HttpReq
 
 
 def a_url_spec(url: str = "http://127.0.0.1:9/", *, request: Any = None, **changes: Any) -> UrlSpec:
-    return UrlSpec(request=request or an_http_request(url), **changes)
+    return UrlSpec(request=request or an_http_request(url), **{**NEVER_SLOW, **changes})
 
 
 def an_api_spec(
     url: str = "http://127.0.0.1:9/", *, request: Any = None, **changes: Any
 ) -> ApiSpec:
-    return ApiSpec(request=request or an_http_request(url), **changes)
+    return ApiSpec(request=request or an_http_request(url), **{**NEVER_SLOW, **changes})
 
 
 def a_tcp_spec(
     hostname: str = "127.0.0.1", port: int = DEAD_PORT, *, request: Any = None, **changes: Any
 ) -> TcpSpec:
-    return TcpSpec(request=request or TcpRequest(hostname=hostname, port=port), **changes)
+    asked = request or TcpRequest(hostname=hostname, port=port)
+    return TcpSpec(request=asked, **{**NEVER_SLOW, **changes})
 
 
 def a_dns_spec(query: str = "example.test", *, request: Any = None, **changes: Any) -> DnsSpec:
-    return DnsSpec(request=request or DnsRequest(query=query), **changes)
+    return DnsSpec(request=request or DnsRequest(query=query), **{**NEVER_SLOW, **changes})
 
 
 def an_icmp_spec(hostname: str = "127.0.0.1", *, request: Any = None, **changes: Any) -> IcmpSpec:

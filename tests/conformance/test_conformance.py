@@ -25,7 +25,9 @@ from runners.kit.egress import EgressRules
 from runners.kit.execute import execute
 from runners.kit.runner import Network, RunContext
 from runners.registry import RUNNABLE, RUNNERS, NoRunnerError, runner_for
+from tests.builders.agents import until
 from tests.builders.context import PingTable, a_context
+from tests.builders.patience import LONG_S, descriptors
 from tests.builders.specs import (
     a_dns_spec,
     a_heartbeat_spec,
@@ -50,7 +52,7 @@ WITHOUT_RUNNER: Final = {
 """Types that no agent claims yet. A runner for one of them takes its line out of here."""
 
 RUN_TIME_S: Final = 0.3
-MUCH_LATER_S: Final = 8
+MUCH_LATER_S: Final = LONG_S
 """A runner that ends only now did not keep its time limit, however busy the machine is."""
 
 DATAGRAMS, STREAMS = socket.SOCK_DGRAM, socket.SOCK_STREAM
@@ -117,8 +119,14 @@ async def run(spec: CheckSpec, ctx: RunContext) -> Outcome:
         return await execute(a_job(spec), runner_for(spec), ctx)
 
 
-def open_files() -> list[str]:
-    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+def run_time_s(kind: CheckType) -> float:
+    """Pings that nobody answers end by themselves, shortly before time is up; see `hasty_pings`."""
+    return LONG_S if kind is CheckType.ICMP else RUN_TIME_S
+
+
+async def until_only(files: list[str], tasks: set[asyncio.Task[Any]]) -> None:
+    """Wait until nothing else is open or under way."""
+    await until(lambda: asyncio.all_tasks() <= tasks and descriptors() == files)
 
 
 def test_every_type_has_a_runner_or_a_reason() -> None:
@@ -148,10 +156,11 @@ def test_a_spec_without_a_runner_is_refused_by_name(kind: CheckType) -> None:
         runner_for(a_spec_of(kind))
 
 
+@pytest.mark.usefixtures("hasty_pings")
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_a_target_that_never_answers_does_not_hold_a_runner(kind: CheckType) -> None:
     with target(BLACK_HOLES, kind) as spec:
-        async with a_context(timeout_s=RUN_TIME_S) as ctx:
+        async with a_context(timeout_s=run_time_s(kind)) as ctx:
             outcome = await run(spec, ctx)
     assert outcome.failure is not None
     assert outcome.failure.kind is BLAMED.get(kind, FailureKind.TIMEOUT)
@@ -169,36 +178,34 @@ async def test_a_refusal_is_the_targets_fault(kind: CheckType) -> None:
     assert outcome.evidence is not None
 
 
+@pytest.mark.usefixtures("hasty_pings")
 @pytest.mark.parametrize("places", [BLACK_HOLES, REFUSALS], ids=["black hole", "refusal"])
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_a_run_leaves_no_task_and_no_descriptor_behind(
     kind: CheckType, places: dict[CheckType, Somewhere]
 ) -> None:
     with target(places, kind) as spec:
-        async with a_context(timeout_s=RUN_TIME_S) as ctx:
+        async with a_context(timeout_s=run_time_s(kind)) as ctx:
             await run(spec, ctx)  # opens what is opened once per process
             await asyncio.sleep(0)
-            files, tasks = open_files(), asyncio.all_tasks()
+            files, tasks = descriptors(), asyncio.all_tasks()
             await asyncio.gather(*(run(spec, ctx) for _ in range(3)))
-            await asyncio.sleep(0)
-            assert asyncio.all_tasks() == tasks
-            assert open_files() == files
+            await until_only(files, tasks)
 
 
+@pytest.mark.usefixtures("hasty_pings")
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_a_cancelled_run_leaves_nothing_behind(kind: CheckType) -> None:
     with target(BLACK_HOLES, kind) as spec:
-        async with a_context(timeout_s=RUN_TIME_S) as ctx:
+        async with a_context(timeout_s=run_time_s(kind)) as ctx:
             await run(spec, ctx)
             await asyncio.sleep(0)
-            files, tasks = open_files(), asyncio.all_tasks()
+            files, tasks = descriptors(), asyncio.all_tasks()
             cancelled = asyncio.create_task(run(spec, ctx))
             await asyncio.sleep(0.05)
             cancelled.cancel()
             await asyncio.wait([cancelled])
-            await asyncio.sleep(0)
-            assert asyncio.all_tasks() == tasks
-            assert open_files() == files
+            await until_only(files, tasks)
 
 
 class OurBugError(Exception):

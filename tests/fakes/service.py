@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import socket
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,9 @@ from contract.checks import Lane
 from contract.job import Job
 from contract.result import Result
 from contract.wire import decode, encode
+from tests.builders.patience import LONG_S
 from tests.fakes.service_book import Book
+from tests.servers.tcp import shared_port
 
 KEY = "pl_fake_key_of_the_test_location"
 MessageT = TypeVar("MessageT", bound=msgspec.Struct)
@@ -76,7 +79,8 @@ class FakeService:
     _answers: dict[str, bytes] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _runner: web.AppRunner | None = None
-    _port: int = 0
+    _reserve: socket.socket = field(default_factory=shared_port)
+    """Bound and never listening: it keeps the port ours while the service is down."""
 
     async def __aenter__(self) -> Self:
         await self.up()
@@ -89,6 +93,7 @@ class FakeService:
         trace: TracebackType | None,
     ) -> None:
         await self.down()
+        self._reserve.close()
 
     @property
     def url(self) -> str:
@@ -112,9 +117,7 @@ class FakeService:
             self._application(), access_log=None, shutdown_timeout=0.05, handler_cancellation=True
         )
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self._port, reuse_address=True)
-        await site.start()
-        self._port = runner.addresses[0][1]
+        await web.SockSite(runner, shared_port(self._port)).start()
         self._runner = runner
 
     async def down(self) -> None:
@@ -122,6 +125,10 @@ class FakeService:
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+
+    @property
+    def _port(self) -> int:
+        return int(self._reserve.getsockname()[1])
 
     def offer(self, *jobs: Job) -> None:
         """Queue jobs and answer the claims that wait for them."""
@@ -152,7 +159,7 @@ class FakeService:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def until(self, holds: Callable[[], bool], *, timeout_s: float = 10) -> None:
+    async def until(self, holds: Callable[[], bool], *, timeout_s: float = LONG_S) -> None:
         """Wait until something holds; it is looked at after every request and now and then."""
         async with asyncio.timeout(timeout_s):
             while not holds():

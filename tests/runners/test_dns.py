@@ -1,6 +1,5 @@
 """DNS checks against a real server on loopback."""
 
-import asyncio
 import contextlib
 import json
 import socket
@@ -22,9 +21,10 @@ from runners.kit.failures import CheckFailed
 from runners.kit.name_servers import NameServer
 from runners.kit.observation import JsonText, Number, Observation, Text
 from tests.builders.context import a_context
+from tests.builders.patience import GROWING_S
 from tests.builders.specs import a_dns_spec, an_assertion
-from tests.servers.dns import DnsServer, Habit, Udp, dns_server
-from tests.servers.tcp import keeps_silent, refusing_port, swallowing_port, tcp_server
+from tests.servers.dns import DnsServer, Habit, dns_server
+from tests.servers.tcp import refusing_port, swallowing_port
 
 JSON = (an_assertion(Source.JSON_ANSWER, Comparison.NOT_EMPTY),)
 
@@ -144,34 +144,27 @@ async def test_what_does_not_fit_comes_by_tcp() -> None:
 
 
 async def test_a_refused_fall_back_to_tcp_is_told_as_one() -> None:
-    server = DnsServer(ZONE, habit=Habit.TRUNCATES)
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(
-        lambda: Udp(server), local_addr=("127.0.0.1", 0)
-    )
-    port = transport.get_extra_info("sockname")[1]
-    with contextlib.closing(transport):
-        seen = await look(port)
+    async with dns_server(ZONE, habit=Habit.TRUNCATES, refuses_tcp=True) as server:
+        seen = await look(server)
     assert seen.failure is not None
     assert seen.failure.kind is FailureKind.CONNECT
     assert seen.failure.message == (
-        f"The answer over UDP was truncated, and over TCP 127.0.0.1:{port} refused the connection."
+        "The answer over UDP was truncated, and over TCP "
+        f"127.0.0.1:{server.port} refused the connection."
     )
 
 
 async def test_silence_after_a_truncated_answer_is_told_as_such() -> None:
-    async with tcp_server(keeps_silent) as port:
-        loop = asyncio.get_running_loop()
-        truncating = DnsServer(ZONE, habit=Habit.TRUNCATES)
-        transport, _ = await loop.create_datagram_endpoint(
-            lambda: Udp(truncating), local_addr=("127.0.0.1", port)
-        )
-        server = NameServer("127.0.0.1", port)
-        with contextlib.closing(transport), pytest.raises(CheckFailed) as caught:
-            await ask(ask_for("x.test", RecordType.A), server, timeout_s=0.3)
+    async with dns_server(ZONE, habit=Habit.TRUNCATES_IN_VAIN) as running:
+        server = NameServer("127.0.0.1", running.port)
+        for timeout_s in GROWING_S:
+            with pytest.raises(CheckFailed) as caught:
+                await ask(ask_for("x.test", RecordType.A), server, timeout_s=timeout_s)
+            if "truncated" in str(caught.value):
+                break
     assert str(caught.value) == (
         "The answer over UDP was truncated, and over TCP "
-        f"the name server {server} did not answer within 0.3 s."
+        f"the name server {server} did not answer within {timeout_s:g} s."
     )
 
 
@@ -237,10 +230,13 @@ async def test_a_closed_port_is_a_refused_connection(protocol: DnsProtocol) -> N
 async def test_packets_that_answer_something_else_are_no_answer(
     habit: Habit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runners.dns.SERVER_TIMEOUT_S", 0.1)
     async with dns_server(ZONE, habit=habit) as server:
-        seen = await look(server)
-    assert seen.failure is not None
+        for timeout_s in GROWING_S:
+            monkeypatch.setattr("runners.dns.SERVER_TIMEOUT_S", timeout_s)
+            seen = await look(server)
+            assert seen.failure is not None
+            if seen.failure.kind is not FailureKind.TIMEOUT:
+                break
     assert seen.failure.kind is FailureKind.PROTOCOL
     assert "none of which answers the question" in seen.failure.message
 

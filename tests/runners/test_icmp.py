@@ -28,6 +28,7 @@ def evidence(seen: Observation) -> IcmpEvidence:
     return seen.evidence
 
 
+@pytest.mark.usefixtures("patient_pings")
 async def test_a_host_that_answers_is_described() -> None:
     need_pings()
     spec = an_icmp_spec(request=IcmpRequest(hostname="127.0.0.1", ping_count=2), assertions=JSON)
@@ -69,9 +70,10 @@ async def test_the_lookup_of_a_name_is_timed_apart() -> None:
     assert seen.timings.dns == evidence(seen).dns_ms
 
 
+@pytest.mark.usefixtures("hasty_pings")
 async def test_a_host_that_swallows_everything_is_a_loss_to_be_judged() -> None:
     with island():
-        async with a_context(timeout_s=0.5) as ctx:
+        async with a_context() as ctx:
             spec = an_icmp_spec(request=IcmpRequest(hostname=SWALLOWED[IpFamily.IPV4]))
             seen = await IcmpRunner().observe(spec, ctx)
     assert seen.failure is None
@@ -84,6 +86,7 @@ async def test_a_host_that_swallows_everything_is_a_loss_to_be_judged() -> None:
     assert outcome.failure.kind is FailureKind.PACKET_LOSS
 
 
+@pytest.mark.usefixtures("patient_pings")
 async def test_what_a_router_says_stands_in_the_evidence() -> None:
     spec = an_icmp_spec(SWALLOWED[IpFamily.IPV4], assertions=JSON)
     with island() as wire:

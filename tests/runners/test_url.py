@@ -22,6 +22,7 @@ from runners.kit.sensitive import HIDDEN
 from runners.url import UrlRunner
 from tests.builders.context import a_context
 from tests.builders.observations import a_result
+from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.specs import a_job, a_status_assertion, a_url_spec, an_http_request
 from tests.servers import http_certificates as certificates
 from tests.servers.dns import Habit, dns_server
@@ -171,7 +172,7 @@ async def test_variables_are_filled_into_the_request() -> None:
         ctx = RunContext(
             network=plain.network,
             pings=plain.pings,
-            timeout_s=5,
+            timeout_s=LONG_S,
             variables=(Variable(key="PAGE", value="a b"),),
         )
         result = await looked_at(a_url_spec(origin.url("/{{PAGE}}")), ctx)
@@ -193,13 +194,16 @@ async def test_variables_are_filled_into_the_request() -> None:
     ids=["hangs", "stalls", "resets", "closes", "pop3", "loop", "bad gzip"],
 )
 async def test_a_broken_page_is_named(page: object, kind: FailureKind, words: str) -> None:
+    timed_out = kind is FailureKind.TIMEOUT
     async with http_origin(page) as origin:
-        result = await outcome(a_url_spec(origin.url()), timeout_s=0.5)
-    assert result.failure is not None
+        for timeout_s in GROWING_S if timed_out else (LONG_S,):
+            result = await outcome(a_url_spec(origin.url()), timeout_s=timeout_s)
+            assert result.failure is not None
+            if words in result.failure.message:
+                break
     assert result.failure.kind is kind
     assert words in result.failure.message
     assert f"127.0.0.1:{origin.port}" in result.failure.message
-    timed_out = kind is FailureKind.TIMEOUT
     assert result.status is (Status.TIMED_OUT if timed_out else Status.FAILED)
     assert seen_of(result).request.url == origin.url()
 

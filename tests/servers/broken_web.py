@@ -18,7 +18,7 @@ async def _slow(_: web.Request) -> web.Response:
 
 
 async def _hanging(_: web.Request) -> web.Response:
-    await asyncio.sleep(30)
+    await asyncio.sleep(3600)
     return web.Response()
 
 

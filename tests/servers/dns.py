@@ -6,12 +6,15 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Final
 
 import dns.flags
 import dns.message
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
+
+from tests.servers.tcp import listening
 
 
 class Habit(Enum):
@@ -22,6 +25,8 @@ class Habit(Enum):
     """Takes the question and says nothing."""
     TRUNCATES = auto()
     """Over UDP it says that the answer does not fit."""
+    TRUNCATES_IN_VAIN = auto()
+    """Over UDP it says that the answer does not fit, and over TCP nothing."""
     SAYS_GARBAGE = auto()
     """Bytes that are no DNS message."""
     BREAKS_RECORDS = auto()
@@ -37,6 +42,8 @@ class Habit(Enum):
     BREAKS_OFF = auto()
     """Over TCP it closes in the middle of the answer."""
 
+
+_IN_VAIN: Final = (Habit.TRUNCATES_IN_VAIN, "TCP")
 
 Zone = Mapping[tuple[str, str], Sequence[str]]
 """Zone-file data by name (with its final dot) and record type; a CNAME answers every type."""
@@ -88,10 +95,10 @@ class DnsServer:
             return
 
     def _misbehave(self, answer: dns.message.Message, transport: str) -> list[bytes]:
+        if self.habit is Habit.SILENT or (self.habit, transport) == _IN_VAIN:
+            return []
         match self.habit:
-            case Habit.SILENT:
-                return []
-            case Habit.TRUNCATES if transport == "UDP":
+            case Habit.TRUNCATES | Habit.TRUNCATES_IN_VAIN if transport == "UDP":
                 answer.flags |= dns.flags.TC
                 answer.answer.clear()
             case Habit.FAILS_FAR_BELOW if len(answer.question[0].name) > 4:
@@ -136,45 +143,50 @@ class Udp(asyncio.DatagramProtocol):
 
 @contextlib.asynccontextmanager
 async def dns_server(
-    zone: Zone | None = None, *, host: str = "127.0.0.1", **habits: object
+    zone: Zone | None = None,
+    *,
+    host: str = "127.0.0.1",
+    refuses_tcp: bool = False,
+    **habits: object,
 ) -> AsyncIterator[DnsServer]:
     """A running server; its port is the same for UDP and TCP."""
     server = DnsServer(zone=zone or {}, **habits)  # type: ignore[arg-type]  # a builder
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, OSError):
-            length = int.from_bytes(await reader.readexactly(2), "big")
-            for packet in server.respond(await reader.readexactly(length), "TCP"):
-                framed = len(packet).to_bytes(2, "big") + packet
-                if server.habit is Habit.BREAKS_OFF:
-                    framed = framed[:-2]
-                writer.write(framed)
-                await writer.drain()
-            if server.habit is Habit.SILENT:
-                await reader.read()
+        length = int.from_bytes(await reader.readexactly(2), "big")
+        for packet in server.respond(await reader.readexactly(length), "TCP"):
+            framed = len(packet).to_bytes(2, "big") + packet
+            if server.habit is Habit.BREAKS_OFF:
+                framed = framed[:-2]
+            writer.write(framed)
+            await writer.drain()
+        if server.habit in {Habit.SILENT, Habit.TRUNCATES_IN_VAIN}:
+            await reader.read()
         writer.close()
+        await writer.wait_closed()
 
-    tcp, sock = await _both(serve, host)
-    server.port = sock.getsockname()[1]
+    tcp, udp = _both(host)
+    server.port = udp.getsockname()[1]
     loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(lambda: Udp(server), sock=sock)
-    try:
+    async with contextlib.AsyncExitStack() as stack:
+        stack.callback(tcp.close)
+        transport, _ = await loop.create_datagram_endpoint(lambda: Udp(server), sock=udp)
+        stack.callback(transport.close)
+        if not refuses_tcp:
+            await stack.enter_async_context(listening(serve, sock=tcp))
         yield server
-    finally:
-        transport.close()
-        tcp.close()
 
 
-async def _both(serve: object, host: str) -> tuple[asyncio.Server, socket.socket]:
-    """A TCP and a UDP socket on the same free port."""
+def _both(host: str) -> tuple[socket.socket, socket.socket]:
+    """A TCP and a UDP socket on the same free port; neither listens yet."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     while True:
-        tcp = await asyncio.start_server(serve, host, 0)  # type: ignore[arg-type]  # see dns_server
-        sock = socket.socket(family, socket.SOCK_DGRAM)
+        tcp, udp = socket.socket(family), socket.socket(family, socket.SOCK_DGRAM)
+        tcp.bind((host, 0))
         try:
-            sock.bind((host, tcp.sockets[0].getsockname()[1]))
+            udp.bind((host, tcp.getsockname()[1]))
         except OSError:
             tcp.close()
-            sock.close()
+            udp.close()
         else:
-            return tcp, sock
+            return tcp, udp

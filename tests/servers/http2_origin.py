@@ -9,6 +9,8 @@ import h2.config
 import h2.connection
 import h2.events
 
+from tests.servers.tcp import tcp_server
+
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
@@ -29,14 +31,6 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 async def http2_origin(*, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Yields the URL of the only page."""
 
-    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.CancelledError):
-            await _serve(reader, writer)
-        writer.transport.abort()
-
-    server = await asyncio.start_server(one, "127.0.0.1", 0, ssl=tls)
     scheme = "http" if tls is None else "https"
-    try:
-        yield f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    finally:
-        server.close()
+    async with tcp_server(_serve, tls=tls) as port:
+        yield f"{scheme}://127.0.0.1:{port}/"

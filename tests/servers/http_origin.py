@@ -8,6 +8,9 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from tests.builders.patience import LONG_S
+from tests.servers.tcp import tcp_server
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -51,7 +54,7 @@ class Origin:
     async def until_left_alone(self) -> None:
         """Wait until nobody is connected any more."""
         if self.talks:
-            await asyncio.wait(self.talks, timeout=5)
+            await asyncio.wait(self.talks, timeout=LONG_S)
         assert not self.talks
 
 
@@ -70,7 +73,7 @@ def redirect(location: str, *, status: str = "302 Found", **headers: str) -> byt
 
 async def silence(_: Asked, __: asyncio.StreamWriter) -> None:
     """Take the request and never answer."""
-    await asyncio.sleep(60)
+    await asyncio.sleep(3600)
 
 
 def begins(answer: bytes) -> Page:
@@ -78,7 +81,7 @@ def begins(answer: bytes) -> Page:
 
     async def page(_: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(answer)
-        await asyncio.sleep(60)
+        await asyncio.sleep(3600)
 
     return page
 
@@ -127,22 +130,13 @@ async def http_origin(
         origin.talks.add(task)
         task.add_done_callback(origin.talks.discard)
         origin.connections += 1
-        # ValueError: what came is no HTTP/1.1 request, so the connection ends.
-        gone = (OSError, asyncio.IncompleteReadError, asyncio.CancelledError, ValueError)
-        with contextlib.suppress(*gone):
+        with contextlib.suppress(ValueError):  # what came is no HTTP/1.1 request
             await _talk(origin, pages, reader, writer)
-        writer.transport.abort()
 
-    server = await asyncio.start_server(serve, host, 0, ssl=tls)
-    shown = f"[{host}]" if ":" in host else host
-    origin.base = f"{scheme}://{shown}:{server.sockets[0].getsockname()[1]}"
-    try:
+    async with tcp_server(serve, tls=tls, host=host) as port:
+        shown = f"[{host}]" if ":" in host else host
+        origin.base = f"{scheme}://{shown}:{port}"
         yield origin
-    finally:
-        server.close()
-        for task in origin.talks:
-            task.cancel()
-        await asyncio.gather(*origin.talks, return_exceptions=True)
 
 
 async def _talk(

@@ -8,6 +8,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.builders.patience import LONG_S
+from tests.servers.tcp import tcp_server
+
 
 @contextlib.asynccontextmanager
 async def http_proxy(folder: Path, *, basic_auth: str | None = None) -> AsyncIterator[str]:
@@ -15,6 +18,7 @@ async def http_proxy(folder: Path, *, basic_auth: str | None = None) -> AsyncIte
     port_file = folder / "port"
     arguments = ["--hostname", "127.0.0.1", "--port", "0", "--port-file", str(port_file)]
     arguments += ["--num-workers", "1", "--num-acceptors", "1", "--data-dir", str(folder)]
+    arguments += ["--timeout", "600"]  # of a client that says nothing, as a stopped one does
     if basic_auth is not None:
         arguments += ["--basic-auth", basic_auth]
     process = await asyncio.create_subprocess_exec(
@@ -34,7 +38,7 @@ async def http_proxy(folder: Path, *, basic_auth: str | None = None) -> AsyncIte
 
 async def _port_in(file: Path) -> str:
     """The port, once proxy.py has written it down; it tells by no other means that it is ready."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG_S):
         while not (port := _text(file)):  # noqa: ASYNC110 - a file gives no event
             await asyncio.sleep(0.02)
     return port
@@ -59,17 +63,12 @@ async def socks_proxy(*, user: str, password: str) -> AsyncIterator[Socks]:
     proxy = Socks(place="")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            if await _let_in(reader, writer, f"{user}:{password}"):
-                await _connect(proxy, reader, writer)
-        writer.transport.abort()
+        if await _let_in(reader, writer, f"{user}:{password}"):
+            await _connect(proxy, reader, writer)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    proxy.place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
+    async with tcp_server(serve) as port:
+        proxy.place = f"127.0.0.1:{port}"
         yield proxy
-    finally:
-        server.close()
 
 
 async def _let_in(

@@ -24,6 +24,7 @@ from contract.checks import IpFamily
 from runners.kit.addresses import SOCKET_FAMILY
 from runners.kit.icmp_messages import internet_checksum
 from runners.kit.icmp_socket import IcmpPrivilege, PingerUnavailableError, open_icmp_socket
+from tests.builders.patience import LONG_S
 
 CLONE_NEWNET: Final = 0x40000000
 SWALLOWED: Final = {IpFamily.IPV4: "192.0.2.9", IpFamily.IPV6: "2001:db8::9"}
@@ -93,7 +94,7 @@ def _wire() -> Iterator[int]:
 def _await_link(wire: int, family: IpFamily) -> None:
     """A link that has just come up drops packets both ways; ping ourselves from the other end."""
     probe = _echo_from_outside(family)
-    give_up = time.monotonic() + 5
+    give_up = time.monotonic() + LONG_S
     while time.monotonic() < give_up:
         os.write(wire, probe)
         while select.select([wire], [], [], 0.02)[0]:

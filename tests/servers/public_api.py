@@ -154,7 +154,9 @@ def _backend(database: Database, *, per_minute: int) -> Backend:
 async def listening(app: ASGIApp) -> AsyncIterator[str]:
     """Where the application listens on loopback."""
     sock = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, log_config=None, lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=600
+    )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([sock]), name="public-api")
     while not server.started:  # noqa: ASYNC110 - uvicorn tells it in no other way

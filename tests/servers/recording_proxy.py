@@ -1,11 +1,14 @@
 """A real HTTP forward proxy that remembers every request that went through it."""
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
+
+from tests.builders.patience import LONG_S
+from tests.servers.tcp import tcp_server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +32,12 @@ class RecordingProxy:
     """Use as `async with RecordingProxy() as proxy`, give the client `proxy.url`."""
 
     seen: list[Recorded] = field(default_factory=list)
-    _server: asyncio.Server | None = None
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _port: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._port = await self._stack.enter_async_context(tcp_server(self._serve))
         return self
 
     async def __aexit__(
@@ -42,21 +46,18 @@ class RecordingProxy:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._server is not None:
-            self._server.close()
-            await self._server.wait_closed()
+        await self._stack.aclose()
 
     @property
     def url(self) -> str:
         """What goes into `HTTP_PROXY`."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"http://127.0.0.1:{self._port}"
 
     def to(self, path: str) -> list[Recorded]:
         """The requests for this path."""
         return [request for request in self.seen if request.path == path]
 
-    async def until_asked_for(self, path: str, *, timeout_s: float = 10) -> Recorded:
+    async def until_asked_for(self, path: str, *, timeout_s: float = LONG_S) -> Recorded:
         """Wait for the first request for this path."""
         async with asyncio.timeout(timeout_s):
             while not (found := self.to(path)):
@@ -65,12 +66,10 @@ class RecordingProxy:
         return found[0]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            request = await _read(reader)
-            self.seen.append(request)
-            self._changed.set()
-            await _forward(request, writer)
-        writer.close()
+        request = await _read(reader)
+        self.seen.append(request)
+        self._changed.set()
+        await _forward(request, writer)
 
 
 async def _read(reader: asyncio.StreamReader) -> Recorded:
@@ -103,9 +102,9 @@ async def _forward(request: Recorded, writer: asyncio.StreamWriter) -> None:
     headers = {k: v for k, v in request.headers.items() if k not in dropped}
     headers |= {"connection": "close", "content-length": str(len(request.body))}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    onward.write(f"{request.method} {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))
-    onward.write(request.body)
-    while piece := await answer.read(65_536):
-        writer.write(piece)
-        await writer.drain()
-    onward.close()
+    with closing(onward):
+        onward.write(f"{request.method} {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))
+        onward.write(request.body)
+        while piece := await answer.read(65_536):
+            writer.write(piece)
+            await writer.drain()

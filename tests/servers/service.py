@@ -98,7 +98,9 @@ async def serve_service(directory: Path, **settings: Any) -> AsyncIterator[Runni
 @asynccontextmanager
 async def _listening(service: Service, front: Front) -> AsyncIterator[str]:
     sock = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(front, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        front, log_config=None, lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=600
+    )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([sock]), name="service")
     while not server.started:  # noqa: ASYNC110 - uvicorn tells it in no other way

@@ -5,8 +5,44 @@ import contextlib
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@contextlib.asynccontextmanager
+async def listening(serve: Serve, **where: Any) -> AsyncIterator[asyncio.Server]:
+    """Runs `serve` for each connection; leaves none open, whoever hung up first.
+
+    `where` is what `asyncio.start_server` takes.
+    """
+    talks: set[asyncio.Task[None]] = set()
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        talks.add(task)
+        task.add_done_callback(talks.discard)
+        gone = (OSError, asyncio.IncompleteReadError, asyncio.CancelledError)
+        with contextlib.suppress(*gone):
+            await serve(reader, writer)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(one, **where)
+    try:
+        yield server
+    finally:
+        server.close()
+        await _turns()  # a connection that has just come is made in several steps
+        for task in talks:
+            task.cancel()
+        await asyncio.gather(*talks, return_exceptions=True)
+        await _turns()  # and ends in several
+
+
+async def _turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 @contextlib.asynccontextmanager
@@ -14,31 +50,25 @@ async def tcp_server(
     serve: Serve, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
 ) -> AsyncIterator[int]:
     """Runs `serve` for each connection; yields the port."""
-
-    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            await serve(reader, writer)
-        writer.transport.abort()
-
-    server = await asyncio.start_server(one, host, 0, ssl=tls)
-    tasks = asyncio.all_tasks()
-    try:
+    async with listening(serve, host=host, port=0, ssl=tls) as server:
         yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        mine = [
-            task
-            for task in asyncio.all_tasks() - tasks
-            if getattr(task.get_coro(), "__name__", "") == "one"
-        ]
-        for task in mine:
-            task.cancel()
-        await asyncio.gather(*mine, return_exceptions=True)
 
 
 async def closes(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Takes the connection and ends it."""
     writer.close()
+
+
+def echoes_and_closes(count: int) -> Serve:
+    """Says back so many bytes and ends the connection."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.readexactly(count))
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    return serve
 
 
 async def echoes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -92,6 +122,19 @@ def refusing_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> Iterator[int]
         if kind is socket.SOCK_DGRAM:
             taken.connect(taken.getsockname())  # hears itself only: others get port-unreachable
         yield port
+
+
+def shared_port(port: int = 0) -> socket.socket:
+    """A socket bound to the port, beside others that are bound to it by this; 0: any free one.
+
+    While one of them stands, nobody else gets the port; connections are refused until one listens.
+    """
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    sock.bind(("127.0.0.1", port))
+    sock.setblocking(False)  # noqa: FBT003 - takes no keyword
+    return sock
 
 
 @contextlib.contextmanager

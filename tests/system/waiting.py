@@ -7,11 +7,12 @@ from typing import TypeVar
 import aiohttp
 
 from picket.api_client import ApiUnreachableError
+from tests.builders.patience import LONG_S
 
 T = TypeVar("T")
 
 
-async def until(holds: Callable[[], Awaitable[T]], *, limit_s: float = 30) -> T:
+async def until(holds: Callable[[], Awaitable[T]], *, limit_s: float = LONG_S) -> T:
     """What `holds` gives as soon as it is true; an unreachable service is asked again."""
     async with asyncio.timeout(limit_s):
         while True:

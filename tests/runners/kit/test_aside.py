@@ -11,7 +11,7 @@ from runners.kit.aside import Aside
 async def test_the_loop_goes_on_while_the_work_is_done() -> None:
     aside = Aside()
     may_end = threading.Event()
-    work = asyncio.create_task(aside.run(lambda: may_end.wait(5)))
+    work = asyncio.create_task(aside.run(lambda: may_end.wait(60)))
     await asyncio.sleep(0)  # the loop turns: the work does not hold it
     assert not work.done()
     may_end.set()

@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-import gc
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 import uvloop
@@ -12,6 +10,7 @@ import uvloop
 from contract.checks import HttpRequest
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine
+from tests.builders.patience import LONG_S, descriptors, eventually
 from tests.builders.specs import an_http_request
 from tests.servers.http_origin import (
     Asked,
@@ -37,15 +36,11 @@ def play(scene: Scene, loop: str) -> None:
     factory = uvloop.new_event_loop if loop == "uvloop" else asyncio.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(asyncio.sleep(0))  # the first loop of a kind keeps some descriptors for good
-    before = descriptors()
+    before = len(descriptors())
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(main())
-    assert descriptors() == before
-
-
-def descriptors() -> int:
-    gc.collect()  # what earlier tests left behind must not be closed in the middle of this one
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    # A thread closes libcurl's, and looks names up: on a slow machine after the loop has ended.
+    eventually(lambda: len(descriptors()) <= before)
 
 
 both_loops = pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
@@ -75,7 +70,8 @@ def test_exchanges_of_every_outcome_run_side_by_side(loop: str) -> None:
 
             async def one(path: str) -> str | None:
                 request = an_http_request(origin.url(path))
-                failure = (await engine.exchange(request, timeout_s=1)).failure
+                timeout_s = 1 if expected[path] == "TIMEOUT" else LONG_S
+                failure = (await engine.exchange(request, timeout_s=timeout_s)).failure
                 return None if failure is None else failure.kind.value
 
             paths = list(pages) * 15
@@ -111,7 +107,7 @@ def test_an_exchange_may_be_cancelled_before_it_has_begun(loop: str) -> None:
     async def scene(engine: HttpEngine) -> None:
         async with http_origin(reply()) as origin:
             request = an_http_request(origin.url())
-            tasks = [asyncio.create_task(engine.exchange(request, timeout_s=5)) for _ in range(50)]
+            tasks = [asyncio.create_task(engine.exchange(request, timeout_s=30)) for _ in range(50)]
             await asyncio.sleep(0)
             for task in tasks[::2]:
                 task.cancel()
@@ -145,9 +141,10 @@ def test_closing_the_engine_ends_what_is_under_way(loop: str) -> None:
 def test_names_are_looked_up_without_holding_the_loop(loop: str) -> None:
     async def scene(engine: HttpEngine) -> None:
         async with http_origin(reply()) as origin:
-            names = [f"http://localhost:{origin.port}/"] * 20 + ["http://nowhere.invalid/"] * 20
-            requests = [an_http_request(name) for name in names]
-            seen = await asyncio.gather(*[engine.exchange(r, timeout_s=5) for r in requests])
+            known, unknown = f"http://localhost:{origin.port}/", "http://nowhere.invalid/"
+            asked = [*[(known, LONG_S)] * 20, *[(unknown, 5.0)] * 20]
+            exchanges = [engine.exchange(an_http_request(url), timeout_s=s) for url, s in asked]
+            seen = await asyncio.gather(*exchanges)
         assert [one.failure is None for one in seen] == [True] * 20 + [False] * 20
 
     play(scene, loop)

@@ -15,6 +15,7 @@ from runners.kit.egress import EgressRules
 from runners.kit.failures import CheckFailed
 from runners.kit.http import HttpEngine
 from runners.kit.http_chain import Answer, Exchanged
+from tests.builders.patience import LONG_S
 from tests.builders.specs import an_http_request, headers
 from tests.servers.http2_origin import http2_origin
 from tests.servers.http_origin import Asked, Origin, http_origin, reply
@@ -34,7 +35,7 @@ async def origin() -> AsyncIterator[Origin]:
 
 
 async def exchanged(engine: HttpEngine, request: HttpRequest) -> Exchanged:
-    seen = await engine.exchange(request, timeout_s=5)
+    seen = await engine.exchange(request, timeout_s=LONG_S)
     assert seen.failure is None
     return seen
 

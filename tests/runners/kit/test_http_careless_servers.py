@@ -8,6 +8,7 @@ from contract.result import FailureKind
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine
 from runners.kit.http_chain import Exchanged
+from tests.builders.patience import LONG_S
 from tests.builders.specs import an_http_request
 from tests.servers.http_origin import closes_after, http_origin, reply
 
@@ -21,7 +22,7 @@ async def engine() -> AsyncIterator[HttpEngine]:
 
 async def exchanged(engine: HttpEngine, answer: bytes) -> Exchanged:
     async with http_origin({"/": closes_after(answer), "/next": reply(b"there")}) as origin:
-        return await engine.exchange(an_http_request(origin.url()), timeout_s=5)
+        return await engine.exchange(an_http_request(origin.url()), timeout_s=LONG_S)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from contract.checks import IpFamily
 from contract.result import Failure, FailureKind
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine
+from tests.builders.patience import LONG_S
 from tests.builders.specs import an_http_request
 from tests.servers.http_origin import http_origin, reply
 
@@ -21,7 +22,7 @@ async def outcome(
 ) -> Failure | None:
     async with HttpEngine(EgressRules.parse(allow, deny)) as engine:
         request = an_http_request(url, ip_family=family)
-        return (await engine.exchange(request, timeout_s=5)).failure
+        return (await engine.exchange(request, timeout_s=LONG_S)).failure
 
 
 async def test_a_denied_address_is_never_connected_to() -> None:

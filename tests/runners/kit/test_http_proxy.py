@@ -9,6 +9,7 @@ from contract.result import FailureKind
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine
 from runners.kit.http_chain import Exchanged
+from tests.builders.patience import LONG_S
 from tests.builders.specs import an_http_request
 from tests.servers import http_certificates as certificates
 from tests.servers.http_origin import http_origin, reply
@@ -20,7 +21,7 @@ async def through(
 ) -> Exchanged:
     pem = None if ca is None else certificates.pem_of(ca)
     async with HttpEngine(EgressRules.parse([], deny), extra_ca_pem=pem) as engine:
-        return await engine.exchange(an_http_request(url), timeout_s=5, proxy_url=proxy_url)
+        return await engine.exchange(an_http_request(url), timeout_s=LONG_S, proxy_url=proxy_url)
 
 
 async def test_plain_http_is_asked_of_the_proxy_by_its_whole_address(tmp_path: Path) -> None:
@@ -130,5 +131,5 @@ async def test_the_agents_own_proxy_settings_are_not_for_checks(
     for name in ("http_proxy", "https_proxy", "ALL_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     async with http_origin(reply()) as origin, HttpEngine(EgressRules()) as engine:
-        seen = await engine.exchange(an_http_request(origin.url()), timeout_s=5)
+        seen = await engine.exchange(an_http_request(origin.url()), timeout_s=LONG_S)
     assert seen.failure is None

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -24,6 +25,7 @@ from runners.kit.icmp_messages import (
     type_and_code,
 )
 from runners.kit.icmp_socket import IcmpPrivilege, PingerUnavailableError
+from tests.builders.patience import LONG_S, OFTEN
 from tests.servers.island import (
     PROHIBITED,
     SWALLOWED,
@@ -58,12 +60,14 @@ def test_every_echo_is_answered_in_order(run: Run, family: IpFamily) -> None:
 
     async def ping() -> None:
         pinger = Pinger()
-        echoes = await pinger.ping(LOOPBACK[family], family, count=3, interval_s=0.01, wait_s=2)
+        echoes = await pinger.ping(
+            LOOPBACK[family], family, count=3, interval_s=0.01, wait_s=LONG_S
+        )
         pinger.close()
         assert [echo.sequence for echo in echoes] == [1, 2, 3]
         assert all(echo.success and echo.error is None for echo in echoes)
         assert all(echo.ttl == 64 for echo in echoes)
-        assert all(0 < (echo.rtt_ms or 0) < 2000 for echo in echoes)
+        assert all(0 < (echo.rtt_ms or 0) < LONG_S * 1000 for echo in echoes)
 
     run(ping())
 
@@ -76,7 +80,9 @@ def test_many_targets_at_once_lose_nothing(run: Run) -> None:
         targets = [f"127.0.{at // 250}.{at % 250 + 1}" for at in range(600)]
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(pinger.ping(target, IPV4, count=2, interval_s=0.01, wait_s=5))
+                group.create_task(
+                    pinger.ping(target, IPV4, count=2, interval_s=0.01, wait_s=LONG_S)
+                )
                 for target in targets
             ]
         pinger.close()
@@ -91,7 +97,7 @@ async def test_two_pingers_do_not_take_each_others_replies() -> None:
     one, other = Pinger(), Pinger()
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(pinger.ping("127.0.0.1", IPV4, count=1, wait_s=2))
+            group.create_task(pinger.ping("127.0.0.1", IPV4, count=1, wait_s=LONG_S))
             for pinger in (one, other) * 20
         ]
     one.close()
@@ -104,28 +110,33 @@ async def test_the_round_trip_agrees_with_an_independent_pinger() -> None:
     if os.geteuid() != 0:
         pytest.skip("aioping needs a raw socket")
     pinger = Pinger()
-    (echo,) = await pinger.ping("127.0.0.1", IPV4, count=1, wait_s=2)
+    pairs = []
+    for _ in OFTEN:
+        (echo,) = await pinger.ping("127.0.0.1", IPV4, count=1, wait_s=LONG_S)
+        theirs_ms = await aioping.ping("127.0.0.1", timeout=LONG_S) * 1000
+        pairs.append((echo.rtt_ms or 0, theirs_ms))
+        if max(pairs[-1]) < 1000:
+            break
     pinger.close()
-    theirs_ms = await aioping.ping("127.0.0.1", timeout=2) * 1000
-    assert echo.rtt_ms is not None
-    assert 0 < echo.rtt_ms < 1000
-    assert 0 < theirs_ms < 1000
+    assert min(pairs[-1]) > 0
+    assert max(pairs[-1]) < 1000, pairs
 
 
 async def test_a_busy_loop_does_not_lengthen_the_round_trip() -> None:
     need_pings()
     pinger = Pinger()
     # The kernel begins to stamp packets a moment after the first socket has asked for it.
-    await pinger.ping("127.0.0.1", IPV4, count=3, interval_s=0.05, wait_s=2)
-    ping = asyncio.create_task(pinger.ping("127.0.0.1", IPV4, count=1, wait_s=5))
-    await asyncio.sleep(0)
-    blocked = asyncio.get_running_loop().time() + 0.3
-    while asyncio.get_running_loop().time() < blocked:
-        pass
-    (echo,) = await ping
+    await pinger.ping("127.0.0.1", IPV4, count=3, interval_s=0.05, wait_s=LONG_S)
+    for _ in OFTEN:
+        ping = asyncio.create_task(pinger.ping("127.0.0.1", IPV4, count=1, wait_s=LONG_S))
+        await asyncio.sleep(0)
+        time.sleep(0.3)  # noqa: ASYNC251 - a loop that is held up is the case under test
+        (echo,) = await ping
+        assert echo.rtt_ms is not None
+        if echo.rtt_ms < 250:
+            break
     pinger.close()
-    assert echo.rtt_ms is not None
-    assert echo.rtt_ms < 250
+    assert echo.rtt_ms < 250, "the time that the loop stood still is in each of them"
 
 
 async def test_without_any_privilege_it_is_our_fault() -> None:
@@ -138,7 +149,7 @@ async def test_a_closed_pinger_can_be_used_again() -> None:
     need_pings()
     pinger = Pinger()
     for _ in range(2):
-        assert (await pinger.ping("127.0.0.1", IPV4, count=1, wait_s=2))[0].success
+        assert (await pinger.ping("127.0.0.1", IPV4, count=1, wait_s=LONG_S))[0].success
         pinger.close()
 
 
@@ -175,7 +186,9 @@ def test_unprivileged_pings_are_answered(run: Run, family: IpFamily) -> None:
     async def ping() -> None:
         let_everybody_ping()
         pinger = Pinger(privileges=(UNPRIVILEGED,))
-        echoes = await pinger.ping(LOOPBACK[family], family, count=3, interval_s=0.01, wait_s=2)
+        echoes = await pinger.ping(
+            LOOPBACK[family], family, count=3, interval_s=0.01, wait_s=LONG_S
+        )
         pinger.close()
         assert all(echo.success and echo.ttl == 64 for echo in echoes)
 
@@ -208,9 +221,11 @@ def test_what_a_router_complains_about_is_named(
         pinger = Pinger(privileges=(privilege,))
         with complaining_router(wire, family, kind, code, quoted_bytes=quoted):
             echoes = await pinger.ping(
-                SWALLOWED[family], family, count=3, interval_s=0.05, wait_s=1
+                SWALLOWED[family], family, count=3, interval_s=0.05, wait_s=LONG_S
             )
-            again = await pinger.ping(LOOPBACK[family], family, count=2, interval_s=0.01, wait_s=1)
+            again = await pinger.ping(
+                LOOPBACK[family], family, count=2, interval_s=0.01, wait_s=LONG_S
+            )
         pinger.close()
         assert errors(echoes) == [name] * 3
         assert all(echo.success for echo in again)
@@ -224,8 +239,8 @@ def test_what_this_hosts_routes_say_is_named(privilege: IcmpPrivilege) -> None:
     async def ping() -> None:
         let_everybody_ping()
         pinger = Pinger(privileges=(privilege,))
-        unreachable = await pinger.ping(UNREACHABLE, IPV4, count=1, wait_s=1)
-        prohibited = await pinger.ping(PROHIBITED, IPV4, count=1, wait_s=1)
+        unreachable = await pinger.ping(UNREACHABLE, IPV4, count=1, wait_s=LONG_S)
+        prohibited = await pinger.ping(PROHIBITED, IPV4, count=1, wait_s=LONG_S)
         pinger.close()
         assert errors(unreachable) == ["host-unreachable"]
         assert errors(prohibited) == ["communication-prohibited"]

@@ -255,7 +255,8 @@ def test_a_heartbeat_without_evidence_has_not_started() -> None:
     ],
 )
 def test_a_time_limit_is_passed_strictly(took_ms: float, status: Status, *, over: bool) -> None:
-    outcome = judge(a_url_spec(), an_http_observation(took_ms=took_ms))
+    spec = a_url_spec(degraded_after_ms=3000, failed_after_ms=5000)
+    outcome = judge(spec, an_http_observation(took_ms=took_ms))
     assert outcome.status is status
     assert outcome.over_max_response_time is over
     assert kind(outcome) is (FailureKind.TOO_SLOW if over else None)
@@ -271,7 +272,8 @@ def test_only_a_degraded_outcome_says_why_it_is() -> None:
 
 
 def test_slowness_is_told_in_ms() -> None:
-    failure = judge(a_url_spec(), an_http_observation(took_ms=5000.25)).failure
+    spec = a_url_spec(failed_after_ms=5000)
+    failure = judge(spec, an_http_observation(took_ms=5000.25)).failure
     assert failure is not None
     assert failure.message == "It took 5000.2 ms; the limit is 5000 ms."
 
@@ -297,7 +299,10 @@ def test_what_was_not_measured_is_not_slow() -> None:
 def test_the_likeliest_cause_is_named_first(
     status: int, assertions: tuple[Assertion, ...], expected: FailureKind
 ) -> None:
-    outcome = judge(a_url_spec(assertions=assertions), an_http_observation(status, took_ms=9_000))
+    outcome = judge(
+        a_url_spec(assertions=assertions, failed_after_ms=5000),
+        an_http_observation(status, took_ms=9_000),
+    )
     assert kind(outcome) is expected
     assert outcome.over_max_response_time
 

@@ -1,5 +1,6 @@
 """Names to addresses: hosts file, search list, servers that fail."""
 
+import socket
 from pathlib import Path
 
 import dns.rcode
@@ -155,7 +156,7 @@ async def test_a_name_of_the_other_family_only_is_not_found() -> None:
 
 async def test_a_failing_server_is_followed_by_the_next() -> None:
     async with dns_server(rcode=dns.rcode.SERVFAIL) as broken, dns_server(ZONE) as good:
-        with refusing_port() as dead:
+        with refusing_port(socket.SOCK_DGRAM) as dead:
             files = Files(dead, broken.port, good.port)
             assert await DnsServerResolver(files).resolve("db.test", IPV6) == ("fd00::1",)
 

@@ -19,6 +19,7 @@ from runners.kit.tls_words import certificate_fault, handshake_fault
 from runners.tcp import TcpRunner
 from runners.url import UrlRunner
 from tests.builders.context import a_context
+from tests.builders.patience import LONG_S
 from tests.builders.specs import a_tcp_spec, a_url_spec, an_assertion
 from tests.servers import http_certificates as certificates
 
@@ -45,7 +46,7 @@ def serve(server: socket.socket, context: ssl.SSLContext | None) -> None:
             accepted, _ = server.accept()
         except OSError:
             return  # the test is over
-        accepted.settimeout(5)
+        accepted.settimeout(LONG_S)
         with accepted, suppress(OSError):
             if context is None:
                 accepted.sendall(b"220 mail.example ESMTP\r\n")
@@ -61,7 +62,7 @@ def refuse_politely(accepted: socket.socket, context: ssl.SSLContext) -> None:
         connection.do_handshake()
     except ssl.SSLError:
         with socket.socket(fileno=connection.detach()) as plain:
-            plain.settimeout(5)
+            plain.settimeout(LONG_S)
             while plain.recv(65_536):
                 pass
     connection.close()
@@ -134,6 +135,17 @@ REFUSAL = "{place} did not agree on TLS: it "
             lambda ca: certificates.wants_client(certificates.good(ca), ca),
             "{place} broke off TLS: it wants a client certificate, and none was shown.",
         ),
+    ],
+    # Of their own: the sentences hold minutes of now, and each worker's must be the same.
+    ids=[
+        "expired",
+        "not yet valid",
+        "wrong host",
+        "self-signed",
+        "no TLS",
+        "old only",
+        "other ciphers",
+        "wants a certificate",
     ],
 )
 async def test_both_kinds_of_checks_use_the_same_sentence(
