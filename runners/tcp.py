@@ -6,6 +6,7 @@ timings. An answer is read when data was sent or an assertion asks for RESPONSE_
 
 import asyncio
 import codecs
+import select
 import socket
 import time
 from typing import Final, Protocol
@@ -103,7 +104,7 @@ class _Look:
         if self._request.tls:
             line = await self._shake_hands(sock)
         if self._request.data is not None or self._reads:
-            await self._exchange(line)
+            await self._exchange(line, sock)
 
     async def _resolve(self) -> None:
         self._awaited = "the address of {host}"
@@ -147,7 +148,7 @@ class _Look:
         self._took_ms["tls"] = ms_since(began)
         return self._tls
 
-    async def _exchange(self, line: _Line) -> None:
+    async def _exchange(self, line: _Line, sock: socket.socket) -> None:
         began = time.perf_counter()
         if self._request.data is not None:
             self._awaited = "{peer} to take the data"
@@ -157,7 +158,7 @@ class _Look:
         patience_s = FIRST_BYTE_S if self._reads else UNASKED_FIRST_BYTE_S
         last_byte = began
         while len(self._answer) < LIMIT_BYTES:
-            piece = await _next(line, patience_s)
+            piece = await _next(line, sock, patience_s)
             if not piece:
                 self._nothing_because = _why_nothing(piece, patience_s)
                 break
@@ -233,16 +234,25 @@ class _Look:
         self._sock.close()
 
 
-async def _next(line: _Line, patience_s: float) -> bytes | None:
+async def _next(line: _Line, sock: socket.socket, patience_s: float) -> bytes | None:
     """What the peer says next; empty when it has closed. None: nothing came for so long."""
-    limit = asyncio.timeout(patience_s)
+    # Not asyncio.timeout: when the loop stood still for longer, bytes that came in time are there
+    # together with the end of patience, and its cancellation would lose them.
+    receiving = asyncio.create_task(line.receive(), name="receive")
     try:
-        async with limit:
-            return await line.receive()
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        return None
+        await asyncio.wait((receiving,), timeout=patience_s)
+        if not receiving.done() and _has_bytes(sock):
+            await asyncio.wait((receiving,), timeout=patience_s)
+        return receiving.result() if receiving.done() else None
+    finally:
+        if receiving.cancel():
+            await asyncio.wait((receiving,))
+
+
+def _has_bytes(sock: socket.socket) -> bool:
+    waiting = select.poll()
+    waiting.register(sock, select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def _why_nothing(last: bytes | None, patience_s: float) -> str:

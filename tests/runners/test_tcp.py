@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import socket
 import ssl
+import time
 
 import pytest
 import trustme
@@ -13,13 +15,15 @@ from contract.result import FailureKind, Status, TcpEvidence
 from runners.kit.egress import EgressRules
 from runners.kit.judge import judge
 from runners.kit.observation import Number, Observation, Text
-from runners.tcp import LIMIT_BYTES, TcpRunner
+from runners.tcp import LIMIT_BYTES, TcpRunner, _next, _PlainLine
 from tests.builders.context import a_context
+from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.specs import a_tcp_spec, an_assertion
 from tests.servers.tcp import (
     Serve,
     closes,
     echoes,
+    echoes_and_closes,
     keeps_silent,
     refusing_port,
     resets,
@@ -75,10 +79,37 @@ async def test_sent_data_is_answered_and_kept() -> None:
     assert seen.timings.data is not None
 
 
+@pytest.fixture
+def _reads_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The peer ends its answer itself; a pause is no end."""
+    monkeypatch.setattr("runners.tcp.QUIET_S", LONG_S)
+    monkeypatch.setattr("runners.tcp.MAX_QUIET_S", LONG_S)
+
+
+@pytest.mark.usefixtures("_reads_to_the_end")
 async def test_a_banner_is_read_when_an_assertion_asks_for_it() -> None:
-    async with tcp_server(says(b"220 ", b"ready\r\n", pause_s=0.02, then_closes=False)) as port:
+    async with tcp_server(says(b"220 ", b"ready\r\n", pause_s=0.02)) as port:
         seen = await look(port, reads=True)
     assert seen.facts[Source.RESPONSE_DATA] == Text("220 ready\r\n")
+
+
+async def test_an_answer_without_an_end_has_ended_when_nothing_more_comes() -> None:
+    async with tcp_server(says(b"220 ready\r\n", then_closes=False)) as port:
+        seen = await look(port, reads=True)
+    assert seen.facts[Source.RESPONSE_DATA] == Text("220 ready\r\n")
+
+
+async def test_what_came_while_the_loop_stood_still_is_read() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)  # noqa: FBT003 - takes no keyword
+        line = _PlainLine(ours, ("127.0.0.1", 1))
+        reading = asyncio.create_task(_next(line, ours, 0.01))
+        await asyncio.sleep(0)
+        time.sleep(0.05)  # noqa: ASYNC251 - a loop that stands still is the case under test
+        theirs.send(b"late for us alone")
+        assert await reading == b"late for us alone"
+        assert await _next(line, ours, 0.01) is None
 
 
 async def test_silence_is_an_empty_answer_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +120,7 @@ async def test_silence_is_an_empty_answer_and_no_failure(monkeypatch: pytest.Mon
     assert seen.facts[Source.RESPONSE_DATA] == Text("", "nothing came within 0.05 s")
 
 
+@pytest.mark.usefixtures("_reads_to_the_end")
 async def test_an_endless_answer_is_cut_and_said_to_be() -> None:
     async with tcp_server(says(*(b"x" * 4096 for _ in range(100)))) as port:
         seen = await look(port, reads=True)
@@ -179,16 +211,16 @@ async def test_a_forbidden_address_is_not_connected_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("peer", "why"),
+    ("peer", "first_byte_s", "why"),
     [
-        (keeps_silent, "nothing came within 0.05 s"),
-        (closes, "the connection was closed without a byte"),
+        (keeps_silent, 0.05, "nothing came within 0.05 s"),
+        (closes, LONG_S, "the connection was closed without a byte"),
     ],
 )
 async def test_silence_is_told_from_a_connection_that_was_closed(
-    peer: Serve, why: str, monkeypatch: pytest.MonkeyPatch
+    peer: Serve, first_byte_s: float, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runners.tcp.FIRST_BYTE_S", 0.05)
+    monkeypatch.setattr("runners.tcp.FIRST_BYTE_S", first_byte_s)
     async with tcp_server(peer) as port:
         seen = await look(port, reads=True)
     outcome = judge(a_tcp_spec(assertions=READS), seen)
@@ -229,9 +261,10 @@ async def test_tls_is_verified_and_described() -> None:
     assert seen.facts[Source.RESPONSE_DATA] == Text("hi")
 
 
+@pytest.mark.usefixtures("_reads_to_the_end")
 async def test_data_goes_both_ways_over_tls() -> None:
     pki = Pki("127.0.0.1")
-    async with tcp_server(echoes, tls=pki.server) as port:
+    async with tcp_server(echoes_and_closes(40_000), tls=pki.server) as port:
         seen = await look(
             port, tls=True, data="x" * 40_000, reads=True, context={"extra_ca_pem": pki.pem}
         )
@@ -292,9 +325,14 @@ async def test_a_peer_that_closes_in_the_handshake_fails_with_kind_tls() -> None
 
 async def test_a_peer_that_is_silent_in_the_handshake_is_a_timeout() -> None:
     async with tcp_server(keeps_silent) as port:
-        seen = await look(port, tls=True, context={"timeout_s": 0.2})
-    assert seen.failure is not None
-    assert seen.failure.message == f"Waited 0.2 s for the TLS handshake with 127.0.0.1:{port}."
+        for timeout_s in GROWING_S:
+            seen = await look(port, tls=True, context={"timeout_s": timeout_s})
+            assert seen.failure is not None
+            if seen.timings.tcp is not None:
+                break
+    assert seen.failure.message == (
+        f"Waited {timeout_s:g} s for the TLS handshake with 127.0.0.1:{port}."
+    )
 
 
 async def test_a_connection_that_is_reset_later_was_made_all_the_same() -> None:
