@@ -1,6 +1,7 @@
 """What a check may assert about what was seen, and how each assertion came out."""
 
 from enum import StrEnum
+from typing import Final
 
 from contract.wire import Wire
 
@@ -38,6 +39,27 @@ class Comparison(StrEnum):
     NOT_CONTAINS = "NOT_CONTAINS"
     IS_NULL = "IS_NULL"
     NOT_NULL = "NOT_NULL"
+
+
+JSON_SOURCES: Final = frozenset({Source.JSON_BODY, Source.JSON_ANSWER, Source.JSON_RESPONSE})
+"""Here `property` is a JSONPath."""
+TEXT_SOURCES: Final = frozenset(
+    {Source.TEXT_BODY, Source.RESPONSE_DATA, Source.TEXT_ANSWER, Source.RESPONSE_CODE}
+)
+"""Here `property` is a regular expression."""
+NUMBER_SOURCES: Final = frozenset({Source.STATUS_CODE, Source.RESPONSE_TIME, Source.LATENCY})
+"""Here there is always a number."""
+OF_OBJECTS: Final = frozenset(
+    {
+        Comparison.HAS_KEY,
+        Comparison.NOT_HAS_KEY,
+        Comparison.HAS_VALUE,
+        Comparison.NOT_HAS_VALUE,
+    }
+)
+"""Only objects, and arrays for values, have these; of texts and numbers they never hold."""
+OF_NUMBERS: Final = frozenset({Comparison.GREATER_THAN, Comparison.LESS_THAN})
+OF_EQUALITY: Final = frozenset({Comparison.EQUALS, Comparison.NOT_EQUALS})
 
 
 class Assertion(Wire, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from contract.assertions import Assertion, Source
+from contract.assertions import OF_EQUALITY, OF_NUMBERS, Assertion, Comparison, Source
 from contract.wire import Milliseconds, Wire
 
 
@@ -376,6 +376,15 @@ SOURCES: Final[dict[CheckType, frozenset[Source]]] = {
     CheckType.ICMP: frozenset({Source.LATENCY, Source.JSON_RESPONSE}),
 }
 """The assertion sources of each type; a type that is missing here takes no assertions."""
+
+
+COMPARISONS: Final[dict[CheckType, frozenset[Comparison]]] = {
+    CheckType.URL: OF_EQUALITY | OF_NUMBERS,
+    CheckType.TCP: OF_EQUALITY
+    | OF_NUMBERS
+    | {Comparison.IS_EMPTY, Comparison.NOT_EMPTY, Comparison.CONTAINS, Comparison.NOT_CONTAINS},
+}
+"""The comparisons of a type; a type that is missing here takes all that its source takes."""
 
 
 class Lane(StrEnum):

@@ -15,6 +15,7 @@ from contract.checks import (
     CheckType,
 )
 from contract.job import ClientCertificate, Variable
+from picket.check_sense import spec_problem
 from picket.document import LIMIT_BYTES, DocumentError, read_document
 from picket.errors import CommandError
 from picket.field_errors import explain, shown, unknown_field
@@ -149,10 +150,14 @@ class _Reader:
             self._refuse(form.path_in_file(path), problem)
         self._hold_sources(form, kind)
         try:
-            return msgspec.convert(form.fields, spec_type)
+            spec = msgspec.convert(form.fields, spec_type)
         except msgspec.ValidationError as trouble:
             path, problem = explain(str(trouble), form.fields, spec_type)
             self._refuse(form.path_in_file(path), problem)
+        if senseless := spec_problem(spec):
+            path, problem = senseless
+            self._refuse(form.path_in_file(path), problem)
+        return spec
 
     def _hold_sources(self, form: SpecForm, kind: CheckType) -> None:
         """Each type takes some sources only; the spec's own type would let all of them pass."""

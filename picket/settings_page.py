@@ -24,6 +24,10 @@ SERVICE_ROWS: Final = (
     ("LOG_LEVEL", "DEBUG, INFO, WARN or ERROR. Default: INFO."),
     ("LOG_FORMAT", "json or console. Default: console on a terminal, json otherwise."),
     (
+        "METRICS_ACCESS",
+        "Who may read /metrics: loopback, anyone who reaches the port, or off. Default: loopback.",
+    ),
+    (
         "FIRST_API_KEY",
         (
             "The API key of a first start. Default: a new one is made and printed once. "

@@ -46,6 +46,15 @@ def find_values(path: str, document: Json) -> Sequence[Json]:
     return _lengths(values) if wants_length else values
 
 
+def hold_path(path: str) -> None:
+    """Nothing, when the path can be used.
+
+    Raises:
+        BadPathError: it cannot be read.
+    """
+    _compile(path)
+
+
 @dataclass(slots=True)
 class _Purse:
     """The steps that one evaluation has left."""
@@ -156,7 +165,8 @@ def _compile(path: str) -> tuple[JSONPathQuery, bool]:
             return whole, False
         return _ENVIRONMENT.compile(path.removesuffix(_LENGTH)), True
     except (JSONPathError, RecursionError) as problem:
-        raise BadPathError(str(problem)) from None
+        # Its own text ends with a place, in a query that may be ours and not the reader's.
+        raise BadPathError(str(problem.args[0])) from None
 
 
 def _lengths(values: Sequence[Json]) -> list[Json]:

@@ -1,10 +1,14 @@
 """Parts that the bodies of all check types are made of."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from service.checks.rules import assertion_problem
+from contract.assertions import Assertion, Comparison, Source
+from contract.checks import CheckType
+from contract.sense import assertion_problem
+from service.checks.expressions import expression_problem
+from service.checks.rules import property_problem
 from service.http.strict import (
     JsonNumber,
     Strict,
@@ -131,16 +135,28 @@ class AssertionWrite(Strict):
     regex: Text | None = None
     """HEADERS only: the first capture group is compared. Null: the whole value is."""
 
+    kind: ClassVar[CheckType]
+
     @model_validator(mode="after")
-    def _property_fits(self) -> "AssertionWrite":
-        if problem := assertion_problem(self.source, self.property or ""):
+    def _makes_sense(self) -> "AssertionWrite":
+        if problem := property_problem(self.source, self.property or ""):
             raise field_error("property", problem)
+        assertion = Assertion(
+            source=Source(self.source),
+            comparison=Comparison(self.comparison),
+            property=self.property or "",
+            target=self.target or "",
+            regex=self.regex,
+        )
+        if found := assertion_problem(assertion, self.kind) or expression_problem(assertion):
+            raise field_error(*found)
         return self
 
 
 class UrlAssertion(AssertionWrite):
     """URL monitors look at the status code only."""
 
+    kind = CheckType.URL
     source: Literal["STATUS_CODE"]
     comparison: NumberComparison
 
@@ -148,6 +164,7 @@ class UrlAssertion(AssertionWrite):
 class ApiAssertion(AssertionWrite):
     """What an API check may assert."""
 
+    kind = CheckType.API
     source: Literal["STATUS_CODE", "JSON_BODY", "HEADERS", "TEXT_BODY", "RESPONSE_TIME"]
     comparison: AnyComparison
 
@@ -155,6 +172,7 @@ class ApiAssertion(AssertionWrite):
 class TcpAssertion(AssertionWrite):
     """What a TCP monitor may assert."""
 
+    kind = CheckType.TCP
     source: Literal["RESPONSE_DATA", "RESPONSE_TIME"]
     comparison: TextComparison
 
@@ -162,6 +180,7 @@ class TcpAssertion(AssertionWrite):
 class DnsAssertion(AssertionWrite):
     """What a DNS monitor may assert."""
 
+    kind = CheckType.DNS
     source: Literal["RESPONSE_TIME", "RESPONSE_CODE", "TEXT_ANSWER", "JSON_ANSWER"]
     comparison: AnyComparison
 
@@ -169,6 +188,7 @@ class DnsAssertion(AssertionWrite):
 class IcmpAssertion(AssertionWrite):
     """What an ICMP monitor may assert."""
 
+    kind = CheckType.ICMP
     source: Literal["LATENCY", "JSON_RESPONSE"]
     comparison: AnyComparison
 

@@ -1,10 +1,12 @@
 """What a check of each type asks of its target, as people write it, read strictly."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from contract.checks import SECONDS_PER, TimeUnit
+from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
 from service.checks.fields import (
     ApiAssertion,
     BasicAuth,
@@ -21,29 +23,21 @@ from service.checks.fields import (
     UrlAssertion,
     Version,
 )
-from service.checks.rules import (
-    header_problem,
-    heartbeat_problem,
-    hostname_problem,
-    url_problem,
-)
+from service.checks.rules import heartbeat_problem
 from service.http.strict import JsonNumber, Strict, Text, blank_is_none, field_error
 
 
-def _url(value: str) -> str:
-    if problem := url_problem(value):
-        raise field_error("", problem)
-    return value
+def _without(problem_of: Callable[[str], str | None]) -> AfterValidator:
+    def judge(value: str) -> str:
+        if problem := problem_of(value):
+            raise field_error("", problem)
+        return value
+
+    return AfterValidator(judge)
 
 
-def _hostname(value: str) -> str:
-    if problem := hostname_problem(value):
-        raise field_error("", problem)
-    return value
-
-
-Url = Annotated[Text, Field(min_length=1, max_length=2048), AfterValidator(_url)]
-Hostname = Annotated[Text, Field(min_length=1, max_length=2048), AfterValidator(_hostname)]
+Url = Annotated[Text, Field(min_length=1, max_length=2048), _without(url_problem)]
+Hostname = Annotated[Text, Field(min_length=1, max_length=2048), _without(hostname_problem)]
 
 
 class HttpWrite(Strict):
@@ -121,9 +115,10 @@ class DnsRequest(Strict):
         "SVCB",
         "TLSA",
     ]
-    query: Annotated[Text, Field(min_length=1, max_length=253)]
+    query: Annotated[Text, Field(min_length=1, max_length=253), _without(dns_name_problem)]
     name_server: Annotated[
-        Annotated[Text, Field(max_length=253)] | None, BeforeValidator(blank_is_none)
+        Annotated[Text, Field(max_length=253), _without(hostname_problem)] | None,
+        BeforeValidator(blank_is_none),
     ] = None
     """Host or address to ask. Null: the agent's default resolvers."""
     port: PortNumber | None = None

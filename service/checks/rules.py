@@ -4,14 +4,12 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+from contract.assertions import JSON_SOURCES, Source
 from contract.checks import CheckType
 
 SUB_MINUTE_OFFSETS: Final = (10, 20, 30)
 SUB_MINUTE_TYPES: Final = frozenset({CheckType.API, CheckType.TCP})
 
-_JSON_SOURCES: Final = frozenset({"JSON_BODY", "JSON_ANSWER", "JSON_RESPONSE"})
-_LATENCIES: Final = ("avg", "min", "max", "stdDev")
-_SCHEMES: Final = ("http://", "https://")
 
 _NOT_YET: Final[dict[str, str]] = {
     "groupId": "names a check group, and there is none with this id; leave it out",
@@ -60,36 +58,11 @@ def unsupported_problem(body: Mapping[str, object]) -> tuple[str, str] | None:
     return None
 
 
-def url_problem(url: str) -> str | None:
-    """A URL is http or https, or begins with a variable; it is not shown, as it may hold keys."""
-    if url.startswith("{{") or url.lower().startswith(_SCHEMES):
-        return None
-    return "must begin with http:// or https:// or a {{VARIABLE}}"
-
-
-def hostname_problem(hostname: str) -> str | None:
-    """A host name or an address, with neither scheme nor port nor path."""
-    if any(letter.isspace() or letter in "/@?#" for letter in hostname):
-        return "must be a host name or an address, without scheme, port or path"
-    if hostname.count(":") == 1:
-        return "must not hold a port; use the field port"
-    return None
-
-
-def header_problem(key: str, value: str) -> str | None:
-    """A header stays on its line."""
-    if any(letter in "\r\n" for letter in key + value):
-        return "must not hold a line break"
-    return None
-
-
-def assertion_problem(source: str, prop: str) -> str | None:
-    """What `property` must be for a source."""
-    if source in _JSON_SOURCES and not prop.startswith("$"):
+def property_problem(source: str, prop: str) -> str | None:
+    """What `property` must be for a source, beyond making sense."""
+    if source in JSON_SOURCES and not prop.startswith("$"):
         return "must be a JSONPath that begins with $"
-    if source == "LATENCY" and prop not in _LATENCIES:
-        return "must be avg, min, max or stdDev"
-    if source == "HEADERS" and not prop.strip():
+    if source == Source.HEADERS and not prop.strip():
         return "must name a header"
     return None
 

@@ -90,6 +90,33 @@ REFUSED = {
     "url_is_a_number.yaml": ": $.request.url is 8080; use text",
     "variable_without_value.yaml": ": $.variables[0].value is missing",
     "variables_are_text.yaml": ": $.variables is text; use a list",
+    "comparison_of_another_source.yaml": (
+        ": $.assertions[0].comparison is HAS_KEY; STATUS_CODE takes CONTAINS, EQUALS, GREATER_THAN,"
+        " IS_EMPTY, IS_NULL, LESS_THAN, NOT_CONTAINS, NOT_EMPTY, NOT_EQUALS, NOT_NULL"
+    ),
+    "header_regex_open.yaml": (
+        ": $.request.assertions[0].regex is no regular expression: missing ): ("
+    ),
+    "host_with_port.yaml": ": $.request.hostname must not hold a port; use the field port",
+    "jsonpath_that_ends_early.yaml": (
+        ": $.assertions[0].property is no JSONPath: unbalanced brackets"
+    ),
+    "name_server_with_port.yaml": (
+        ": $.request.nameServer must not hold a port; use the field port"
+    ),
+    "regex_with_look_behind.yaml": (
+        ": $.assertions[0].property is no regular expression: invalid perl operator: (?<="
+        " (look-around and back-references are not available here)"
+    ),
+    "target_is_no_number.yaml": (
+        ": $.assertions[0].target must be a number, as STATUS_CODE is one"
+    ),
+    "url_port_out_of_range.yaml": (
+        ": $.request.url names a port that is no number from 1 to 65535"
+    ),
+    "url_without_scheme.yaml": (
+        ": $.request.url must begin with http:// or https:// or a {{VARIABLE}}"
+    ),
 }
 
 

@@ -1,0 +1,118 @@
+"""What addresses, hosts and names of a check can be at all. Pure.
+
+Each function gives what is wrong as the end of a sentence that begins with the field, or None. The
+text itself is not shown, as an address may hold keys. What holds a `{{NAME}}` is not judged before
+it is filled.
+"""
+
+import re
+from ipaddress import IPv4Address, IPv6Address
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+_SCHEMES: Final = ("http://", "https://")
+_OPEN: Final = "{{"
+"""Where a place to be filled begins."""
+_MORE_THAN_A_HOST: Final = "must be a host name or an address, without scheme, port or path"
+_NOT_IN_A_HOST: Final = re.compile(r"[\s\x00-\x1f\x7f/\\?#@]")
+_FOUR_NUMBERS: Final = re.compile(r"\d+(\.\d+){3}")
+_MOST_LABEL_BYTES: Final = 63
+_MOST_NAME_BYTES: Final = 253
+
+
+def is_open(text: str) -> bool:
+    """Whether a variable is still to be filled in."""
+    return _OPEN in text
+
+
+def url_problem(url: str) -> str | None:
+    """A URL is http or https, or begins with a variable."""
+    if url.startswith(_OPEN):
+        return None
+    if not url.lower().startswith(_SCHEMES):
+        return "must begin with http:// or https:// or a {{VARIABLE}}"
+    if is_open(url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "names a host that cannot be read: brackets are for IPv6 addresses"
+    return _port_problem(parts) or _url_host_problem(parts.hostname or "")
+
+
+def _port_problem(parts: SplitResult) -> str | None:
+    try:
+        is_good = parts.port != 0
+    except ValueError:
+        is_good = False
+    return None if is_good else "names a port that is no number from 1 to 65535"
+
+
+def _url_host_problem(host: str) -> str | None:
+    if not host:
+        return "names no host"
+    if problem := hostname_problem(host if ":" in host else unquote(host)):
+        return f"names a host that cannot be one: it {problem}"
+    return None
+
+
+def hostname_problem(hostname: str) -> str | None:
+    """A host name or an address, with neither scheme nor port nor path."""
+    if is_open(hostname):
+        return None
+    if _NOT_IN_A_HOST.search(hostname):
+        return _MORE_THAN_A_HOST
+    host = hostname[1:-1] if hostname.startswith("[") and hostname.endswith("]") else hostname
+    if host.count(":") == 1:
+        return "must not hold a port; use the field port"
+    if ":" in host:
+        return None if _is_address(host, IPv6Address) else "is no IPv6 address"
+    if _FOUR_NUMBERS.fullmatch(host):
+        return None if _is_address(host, IPv4Address) else "is no IPv4 address"
+    return "has brackets, which are for IPv6 addresses" if "[" in hostname else _label_problem(host)
+
+
+def dns_name_problem(name: str) -> str | None:
+    """A name to ask DNS for; an address is one too, as PTR questions take it."""
+    if is_open(name) or name == "." or _is_address(name, IPv6Address):
+        return None
+    if "://" in name or any(ord(letter) < 0x20 for letter in name):
+        return "must be a DNS name, without scheme"
+    # A backslash spells a letter by its number; only DNS itself can count those.
+    return None if "\\" in name else _label_problem(name)
+
+
+def header_problem(key: str, value: str) -> str | None:
+    """A header stays on its line."""
+    if any(letter in "\r\n" for letter in key + value):
+        return "must not hold a line break"
+    return None
+
+
+def _is_address(text: str, family: type[IPv4Address] | type[IPv6Address]) -> bool:
+    try:
+        family(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _label_problem(name: str) -> str | None:
+    """Names are labels with dots between; a final dot ends a full one."""
+    labels = name.removesuffix(".").split(".")
+    if not all(labels):
+        return "must not have two dots in a row or one in front"
+    try:
+        sizes = [len(_ascii(label)) for label in labels]
+    except UnicodeError:
+        return "holds letters that no name can have"
+    if max(sizes) > _MOST_LABEL_BYTES:
+        return f"has a part of more than {_MOST_LABEL_BYTES} characters between two dots"
+    if sum(sizes) + len(sizes) - 1 > _MOST_NAME_BYTES:
+        return f"is longer than a name can be: {_MOST_NAME_BYTES} characters"
+    return None
+
+
+def _ascii(label: str) -> bytes:
+    """As it stands in a packet; letters beyond ASCII have a spelling of their own there."""
+    return label.encode() if label.isascii() else label.encode("idna")

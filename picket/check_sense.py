@@ -1,0 +1,75 @@
+"""Whether a check that can be read can also work: addresses, hosts, names, assertions. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from contract.assertions import Assertion
+from contract.checks import (
+    ApiSpec,
+    CheckSpec,
+    DnsSpec,
+    HttpRequest,
+    IcmpSpec,
+    TcpSpec,
+    UrlSpec,
+    check_type,
+)
+from contract.sense import Wrong, assertion_problem, expression_of, path_of
+from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
+from runners.kit.jsonpath import BadPathError, hold_path
+from runners.kit.patterns import BadPatternError, compile_pattern
+
+
+def spec_problem(spec: CheckSpec) -> Wrong | None:
+    """The first field that cannot work, by its path, and why. None: all can."""
+    return next(_problems(spec), None)
+
+
+def _problems(spec: CheckSpec) -> Iterator[Wrong]:
+    if isinstance(spec, UrlSpec | ApiSpec):
+        yield from _of_http(spec.request)
+    if isinstance(spec, TcpSpec | IcmpSpec):
+        yield from _of("$.request.hostname", spec.request.hostname, hostname_problem)
+    if isinstance(spec, DnsSpec):
+        yield from _of("$.request.query", spec.request.query, dns_name_problem)
+        yield from _of("$.request.nameServer", spec.request.name_server or "", _server_problem)
+    if isinstance(spec, UrlSpec | ApiSpec | TcpSpec | DnsSpec | IcmpSpec):
+        yield from _of_assertions(spec, spec.assertions)
+
+
+def _of(path: str, text: str, problem_of: Callable[[str], str | None]) -> Iterator[Wrong]:
+    if problem := problem_of(text):
+        yield path, problem
+
+
+def _of_http(request: HttpRequest) -> Iterator[Wrong]:
+    yield from _of("$.request.url", request.url, url_problem)
+    for order, header in enumerate(request.headers):
+        if problem := header_problem(header.key, header.value):
+            yield f"$.request.headers[{order}]", problem
+
+
+def _server_problem(name_server: str) -> str | None:
+    """Empty: the default servers are asked."""
+    return hostname_problem(name_server) if name_server else None
+
+
+def _of_assertions(spec: CheckSpec, assertions: Sequence[Assertion]) -> Iterator[Wrong]:
+    for order, assertion in enumerate(assertions):
+        if found := assertion_problem(assertion, check_type(spec)) or _expression(assertion):
+            field, problem = found
+            yield f"$.assertions[{order}].{field}", problem
+
+
+def _expression(assertion: Assertion) -> Wrong | None:
+    """Judged by the runners' own libraries and their limits."""
+    try:
+        if (path := path_of(assertion)) is not None:
+            hold_path(path)
+        if (expression := expression_of(assertion)) is not None:
+            compile_pattern(expression[1])
+    except BadPathError as problem:
+        return "property", f"is no JSONPath: {problem}"
+    except BadPatternError as problem:
+        field = expression_of(assertion)
+        return (field[0] if field else "property"), f"is no regular expression: {problem}"
+    return None

@@ -1,0 +1,140 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
+
+LONG = "a" * 64
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a",
+        "HTTPS://a/b",
+        "{{BASE}}/health",
+        "https://{{HOST}}/x?y={{Z}}",
+        "http://[::1]:8080/",
+        "http://[fe80::1%25eth0]/",
+        "http://user:word@a.test:1/?q=a b#c",
+        "http://bücher.test/",
+        "http://my_host/",
+        "http://10.0.0.1",
+        "http://a.test:/",
+    ],
+)
+def test_a_url_is_http_or_begins_with_a_variable(url: str) -> None:
+    assert url_problem(url) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("ftp://a", "must begin with http://"),
+        ("a.test", "must begin with http://"),
+        ("//a", "must begin with http://"),
+        (" http://a", "must begin with http://"),
+        ("javascript:alert(1)", "must begin with http://"),
+        ("a/{{PATH}}", "must begin with http://"),
+        ("http://", "names no host"),
+        ("http:///path", "names no host"),
+        ("http://:80/", "names no host"),
+        ("http://a:99999/", "port"),
+        ("http://a:0/", "port"),
+        ("http://a:http/", "port"),
+        ("http://[::1/", "cannot be read"),
+        ("http://a b/", "without scheme, port or path"),
+        ("http://a%2fb/", "without scheme, port or path"),
+        ("http://a..b/", "two dots in a row"),
+        ("http://300.1.2.3/", "is no IPv4 address"),
+        (f"http://{LONG}.test/", "more than 63 characters"),
+    ],
+)
+def test_another_url_is_refused_without_showing_it(url: str, words: str) -> None:
+    problem = url_problem(url)
+    assert problem is not None
+    assert words in problem
+    assert url not in problem
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "a",
+        "a.b.test",
+        "a.test.",
+        "10.0.0.1",
+        "::1",
+        "[::1]",
+        "fe80::1%eth0",
+        "{{HOST}}",
+        "my_host",
+        "123",
+        "bücher.test",
+        "a" * 63,
+    ],
+)
+def test_a_host_is_a_name_or_an_address(host: str) -> None:
+    assert hostname_problem(host) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("http://a", "without scheme, port or path"),
+        ("a/b", "without scheme, port or path"),
+        ("u@a", "without scheme, port or path"),
+        ("a b", "without scheme, port or path"),
+        ("a\n", "without scheme, port or path"),
+        ("a:80", "use the field port"),
+        ("[::1]:80", "is no IPv6 address"),
+        ("::g", "is no IPv6 address"),
+        ("1.2.3.256", "is no IPv4 address"),
+        ("[a]", "brackets"),
+        (".a", "two dots in a row or one in front"),
+        ("a..b", "two dots in a row or one in front"),
+        (LONG, "more than 63 characters"),
+        (".".join(["a" * 60] * 5), "253 characters"),
+        ("\ue000.test", "no name can have"),
+    ],
+)
+def test_what_cannot_be_a_host_is_refused(host: str, words: str) -> None:
+    problem = hostname_problem(host)
+    assert problem is not None
+    assert words in problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "shop.test",
+        ".",
+        "10.0.0.1",
+        "2001:db8::1",
+        "_dmarc.shop.test",
+        "*.shop.test",
+        "0/25.2.0.192.in-addr.arpa",
+        "My Printer._ipp._tcp.local",
+        r"a\.b.test",
+        "{{ZONE}}",
+    ],
+)
+def test_a_dns_name_may_hold_more_letters_than_a_host(name: str) -> None:
+    assert dns_name_problem(name) is None
+
+
+@pytest.mark.parametrize("name", ["http://shop.test", "a..b", f"{LONG}.test", "a\nb"])
+def test_what_cannot_be_a_dns_name_is_refused(name: str) -> None:
+    assert dns_name_problem(name) is not None
+
+
+def test_a_header_stays_on_its_line() -> None:
+    assert header_problem("x-tenant", "north") is None
+    assert header_problem("x-tenant", "north\r\nx-other: 1") is not None
+
+
+@given(st.text())
+def test_every_text_gets_a_verdict(text: str) -> None:
+    for problem in (url_problem, hostname_problem, dns_name_problem):
+        assert problem(text) is None or problem(text) != ""
+    assert url_problem(f"http://{text}") is None or url_problem(f"http://{text}") != ""
