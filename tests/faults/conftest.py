@@ -5,10 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scene import Scene, set_scene
+from tests.faults.scene import LEASE_S, Scene, set_scene
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async with set_scene(tmp_path) as made:
+def lease_s() -> float:
+    """How long a lease lasts; a test that is about its length chooses with `leases_of`."""
+    return LEASE_S
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, lease_s: float) -> AsyncIterator[Scene]:
+    async with set_scene(tmp_path, lease_s=lease_s) as made:
         yield made

@@ -76,7 +76,7 @@ class Ledger:
 
 def read_ledger(database: Path) -> Ledger:
     """Read the books of a service that runs or is dead."""
-    with closing(sqlite3.connect(database, timeout=10, isolation_level=None)) as file:
+    with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as file:
         file.execute("BEGIN")  # one moment for all that is counted
         return _ledger(file)
 

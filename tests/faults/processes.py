@@ -14,8 +14,9 @@ from typing import Any, Final, Self
 import aiohttp
 
 ROOT: Final = Path(__file__).parents[2]
-_START_LIMIT_S: Final = 30.0
-_END_LIMIT_S: Final = 30.0
+_LOG_LIMIT_S: Final = 90.0
+_END_LIMIT_S: Final = 120.0
+"""Longer than an agent that stops may try to deliver what is left."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +60,7 @@ class Child:
 
     async def logged(self, name: str, *, count: int = 1) -> dict[str, Any]:
         """Wait for a log line of an event; the newest one."""
-        async with asyncio.timeout(_START_LIMIT_S):
+        async with asyncio.timeout(_LOG_LIMIT_S):
             while len(found := self.events(name)) < count:
                 assert self._reader is not None
                 assert not self._reader.done(), f"no {name} in:\n{self.output()}"

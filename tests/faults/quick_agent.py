@@ -1,6 +1,7 @@
 """`python -m tests.faults.quick_agent`: the agent with short waits towards its service.
 
-Everything else is the agent's own. `QUICK_AGENT_ID` chooses its id, so that two can share one.
+Everything else is the agent's own. `QUICK_AGENT_ID` chooses its id, so that two can share one, and
+`QUICK_FLUSH_S` how long it tries to deliver what is left when it stops.
 """
 
 import os
@@ -11,7 +12,8 @@ from typing import Final
 
 from agent import lean
 
-PACE: Final = {"first_s": 0.2, "cap_s": 0.5, "claim_wait_s": 2.0, "flush_s": 5.0}
+PACE: Final = {"first_s": 0.2, "cap_s": 0.5, "claim_wait_s": 2.0}
+_FLUSH_S: Final = "60"
 CALL_LIMIT_S: Final = 2.0
 """How long any call, or a claim past its wait, is waited for when its answer never comes."""
 
@@ -32,7 +34,8 @@ def main() -> int:
     client.ServiceClient._ask.__kwdefaults__["limit_s"] = CALL_LIMIT_S
     if given := os.environ.get("QUICK_AGENT_ID"):
         app.uuid = SimpleNamespace(uuid4=lambda: uuid.UUID(given))  # type: ignore[attr-defined]
-    makeup = Makeup(runners=RUNNERS, pace=Pace(**PACE), checks_itself=False)
+    flush_s = float(os.environ.get("QUICK_FLUSH_S", _FLUSH_S))
+    makeup = Makeup(runners=RUNNERS, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
     return uvloop.run(app.run(read_settings(), makeup))
 
 

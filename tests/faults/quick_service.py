@@ -1,12 +1,16 @@
 """`python -m tests.faults.quick_service`: the service with short leases, which dies where told.
 
-Everything else is the service's own `main`. `QUICK_LEASE_S`, `QUICK_QUEUE_S` and `QUICK_GIVE_UP_S`
-shrink its figures, and `QUICK_UNAVAILABLE_S`, when it is set, how long a location may be without
-an agent. When the file that `KILL_FILE` names holds the name of a step, the process kills
-itself with SIGKILL at that step, once: `claim`, `results`, `release`, `tick` and `reap`, each
-`.begun` (changed, not committed) or `.committed` (on disk, nobody told).
+Everything else is the service's own `main`. `QUICK_LEASE_S`, `QUICK_QUEUE_S`, `QUICK_GIVE_UP_S` and
+`QUICK_DELIVERIES` are its figures, and `QUICK_UNAVAILABLE_S`, when it is set, how long a location
+may be without an agent. On SIGUSR1 it tells how many tasks it has. When the file that `KILL_FILE`
+names holds the name of a step, the process kills itself with SIGKILL at that step, once: `claim`,
+`results`, `release`, `tick` and `reap`, each `.begun` (changed, not committed) or `.committed` (on
+disk, nobody told). The file `pauses` beside it says when no tick came for long, because the service
+was dead or stood still.
 """
 
+import asyncio
+import json
 import os
 import signal
 import sys
@@ -15,6 +19,8 @@ from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+
+from sqlalchemy import Connection
 
 from contract.checks import Lane
 from service import __main__ as program
@@ -29,15 +35,17 @@ from service.results import ingest
 _REAP_S: Final = 0.2
 _LOOK_S: Final = 0.5
 _BUSY_TIMEOUT_S: Final = 0.2
+_PAUSE_MS: Final = 5_000
 
 
-def shrink(*, lease_s: float, queue_s: float, give_up_s: float) -> None:
-    """Put shorter figures in the place of the service's own."""
+def shrink(*, lease_s: float, queue_s: float, give_up_s: float, deliveries: int) -> None:
+    """Put other figures in the place of the service's own."""
     lease_ms, queue_ms = round(lease_s * 1000), round(queue_s * 1000)
     model.LEASE_MS.update({Lane.UPTIME: lease_ms, Lane.MAIN: lease_ms})
     for module in (model, rules, ingest):
         _put(module, "QUEUE_MS", queue_ms)
     _put(endings, "_FORGIVEN_MS", lease_ms)
+    _put(rules, "MOST_DELIVERIES", deliveries)
     _put(app, "_REAP_S", _REAP_S)
     hasty = partial(sqlite.open_sqlite, busy_timeout_s=_BUSY_TIMEOUT_S, give_up_s=give_up_s)
     _put(app, "open_sqlite", hasty)
@@ -50,6 +58,22 @@ def watch_locations(*, unavailable_s: float) -> None:
     _put(health, "RETURN_MS", 0)
     _put(presence, "_EVERY_S", _LOOK_S)
     _put(app, "_LOOK_S", _LOOK_S)
+
+
+def watch_ticks(folder: Path) -> None:
+    """Write down the pauses between ticks, those of dead services included."""
+    tick = app.tick
+    last = os.open(folder / "last-tick", os.O_RDWR | os.O_CREAT)
+
+    def ticking(connection: Connection, *, now_ms: int) -> int:
+        before_ms = int(os.pread(last, 20, 0) or now_ms)
+        os.pwrite(last, b"%d" % now_ms, 0)
+        if now_ms - before_ms >= _PAUSE_MS:
+            with (folder / "pauses").open("a") as pauses:
+                pauses.write(f"{before_ms} {now_ms}\n")
+        return tick(connection, now_ms=now_ms)
+
+    _put(app, "tick", ticking)
 
 
 class Executioner:
@@ -112,16 +136,26 @@ def _put(module: ModuleType, name: str, value: object) -> None:
     setattr(module, name, value)
 
 
+def _tell_tasks() -> None:
+    line = json.dumps({"event": "tasks.counted", "count": len(asyncio.all_tasks())})
+    os.write(sys.stdout.fileno(), line.encode() + b"\n")  # `print` cannot be interrupted by itself
+
+
 def main() -> int:
     """The service's own `main`, in a hurry."""
+    # The handler runs on the main thread, between two steps of the loop that runs there.
+    signal.signal(signal.SIGUSR1, lambda *_: _tell_tasks())
     shrink(
         lease_s=float(os.environ["QUICK_LEASE_S"]),
         queue_s=float(os.environ["QUICK_QUEUE_S"]),
         give_up_s=float(os.environ["QUICK_GIVE_UP_S"]),
+        deliveries=int(os.environ["QUICK_DELIVERIES"]),
     )
     if given := os.environ.get("QUICK_UNAVAILABLE_S"):
         watch_locations(unavailable_s=float(given))
-    Executioner(Path(os.environ["KILL_FILE"])).watch()
+    order = Path(os.environ["KILL_FILE"])
+    watch_ticks(order.parent)
+    Executioner(order).watch()
     return program.main()
 
 

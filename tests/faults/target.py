@@ -27,7 +27,7 @@ class Target:
         """Hold requests again."""
         self._released.clear()
 
-    async def held(self, count: int = 1, *, path: str = "/held", limit_s: float = 20) -> None:
+    async def held(self, count: int = 1, *, path: str = "/held", limit_s: float = 90) -> None:
         """Wait until so many requests are held."""
         async with asyncio.timeout(limit_s):
             while self.waiting[path] < count:  # noqa: ASYNC110 - a fault may end a request too

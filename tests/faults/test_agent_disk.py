@@ -23,7 +23,7 @@ def _can_mount() -> bool:
     return tried.returncode == 0
 
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 needs_mounts = pytest.mark.skipif(not _can_mount(), reason="no right to mount here")
 
 
@@ -57,7 +57,7 @@ def disk(scene: Scene) -> Iterator[SmallDisk]:
     """The agent's data directory; a process that sleeps keeps it when the agent is killed."""
     folder = scene.spool().parent
     folder.mkdir()
-    script = f"mount -t tmpfs -o size={SIZE_KB}k none {folder} && echo && exec sleep 100"
+    script = f"mount -t tmpfs -o size={SIZE_KB}k none {folder} && echo && exec sleep infinity"
     holder = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline()
@@ -89,6 +89,10 @@ async def hold_results(scene: Scene, agent: AgentChild, count: int) -> None:
 
 async def _spooled(agent: AgentChild, count: int) -> bool:
     return await agent.metric("results_spooled") == count
+
+
+async def _dropped(agent: AgentChild, count: int) -> bool:
+    return await agent.metric("results_dropped_total") == count
 
 
 @needs_mounts
@@ -137,7 +141,7 @@ async def test_results_on_a_disk_that_turned_read_only_are_sent_again_and_count_
     disk.remount("ro")
     await scene.proxy.accept()
     await agent.logged("spool.not_removed")
-    assert scene.ledger().final == 3
+    await scene.until(lambda: scene.ledger().final == 3)
     await agent.kill()
     disk.remount("rw")
     again = await scene.start_agent(within=disk.within)
@@ -151,7 +155,7 @@ async def test_a_folder_that_is_deleted_under_the_agent_is_made_again(scene: Sce
     agent = await scene.start_agent()
     shutil.rmtree(scene.spool())
     await hold_results(scene, agent, 3)
-    await scene.until(lambda: _files(scene.spool().parent))
+    await scene.on_disk(3)
     await agent.kill()
     await scene.proxy.accept()
     await scene.start_agent()
@@ -164,8 +168,9 @@ async def test_runs_whose_results_were_deleted_under_the_agent_end_all_the_same(
 ) -> None:
     agent = await scene.start_agent()
     await hold_results(scene, agent, 3)
-    await scene.until(lambda: _files(scene.spool().parent))
+    await scene.on_disk(3)
     shutil.rmtree(scene.spool())
+    scene.leases_run_out()
     await scene.proxy.accept()
     ledger = await scene.settle()
     assert ledger.final == 3
@@ -174,13 +179,14 @@ async def test_runs_whose_results_were_deleted_under_the_agent_end_all_the_same(
 async def test_a_file_that_rotted_is_set_aside_and_its_runs_run_again(scene: Scene) -> None:
     agent = await scene.start_agent()
     await hold_results(scene, agent, 3)
-    await scene.until(lambda: list(scene.spool().glob("*.jsonl")))
+    await scene.on_disk(3)
     await agent.kill()
     for file in scene.spool().glob("*.jsonl"):
         file.write_bytes(file.read_bytes()[:-10])
     await scene.proxy.accept()
     again = await scene.start_agent()
     await again.logged("results.dropped")
+    scene.leases_run_out()
     ledger = await scene.settle(dropped=3)
     assert ledger.final == 3
     assert list(scene.spool().glob("*.broken"))
@@ -194,7 +200,8 @@ async def test_the_oldest_results_go_when_there_is_no_room_and_their_runs_run_ag
     await scene.target.held(3)
     await scene.proxy.refuse()
     scene.target.release()
-    await agent.logged("results.dropped")
+    await scene.until(lambda: _dropped(agent, 3))
+    scene.leases_run_out()
     await scene.proxy.accept()
     ledger = await scene.settle(dropped=3)
     assert ledger.final == 3

@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults.scene import Scene
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
 SAME = "00000000-0000-4000-8000-00000000abcd"
 
@@ -26,7 +26,8 @@ async def test_an_agent_outlives_another_one_of_the_same_id(scene: Scene) -> Non
     await scene.target.held(3)
     await scene.start_agent("second", QUICK_AGENT_ID=SAME)
     await first.kill()
-    await scene.target.held(3)
+    scene.leases_run_out()
+    await scene.until(lambda: scene.target.seen["/held"] >= 6)
     ledger = await scene.settle()
     assert ledger.final == 3
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.builders.agents import until
+from tests.builders.patience import LONG_S
 from tests.servers.fault_proxy import (
     BLACK_HOLE,
     HALF_OPEN,
@@ -71,7 +72,7 @@ class Line:
         await self.writer.drain()
 
     async def hear(self, count: int) -> bytes:
-        return await asyncio.wait_for(self.reader.readexactly(count), 5)
+        return await asyncio.wait_for(self.reader.readexactly(count), LONG_S)
 
     async def is_silent(self) -> bool:
         """Neither a byte nor an end within a moment."""
@@ -83,7 +84,7 @@ class Line:
 
     async def is_reset(self) -> bool:
         try:
-            return await asyncio.wait_for(self.reader.read(1), 5) == b""
+            return await asyncio.wait_for(self.reader.read(1), LONG_S) == b""
         except ConnectionError:
             return True
 
@@ -105,7 +106,7 @@ async def test_the_end_of_one_side_reaches_the_other(line: Line, echo: tuple[Ech
     await line.say(b"bye")
     line.writer.write_eof()
     assert await line.hear(3) == b"bye"
-    await asyncio.wait_for(echo[0].closed.wait(), 5)
+    await asyncio.wait_for(echo[0].closed.wait(), LONG_S)
 
 
 async def test_what_a_server_said_last_is_heard_though_it_closes_at_once() -> None:
@@ -119,7 +120,7 @@ async def test_what_a_server_said_last_is_heard_though_it_closes_at_once() -> No
         for _ in range(20):
             line = await Line.to(proxy)
             await line.say(b"say")
-            assert len(await asyncio.wait_for(line.reader.read(-1), 5)) == 300_000
+            assert len(await asyncio.wait_for(line.reader.read(-1), LONG_S)) == 300_000
             line.writer.close()
 
 
@@ -158,6 +159,27 @@ async def test_a_cut_of_the_answer_lets_the_question_through(
     assert echo[0].heard == b"0123456789"
 
 
+async def test_a_stop_passes_so_many_bytes_and_leaves_the_connection(
+    line: Line, proxy: FaultProxy, echo: tuple[Echo, int]
+) -> None:
+    proxy.fault = Fault(stops_after=4)
+    await line.say(b"0123456789")
+    assert await line.hear(4) == b"0123"
+    await line.say(b"more")
+    assert await line.is_silent()
+    assert echo[0].heard == b"0123"
+
+
+async def test_nothing_is_passed_to_the_port_of_a_server_that_is_dead(
+    proxy: FaultProxy, echo: tuple[Echo, int]
+) -> None:
+    proxy.is_upstream_alive = lambda: False
+    line = await Line.to(proxy)
+    await line.say(b"anybody?")
+    assert await line.is_reset()
+    assert echo[0].heard == b""
+
+
 async def test_a_black_hole_takes_connections_and_says_nothing(
     proxy: FaultProxy, echo: tuple[Echo, int]
 ) -> None:
@@ -184,7 +206,7 @@ async def test_half_open_ends_the_server_and_leaves_the_client_waiting(
     await line.say(b"one")
     assert await line.hear(3) == b"one"
     proxy.fault = HALF_OPEN
-    await asyncio.wait_for(echo[0].closed.wait(), 5)
+    await asyncio.wait_for(echo[0].closed.wait(), LONG_S)
     await line.say(b"two")
     assert await line.is_silent()
     assert echo[0].heard == b"one"
@@ -230,7 +252,7 @@ async def test_an_answer_is_given_in_the_servers_place(
 ) -> None:
     proxy.fault = http_answer(429, retry_after=7)
     await line.say(b"GET / HTTP/1.1\r\n\r\n")
-    said = await asyncio.wait_for(line.reader.read(), 5)
+    said = await asyncio.wait_for(line.reader.read(), LONG_S)
     assert said.startswith(b"HTTP/1.1 429 ")
     assert b"retry-after: 7\r\n" in said
     assert echo[0].heard == b""

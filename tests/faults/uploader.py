@@ -9,6 +9,8 @@ import urllib.request
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
+_TRIES = 200
+
 
 def main() -> int:
     """Exit code 0: the service has the whole file; 1: the connection broke."""
@@ -29,7 +31,7 @@ def _send(content: bytes) -> int:
     broken connection, that place moves on.
     """
     begin_at = len(content) - 1
-    for _ in range(20):
+    for _ in range(_TRIES):
         try:
             _put(content, begin_at)
         except HTTPError as refusal:
@@ -58,7 +60,7 @@ def _put(content: bytes, first: int) -> None:
             "x-content-sha256": hashlib.sha256(content).hexdigest(),
         },
     )
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=90) as answer:
         answer.read()
 
 

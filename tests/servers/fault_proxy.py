@@ -3,11 +3,14 @@
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
+
+from tests.builders.patience import LONG_S
+from tests.servers.tcp import shared_port
 
 _HOST: Final = "127.0.0.1"
 _CHUNK_BYTES: Final = 64 * 1024
@@ -39,6 +42,8 @@ class Fault:
     """Pass so many bytes of `of`, then reset both ends. None: no cut."""
     of: frozenset[Side] = CLIENT
     """Whose bytes are counted by `cut_after`."""
+    stops_after: int | None = None
+    """Pass so many bytes of the client, then none, while the connection stands. None: all."""
     swallow: frozenset[Side] = frozenset()
     """Whose bytes vanish; BOTH is a black hole."""
     half_open: bool = False
@@ -72,6 +77,7 @@ class _Armed:
     words: bytes
     times: int
     struck: int = 0
+    awaited: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -96,6 +102,8 @@ class FaultProxy:
     def __init__(self) -> None:
         self.upstream = 0
         """The server's port."""
+        self.is_upstream_alive: Callable[[], bool] = lambda: True
+        """False: connections are ended, because the port may be another one's by now."""
         self.connections_made = 0
         self._fault = OPEN
         self._armed: list[_Armed] = []
@@ -103,7 +111,7 @@ class FaultProxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Server | None = None
         # Bound and never listening: it keeps the port ours while connections are refused.
-        self._reserve = _bound(0)
+        self._reserve = shared_port()
         self.port: int = self._reserve.getsockname()[1]
 
     @property
@@ -130,10 +138,13 @@ class FaultProxy:
         self._armed.append(armed)
         return armed
 
-    async def struck(self, armed: _Armed, *, limit_s: float = 15) -> None:
-        """Wait until an armed fault has struck once more."""
-        await asyncio.wait_for(armed.changed.wait(), limit_s)
-        armed.changed.clear()
+    async def struck(self, armed: _Armed) -> None:
+        """Wait until an armed fault has struck once more than it was waited for before."""
+        armed.awaited += 1
+        async with asyncio.timeout(LONG_S):
+            while armed.struck < armed.awaited:
+                armed.changed.clear()
+                await armed.changed.wait()
 
     def heal(self) -> None:
         """No more faults; connections that are broken end, the others go on."""
@@ -159,7 +170,7 @@ class FaultProxy:
         """Take connections, at the same port as ever."""
         if self._listening is None:
             self._listening = await asyncio.start_server(
-                self._serve, sock=_bound(self.port), limit=_CHUNK_BYTES
+                self._serve, sock=shared_port(self.port), limit=_CHUNK_BYTES
             )
 
     async def close(self) -> None:
@@ -183,6 +194,9 @@ class FaultProxy:
             self._tasks.discard(task)
 
     async def _join(self, hears: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        if not self.is_upstream_alive():
+            _reset(client)
+            return
         back, server = await asyncio.open_connection(_HOST, self.upstream, limit=_CHUNK_BYTES)
         connection = _Connection(client, server)
         self._open.add(connection)
@@ -253,7 +267,7 @@ class FaultProxy:
         connection.passed[side] += len(part)
         with suppress(OSError):
             await _write(sink, part, fault)
-        if room is not None and len(chunk) >= room:
+        if room is not None and len(chunk) >= room and fault.stops_after is None:
             connection.reset()
 
     def _answer_instead(self, connection: _Connection, answer: bytes) -> None:
@@ -277,10 +291,11 @@ async def serve_fault_proxy(upstream: int = 0) -> AsyncIterator[FaultProxy]:
 
 
 def _room(fault: Fault, connection: _Connection, side: Side) -> int | None:
-    """How many bytes may pass before the cut. None: there is no cut on this side."""
-    if fault.cut_after is None or side not in fault.of:
-        return None
-    return max(0, fault.cut_after - connection.passed[side])
+    """How many bytes may still pass. None: there is no end to them on this side."""
+    most = fault.cut_after if side in fault.of else None
+    if fault.stops_after is not None and side is Side.CLIENT:
+        most = fault.stops_after
+    return None if most is None else max(0, most - connection.passed[side])
 
 
 async def _write(sink: asyncio.StreamWriter, part: bytes, fault: Fault) -> None:
@@ -292,15 +307,6 @@ async def _write(sink: asyncio.StreamWriter, part: bytes, fault: Fault) -> None:
         sink.write(part[start : start + fault.drip_bytes])
         await sink.drain()
         await asyncio.sleep(fault.drip_s)
-
-
-def _bound(port: int) -> socket.socket:
-    sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    sock.bind((_HOST, port))
-    sock.setblocking(False)  # noqa: FBT003 - takes no keyword
-    return sock
 
 
 def _finish(writer: asyncio.StreamWriter) -> None:

@@ -7,12 +7,16 @@ import sys
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 from tests.faults.scene import set_scene
 from tests.servers.dns import dns_server
 from tests.servers.tcp import echoes, tcp_server
 from tests.soak.books import Outcome
 from tests.soak.soak import Soak
+
+_LEASE_S: Final = 3.0
+_QUICK: Final = {"QUICK_QUEUE_S": "60", "QUICK_DELIVERIES": "3"}
 
 
 def main() -> int:
@@ -34,7 +38,7 @@ async def soak(folder: Path, *, seed: int, for_s: float) -> Outcome:
     async with AsyncExitStack() as stack:
         tcp_port = await stack.enter_async_context(tcp_server(echoes))
         dns = await stack.enter_async_context(dns_server({("shop.test.", "A"): ["10.0.0.1"]}))
-        scene = await stack.enter_async_context(set_scene(folder))
+        scene = await stack.enter_async_context(set_scene(folder, lease_s=_LEASE_S, **_QUICK))
         return await Soak(scene, tcp_port=tcp_port, dns_port=dns.port, seed=seed).run(for_s=for_s)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +31,7 @@ async def size_of_agent(agent: AgentChild) -> Size:
 
 async def size_of_service(scene: Scene) -> Size:
     """By its own word, and by /proc."""
-    service = scene.service
-    told = len(service.events("tasks.counted"))
-    service.signal(signal.SIGUSR1)
-    counted = await service.logged("tasks.counted", count=told + 1)
-    return Size(tasks=counted["count"], fds=service.fds())
+    return Size(tasks=await scene.service_tasks(), fds=scene.service.fds())
 
 
 async def at_rest(measure: Callable[[], Awaitable[Size]], limit: Size | None = None) -> Size:

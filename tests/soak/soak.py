@@ -23,7 +23,6 @@ from tests.soak.books import (
 from tests.soak.mischief import Mischief
 
 AGENTS: Final = ("agent-0", "agent-1", "agent-2")
-SERVICE: Final = "tests.soak.counted_service"
 _SETTLE_S: Final = 180.0
 _WARM_UP_S: Final = 60.0
 _RUNS_PER_CHECK: Final = 3
@@ -65,7 +64,6 @@ class Soak:
     async def _start(self) -> None:
         scene = self._scene
         await scene.service.stop()
-        scene.service_module = SERVICE
         scene.quick = {**scene.quick, **self._marks}
         await scene.start_service()
         for name in AGENTS:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import signal
 import sys
 from dataclasses import replace
@@ -71,27 +72,36 @@ def test_a_leak_spoils_a_soak(leak: str) -> None:
 
 
 async def test_a_process_that_was_left_behind_is_found_by_its_mark() -> None:
-    script = "import subprocess, sys; subprocess.Popen(['sleep', '60']); sys.exit(0)"
+    mark = secrets.token_hex(8)  # another run of the tests may look at the same machine
+    script = "import subprocess, sys; subprocess.Popen(['sleep', '3600']); sys.exit(0)"
     parent = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", script, env={**os.environ, "SOAK_TEST": "x1"}
+        sys.executable, "-c", script, env={**os.environ, "SOAK_TEST": mark}
     )
     await parent.wait()
-    [orphan] = marked_processes("SOAK_TEST=x1")
+    [orphan] = marked_processes(f"SOAK_TEST={mark}")
     os.kill(orphan, signal.SIGKILL)
 
 
 async def test_files_that_stay_open_are_more_than_before() -> None:
+    script = "import os, sys; print(flush=True); sys.stdin.readline(); os.pipe(); print(flush=True)"
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script + "; sys.stdin.readline()", stdin=pipe, stdout=pipe
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    child = AgentChild(process)
+
     async def measure() -> Size:
-        return Size(tasks=len(asyncio.all_tasks()), fds=AgentChild.fds(Me))  # type: ignore[arg-type]  # a pid is all it uses
+        return Size(tasks=len(asyncio.all_tasks()), fds=child.fds())
 
-    class Me:
-        pid = os.getpid()
-
+    await process.stdout.readline()
     before = await measure()
-    reading, writing = os.pipe()
-    waiting = asyncio.create_task(asyncio.sleep(60), name="leak")
+    process.stdin.write(b"\n")
+    await process.stdout.readline()
+    waiting = asyncio.create_task(asyncio.sleep(3600), name="leak")
     now = await at_rest(measure)
     waiting.cancel()
-    os.close(reading)
-    os.close(writing)
+    process.kill()
+    await process.wait()
     assert (now.tasks - before.tasks, now.fds - before.fds) == (1, 2)
