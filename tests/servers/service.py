@@ -64,7 +64,7 @@ class RunningService:
             "claimId": claim_id,
             "slots": {"uptime": 8},
             "checkTypes": HELLO["checkTypes"],
-            "waitSeconds": 10,
+            "waitSeconds": 30,
             **changes,
         }
         return await self.agent("POST", "/agent/v1/jobs/claim", body)

@@ -47,7 +47,7 @@ async def test_a_check_runs_again_when_its_period_is_over(service: RunningServic
     }
     check_id = (await service.alice.post("/v1/checks/tcp", body)).body["id"]
     first = (await service.claim("claim-1")).body["jobs"]
-    second = (await service.claim("claim-2", waitSeconds=12)).body["jobs"]
+    second = (await service.claim("claim-2")).body["jobs"]
     assert [job["checkId"] for job in (*first, *second)] == [check_id] * 2
 
 
@@ -61,7 +61,7 @@ async def test_a_triggered_session_is_awaited_to_its_end(service: RunningService
     )
     session_id = triggered.body["sessions"][0]["checkSessionId"]
     waiting = asyncio.create_task(
-        service.alice.get(f"/v1/check-sessions/{session_id}/completion?maxWaitSeconds=10")
+        service.alice.get(f"/v1/check-sessions/{session_id}/completion?maxWaitSeconds=30")
     )
     [job] = (await service.claim("claim-2")).body["jobs"]
     result = {

@@ -87,12 +87,26 @@ async def a_service(directory: Path, **environ: str) -> AsyncIterator[Process]:
 
 
 async def ask(
-    process: Process, method: str, path: str, key: str, body: object = None
+    process: Process,
+    method: str,
+    path: str,
+    key: str,
+    body: object = None,
+    *,
+    sent: list[str] | None = None,
 ) -> tuple[int, Any]:
+    """One request; its path is added to `sent` once all of it is on its way."""
+
+    async def note(*_: object) -> None:
+        if sent is not None:
+            sent.append(path)
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_chunk_sent.append(note)
     headers = {"authorization": f"Bearer {key}", "x-agent-id": "agent-1"}
     url = f"http://127.0.0.1:{process.port}{path}"
     async with (
-        aiohttp.ClientSession() as http,
+        aiohttp.ClientSession(trace_configs=[trace]) as http,
         http.request(method, url, headers=headers, json=body) as answer,
     ):
         return answer.status, await answer.json()
@@ -189,6 +203,7 @@ async def test_a_stop_answers_a_hundred_long_polls_and_exits_in_peace(tmp_path: 
     async with a_service(tmp_path, **GIVEN) as process:
         await ask(process, "POST", "/agent/v1/hello", LOCATION_KEY, HELLO)
         claim = {"slots": {"uptime": 1}, "checkTypes": ["URL"], "waitSeconds": 30}
+        sent: list[str] = []
         polls = [
             asyncio.create_task(
                 ask(
@@ -197,11 +212,15 @@ async def test_a_stop_answers_a_hundred_long_polls_and_exits_in_peace(tmp_path: 
                     "/agent/v1/jobs/claim",
                     LOCATION_KEY,
                     {"claimId": f"claim-{n}", **claim},
+                    sent=sent,
                 )
             )
             for n in range(100)
         ]
-        await asyncio.sleep(0.5)
+        while len(sent) < len(polls):  # noqa: ASYNC110 - many tasks add to it
+            await asyncio.sleep(0.01)
+        # What was sent before this question has been read before its answer.
+        assert (await ask(process, "GET", "/v1/checks", API_KEY))[0] == 200
         assert await process.stop() == 0
         answers = await asyncio.gather(*polls)
     assert {status for status, _ in answers} == {200}
@@ -212,7 +231,7 @@ async def test_what_was_claimed_before_a_kill_is_settled_after_the_restart(tmp_p
         "claimId": "claim-1",
         "slots": {"uptime": 1},
         "checkTypes": ["URL"],
-        "waitSeconds": 10,
+        "waitSeconds": 30,
     }
     check = {
         "name": "Front page",

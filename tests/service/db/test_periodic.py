@@ -5,12 +5,13 @@ from sqlalchemy import Connection, text
 
 from service.db import periodic
 from service.db.periodic import Periodic
+from tests.builders.patience import LONG_S
 from tests.builders.world import World
 
 
 async def run_until(world: World, change: Periodic, *, calls: list[int], most: int) -> None:
     task = asyncio.create_task(change.run(world.database))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG_S):
         while len(calls) < most:  # noqa: ASYNC110 - the loop under test tells nobody
             await asyncio.sleep(0.01)
     task.cancel()

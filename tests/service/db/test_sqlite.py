@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from service.db.engine import DatabaseBusyError, announce
 from service.db.sqlite import SqliteDatabase, open_sqlite
+from tests.builders.patience import LONG_S
 
 INSERT = text("INSERT INTO note (id) VALUES (:id)")
 COUNT = text("SELECT count(*) FROM note")
@@ -94,13 +95,15 @@ async def test_a_notice_comes_after_the_commit_and_only_then(
 async def test_a_change_waits_until_another_process_lets_go(
     database: SqliteDatabase, tmp_path: Path
 ) -> None:
+    patient = open_sqlite(tmp_path / "notes.db", busy_timeout_s=0.05, give_up_s=LONG_S)
     other = lock(tmp_path / "notes.db")
-    waiting = asyncio.create_task(database.write(add(1)))
+    waiting = asyncio.create_task(patient.write(add(1)))
     await asyncio.sleep(0.1)
     assert not waiting.done()
     other.execute("ROLLBACK")
     other.close()
     assert await waiting == 1
+    await patient.close()
 
 
 async def test_a_change_is_refused_when_the_lock_is_held_too_long(

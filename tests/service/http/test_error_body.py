@@ -174,11 +174,11 @@ async def test_a_fault_of_ours_is_logged_with_its_route(api: PublicApi) -> None:
 
 
 async def test_too_many_requests_are_told_when_to_come_back(tmp_path: Path) -> None:
-    async with serve_public_api(tmp_path, per_minute=3) as api:
+    async with serve_public_api(tmp_path, per_minute=1) as api:
         answers = await asyncio.gather(*(api.alice.get("/v1/checks") for _ in range(4)))
-        assert sorted(answer.status for answer in answers) == [200, 200, 200, 429]
+        assert sorted(answer.status for answer in answers) == [200, 429, 429, 429]
         refused = next(answer for answer in answers if answer.status == 429)
         assert_body(refused, 429, "Too Many Requests")
         wait_s = refused.body["attributes"]["retryAfter"]
         assert refused.headers["retry-after"] == str(wait_s)
-        assert 1 <= wait_s <= 20
+        assert 1 <= wait_s <= 60

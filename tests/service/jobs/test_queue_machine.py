@@ -164,4 +164,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 QueueMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
-TestQueue = pytest.mark.timeout(120)(QueueMachine.TestCase)  # a failure takes long to shrink
+TestQueue = pytest.mark.timeout(600)(QueueMachine.TestCase)  # a failure takes long to shrink

@@ -13,9 +13,9 @@ from service.db.engine import Database, DatabaseBusyError, announce
 from service.jobs import claims
 from service.jobs.waiting import ClaimDesk
 from service.locations.model import LocationKeyEnded
+from tests.builders.patience import LONG_S
 from tests.builders.world import World, a_claimant, a_result
 
-LONG_S = 15.0
 T = TypeVar("T")
 
 
@@ -41,6 +41,19 @@ class CountingDatabase:
 
     def listen(self, kind: type[T], listener: Callable[[T], None]) -> None:
         self._database.listen(kind, listener)
+
+
+class LosableCaller:
+    """A caller that hangs up when the test says so."""
+
+    def __init__(self) -> None:
+        self.hung_up = asyncio.Event()
+
+    def is_gone(self) -> bool:
+        return self.hung_up.is_set()
+
+    async def gone(self) -> None:
+        await self.hung_up.wait()
 
 
 @pytest.fixture
@@ -113,10 +126,10 @@ async def test_claims_that_arrive_together_are_served_by_one_transaction(
     waits = [wait(desk, world, f"claim-{n}", slots={Lane.UPTIME: 1}) for n in range(40)]
     await settle()
     database.writes = 0
-    await world.change(lambda _c, _now: None)
-    async with asyncio.TaskGroup() as group:
-        for _ in range(40):
-            group.create_task(world.queue(check_id))
+    database.hold = asyncio.Event()
+    for _ in range(40):
+        await world.queue(check_id)
+    database.hold.set()
     jobs = [decode(job, Job).job_id for dealt in await asyncio.gather(*waits) for job in dealt]
     assert len(set(jobs)) == 40
     assert database.writes < 20
@@ -211,11 +224,13 @@ async def test_a_claim_is_known_again_after_a_restart_of_the_service(
 
 async def test_a_claim_that_hung_up_is_dealt_nothing(desk: ClaimDesk, world: World) -> None:
     check_id = await world.check()
-    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    caller = LosableCaller()
     claimant = a_claimant("claim-1")
-    lost = asyncio.create_task(desk.claim(world.location_id, claimant, wait_s=LONG_S, gone=gone))
+    lost = asyncio.create_task(
+        desk.claim(world.location_id, claimant, wait_s=LONG_S, caller=caller)
+    )
     await settle()
-    gone.set_result(None)
+    caller.hung_up.set()
     assert await lost == ()
     await world.queue(check_id)
     assert len(await wait(desk, world, "claim-2")) == 1
@@ -310,11 +325,13 @@ async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_on
 ) -> None:
     await world.queue(await world.check())
     database.hold = asyncio.Event()
-    gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    caller = LosableCaller()
     claimant = a_claimant("claim-1")
-    lost = asyncio.create_task(desk.claim(world.location_id, claimant, wait_s=LONG_S, gone=gone))
+    lost = asyncio.create_task(
+        desk.claim(world.location_id, claimant, wait_s=LONG_S, caller=caller)
+    )
     await settle()
-    gone.set_result(None)
+    caller.hung_up.set()
     await settle()
     database.hold.set()
     assert await lost == ()
