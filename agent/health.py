@@ -10,8 +10,10 @@ from http import HTTPStatus
 from typing import Final, Protocol
 
 import structlog
-from aiohttp import web
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
 
+from agent.http_port import HttpPort
 from agent.metrics import CONTENT_TYPE
 from agent.ports import bound_port, open_port, server_log
 
@@ -146,25 +148,25 @@ class HealthServer:
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
         self._ask_to_stop = partial(loop.call_soon_threadsafe, stopped.set)
-        runner = web.ServerRunner(
-            web.Server(self._answer, access_log=None, logger=server_log("agent.health")),
-            keepalive_timeout=_READ_LIMIT_S,
-            shutdown_timeout=_STOP_LIMIT_S,
+        port = HttpPort(
+            self._answer,
+            log=server_log("agent.health"),
+            idle_limit_s=_READ_LIMIT_S,
+            stop_limit_s=_STOP_LIMIT_S,
         )
-        await runner.setup()
-        await web.SockSite(runner, listener).start()
+        await port.start(listener)
         listening.set()
         await stopped.wait()
-        await runner.cleanup()
+        await port.stop()
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _answer(self, request: BaseRequest) -> Response:
         verdict = self._verdicts.get(request.path)
         if verdict is None and request.path != "/metrics":
             return _sentence(HTTPStatus.NOT_FOUND, f"There is no {request.path} here.")
         if request.method not in ("GET", "HEAD"):
             return _not_allowed(request.method)
         if verdict is None:
-            return web.Response(body=self._metrics_text(), headers={"content-type": CONTENT_TYPE})
+            return Response(body=self._metrics_text(), headers={"content-type": CONTENT_TYPE})
         because = verdict()
         if because is None:
             return _sentence(HTTPStatus.OK, "OK")
@@ -175,11 +177,11 @@ def _nothing_wrong() -> None:
     """`/health` says only that the process answers."""
 
 
-def _sentence(status: HTTPStatus, text: str) -> web.Response:
-    return web.Response(status=status, text=f"{text}\n", headers={"cache-control": "no-store"})
+def _sentence(status: HTTPStatus, text: str) -> Response:
+    return Response(status=status, text=f"{text}\n", headers={"cache-control": "no-store"})
 
 
-def _not_allowed(method: str) -> web.Response:
+def _not_allowed(method: str) -> Response:
     answer = _sentence(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not known here; use GET.")
     answer.headers["allow"] = "GET, HEAD"
     return answer

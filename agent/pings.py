@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import structlog
-from aiohttp import web
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
 
 from agent.backoff import Backoff, Pace
 from agent.errors import RequestRefusedError, ServiceError
+from agent.http_port import HttpPort
 from agent.ping_store import PingClock, PingsInMemory, PingsOnDisk, PingStore, StoredPing
 from agent.ports import bound_port, open_port, server_log
 from contract.agent_api import Pings
@@ -211,8 +213,12 @@ class PingPort:
         self._intake = intake
         self._wanted_port = port
         self._host = host
-        self._runner: web.ServerRunner | None = None
-        """None: not started, or stopped."""
+        self._served = HttpPort(
+            self._answer,
+            log=server_log("agent.pings"),
+            idle_limit_s=_IDLE_LIMIT_S,
+            stop_limit_s=_STOP_LIMIT_S,
+        )
         self.port = 0
         """The port that it got; 0 before the start."""
 
@@ -224,23 +230,14 @@ class PingPort:
         """
         listener = open_port(SETTING, self._wanted_port, host=self._host)
         self.port = bound_port(listener)
-        server = web.Server(
-            self._answer, access_log=None, logger=server_log("agent.pings"), lingering_time=1.0
-        )
-        self._runner = web.ServerRunner(
-            server, keepalive_timeout=_IDLE_LIMIT_S, shutdown_timeout=_STOP_LIMIT_S
-        )
-        await self._runner.setup()
-        await web.SockSite(self._runner, listener).start()
+        await self._served.start(listener)
         log.info("pings.listening", port=self.port)
 
     async def stop(self) -> None:
         """Close the port."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._served.stop()
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _answer(self, request: BaseRequest) -> Response:
         """A body is not read at all: whatever a job sends along, the ping is what counts."""
         path = _PATH.fullmatch(request.path)
         if path is None:
@@ -253,6 +250,6 @@ class PingPort:
         return _reply(HTTPStatus.OK, "OK")
 
 
-def _reply(status: HTTPStatus, message: str) -> web.Response:
+def _reply(status: HTTPStatus, message: str) -> Response:
     body = f'{{"message":"{message}"}}\n'
-    return web.Response(status=status, text=body, content_type="application/json")
+    return Response(status=status, text=body, content_type="application/json")

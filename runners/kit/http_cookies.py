@@ -1,11 +1,13 @@
 """The cookies of one chain of redirects; they end with it."""
 
 from email.message import Message
-from http.cookiejar import CookieJar
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.request import Request
 
 from runners.kit.http_request import HopRequest
+
+if TYPE_CHECKING:
+    from http.cookiejar import CookieJar
 
 _MAX_COOKIES: Final = 100
 """More than any login needs; beyond that, what a hop sets is not kept."""
@@ -23,6 +25,9 @@ class ChainCookies:
         if not lines:
             return
         if self._jar is None:
+            # Imported here: few targets set cookies on the way, and it holds 200 kB.
+            from http.cookiejar import CookieJar  # noqa: PLC0415
+
             self._jar = CookieJar()
         if len(self._jar) < _MAX_COOKIES:
             asked = Request(hop.url)  # noqa: S310 - never opened, only matched

@@ -1,6 +1,7 @@
 """The certificate authorities that HTTP checks trust."""
 
 import os
+import shutil
 import ssl
 import tempfile
 from functools import cached_property
@@ -29,7 +30,7 @@ class CaRoots:
         self._system = system_bundle()
         self._own: Path | None = None
         if extra_ca_pem:
-            self._own = _write(self._system.read_bytes() + b"\n" + extra_ca_pem)
+            self._own = _joined(self._system, extra_ca_pem)
 
     @property
     def path(self) -> str:
@@ -79,8 +80,10 @@ def system_bundle() -> Path:
     )
 
 
-def _write(pem: bytes) -> Path:
+def _joined(system: Path, extra_pem: bytes) -> Path:
     descriptor, name = tempfile.mkstemp(prefix="picket-roots-", suffix=".pem")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(pem)
+    with os.fdopen(descriptor, "wb") as file, system.open("rb") as roots:
+        # Piece by piece: what is read at once leaves half a MB of the heap behind, empty.
+        shutil.copyfileobj(roots, file)
+        file.write(b"\n" + extra_pem)
     return Path(name)

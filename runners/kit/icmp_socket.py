@@ -1,10 +1,10 @@
 """One ICMP socket of the host: raw where that is allowed, else unprivileged."""
 
-import ctypes
 import errno
 import os
 import socket
 import struct
+from array import array
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -176,8 +176,10 @@ class IcmpSocket:
     def _attach_filter(self) -> None:
         """Let the kernel drop what is not for us: a raw socket receives all ICMP of the host."""
         program = _filter_program(self._family, self._nonce)
-        buffer = ctypes.create_string_buffer(b"".join(program))
-        described = struct.pack("@HP", len(program), ctypes.addressof(buffer))
+        # An array knows its own address, as ctypes does for a MB of memory more.
+        instructions = array("B", b"".join(program))
+        address, _ = instructions.buffer_info()
+        described = struct.pack("@HP", len(program), address)
         self._sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, described)
 
 

@@ -1,0 +1,59 @@
+"""A listening socket that answers HTTP.
+
+Made of aiohttp's low-level parts: `aiohttp.web` as a whole brings routes, files and web sockets,
+which are 1.3 MB of the idle agent and never used.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from logging import Logger
+from typing import Final
+
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import StreamResponse
+from aiohttp.web_server import Server
+
+Answer = Callable[[BaseRequest], Awaitable[StreamResponse]]
+
+_BACKLOG: Final = 128
+_UNREAD_BODY_LIMIT_S: Final = 1.0
+"""So long the rest of a body that the answer did not need is taken in."""
+
+
+class HttpPort:
+    """Answers every request on one socket, from the start to the stop."""
+
+    def __init__(
+        self, answer: Answer, *, log: Logger, idle_limit_s: float, stop_limit_s: float
+    ) -> None:
+        self._answer = answer
+        self._log = log
+        self._idle_limit_s = idle_limit_s
+        self._stop_limit_s = stop_limit_s
+        self._open: tuple[asyncio.Server, Server] | None = None
+        """Who listens and who answers. None: not started, or stopped."""
+
+    async def start(self, listener: socket.socket) -> None:
+        """Answer on this socket, which is closed at the end."""
+        answers = Server(
+            self._answer,
+            access_log=None,
+            logger=self._log,
+            keepalive_timeout=self._idle_limit_s,
+            lingering_time=_UNREAD_BODY_LIMIT_S,
+        )
+        loop = asyncio.get_running_loop()
+        listens = await loop.create_server(answers, sock=listener, backlog=_BACKLOG)
+        self._open = listens, answers
+
+    async def stop(self) -> None:
+        """Close the socket; answers under way have the limit to end."""
+        if self._open is None:
+            return
+        listens, answers = self._open
+        self._open = None
+        listens.close()
+        await asyncio.sleep(0)  # what has been asked already begins to be answered
+        answers.pre_shutdown()
+        await answers.shutdown(self._stop_limit_s)
