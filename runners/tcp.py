@@ -92,6 +92,8 @@ class _Look:
         self._tls: TlsChannel | None = None
         self._took_ms: dict[str, float] = {}
         self._answer: bytes | None = None
+        self._idle_ms = 0.0
+        """How long more was waited for after the last byte: our patience, no time of the peer's."""
         self._nothing_because: str | None = None
         """Why reading ended, as the end of a sentence on an empty answer. None: it has not."""
         self._log: list[LogLine] = []
@@ -166,6 +168,7 @@ class _Look:
             self._answer += piece
             patience_s = self._quiet_s()
         self._took_ms["data"] = in_ms(last_byte - began)
+        self._idle_ms = ms_since(last_byte)
 
     def _quiet_s(self) -> float:
         # Pieces of one answer come within a round trip of each other, and a connect is one.
@@ -181,12 +184,15 @@ class _Look:
             facts[Source.RESPONSE_DATA] = self._said()
         return Observation(
             response_time_ms=connect_ms,
-            timings=Timings(**self._took_ms, total=ms_since(self._started)),
+            timings=Timings(**self._took_ms, total=self._total_ms()),
             facts=facts,
             failure=failure,
             evidence=self._evidence(),
             log=tuple(self._log),
         )
+
+    def _total_ms(self) -> float:
+        return round(ms_since(self._started) - self._idle_ms, 3)
 
     def _said(self) -> Text:
         return Text(self._text, None if self._answer else self._nothing_because)

@@ -15,7 +15,7 @@ from contract.result import FailureKind, Status, TcpEvidence
 from runners.kit.egress import EgressRules
 from runners.kit.judge import judge
 from runners.kit.observation import Number, Observation, Text
-from runners.tcp import LIMIT_BYTES, TcpRunner, _next, _PlainLine
+from runners.tcp import LIMIT_BYTES, QUIET_S, TcpRunner, _next, _PlainLine
 from tests.builders.context import a_context
 from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.specs import a_tcp_spec, an_assertion
@@ -234,6 +234,18 @@ async def test_times_are_told_to_the_microsecond() -> None:
     times = seen.timings
     for time_ms in (times.dns, times.tcp, times.data, times.total, seen.response_time_ms):
         assert time_ms == round(time_ms or 0, 3)
+
+
+async def test_our_patience_after_the_last_byte_is_no_part_of_the_total() -> None:
+    async with tcp_server(says(b"hello", then_closes=False)) as port:
+        began = time.perf_counter()
+        seen = await look(port, reads=True)
+        took_ms = (time.perf_counter() - began) * 1000
+    times = seen.timings
+    assert times.total is not None
+    assert times.total <= took_ms - QUIET_S * 1000
+    rounding_ms = 0.01
+    assert times.total + rounding_ms >= sum(one or 0 for one in (times.dns, times.tcp, times.data))
 
 
 class Pki:
