@@ -18,6 +18,7 @@ from runners.kit.http_transfer import READ_LIMIT_BYTES
 from runners.kit.judge import judge
 from runners.url import UrlRunner
 from tests.builders.context import a_context
+from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.specs import (
     a_status_assertion,
     a_url_spec,
@@ -30,8 +31,6 @@ from tests.servers.http3_origin import Ending, Page3, http3_origin
 from tests.servers.http_certificates import DAY, NOW
 from tests.servers.http_origin import http_origin, redirect, reply
 
-pytestmark = pytest.mark.timeout(90)
-LIMIT_S = 30
 UNHURRIED = {"degraded_after_ms": None, "failed_after_ms": None}
 
 
@@ -57,7 +56,7 @@ def by_http_3(url: str, **changes: object) -> HttpRequest:
 
 
 async def asked(engine: HttpEngine, url: str, **changes: object) -> Exchanged:
-    return await engine.exchange(by_http_3(url, **changes), timeout_s=LIMIT_S)
+    return await engine.exchange(by_http_3(url, **changes), timeout_s=LONG_S)
 
 
 def sentence(seen: Exchanged) -> str:
@@ -71,7 +70,7 @@ async def test_a_url_check_by_http_3_passes_and_its_result_says_so(
     page = Page3(b"<h1>hi</h1>", headers={"content-type": "text/html"})
     async with (
         http3_origin(page, leaf=leaf) as origin,
-        a_context(timeout_s=LIMIT_S, extra_ca_pem=certificates.pem_of(ca).decode()) as ctx,
+        a_context(timeout_s=LONG_S, extra_ca_pem=certificates.pem_of(ca).decode()) as ctx,
     ):
         spec = a_url_spec(request=by_http_3(origin.url()), **UNHURRIED)
         result = judge(spec, await UrlRunner().observe(spec, ctx))
@@ -95,7 +94,7 @@ async def api_outcome(ca: trustme.CA, leaf: trustme.LeafCert, body: bytes) -> Ou
     )
     async with (
         http3_origin(page, leaf=leaf) as origin,
-        a_context(timeout_s=LIMIT_S, extra_ca_pem=certificates.pem_of(ca).decode()) as ctx,
+        a_context(timeout_s=LONG_S, extra_ca_pem=certificates.pem_of(ca).decode()) as ctx,
     ):
         request = by_http_3(
             origin.url(), method=HttpMethod.POST, body='{"q":1}', body_type=BodyType.JSON
@@ -299,13 +298,13 @@ async def test_a_server_that_breaks_off_is_named_over_quic(
 
 async def hung(engine: HttpEngine, page: Page3, leaf: trustme.LeafCert) -> tuple[str, str]:
     """What is said of a server that hangs, and of which; on a slow machine after a longer wait."""
-    for limit_s in (1, 4, 16):
+    for limit_s in GROWING_S:
         async with http3_origin(page, leaf=leaf) as origin:
             seen = await engine.exchange(by_http_3(origin.url()), timeout_s=limit_s)
         body_bytes = 0 if seen.answer is None else seen.answer.body_bytes
         if origin.asked and (page.status is None or body_bytes):
             break
-    return sentence(seen).replace(f"{limit_s} s.", "the limit."), f"127.0.0.1:{origin.port}"
+    return sentence(seen).replace(f"{limit_s:g} s.", "the limit."), f"127.0.0.1:{origin.port}"
 
 
 async def test_a_server_that_never_answers_is_named_by_the_phase_over_quic(
@@ -360,8 +359,8 @@ async def test_a_proxy_that_carries_no_udp_is_named_and_never_gone_around(
     ):
         request = by_http_3(origin.url())
         place = proxy.base.removeprefix("http://")
-        seen = await engine.exchange(request, timeout_s=LIMIT_S, proxy_url=f"http://{place}")
-        socks = await engine.exchange(request, timeout_s=LIMIT_S, proxy_url=f"socks5://{place}")
+        seen = await engine.exchange(request, timeout_s=LONG_S, proxy_url=f"http://{place}")
+        socks = await engine.exchange(request, timeout_s=LONG_S, proxy_url=f"socks5://{place}")
     for one in (seen, socks):
         assert one.failure is not None
         assert one.failure.kind is FailureKind.CONNECT
@@ -374,7 +373,7 @@ async def test_a_proxy_that_is_gone_is_named_by_http_3_too(engine: HttpEngine) -
     async with http_origin(redirect("/")) as proxy:
         place = proxy.base.removeprefix("http://")
     request = by_http_3("https://127.0.0.1:9/")
-    seen = await engine.exchange(request, timeout_s=LIMIT_S, proxy_url=f"http://{place}")
+    seen = await engine.exchange(request, timeout_s=LONG_S, proxy_url=f"http://{place}")
     assert (
         sentence(seen) == f"Nothing listens on the location's proxy {place} (connection refused)."
     )
