@@ -66,8 +66,8 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/jobs/sqlite.py",
-        "WHERE state = 0 AND location_id = ? AND lane = ? AND priority = {{priority}}",
-        "WHERE location_id = ? AND lane = ? AND priority = {{priority}}",
+        "WHERE j.state = 0 AND j.location_id = ?",
+        "WHERE j.location_id = ?",
         "tests/service/jobs/test_claims.py::test_no_job_is_dealt_twice",
     ),
     Removal(
