@@ -39,6 +39,8 @@ from runners.kit.network import open_network
 from runners.kit.runner import Network, RunContext, Runner
 
 LIMIT_S: Final = 5.0
+TRIES: Final = 3
+"""A host that stands still while the agent starts must not cost it a type for its whole life."""
 _TOKEN: Final = "boot-check"  # noqa: S105 - a ping token that nobody else uses
 MENDS_ICMP: Final = (
     "Start the container with --cap-add=NET_RAW, or let its group ping: "
@@ -85,7 +87,7 @@ class _LiteralResolver:
 async def boot_check(
     check_types: Iterable[CheckType], *, runner_for: RunnerFor
 ) -> tuple[TypeChecked, ...]:
-    """Check every one of the types, all at once, each within `LIMIT_S`.
+    """Check every one of the types, all at once, each within `LIMIT_S`, up to three times.
 
     The agent's egress rules do not count here: a rule against loopback is no defect of the agent.
     """
@@ -131,14 +133,15 @@ async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) ->
     """Why the job did not come out well. None: it did."""
     ctx = RunContext(network=network, pings=_FreshPing(), timeout_s=LIMIT_S)
     try:
-        outcome = await execute(job, runner_for(job.spec), ctx)
+        for _ in range(TRIES):
+            outcome = await execute(job, runner_for(job.spec), ctx)
+            if outcome.status in _GOOD:
+                return None
     except PingerUnavailableError as problem:
         return f"{str(problem).rstrip('.')}. {MENDS_ICMP}"
     except Exception as problem:  # a job's task: one broken type stops no other
         log.exception("boot.check_crashed", type=check_type(job.spec).value)
         return f"The check crashed: {type(problem).__name__}."
-    if outcome.status in _GOOD:
-        return None
     return outcome.failure.message if outcome.failure else f"The check is {outcome.status.value}."
 
 

@@ -20,8 +20,10 @@ class Broken:
     def __init__(self, spec: type[CheckSpec], problem: Exception) -> None:
         self.spec = spec
         self._problem = problem
+        self.looks = 0
 
     async def observe(self, spec: CheckSpec, ctx: RunContext) -> Observation:
+        self.looks += 1
         raise self._problem
 
 
@@ -74,6 +76,18 @@ async def test_a_broken_type_is_reported_and_the_others_go_on(
         (CheckType.HEARTBEAT, None),
         (CheckType.TCP, sentence),
     ]
+
+
+async def test_a_type_that_works_the_second_time_is_claimed() -> None:
+    class Late(Broken):
+        async def observe(self, spec: CheckSpec, ctx: RunContext) -> Observation:
+            if self.looks == 0:
+                return await super().observe(spec, ctx)
+            return await runner_for(spec).observe(spec, ctx)
+
+    late = Late(TcpSpec, CheckFailed(FailureKind.TIMEOUT, "This host stood still."))
+    found = await boot_check([CheckType.TCP], runner_for=with_broken(late))
+    assert working_types(found) == (CheckType.TCP,)
 
 
 async def test_a_type_without_a_boot_check_is_not_claimed() -> None:
