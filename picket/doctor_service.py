@@ -1,7 +1,6 @@
 """What `picket doctor` asks on the way to the service: names, proxy, clock, key."""
 
 import asyncio
-import os
 import ssl
 import time
 from datetime import UTC, datetime
@@ -18,6 +17,8 @@ from contract import agent_api
 from contract.checks import IpFamily, RecordType
 from contract.wire import encode
 from picket.findings import Finding, fail, ok, warn
+from picket.trouble import trouble_with
+from runners.kit.addresses import literal_family
 from runners.kit.dns_exchange import ask
 from runners.kit.dns_messages import ask_for
 from runners.kit.failures import CheckFailed
@@ -52,6 +53,8 @@ async def _name_server(server: NameServer) -> Finding:
 async def service_name(settings: Settings) -> Finding:
     """Whether the service's host has an address, the way that the agent looks it up."""
     host = urlsplit(settings.service_url).hostname or ""
+    if literal_family(host) is not None:
+        return ok("service's name", f"{host} is an address; there is nothing to look up")
     resolver = SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
     problems: list[str] = []
     for family in IpFamily:
@@ -82,32 +85,20 @@ async def proxy_answers(proxy: Proxy | None) -> Finding:
             _, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
             writer.close()
     except (OSError, TimeoutError) as problem:
-        because = str(problem) or "no answer in time"
+        because = trouble_with(problem, proxy.url).seen
         return fail("proxy", f"{proxy.url}: {because}", mend="check HTTPS_PROXY and HTTP_PROXY")
     return ok("proxy", f"{proxy.url} accepts connections")
 
 
 async def service_answers(settings: Settings, proxy: Proxy | None) -> list[Finding]:
     """Whether the service takes our key, and how far our clocks are apart."""
+    asked = datetime.now(UTC)
     try:
         status, date = await _renew_nothing(settings, proxy)
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
-        because = "no answer in time" if isinstance(problem, TimeoutError) else _because(problem)
-        mend = "start the service, or check SERVICE_URL, firewall and proxy"
-        return [fail("service", f"{settings.service_url}: {because}", mend=mend)]
-    return [_key(settings, status), clock_skew(date, now=datetime.now(UTC))]
-
-
-def _because(problem: Exception) -> str:
-    # An aiohttp error of a response holds the request's headers, and so the key.
-    if isinstance(problem, aiohttp.ClientResponseError):
-        return f"the proxy answered {problem.status}"
-    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
-        return f"{problem.certificate_error}; EXTRA_CA_CERTS may name a further root"
-    if isinstance(problem, aiohttp.ClientConnectorError):
-        number = problem.os_error.errno
-        return os.strerror(number) if number and number > 0 else str(problem.os_error)
-    return str(problem) or type(problem).__name__
+        trouble = trouble_with(problem, settings.service_url)
+        return [fail("service", f"{settings.service_url}: {trouble.seen}", mend=trouble.mend)]
+    return [_key(settings, status), clock_skew(date, asked=asked, now=datetime.now(UTC))]
 
 
 async def _renew_nothing(settings: Settings, proxy: Proxy | None) -> tuple[int, str]:
@@ -150,17 +141,30 @@ def _key(settings: Settings, status: int) -> Finding:
     if status == HTTPStatus.UNAUTHORIZED:
         mend = "make a new key of the private location and set API_KEY or API_KEY_FILE"
         return fail("key", f"the service at {settings.service_url} refuses API_KEY", mend=mend)
-    seen = f"{settings.service_url} answered {status}"
-    return fail("service", seen, mend="check that SERVICE_URL leads to a Picket service")
+    seen = f"{settings.service_url} answered {status} {_phrase(status)}".rstrip()
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return fail("service", seen, mend="wait until it has started, or look at its log")
+    mend = "check that SERVICE_URL leads to a Picket service, and what a proxy makes of it"
+    return fail("service", seen, mend=mend)
 
 
-def clock_skew(date: str, *, now: datetime) -> Finding:
-    """How far our clock is from the service's, by its Date header, which is cut to seconds."""
+def _phrase(status: int) -> str:
+    try:
+        return f"({HTTPStatus(status).phrase})"
+    except ValueError:
+        return ""
+
+
+def clock_skew(date: str, *, asked: datetime, now: datetime) -> Finding:
+    """How far our clock is from the service's, by its Date header, which is cut to seconds.
+
+    It was told at some time since we asked: an answer that took long is no skew.
+    """
     try:
         theirs = parsedate_to_datetime(date)
     except ValueError:
         return warn("clock", "the service told no time", mend="check what answers at SERVICE_URL")
-    skew_s = (now - theirs).total_seconds()
+    skew_s = (min(max(theirs, asked), now) - theirs).total_seconds()
     if -_SKEW_S < skew_s < _SKEW_S + 1:
         return ok("clock", "agrees with the service's")
     way = "ahead of" if skew_s > 0 else "behind"

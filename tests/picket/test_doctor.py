@@ -73,13 +73,20 @@ async def test_a_proxy_that_is_away_fails() -> None:
     ],
 )
 def test_a_clock_that_is_off_is_a_warning(ahead_s: int, health: Health, words: str) -> None:
-    found = clock_skew(format_datetime(NOW, usegmt=True), now=NOW + timedelta(seconds=ahead_s))
+    ours = NOW + timedelta(seconds=ahead_s)
+    found = clock_skew(format_datetime(NOW, usegmt=True), asked=ours, now=ours)
     assert found.health is health
     assert words in found.seen
 
 
+@pytest.mark.parametrize("told_after_s", [0, 15, 30])
+def test_an_answer_that_took_long_is_no_skew(told_after_s: int) -> None:
+    told = format_datetime(NOW + timedelta(seconds=told_after_s), usegmt=True)
+    assert clock_skew(told, asked=NOW, now=NOW + timedelta(seconds=30)).health is Health.OK
+
+
 def test_a_service_without_a_clock_is_a_warning() -> None:
-    assert clock_skew("", now=NOW).health is Health.WARN
+    assert clock_skew("", asked=NOW, now=NOW).health is Health.WARN
 
 
 async def test_this_host_may_ping() -> None:
