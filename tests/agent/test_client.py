@@ -1,7 +1,6 @@
 """Calls to the service: what stands on them, and what their failures become."""
 
 import itertools
-import socket
 
 import pytest
 from aiohttp import web
@@ -19,6 +18,7 @@ from contract.wire import encode
 from tests.builders.agents import a_client, a_lifecycle, clean, door
 from tests.builders.specs import a_job
 from tests.fakes.service import KEY, FakeService, Fault
+from tests.servers.tcp import refusing_port
 
 HELLO = api.Hello(
     agent_id="agent-1",
@@ -113,11 +113,10 @@ async def test_a_cut_connection_means_away() -> None:
 
 
 async def test_a_closed_port_means_away() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    async with a_client(f"http://127.0.0.1:{port}") as client:
-        with pytest.raises(ServiceAwayError, match="cannot be reached"):
-            await client.hello(HELLO)
+    with refusing_port() as port:
+        async with a_client(f"http://127.0.0.1:{port}") as client:
+            with pytest.raises(ServiceAwayError, match="cannot be reached"):
+                await client.hello(HELLO)
 
 
 @pytest.mark.parametrize("status", [200, 204])

@@ -10,6 +10,7 @@ from agent.segments import SegmentFolder
 from agent.spool import DiskSpool, SpoolLimits, steady_time
 from contract.agent_api import Limits
 from tests.builders.agents import QUICK, a_client, clean, files, ids, metrics, until
+from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
 from tests.fakes.service import FakeService, Fault
 
@@ -64,7 +65,7 @@ async def test_results_of_one_moment_go_together(tmp_path: Path) -> None:
         it.put(*names(10))
         await it.service.until(lambda: len(it.service.results) == 10)
         assert it.service.batches == [10]
-        await it.delivery.flush(limit_s=5)
+        await it.delivery.flush(limit_s=LONG_S)
         assert it.spool.waiting() == 0
 
 
@@ -89,7 +90,7 @@ async def test_a_service_that_was_away_gets_everything_once(tmp_path: Path) -> N
         await it.service.until(lambda: len(it.service.results) == 30)
         assert ids(it.service.results) == set(names(30))
         assert it.service.book.duplicates == []
-        await it.delivery.flush(limit_s=5)
+        await it.delivery.flush(limit_s=LONG_S)
     assert files(tmp_path) == []
 
 
@@ -97,7 +98,7 @@ async def test_a_lost_answer_makes_duplicates_and_no_loss(tmp_path: Path) -> Non
     async with bench(tmp_path, known=3) as it:
         it.service.fail("results", Fault(cut="after"))
         it.put(*names(3))
-        await it.delivery.flush(limit_s=5)
+        await it.delivery.flush(limit_s=LONG_S)
         assert ids(it.service.results) == set(names(3))
         assert len(it.service.book.duplicates) == 3
 
@@ -105,7 +106,7 @@ async def test_a_lost_answer_makes_duplicates_and_no_loss(tmp_path: Path) -> Non
 async def test_a_rejected_result_is_settled(tmp_path: Path) -> None:
     async with bench(tmp_path, known=2) as it:
         it.put("job-0", "unknown", "job-1")
-        await it.delivery.flush(limit_s=5)
+        await it.delivery.flush(limit_s=LONG_S)
         assert ids(it.service.results) == {"job-0", "job-1"}
         assert [refused.job_id for refused in it.service.book.rejected] == ["unknown"]
         assert it.spool.waiting() == 0
@@ -117,7 +118,7 @@ async def test_a_result_that_the_service_cannot_read_holds_up_no_other(tmp_path:
         refuse = Fault(status=413)
         it.service.fail("results", refuse, refuse, refuse)
         it.put(*names(4))
-        await it.delivery.flush(limit_s=5)
+        await it.delivery.flush(limit_s=LONG_S)
         assert ids(it.service.results) == {"job-1", "job-2", "job-3"}
         assert it.spool.waiting() == 0
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,6 +27,7 @@ from tests.builders.agents import (
     metrics,
     until,
 )
+from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job, a_secret, a_spec_of, an_api_spec
 
 
@@ -83,7 +85,7 @@ async def bench(
     try:
         yield it
         it.draining.set()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, LONG_S)
     finally:
         task.cancel()
 
@@ -106,14 +108,16 @@ async def test_each_job_becomes_one_result() -> None:
 
 
 async def test_a_result_carries_its_jobs_envelope() -> None:
+    began = time.monotonic()
     async with bench() as it:
         it.source.offer(a_job(fence=3, run_id="run-9", check_id="check-9", attempt=2))
         await until(lambda: it.spool.results)
     (result,) = it.spool.results
     assert (result.fence, result.run_id, result.check_id) == (3, "run-9", "check-9")
     assert (result.attempt, result.agent_id, result.check_type) == (2, "agent-1", CheckType.URL)
-    assert 0 <= result.started_after_s < 5
-    assert 0 <= result.took_s < 5
+    all_of_it_s = time.monotonic() - began
+    assert 0 <= result.started_after_s <= all_of_it_s
+    assert 0 <= result.took_s <= all_of_it_s
 
 
 async def test_no_more_jobs_run_at_once_than_there_are_slots() -> None:

@@ -10,6 +10,7 @@ from agent.introduction import Introduction, served_slots
 from contract.agent_api import Hello, Limits
 from contract.checks import CheckType, Lane
 from tests.builders.agents import QUICK, a_client
+from tests.builders.patience import LONG_S
 from tests.fakes.service import FakeService, Fault
 
 HELLO = Hello(
@@ -60,7 +61,7 @@ async def test_an_agent_that_is_told_to_stop_waits_for_no_answer() -> None:
         trying = asyncio.create_task(introduction.first_hello(Backoff(QUICK), until=stop))
         await service.until(lambda: service.calls("hello") == 1)
         stop.set()
-        assert await asyncio.wait_for(trying, 5) is False
+        assert await asyncio.wait_for(trying, LONG_S) is False
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from agent.running import Run
 from contract.agent_api import ReleaseReason, RenewAnswer
 from contract.job import Lease
 from tests.builders.agents import a_run, metrics
+from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
 
 
@@ -138,7 +139,7 @@ async def test_confirming_tells_whether_the_lease_is_good() -> None:
 async def renewed(it: Bench) -> None:
     keeping = asyncio.create_task(it.leases.keep())
     try:
-        await asyncio.wait_for(it.renewer.asked_once.wait(), 5)
+        await asyncio.wait_for(it.renewer.asked_once.wait(), LONG_S)
     finally:
         keeping.cancel()
 
@@ -158,6 +159,6 @@ async def test_a_short_lease_is_not_held_up_by_a_long_one() -> None:
     await asyncio.sleep(0.01)
     it.hold("short", lease_s=0.03)
     it.now = 0.02
-    await asyncio.wait_for(it.renewer.asked_once.wait(), 5)
+    await asyncio.wait_for(it.renewer.asked_once.wait(), LONG_S)
     keeping.cancel()
     assert len(it.renewer.asked[0]) == 2

@@ -361,7 +361,7 @@ async def test_a_whole_agent_reports_five_facts_or_nothing(
         a_whole_agent(service, proxy, observability=observability, data_dir=tmp_path),
     ):
         service.offer_raw(MALFORMED, job_id="job-planted")
-        await service.until(lambda: len(service.released) > 0, timeout_s=15)
+        await service.until(lambda: len(service.released) > 0)
         if observability == "on":
             request = await proxy.until_asked_for(EVENTS)
             (event, *_) = msgspec.json.decode(request.body)["events"]

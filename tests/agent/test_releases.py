@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from agent.releases import Releases
 from contract.agent_api import Released, ReleaseReason
 from tests.builders.agents import QUICK, a_client, metrics
+from tests.builders.patience import LONG_S
 from tests.fakes.service import FakeService, Fault
 
 
@@ -29,7 +30,7 @@ async def test_jobs_of_one_moment_go_back_together() -> None:
     async with FakeService() as service, running(service) as releases:
         for number in range(5):
             releases.put(a_release(number), lease_s=60)
-        await releases.flush(limit_s=5)
+        await releases.flush(limit_s=LONG_S)
     assert len(service.released) == 5
     assert service.calls("release") == 1
 
@@ -38,7 +39,7 @@ async def test_a_release_waits_for_a_service_that_is_away() -> None:
     async with FakeService() as service, running(service) as releases:
         service.fail("release", Fault(status=503), Fault(cut="before"))
         releases.put(a_release(1), lease_s=60)
-        await releases.flush(limit_s=5)
+        await releases.flush(limit_s=LONG_S)
     assert [job.job_id for job in service.released] == ["job-1"]
 
 
@@ -52,7 +53,7 @@ async def test_a_job_whose_lease_ran_out_is_not_given_back() -> None:
         releases.put(a_release(1), lease_s=60)
         await service.until(lambda: service.calls("release") > 0)
         now[0] = 61.0
-        await releases.flush(limit_s=5)
+        await releases.flush(limit_s=LONG_S)
         assert service.released == []
 
 
@@ -60,9 +61,9 @@ async def test_a_refused_release_holds_up_no_others() -> None:
     async with FakeService() as service, running(service) as releases:
         service.fail("release", Fault(status=400))
         releases.put(a_release(1), lease_s=60)
-        await releases.flush(limit_s=5)
+        await releases.flush(limit_s=LONG_S)
         releases.put(a_release(2), lease_s=60)
-        await releases.flush(limit_s=5)
+        await releases.flush(limit_s=LONG_S)
     assert [job.job_id for job in service.released] == ["job-2"]
 
 

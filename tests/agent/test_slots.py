@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.slots import Slots
 from contract.checks import Lane
 from tests.builders.agents import metrics
+from tests.builders.patience import LONG_S
 
 
 def slots(counts: Mapping[Lane, int], *, linger_s: float = 0.01) -> Slots:
@@ -48,7 +49,7 @@ async def test_a_full_lane_waits_for_a_slot() -> None:
 
 
 async def test_slots_that_free_up_together_are_asked_for_together() -> None:
-    lane_slots = slots({Lane.UPTIME: 100}, linger_s=5)
+    lane_slots = slots({Lane.UPTIME: 100}, linger_s=3600)
     while lane_slots.take(Lane.UPTIME):
         pass
     waiting = asyncio.create_task(lane_slots.some_free(Lane.UPTIME))
@@ -56,7 +57,7 @@ async def test_slots_that_free_up_together_are_asked_for_together() -> None:
         await asyncio.sleep(0)
         assert not waiting.done()
         lane_slots.give_back(Lane.UPTIME)
-    assert await asyncio.wait_for(waiting, 1) == 25
+    assert await asyncio.wait_for(waiting, LONG_S) == 25
 
 
 async def test_one_free_slot_does_not_wait_for_ever() -> None:
@@ -64,4 +65,4 @@ async def test_one_free_slot_does_not_wait_for_ever() -> None:
     while lane_slots.take(Lane.UPTIME):
         pass
     lane_slots.give_back(Lane.UPTIME)
-    assert await asyncio.wait_for(lane_slots.some_free(Lane.UPTIME), 5) == 1
+    assert await asyncio.wait_for(lane_slots.some_free(Lane.UPTIME), LONG_S) == 1

@@ -6,19 +6,20 @@ from pathlib import Path
 import pytest
 
 from picket.child import Child, Program
+from tests.builders.patience import LONG_S
 
 POLITE = """
 import os, signal, subprocess, sys, time
-child = subprocess.Popen(["sleep", "60"])
+child = subprocess.Popen(["sleep", "600"])
 def stop(*_):
     print("stopping", flush=True)
     sys.exit(0)
 signal.signal(signal.SIGTERM, stop)
 print("up", child.pid, os.environ.get("SETTING"), sorted(os.environ), flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 STUBBORN = POLITE.replace("sys.exit(0)", "pass").replace(
-    "time.sleep(60)", "[time.sleep(1) for _ in range(60)]"
+    "time.sleep(600)", "[time.sleep(1) for _ in range(600)]"
 )
 
 
@@ -36,7 +37,7 @@ async def start(module: Path, text: str) -> Child:
     log = module.with_suffix(".log")
     settings = {"SETTING": "given", "PYTHONPATH": str(module.parent)}
     child = await Child.start(Program(module="program", settings=settings, log=log))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG_S):
         while not child.last_lines(1) and child.exit_code is None:  # noqa: ASYNC110 - a file
             await asyncio.sleep(0.02)
     return child
@@ -53,10 +54,10 @@ def is_alive(pid: int) -> bool:
 async def test_a_child_is_stopped_politely_with_what_it_started(module: Path) -> None:
     child = await start(module, POLITE)
     grandchild = int(child.last_lines(1)[0].split()[1])
-    await child.stop(limit_s=5)
+    await child.stop(limit_s=LONG_S)
     assert child.exit_code == 0
     assert child.last_lines(1) == ["stopping"]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LONG_S):
         while is_alive(grandchild):  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.02)
 
@@ -75,7 +76,7 @@ async def test_a_child_gets_its_settings_and_nothing_of_ours(
     monkeypatch.setenv("DATABASE_URL", "ours")
     child = await start(module, POLITE)
     (line,) = child.last_lines(1)
-    await child.stop(limit_s=5)
+    await child.stop(limit_s=LONG_S)
     assert "given" in line
     for name in ("SERVICE_SECRET_TOKEN", "HTTPS_PROXY", "DATABASE_URL"):
         assert name not in line
@@ -85,11 +86,11 @@ async def test_the_end_of_the_log_explains_an_early_end(module: Path) -> None:
     child = await start(module, "raise SystemExit('API_KEY is not set')")
     assert await child.ended() == 1
     assert child.last_lines(5) == ["API_KEY is not set"]
-    await child.stop(limit_s=1)
+    await child.stop(limit_s=LONG_S)
 
 
 async def test_a_child_leads_its_own_group(module: Path) -> None:
     child = await start(module, POLITE)
     pid = int(repr(child).split("pid=")[1].split(",")[0])
     assert os.getpgid(pid) == pid != os.getpgid(0)
-    await child.stop(limit_s=5)
+    await child.stop(limit_s=LONG_S)

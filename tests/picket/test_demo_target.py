@@ -11,6 +11,7 @@ import pytest
 
 from picket.demo_http import FLAKY_EVERY
 from picket.demo_target import HOST, DemoPorts, demo_target, ping_for_ever
+from tests.builders.patience import LONG_S, OFTEN
 
 
 async def test_the_target_answers_on_every_port(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ async def test_the_name_server_knows_its_zone(by: str, tmp_path: Path) -> None:
         found = {}
         for name, kind in (("www.shop.test", "A"), ("shop.test", "MX"), ("mall.test", "A")):
             query = dns.message.make_query(name, kind)
-            answer = await ask(query, HOST, port=target.ports.dns, timeout=5)
+            answer = await ask(query, HOST, port=target.ports.dns, timeout=LONG_S)
             found[name] = (answer.rcode(), [str(rrset) for rrset in answer.answer])
     assert found["www.shop.test"] == (
         dns.rcode.NOERROR,
@@ -81,20 +82,24 @@ async def test_garbage_does_not_stop_the_name_server(tmp_path: Path) -> None:
         transport.sendto(b"")
         transport.close()
         query = dns.message.make_query("shop.test", "A")
-        answer = await dns.asyncquery.udp(query, HOST, port=target.ports.dns, timeout=5)
+        answer = await dns.asyncquery.udp(query, HOST, port=target.ports.dns, timeout=LONG_S)
     assert answer.rcode() == dns.rcode.NOERROR
 
 
 async def test_ports_stay_the_same_when_they_are_free_and_give_way_when_not(tmp_path: Path) -> None:
-    async with demo_target(tmp_path, DemoPorts()) as first:
-        async with demo_target(tmp_path, first.ports) as second:
-            others = second.ports
-        ports = first.ports
-    assert {others.http, others.https, others.echo, others.dns}.isdisjoint(
-        {ports.http, ports.https, ports.echo, ports.dns}
-    )
-    async with demo_target(tmp_path, others) as third:
-        assert third.ports == others
+    for _ in OFTEN:  # a port that is free again may be another program's by then
+        async with demo_target(tmp_path, DemoPorts()) as first:
+            async with demo_target(tmp_path, first.ports) as second:
+                others = second.ports
+            ports = first.ports
+        assert {others.http, others.https, others.echo, others.dns}.isdisjoint(
+            {ports.http, ports.https, ports.echo, ports.dns}
+        )
+        async with demo_target(tmp_path, others) as third:
+            again = third.ports
+        if again == others:
+            break
+    assert again == others
 
 
 async def test_the_nightly_job_pings_until_it_is_stopped_whoever_is_away() -> None:
@@ -109,7 +114,7 @@ async def test_the_nightly_job_pings_until_it_is_stopped_whoever_is_away() -> No
     port = server.sockets[0].getsockname()[1]
     job = asyncio.create_task(ping_for_ever(f"http://{HOST}:{port}/ping/token"))
     async with server:
-        await asyncio.wait_for(pinged.wait(), 10)
+        await asyncio.wait_for(pinged.wait(), LONG_S)
     assert not job.done()
     job.cancel()
     await asyncio.gather(job, return_exceptions=True)

@@ -15,6 +15,7 @@ from picket.demo_target import DemoPorts
 from picket.feed import ResultFeed
 from picket.starter_checks import TAG, starter_checks
 from picket.starting import set_up_checks
+from tests.builders.patience import LONG_S
 from tests.builders.stored_results import START_MS, passed, store
 from tests.servers.public_api import PublicApi as ServedApi
 from tests.servers.public_api import serve_public_api
@@ -40,7 +41,7 @@ class Scene:
     async def until_results(self, count: int) -> None:
         following = asyncio.create_task(self.feed.follow())
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(LONG_S):
                 while self.board.counts.total() < count:
                     self.news.clear()
                     await self.news.wait()
