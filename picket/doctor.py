@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -18,7 +20,7 @@ from picket.doctor_host import (
     data_folder,
     file_limit,
     ping_privilege,
-    port_is_free,
+    ports_are_free,
     unhidden_secrets,
 )
 from picket.doctor_service import (
@@ -36,6 +38,7 @@ from runners.registry import RUNNABLE, runner_for
 
 _NEEDED: Final = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1"}
 """Stand in for what is not set, so that the rest can still be looked at."""
+_UNTIL_THEN: Final = "do what it says; the agent takes no such checks until then"
 _STYLES: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 
 
@@ -76,8 +79,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
         *unhidden_secrets(settings),
         data_folder(settings),
         file_limit(settings),
-        port_is_free("AGENT_HEALTH_PORT", settings.health_port),
-        port_is_free("HEARTBEAT_PORT", settings.heartbeat_port),
+        *ports_are_free(settings),
     ]
     return findings + await _check_types()
 
@@ -103,23 +105,36 @@ def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[
 
 def _wrong_setting(problem: str) -> Finding:
     """A problem reads `NAME is VALUE; use …`."""
-    seen, _, mend = problem.partition("; ")
+    seen, found, mend = problem.partition("; ")
+    if not found:
+        seen, _, mend = problem.partition(": ")
     return fail("settings", seen, mend=mend or "see picket agent --help")
 
 
 async def _check_types() -> list[Finding]:
     """The agent's own boot check: one real check of every type against loopback."""
     try:
-        system_bundle()
+        bundle = system_bundle()
     except NoRootsError as problem:
         return [_no_roots(problem)]
+    if not _holds_certificates(bundle):
+        mend = "install ca-certificates, or mend SSL_CERT_FILE"
+        return [fail("roots", f"{bundle} holds no certificates that can be read", mend=mend)]
     found = await boot_check(RUNNABLE, runner_for=runner_for)
     return [
         ok(f"{one.check_type} checks", f"work ({one.took_ms:.0f} ms)")
         if one.problem is None
-        else fail(f"{one.check_type} checks", one.problem, mend="the agent will not claim them")
+        else fail(f"{one.check_type} checks", one.problem, mend=_UNTIL_THEN)
         for one in found
     ]
+
+
+def _holds_certificates(bundle: Path) -> bool:
+    try:
+        ssl.create_default_context(cafile=bundle)
+    except OSError:
+        return False
+    return True
 
 
 def _print(findings: list[Finding], *, as_json: bool) -> None:

@@ -1,9 +1,11 @@
 """What `picket doctor` asks of this host: ping privilege, data folder, file limits, ports."""
 
+import errno
 import os
 import resource
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from agent.ports import PortUnavailableError, open_port
@@ -16,6 +18,13 @@ from runners.kit.scrub import Scrubber
 
 _FILES_PER_SLOT: Final = 3
 """An HTTP check has a socket or two and may ask a name server meanwhile."""
+_WHY_NOT: Final = {
+    errno.EACCES: "this user may not write there",
+    errno.EPERM: "this user may not write there",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "this user's share of the disk is full",
+}
 _FILES_BESIDE: Final = 64
 """Log, spool, health port, the way to the service."""
 
@@ -28,7 +37,8 @@ async def ping_privilege(family: IpFamily) -> Finding:
         return ok(what, f"{pinger.privilege(family)} sockets")
     except PingerUnavailableError as problem:
         mend = "give the agent CAP_NET_RAW, or widen net.ipv4.ping_group_range to its group"
-        return (warn if family is IpFamily.IPV6 else fail)(what, str(problem), mend=mend)
+        seen = str(problem).partition(": ")[0]
+        return (warn if family is IpFamily.IPV6 else fail)(what, seen, mend=mend)
     finally:
         pinger.close()
 
@@ -37,11 +47,11 @@ def data_folder(settings: Settings) -> Finding:
     """Whether results can wait on disk while the service is away."""
     what, folder = "data directory", settings.data_dir
     standing = _nearest(folder)
-    if not (standing.is_dir() and os.access(standing, os.W_OK | os.X_OK)):
+    if (because := _unusable_because(folder, standing)) is not None:
         return warn(
             what,
-            f"{folder} cannot be written; results would wait in memory",
-            mend=f"make {folder} and give it to this user, or set AGENT_DATA_DIR",
+            f"{because}; results would wait in memory, and be lost at a restart",
+            mend=_mend_of(folder, standing),
         )
     free_bytes = shutil.disk_usage(standing).free
     free = f"{free_bytes / 1024**3:.1f} GiB free"
@@ -56,7 +66,27 @@ def data_folder(settings: Settings) -> Finding:
 
 def _nearest(folder: Path) -> Path:
     """The folder, or the nearest one above it that exists: the agent makes the rest."""
-    return next(path for path in (folder, *folder.parents) if path.exists())
+    # Not Path.exists, which raises below a folder that this user may not look into.
+    return next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110
+
+
+def _unusable_because(folder: Path, standing: Path) -> str | None:
+    """Why the folder cannot be kept there, found by trying. None: it can."""
+    if not standing.is_dir():
+        rest = "" if standing == folder else f", so {folder} cannot be made"
+        return f"{standing} is a file{rest}"
+    try:
+        with TemporaryDirectory(prefix=".picket-doctor-", dir=standing):
+            return None
+    except OSError as problem:
+        because = _WHY_NOT.get(problem.errno or 0, f"{standing} takes no files")
+        return f"{folder} cannot be {'written' if standing == folder else 'made'}: {because}"
+
+
+def _mend_of(folder: Path, standing: Path) -> str:
+    if standing.is_dir():
+        return f"make {folder} and give it to this user, or set AGENT_DATA_DIR"
+    return "set AGENT_DATA_DIR to a folder of its own"
 
 
 def unhidden_secrets(settings: Settings) -> list[Finding]:
@@ -85,6 +115,16 @@ def file_limit(settings: Settings) -> Finding:
     return warn(what, seen, mend=f"{raised}, or set UPTIME_CONCURRENCY to {fitting} at most")
 
 
+def ports_are_free(settings: Settings) -> list[Finding]:
+    """Whether the agent could listen where it wants to."""
+    health, heartbeat = settings.health_port, settings.heartbeat_port
+    first = port_is_free("AGENT_HEALTH_PORT", health)
+    if heartbeat and heartbeat == health:
+        seen = f"port {heartbeat} is AGENT_HEALTH_PORT's already"
+        return [first, fail("HEARTBEAT_PORT", seen, mend="use another port, or 0 for none")]
+    return [first, port_is_free("HEARTBEAT_PORT", heartbeat)]
+
+
 def port_is_free(name: str, port: int) -> Finding:
     """Whether the agent could listen there."""
     if port == 0:
@@ -92,9 +132,13 @@ def port_is_free(name: str, port: int) -> Finding:
     try:
         open_port(name, port).close()
     except PortUnavailableError as problem:
-        return warn(
-            name,
-            str(problem).partition("; ")[0],
-            mend=f"fine when the agent runs already; else stop what listens there or set {name}",
-        )
+        because = str(problem).partition(", but ")[2].partition("; ")[0]
+        mend = f"set {name} to a port from 1024 on, or to 0"
+        if _is_taken(problem):
+            mend = f"fine when the agent runs already; else stop what listens there or set {name}"
+        return warn(name, f"port {port}: {because}", mend=mend)
     return ok(name, f"port {port} is free")
+
+
+def _is_taken(problem: PortUnavailableError) -> bool:
+    return isinstance(problem.__cause__, OSError) and problem.__cause__.errno == errno.EADDRINUSE

@@ -1,6 +1,8 @@
 import json
 import resource
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -13,7 +15,13 @@ from agent.settings import Settings, read_settings
 from contract.checks import IpFamily
 from picket.__main__ import main
 from picket.doctor import examine
-from picket.doctor_host import data_folder, file_limit, ping_privilege, port_is_free
+from picket.doctor_host import (
+    data_folder,
+    file_limit,
+    ping_privilege,
+    port_is_free,
+    ports_are_free,
+)
 from picket.doctor_service import clock_skew, proxy_answers, service_answers
 from picket.findings import Finding, Health
 from tests.fakes.service import KEY, FakeService
@@ -25,6 +33,18 @@ NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 def some_settings(**environ: str) -> Settings:
     needed = {"API_KEY": KEY, "SERVICE_URL": "http://127.0.0.1:9"}
     return read_settings(needed | environ)
+
+
+LOOK_AS_NOBODY = """
+import os, sys
+from picket.doctor_host import data_folder
+from agent.settings import read_settings
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setuid(65534)
+needed = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1:9"}
+print(data_folder(read_settings({**needed, "AGENT_DATA_DIR": sys.argv[1]})).seen)
+"""
 
 
 def by_name(findings: list[Finding]) -> dict[str, Finding]:
@@ -53,7 +73,7 @@ async def test_a_service_that_is_away_fails_with_its_cause() -> None:
         settings = some_settings(SERVICE_URL=f"http://127.0.0.1:{port}")
         (found,) = await service_answers(settings, None)
     assert found.health is Health.FAIL
-    assert found.seen == f"http://127.0.0.1:{port}: Connection refused"
+    assert found.seen == f"http://127.0.0.1:{port}: connection refused: nothing listens there"
 
 
 async def test_a_proxy_that_is_away_fails() -> None:
@@ -106,6 +126,35 @@ def test_a_data_folder_that_cannot_be_made_is_a_warning(tmp_path: Path) -> None:
     assert "AGENT_DATA_DIR" in found.mend
 
 
+def test_a_folder_below_a_file_is_told_as_such(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    below = data_folder(some_settings(AGENT_DATA_DIR=str(file / "data")))
+    assert below.seen.startswith(f"{file} is a file, so {file / 'data'} cannot be made;")
+    itself = data_folder(some_settings(AGENT_DATA_DIR=str(file)))
+    assert itself.seen.startswith(f"{file} is a file;")
+
+
+def test_a_place_that_takes_no_files_is_a_warning() -> None:
+    found = data_folder(some_settings(AGENT_DATA_DIR="/proc/picket"))
+    assert found.health is Health.WARN
+    assert found.seen.startswith("/proc/picket cannot be made: /proc takes no files;")
+
+
+def test_a_folder_that_this_user_may_not_look_into_is_a_warning(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "data").mkdir()
+    closed.chmod(0)
+    looking = subprocess.run(
+        [sys.executable, "-c", LOOK_AS_NOBODY, str(closed / "data" / "more")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "cannot be made: this user may not write there" in looking.stdout, looking.stderr
+
+
 def test_too_little_space_is_a_warning(tmp_path: Path) -> None:
     found = data_folder(some_settings(AGENT_DATA_DIR=str(tmp_path), SPOOL_MAX_BYTES="900TiB"))
     assert found.health is Health.WARN
@@ -136,6 +185,13 @@ def test_a_taken_port_is_a_warning(host: str) -> None:
     assert port_is_free("HEARTBEAT_PORT", 0).health is Health.OK
 
 
+def test_two_settings_of_one_port_are_a_failure() -> None:
+    first, second = ports_are_free(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1"))
+    assert second.health is Health.FAIL
+    assert second.seen == "port 1 is AGENT_HEALTH_PORT's already"
+    assert first.what == "AGENT_HEALTH_PORT"
+
+
 async def test_every_wrong_setting_is_a_finding_and_the_rest_is_still_looked_at() -> None:
     findings = await examine({"AGENT_HEALTH_PORT": "99999", "HEARTBEAT_PORT": "0"})
     wrong = [each.seen for each in findings if each.what == "settings"]
@@ -151,6 +207,22 @@ async def test_missing_roots_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> N
     assert roots.health is Health.FAIL
     assert roots.seen == "SSL_CERT_FILE is /nonexistent.pem, and that is no file"
     assert "ca-certificates" in roots.mend
+
+
+async def test_a_bundle_without_certificates_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/passwd")
+    roots = by_name(await examine({"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}))["roots"]
+    assert roots.seen == "/etc/passwd holds no certificates that can be read"
+
+
+async def test_a_rule_that_is_none_is_told_apart_from_its_mend() -> None:
+    quiet = {"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}
+    findings = await examine({**quiet, "EGRESS_DENY": "10.0.0.0/99"})
+    found = findings[2]
+    assert found.seen == "EGRESS_DENY has the rule '10.0.0.0/99'"
+    assert found.mend.startswith("write a network")
 
 
 async def test_secrets_that_cannot_be_hidden_are_a_warning() -> None:
