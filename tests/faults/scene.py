@@ -243,7 +243,8 @@ class Scene:
         for agent in self._living():
             assert agent.children() == []
             await self.until(lambda agent=agent: agent.fds() <= agent.fds_at_start + _SPARE_FDS)
-            assert await agent.health("/-/liveness") == 200
+            # One that stood still for half a minute says so, until its loop has turned.
+            await self.until(lambda agent=agent: _is_live(agent))
             assert await agent.metric("results_dropped_total") == dropped
             assert agent.events("job.broke") == []
         assert self.service.children() == []
@@ -279,6 +280,10 @@ async def set_scene(
         stack.push_async_callback(scene.strike_set)
         await scene.start_service()
         yield scene
+
+
+async def _is_live(agent: AgentChild) -> bool:
+    return await agent.health("/-/liveness") == 200
 
 
 def _check(name: str, url: str, *, each_10_s: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
 _HOLD = """
 import sqlite3, sys
-file = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=10)
+file = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
 file.execute("BEGIN IMMEDIATE")
 print(flush=True)
 sys.stdin.read()
