@@ -16,6 +16,7 @@ import pytest
 import trustme
 
 from picket.__main__ import main
+from tests.builders.patience import GROWING_S, LONG_S
 from tests.servers.broken_web import broken_web
 from tests.servers.dns import Habit, dns_server
 from tests.servers.tcp import (
@@ -39,7 +40,7 @@ class Broken:
     target: Target
     kind: str
     words: tuple[str, ...]
-    options: tuple[str, ...] = ()
+    runs_out_of_time: bool = False
     environment: dict[str, str] = field(default_factory=dict)
     status: str = "FAILED"
 
@@ -141,8 +142,8 @@ URL = [
         "hanging",
         web("/hanging"),
         "TIMEOUT",
-        ("0.5 s",),
-        options=("--timeout", "0.5"),
+        ("{timeout_s:g} s",),
+        runs_out_of_time=True,
         status="TIMED_OUT",
     ),
     Broken("a redirect loop", web("/loop"), "REDIRECT", ("10",)),
@@ -245,7 +246,7 @@ TCP = [
         ),
         "TIMEOUT",
         ("127.0.0.1", "answer"),
-        options=("--timeout", "0.5"),
+        runs_out_of_time=True,
         status="TIMED_OUT",
     ),
     Broken(
@@ -303,7 +304,7 @@ DNS = [
         names(habit=Habit.SILENT),
         "TIMEOUT",
         ("127.0.0.1",),
-        options=("--timeout", "0.5"),
+        runs_out_of_time=True,
         status="TIMED_OUT",
     ),
     Broken("slow", names(delay_s=0.2, more={"maxResponseTime": 50}), "TOO_SLOW", ("50 ms",)),
@@ -312,7 +313,6 @@ DNS = [
         names(habit=Habit.BREAKS_OFF, request={"protocol": "TCP"}),
         "PROTOCOL",
         ("127.0.0.1",),
-        options=("--timeout", "1"),
     ),
 ]
 
@@ -378,6 +378,7 @@ async def run(document: CheckDocument, folder: Path, *options: str) -> int:
     return await asyncio.to_thread(main, ["run", "--json", *options, str(file)])
 
 
+@pytest.mark.usefixtures("patient_pings")
 @pytest.mark.parametrize(
     "broken",
     [
@@ -393,18 +394,22 @@ async def test_a_broken_target_fails_with_its_cause(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     environment(broken.environment)
-    async with broken.target() as document:
-        code = await run(document, tmp_path, *broken.options)
-    out, err = capsys.readouterr()
-    assert err == ""
-    outcome = json.loads(out)["outcome"]
-    message = outcome["failure"]["message"]
+    for timeout_s in GROWING_S if broken.runs_out_of_time else (LONG_S,):
+        async with broken.target() as document:
+            code = await run(document, tmp_path, "--timeout", str(timeout_s))
+        out, err = capsys.readouterr()
+        assert err == ""
+        outcome = json.loads(out)["outcome"]
+        message = outcome["failure"]["message"]
+        words = [word.format(timeout_s=timeout_s) for word in broken.words]
+        if all(word in message for word in words):
+            break
     assert (code, outcome["status"], outcome["failure"]["kind"]) == (
         1,
         broken.status,
         broken.kind,
     ), message
-    for word in broken.words:
+    for word in words:
         assert word in message
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from picket.api_client import ApiRefusedError, PublicApi
 from picket.ports import free_ports
+from tests.builders.patience import LONG_S
 from tests.system.waiting import until
 
 API_KEY = "cu_" + "a" * 40
@@ -32,7 +33,7 @@ async def start(command: str, **settings: str) -> asyncio.subprocess.Process:
 
 
 async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
-    said, _ = await asyncio.wait_for(process.communicate(), 15)
+    said, _ = await asyncio.wait_for(process.communicate(), LONG_S)
     return process.returncode, said.decode()
 
 

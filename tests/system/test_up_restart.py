@@ -18,6 +18,7 @@ from picket.data_dir import DataDir, open_data_dir
 from picket.demo_certificate import make_certificate
 from picket.local import agent_program, service_program
 from picket.ports import free_ports
+from tests.builders.patience import LONG_S
 from tests.system.waiting import until
 
 HOST = "127.0.0.1"
@@ -86,7 +87,6 @@ def folder(tmp_path: Path) -> Any:
         yield opened
 
 
-@pytest.mark.timeout(120)
 async def test_results_that_came_while_the_service_was_dead_are_there_afterwards(
     folder: DataDir,
 ) -> None:
@@ -109,7 +109,7 @@ async def test_results_that_came_while_the_service_was_dead_are_there_afterwards
                 authority=authority,
             ),
         )
-        await asyncio.wait_for(held.asked.wait(), 30)
+        await asyncio.wait_for(held.asked.wait(), LONG_S)
 
         assert await api.results(check.id, limit=1) == []
         killed_at = datetime.now(UTC)
@@ -126,7 +126,7 @@ async def test_results_that_came_while_the_service_was_dead_are_there_afterwards
             found = await api.results(check.id, limit=100)
             return found if len(found) >= 2 else None
 
-        results = await until(several, limit_s=60)
+        results = await until(several)
         counted = await metrics(health_port)
     runs = [result["checkRunId"] for result in results]
     assert len(set(runs)) == len(runs)
