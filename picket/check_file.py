@@ -20,6 +20,7 @@ from picket.document import LIMIT_BYTES, DocumentError, read_document
 from picket.errors import CommandError
 from picket.field_errors import explain, shown, unknown_field
 from picket.public_form import FormError, SpecForm, as_text, to_contract
+from runners.registry import RUNNABLE
 
 _BESIDE_SPEC: Final = (
     "type",
@@ -121,7 +122,7 @@ class _Reader:
 
     def _kind(self) -> CheckType:
         field = "type" if "type" in self._document else "checkType"
-        types = ", ".join(CheckType)
+        types = ", ".join(sorted(RUNNABLE))
         value = self._document.get(field)
         if value is None:
             self._refuse("$.type", f"is missing; use one of {types}")

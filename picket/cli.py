@@ -40,7 +40,8 @@ def cli(*, debug: bool) -> None:
 def run(file: str, *, as_json: bool, timeout_s: float | None) -> int:
     """Run one check from a JSON or YAML FILE (- reads standard input), without a service.
 
-    The file holds a check in the contract's form, or as the public API takes it.
+    Types: API, DNS, HEARTBEAT, ICMP, TCP, URL. The file holds a check as docs/checks.md shows it,
+    or as the public API takes it.
     Exit codes: 0 passed or degraded, 1 failed or timed out, 2 wrong file, 70 we could not look.
     """
     from picket.run import run_file

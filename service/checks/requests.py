@@ -24,7 +24,7 @@ from service.checks.fields import (
     Version,
 )
 from service.checks.rules import heartbeat_problem
-from service.http.strict import JsonNumber, Strict, Text, blank_is_none, field_error
+from service.http.strict import JsonNumber, Strict, Text, blank_is_none, field_error, spelled
 
 
 def _without(problem_of: Callable[[str], str | None]) -> AfterValidator:
@@ -145,6 +145,17 @@ class IcmpRequest(Strict):
 Unit = Literal["seconds", "minutes", "hours", "days"]
 
 
+_OF_PINGS = r"^[A-Za-z0-9._~-]*$"
+PingToken = Annotated[
+    str,
+    Field(max_length=200, json_schema_extra={"pattern": _OF_PINGS}),
+    spelled(
+        _OF_PINGS,
+        "must be letters a to z in either case, digits, dots, hyphens, underscores and tildes",
+    ),
+]
+
+
 class Heartbeat(Strict):
     """When pings are expected: period 30 seconds to 365 days, grace 0 to 365 days."""
 
@@ -152,7 +163,7 @@ class Heartbeat(Strict):
     period_unit: Unit
     grace: Annotated[float, Field(ge=0), JsonNumber]
     grace_unit: Unit
-    ping_token: Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9._~-]*$")] | None = None
+    ping_token: PingToken | None = None
     """The last part of the ping address. Null or empty: one is made, and kept on updates."""
 
     @model_validator(mode="after")

@@ -1,6 +1,7 @@
 """The one error body of the specification, made in one place for every route and every fault."""
 
 from http import HTTPStatus
+from typing import Final
 
 import structlog
 from fastapi import FastAPI
@@ -15,6 +16,8 @@ from service.http.errors import ApiError, InvalidError, Source, phrase
 from service.http.problems import problems_of
 
 log = structlog.get_logger(__name__)
+
+_PUT_IS_WHOLE: Final = "PUT replaces the whole: send every field, those that stay as well."
 
 
 class Validation(BaseModel):
@@ -63,13 +66,16 @@ async def _refused(_request: Request, error: Exception) -> Response:
     return error_response(error)
 
 
-async def _invalid(_request: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     problems = problems_of(error.errors())
+    sentences = [problem.sentence for problem in problems]
+    if request.method == "PUT" and any(one["type"] == "missing" for one in error.errors()):
+        sentences.append(_PUT_IS_WHOLE)
     return error_response(
         InvalidError(
-            " ".join(problem.sentence for problem in problems),
+            " ".join(sentences),
             keys=tuple(problem.path for problem in problems if problem.path),
             source=problems[0].source,
         )

@@ -1,5 +1,6 @@
 """What people send, read strictly: no guesses, no conversions, unknown fields passed over."""
 
+import re
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -56,6 +57,18 @@ def _storable(value: str) -> str:
     if not storable:
         raise PydanticCustomError("unstorable", "holds a NUL or half a surrogate pair")
     return value
+
+
+def spelled(pattern: str, words: str) -> AfterValidator:
+    """Refuse other text, in words: people do not read patterns. Give the pattern to the schema."""
+    letters = re.compile(pattern)
+
+    def judge(value: str) -> str:
+        if letters.fullmatch(value) is None:
+            raise PydanticCustomError("rule", "{sentence}", {"sentence": words})
+        return value
+
+    return AfterValidator(judge)
 
 
 def zero_is_none(value: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from service.http.strict import Shown, Strict, Text, blank_is_none, field_error
+from service.http.strict import Shown, Strict, Text, blank_is_none, field_error, spelled
 from service.http.times import Moment
 
 MAX_ACTIVE_KEYS = 2
@@ -23,7 +23,12 @@ ProxyUrl = Annotated[
     Annotated[Text, Field(max_length=2048), AfterValidator(_proxy_url)] | None,
     BeforeValidator(blank_is_none),
 ]
-Slug = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+_SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+Slug = Annotated[
+    str,
+    Field(min_length=1, max_length=100, json_schema_extra={"pattern": _SLUG}),
+    spelled(_SLUG, "must be lower-case letters a to z, digits and single hyphens, as in cellar-2"),
+]
 
 
 class LocationChange(Strict):

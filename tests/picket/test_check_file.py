@@ -16,9 +16,10 @@ from contract.checks import (
 from contract.job import Variable
 from picket.check_file import load, parse
 from picket.errors import CommandError, ExitCode
+from runners.registry import RUNNABLE
 
 BAD_FILES = Path(__file__).parent / "bad_files"
-TYPES = ", ".join(CheckType)
+TYPES = ", ".join(sorted(RUNNABLE))
 
 REFUSED = {
     "assertions_twice.yaml": ": $.request.assertions stands beside $.assertions; keep one of them",

@@ -3,6 +3,7 @@
 import pytest
 
 from picket.__main__ import main
+from runners.registry import RUNNABLE
 
 
 def test_without_a_verb_the_help_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -10,6 +11,12 @@ def test_without_a_verb_the_help_is_shown_whole(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().err
     assert shown.startswith("Usage: picket")
     assert "up       Start everything on loopback, with starter checks." in shown
+
+
+def test_the_help_of_run_lists_the_types_that_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"Types: {', '.join(sorted(RUNNABLE))}." in shown
 
 
 def test_an_unknown_verb_is_said_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

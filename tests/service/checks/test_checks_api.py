@@ -105,6 +105,15 @@ async def test_a_heartbeat_has_a_ping_address_that_stays(api: PublicApi, alice: 
     assert watched == token
 
 
+async def test_a_ping_token_is_described_in_words(alice: ApiUser) -> None:
+    own = {**LEAST["heartbeat"]["heartbeat"], "pingToken": "a b"}
+    answer = await alice.post("/v1/checks/heartbeat", check_body("heartbeat", heartbeat=own))
+    assert answer.body["message"] == (
+        '"heartbeat.pingToken" must be letters a to z in either case, digits, dots, hyphens,'
+        " underscores and tildes."
+    )
+
+
 async def test_a_ping_token_belongs_to_one_check(alice: ApiUser) -> None:
     own = {**LEAST["heartbeat"]["heartbeat"], "pingToken": "backup-of-alice"}
     await made(alice, "heartbeat", heartbeat=own)
@@ -185,6 +194,19 @@ async def test_a_field_that_was_passed_over_is_named_in_a_header(alice: ApiUser)
     assert answer.headers["x-ignored-fields"] == ignored
     again = await alice.put(f"/v1/checks/api/{answer.body['id']}", answer.body)
     assert "x-ignored-fields" not in again.headers
+
+
+async def test_a_put_of_a_part_is_told_that_the_whole_is_replaced(alice: ApiUser) -> None:
+    check = await made(alice, "url")
+    path = f"/v1/checks/url/{check['id']}"
+    answer = await alice.put(path, {"name": "Another name"})
+    assert answer.status == 400
+    assert answer.body["message"] == (
+        '"request" is missing. PUT replaces the whole: send every field, those that stay as well.'
+    )
+    assert answer.body["validation"]["keys"] == ["request"]
+    assert "PUT" not in (await alice.post("/v1/checks/url", {"name": "New"})).body["message"]
+    assert (await alice.put(path, {**check, "name": "Another name"})).status == 200
 
 
 async def test_a_put_to_another_type_is_told_where_to_go(alice: ApiUser) -> None:

@@ -68,6 +68,16 @@ async def test_a_wrong_location_is_refused_by_its_field(
     assert answer.body["validation"] == {"source": "payload", "keys": [field]}
 
 
+async def test_a_slug_is_described_in_words(api: PublicApi, alice: ApiUser) -> None:
+    answer = await alice.post(PATH, {**CELLAR, "slugName": "My Cellar"})
+    assert answer.body["message"] == (
+        '"slugName" must be lower-case letters a to z, digits and single hyphens, as in cellar-2.'
+    )
+    assert (await alice.post(PATH, {**CELLAR, "slugName": "cellar\n"})).status == 400
+    schema = api.app.openapi()["components"]["schemas"]["LocationWrite"]["properties"]["slugName"]
+    assert schema["pattern"] == "^[a-z0-9]+(-[a-z0-9]+)*$"
+
+
 async def test_a_location_can_be_renamed_but_keeps_its_slug(alice: ApiUser) -> None:
     location = await made(alice)
     body = {"name": "Attic", "icon": "home", "slugName": "attic", "proxyUrl": ""}
