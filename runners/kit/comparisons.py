@@ -27,6 +27,8 @@ def text_of(value: Json) -> str:
     """A value as its reader writes it: text bare, whole numbers without a point, else JSON."""
     if isinstance(value, str):
         return value
+    if type(value) is int:
+        return str(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return msgspec.json.encode(value).decode()

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 from zlib import crc32
 
+import msgspec
 import pycurl
 
 from contract.checks import HttpRequest
@@ -156,7 +157,7 @@ class HttpEngine:
         plain = route.is_plain and hop.is_plain
         shape = self._shape(hop, route)
         if not verify or every_group:
-            shape = shape._replace(verify=verify, every_group=every_group)
+            shape = msgspec.structs.replace(shape, verify=verify, every_group=every_group)
         transfer = self._handle(shape, reuse=plain)
         try:
             transfer.prepare(hop, timeout_ms=chain.left_ms(), keep_bytes=chain.keep_bytes)

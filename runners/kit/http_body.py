@@ -7,6 +7,8 @@ from encodings.aliases import aliases
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+import msgspec
+
 STORED_BYTES: Final = 65_536
 """How much of a text body the result of an API check carries."""
 STORED_BYTES_OF_A_URL: Final = 4096
@@ -82,7 +84,7 @@ class ContentType(NamedTuple):
         return self.media_type in _BINARY or self.media_type.partition("/")[0] in _BINARY_KINDS
 
 
-class BodyRead(NamedTuple):
+class BodyRead(msgspec.Struct, frozen=True):
     """A body, decoded, as far as it was read."""
 
     kept: bytes
@@ -92,7 +94,7 @@ class BodyRead(NamedTuple):
     """There was more than the read limit."""
 
 
-class Stored(NamedTuple):
+class Stored(msgspec.Struct, frozen=True):
     """The body as a result carries it."""
 
     body: str

@@ -1,7 +1,9 @@
 """How long each phase of an exchange took. Pure."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from contract.result import Timings
 from runners.kit.http_transfer import Ticks
@@ -9,7 +11,7 @@ from runners.kit.http_transfer import Ticks
 _US_PER_MS: Final = 1000.0
 
 
-class Lap(NamedTuple):
+class Lap(msgspec.Struct, frozen=True):
     """One hop's clock."""
 
     ticks: Ticks

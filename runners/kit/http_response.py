@@ -1,13 +1,15 @@
 """The head of an answer. Pure."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 _ONCE: Final = frozenset({"content-type", "location"})
 """Headers that mean nothing as a list: of a careless server's two, the first counts."""
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """Status line and headers of the final answer (not of a 100 or of a proxy)."""
 
     status_code: int
@@ -31,12 +33,17 @@ def read_head(lines: Sequence[bytes]) -> Head | None:
             continue
         name, colon, value = line.partition(":")
         if colon:
-            _take(headers, cookies, name.strip().lower(), value.strip())
+            key = name.strip().lower()
+            if key in headers or key == "set-cookie":
+                _take_again(headers, cookies, key, value.strip())
+            else:
+                headers[key] = value.strip()
         within = bool(line)
     return _head(status, headers, cookies, is_complete=not within)
 
 
-def _take(headers: dict[str, str], cookies: list[str], key: str, value: str) -> None:
+def _take_again(headers: dict[str, str], cookies: list[str], key: str, value: str) -> None:
+    """Take a header that may come more than once."""
     if key == "set-cookie":
         cookies.append(value)
     if key not in headers:

@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import pycurl
@@ -14,6 +14,7 @@ from runners.kit.descriptors import Lent, shortage
 from runners.kit.http_request import ACCEPT_ENCODING, FORMLESS, HopRequest
 from runners.kit.http_response import Head, read_head
 from runners.kit.tls_messages import (
+    OF_CERTIFICATES,
     chain_of_info,
     is_certificate_message,
     is_certificate_request,
@@ -51,7 +52,7 @@ _TLS_IN: Final = pycurl.INFOTYPE_SSL_DATA_IN
 _TLS_LINE: Final = b"SSL connection using "
 
 
-class Shape(NamedTuple):
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """What a handle is set to besides URL, headers and time limit."""
 
     tls: bool
@@ -64,7 +65,7 @@ class Shape(NamedTuple):
     """Offer all key exchanges that OpenSSL knows, the post-quantum ones included."""
 
 
-class Ticks(NamedTuple):
+class Ticks(msgspec.Struct, frozen=True):
     """When each phase ended, in µs since the transfer was started; 0: it did not happen."""
 
     queue: int
@@ -273,7 +274,7 @@ class Transfer:
         if kind == _TEXT:
             if said.startswith(_TLS_LINE):
                 self.tls_line = said
-        elif kind == _TLS_IN:
+        elif kind == _TLS_IN and said.startswith(OF_CERTIFICATES):  # one of 25 is
             if is_certificate_message(said):
                 self.certificates = said
             elif is_certificate_request(said):

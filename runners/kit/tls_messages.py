@@ -6,6 +6,8 @@ from typing import Final
 
 _CERTIFICATE: Final = 11
 _CERTIFICATE_REQUEST: Final = 13
+OF_CERTIFICATES: Final = (bytes([_CERTIFICATE]), bytes([_CERTIFICATE_REQUEST]))
+"""How the messages begin that are looked at here."""
 _HEAD_BYTES: Final = 4
 """Type and length of a handshake message."""
 _LENGTH_BYTES: Final = 3
