@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 
 from picket.board import Board, NewResult
-from picket.table import live_table, plain_line
+from picket.table import LEAST_WIDTH, live_table, plain_line
 
 _REFRESH_S: Final = 0.5
 
@@ -55,7 +55,9 @@ class LiveTable:
     def show(self, results: list[NewResult]) -> None:  # noqa: ARG002 - the board has them
         """Redraw."""
         now = datetime.now(UTC)
-        self._live.update(live_table(self._board, now=now, title=self._title), refresh=True)
+        width = self._live.console.width  # people change it
+        table = live_table(self._board, now=now, title=self._title, width=width)
+        self._live.update(table, refresh=True)
 
     async def keep_fresh(self) -> None:
         """Redraw twice a second: ages grow."""
@@ -67,7 +69,7 @@ class LiveTable:
 @contextmanager
 def open_display(console: Console, board: Board, *, title: str) -> Iterator[Display]:
     """The display that fits the console; the last table stays on the screen."""
-    if not console.is_terminal:
+    if not console.is_terminal or console.width < LEAST_WIDTH:
         yield PlainLines(console)
         return
     with _silent_keys(), Live(console=console, auto_refresh=False) as live:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from rich.table import Table
 from rich.text import Text
@@ -17,39 +17,72 @@ _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _STATUSES: Final = ("PASSED", "DEGRADED", "FAILED", "TIMED_OUT", "MISSED", "ERROR")
 
 
+_WIDTHS: Final = {"type": 9, "status": 9, "time": 8, "trend": 24, "since": 6}
+_SIDES: Final[dict[str, Literal["left", "right"]]] = {
+    "type": "left",
+    "status": "left",
+    "time": "right",
+    "trend": "left",
+    "since": "right",
+}
+_FLEXIBLE: Final = {"check": 4, "cause": 5}
+"""These share what the others leave, in this proportion."""
+_LAYOUTS: Final = (
+    (116, ("check", "type", "status", "time", "trend", "since", "cause")),
+    (90, ("check", "type", "status", "time", "since", "cause")),
+    (76, ("check", "status", "time", "since", "cause")),
+    (52, ("check", "status", "time", "since")),
+    (36, ("check", "status", "time")),
+)
+"""The least width of each set of columns."""
+LEAST_WIDTH: Final = _LAYOUTS[-1][0]
+"""Below it a table says less than lines do."""
+
+
+_SUMMARY_WIDTH: Final = 9 + 2 * (2 + 9)
+"""Of a type and two times; the statuses come on top."""
+
+
 def style(status: str) -> str:
     """The colour of a status."""
     return _STYLES.get(status, _NOT_RUN_STYLE)
 
 
-def live_table(board: Board, *, now: datetime, title: str) -> Table:
-    """One row per check, as it stands."""
+def live_table(board: Board, *, now: datetime, title: str, width: int) -> Table:
+    """One row per check, as it stands, with the columns that there is room for."""
     table = Table(title=title, title_justify="left", title_style="dim", expand=True, box=None)
-    for heading in ("check", "type", "status"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
-    table.add_column("trend", no_wrap=True)
-    table.add_column("since", justify="right", no_wrap=True)
-    table.add_column("cause", ratio=1, no_wrap=True, overflow="ellipsis")
+    shown = columns_for(width)
+    for heading in shown:
+        if heading in _FLEXIBLE:
+            table.add_column(heading, no_wrap=True, overflow="ellipsis", ratio=_FLEXIBLE[heading])
+        else:
+            width_of = _WIDTHS[heading]
+            table.add_column(heading, no_wrap=True, justify=_SIDES[heading], width=width_of)
     for standing in board.standings.values():
-        table.add_row(*_row(standing, now))
+        row = _row(standing, now)
+        table.add_row(*(row.get(heading, Text()) for heading in shown))
     return table
 
 
-def _row(standing: Standing, now: datetime) -> tuple[Text, ...]:
+def columns_for(width: int) -> tuple[str, ...]:
+    """The columns of a table so wide; a status and a time are never cut."""
+    return next((columns for least, columns in _LAYOUTS if width >= least), _LAYOUTS[-1][1])
+
+
+def _row(standing: Standing, now: datetime) -> dict[str, Text]:
+    """By heading; what there is not is left out."""
     last = standing.last
-    name, kind = Text(one_line(standing.name)), Text(standing.kind)
+    row = {"check": Text(one_line(standing.name)), "type": Text(standing.kind)}
     if last is None:
-        return name, kind, Text("waiting", style="dim")
-    return (
-        name,
-        kind,
-        Text(last.status, style=style(last.status)),
-        Text(duration(last.response_time_ms)),
-        _trend(standing.trend),
-        Text(_age(standing.since or last.at, now), style="dim"),
-        Text(one_line(last.cause), style="dim"),
-    )
+        return {**row, "status": Text("waiting", style="dim")}
+    return {
+        **row,
+        "status": Text(last.status, style=style(last.status)),
+        "time": Text(duration(last.response_time_ms)),
+        "trend": _trend(standing.trend),
+        "since": Text(_age(standing.since or last.at, now), style="dim"),
+        "cause": Text(one_line(last.cause), style="dim"),
+    }
 
 
 def _trend(results: Iterable[NewResult]) -> Text:
@@ -81,10 +114,26 @@ def plain_line(result: NewResult) -> str:
     return f"{line}  {one_line(result.cause, limit=300)}" if result.cause else line
 
 
-def summary(board: Board) -> Table:
-    """Results by type and status, and how long they took."""
+def summary(board: Board, *, width: int) -> Table | Text:
+    """Results by type and status, and how long they took; as lines where no table fits."""
+    seen = [status for status in _STATUSES if any(key[1] == status for key in board.counts)]
+    if width < _SUMMARY_WIDTH + sum(len(status) + 2 for status in seen):
+        return _summary_lines(board, seen)
+    return _summary_table(board, seen)
+
+
+def _summary_lines(board: Board, seen: list[str]) -> Text:
+    lines = []
+    for kind in sorted({key[0] for key in board.counts}):
+        told = [(board.counts[kind, status], status) for status in seen]
+        p50, p95 = _summary_row(board, kind, seen)[-2:]
+        statuses = ", ".join(f"{count} {status}" for count, status in told if count)
+        lines.append(f"{kind}: {statuses}\n  p50 {p50}, p95 {p95}")
+    return Text("\n".join(lines))
+
+
+def _summary_table(board: Board, seen: list[str]) -> Table:
     counts = board.counts
-    seen = [status for status in _STATUSES if any(key[1] == status for key in counts)]
     table = Table(box=None, pad_edge=False, show_footer=True)
     table.add_column("type", footer="all")
     for status in seen:

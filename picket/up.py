@@ -141,7 +141,7 @@ class _Up:
 
     def _conclude(self) -> int:
         if self._board.counts:
-            self._console.print(summary(self._board))
+            self._console.print(summary(self._board, width=self._console.width))
             self._console.out(verdict(self._board), highlight=False)
         unfinished = self._stopped and self._options.until_results is not None
         return ExitCode.INTERRUPTED if unfinished else ExitCode.OK

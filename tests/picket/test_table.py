@@ -1,15 +1,21 @@
 from datetime import timedelta
 
+import pytest
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 from contract.checks import CheckType
 from picket.board import Board
-from picket.table import live_table, plain_line, summary, verdict
+from picket.table import LEAST_WIDTH, columns_for, live_table, plain_line, summary, verdict
 from tests.picket.test_board import START, a_board, a_new_result
 
 
-def printed(shown: RenderableType) -> str:
-    console = Console(width=120, force_terminal=False)
+def a_table(board: Board, *, width: int) -> Table:
+    return live_table(board, now=START + timedelta(seconds=94), title="here", width=width)
+
+
+def printed(shown: RenderableType, *, width: int = 120) -> str:
+    console = Console(width=width, force_terminal=False)
     with console.capture() as capture:
         console.print(shown)
     return capture.get()
@@ -32,12 +38,29 @@ def a_busy_board() -> Board:
 
 
 def test_the_live_table_has_a_row_for_every_check() -> None:
-    text = printed(live_table(a_busy_board(), now=START + timedelta(seconds=94), title="here"))
+    text = printed(a_table(a_busy_board(), width=120))
     front, quiet, echo = text.splitlines()[-3:]
     for word in ("Front page", "URL", "FAILED", "40.0 ms", "▁▁▁█", "1 min", "HTTP status 500."):
         assert word in front
     assert "waiting" in quiet
     assert "MISSED" in echo
+
+
+@pytest.mark.parametrize("width", range(LEAST_WIDTH, 200))
+def test_no_status_and_no_time_is_cut_however_narrow_the_table(width: int) -> None:
+    board = a_busy_board()
+    board.take([a_new_result(6, "TIMED_OUT", check_id="tcp", response_time_ms=123_456.0)])
+    text = printed(a_table(board, width=width), width=width)
+    assert all(len(line) <= width for line in text.splitlines())
+    assert len(text.splitlines()) == 2 + len(board.standings)
+    for word in ("FAILED", "40.0 ms", "TIMED_OUT", "123.46 s", "waiting", "Front"):
+        assert word in text
+
+
+def test_a_wide_table_has_every_column_and_a_narrow_one_the_needed_ones() -> None:
+    assert columns_for(200) == ("check", "type", "status", "time", "trend", "since", "cause")
+    assert columns_for(80) == ("check", "status", "time", "since", "cause")
+    assert columns_for(40) == ("check", "status", "time")
 
 
 def test_a_plain_line_tells_everything_about_a_result() -> None:
@@ -51,11 +74,35 @@ def test_a_plain_line_tells_everything_about_a_result() -> None:
 
 
 def test_the_summary_counts_by_type_and_status() -> None:
-    rows = [line.split() for line in printed(summary(a_busy_board())).splitlines() if line.strip()]
+    rows = [
+        line.split()
+        for line in printed(summary(a_busy_board(), width=120)).splitlines()
+        if line.strip()
+    ]
     assert rows[0] == ["type", "PASSED", "FAILED", "MISSED", "p50", "p95"]
     assert rows[1][:2] == ["TCP", "1"]
     assert rows[2][:3] == ["URL", "3", "1"]
     assert rows[3][:4] == ["all", "3", "1", "1"]
+
+
+def test_a_summary_without_room_for_a_table_is_lines() -> None:
+    text = printed(summary(a_busy_board(), width=40), width=40)
+    assert text.splitlines() == [
+        "TCP: 1 MISSED",
+        "  p50 -, p95 -",
+        "URL: 3 PASSED, 1 FAILED",
+        "  p50 3.0 ms, p95 40.0 ms",
+    ]
+
+
+@pytest.mark.parametrize("width", range(50, 120))
+def test_a_summary_is_never_wider_than_its_terminal(width: int) -> None:
+    board = a_busy_board()
+    for number, status in enumerate(("DEGRADED", "TIMED_OUT", "ERROR"), start=10):
+        board.take([a_new_result(number, status, response_time_ms=123_456.0)])
+    text = printed(summary(board, width=width), width=width)
+    assert "…" not in text
+    assert "123.46 s" in text
 
 
 def test_the_verdict_names_what_was_missed() -> None:
