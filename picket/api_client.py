@@ -11,7 +11,8 @@ import aiohttp
 from contract.checks import CheckType
 from picket.errors import CommandError, ExitCode
 
-_LIMIT = aiohttp.ClientTimeout(total=10)
+_LIMIT = aiohttp.ClientTimeout(total=30)
+"""Longer than a busy host stands still; a service that is gone refuses at once."""
 _PAGE: Final = 100
 _PATHS: Final = {
     CheckType.URL: "url",

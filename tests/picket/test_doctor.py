@@ -24,6 +24,7 @@ from picket.doctor_host import (
 )
 from picket.doctor_service import clock_skew, proxy_answers, service_answers
 from picket.findings import Finding, Health
+from tests.builders.patience import LONG_S
 from tests.fakes.service import KEY, FakeService
 from tests.servers.tcp import refusing_port
 
@@ -49,6 +50,11 @@ print(data_folder(read_settings({**needed, "AGENT_DATA_DIR": sys.argv[1]})).seen
 
 def by_name(findings: list[Finding]) -> dict[str, Finding]:
     return {finding.what: finding for finding in findings}
+
+
+@pytest.fixture(autouse=True)
+def _far_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("picket.doctor_service._LIMIT_S", LONG_S)
 
 
 async def test_a_good_key_and_a_right_clock_are_ok() -> None:
