@@ -43,8 +43,8 @@ TRIES: Final = 3
 """A host that stands still while the agent starts must not cost it a type for its whole life."""
 _TOKEN: Final = "boot-check"  # noqa: S105 - a ping token that nobody else uses
 MENDS_ICMP: Final = (
-    "Start the container with --cap-add=NET_RAW, or let its group ping: "
-    "sysctl -w net.ipv4.ping_group_range='0 2147483647'."
+    "Start the container with --sysctl net.ipv4.ping_group_range='0 2147483647', "
+    "or as root with --cap-add=NET_RAW."
 )
 _GOOD: Final = frozenset({Status.PASSED, Status.DEGRADED})
 
@@ -132,17 +132,19 @@ async def _check(
 async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) -> str | None:
     """Why the job did not come out well. None: it did."""
     ctx = RunContext(network=network, pings=_FreshPing(), timeout_s=LIMIT_S)
+    said = ""
     try:
         for _ in range(TRIES):
             outcome = await execute(job, runner_for(job.spec), ctx)
             if outcome.status in _GOOD:
                 return None
+            said = outcome.failure.message if outcome.failure else f"The check is {outcome.status}."
     except PingerUnavailableError as problem:
         return f"{str(problem).rstrip('.')}. {MENDS_ICMP}"
     except Exception as problem:  # a job's task: one broken type stops no other
         log.exception("boot.check_crashed", type=check_type(job.spec).value)
         return f"The check crashed: {type(problem).__name__}."
-    return outcome.failure.message if outcome.failure else f"The check is {outcome.status.value}."
+    return said
 
 
 def _job(kind: CheckType, spec: CheckSpec) -> Job:

@@ -1,0 +1,22 @@
+"""Makes the key which a new service and its agents share, once: first_key.py FILE."""  # noqa: INP001 - a script of the images
+
+import os
+import sys
+from pathlib import Path
+
+from service.accounts.keys import LOCATION_PREFIX, new_key
+
+
+def main(file: Path) -> None:
+    """Write a key for the owner's eyes; one that is there stays."""
+    if file.exists():
+        return
+    os.umask(0o077)
+    # Whole or not at all: a start that breaks here must not leave half a key.
+    unfinished = file.with_suffix(".new")
+    unfinished.write_text(new_key(LOCATION_PREFIX).raw, encoding="utf-8")
+    unfinished.replace(file)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

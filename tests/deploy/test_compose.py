@@ -1,0 +1,146 @@
+"""The compose file starts what the images are, with settings that the programs have."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+import agent.settings
+import service.settings
+from agent.settings import BadSettingsError
+from tests.deploy.dockerfile import ROOT, read_stages
+
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+KEY_FILE = "/var/lib/picket-keys/location"
+READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
+    "agent": agent.settings.read_settings,
+    "service": service.settings.read_settings,
+}
+
+
+class Asked(Mapping[str, str]):
+    """An empty environment that remembers which names it was asked for."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def mounts(name: str) -> dict[str, str]:
+    """Where each volume is mounted, by the place."""
+    parts = [volume.split(":") for volume in SERVICES[name]["volumes"]]
+    return {part[1]: part[0] for part in parts}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_variable_is_a_setting_of_the_program(name: str) -> None:
+    asked = Asked()
+    with suppress(BadSettingsError):  # an agent needs some
+        READERS[name](asked)
+    assert set(SERVICES[name]["environment"]) <= asked.names
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_container_is_built_from_a_file_of_ours(name: str) -> None:
+    build = SERVICES[name]["build"]
+    (here,) = [one for one in SERVICES.values() if one["image"] == SERVICES[name]["image"]][:1]
+    assert (ROOT / build["dockerfile"]).is_file()
+    assert here["build"] == build
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_container_has_a_read_only_root_and_no_capability(name: str) -> None:
+    container = SERVICES[name]
+    assert container["read_only"] is True
+    assert container["tmpfs"] == ["/tmp"]
+    assert container["cap_drop"] == ["ALL"]
+    assert container["security_opt"] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize("name", ["first-key", "service", "agent"])
+def test_all_see_the_key_in_the_same_volume_and_only_its_maker_can_write(name: str) -> None:
+    folder = str(Path(KEY_FILE).parent)
+    assert mounts(name)[folder] == "keys"
+    read_only = f"keys:{folder}:ro" in SERVICES[name]["volumes"]
+    assert read_only == (name != "first-key")
+
+
+def test_the_key_is_made_before_it_is_read_and_where_it_is_read() -> None:
+    assert SERVICES["first-key"]["entrypoint"][-1] == KEY_FILE
+    assert SERVICES["service"]["environment"]["FIRST_LOCATION_KEY_FILE"] == KEY_FILE
+    assert SERVICES["agent"]["environment"]["API_KEY_FILE"] == KEY_FILE
+    assert SERVICES["service"]["depends_on"] == {
+        "first-key": {"condition": "service_completed_successfully"}
+    }
+    assert SERVICES["agent"]["depends_on"] == ["service"]
+
+
+@pytest.mark.parametrize("name", ["first-key", "service", "agent"])
+def test_a_volume_is_mounted_where_the_image_made_a_folder_for_its_user(name: str) -> None:
+    final = read_stages(ROOT / SERVICES[name]["build"]["dockerfile"])[-1]
+    made = {word for one in final.all("RUN") for word in one.words}
+    writable = {place for place in mounts(name) if f"{place}:ro" not in str(SERVICES[name])}
+    assert writable
+    assert writable <= made
+
+
+def test_each_program_keeps_its_data_in_a_volume_of_its_own() -> None:
+    own = {"API_KEY": "pl_" + "x" * 43, "SERVICE_URL": "http://service:8080"}
+    assert mounts("agent")[str(agent.settings.read_settings(own).data_dir)] == "agent-data"
+    final = read_stages(ROOT / "Dockerfile.service")[-1]
+    assert mounts("service")[final.environment["SERVICE_DATA_DIR"]] == "service-data"
+    assert set(COMPOSE["volumes"]) == {"agent-data", "service-data", "keys"}
+
+
+def test_the_agent_is_told_the_services_own_name_and_port() -> None:
+    address = urlsplit(SERVICES["agent"]["environment"]["SERVICE_URL"])
+    assert address.hostname in SERVICES
+    assert address.port == service.settings.Settings().port
+
+
+def test_the_service_is_published_on_this_host_only() -> None:
+    port = service.settings.Settings().port
+    assert SERVICES["service"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+
+
+def test_the_agent_is_given_more_time_to_stop_than_it_takes() -> None:
+    given_s = int(SERVICES["agent"]["stop_grace_period"].removesuffix("s"))
+    own = {"API_KEY": "pl_" + "x" * 43, "SERVICE_URL": "http://service:8080"}
+    assert given_s > agent.settings.read_settings(own).shutdown_grace_s
+
+
+def make_key(file: Path) -> str:
+    command = (sys.executable, str(ROOT / "deploy/first_key.py"), str(file))
+    subprocess.run(command, check=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
+    return file.read_text()
+
+
+def test_a_first_key_is_taken_by_both_programs(tmp_path: Path) -> None:
+    key = make_key(tmp_path / "location")
+    environ = {"FIRST_LOCATION_KEY_FILE": str(tmp_path / "location")}
+    assert service.settings.read_settings(environ).first_location_key == key
+    environ = {"API_KEY_FILE": str(tmp_path / "location"), "SERVICE_URL": "http://service:8080"}
+    assert agent.settings.read_settings(environ).api_key == key
+
+
+def test_a_first_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    key = make_key(tmp_path / "location")
+    assert make_key(tmp_path / "location") == key
+    assert (tmp_path / "location").stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["location"]
