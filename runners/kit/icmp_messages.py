@@ -2,7 +2,9 @@
 
 import struct
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from contract.checks import IpFamily
 
@@ -66,7 +68,7 @@ ERROR_TYPES: Final[Mapping[IpFamily, Mapping[int, tuple[str, tuple[str, ...]]]]]
 """Per family and type: the name of the type, and the names of its codes."""
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """What came back for one of our requests."""
 
     key: int

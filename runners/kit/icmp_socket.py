@@ -7,7 +7,9 @@ import struct
 from array import array
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from contract.checks import IpFamily
 from runners.kit.addresses import SOCKET_FAMILY, SocketAddress
@@ -57,7 +59,7 @@ class IcmpPrivilege(StrEnum):
     """Our group is in net.ipv4.ping_group_range."""
 
 
-class Arrival(NamedTuple):
+class Arrival(msgspec.Struct, frozen=True):
     """An answer as it came in."""
 
     answer: Answer

@@ -229,9 +229,9 @@ def _asserts(spec: DnsSpec, source: Source) -> bool:
 def _icmp_failure(spec: IcmpSpec, seen: Observation) -> Failure | None:
     if not isinstance(seen.evidence, IcmpEvidence):
         return Failure(kind=FailureKind.PROTOCOL, message="There was no packet loss to judge.")
-    lost, limit = _lost(seen.evidence), f"{spec.failed_loss_percent:g} %"
     if (seen.evidence.packet_loss >= spec.failed_loss_percent) == spec.should_fail:
         return None
+    lost, limit = _lost(seen.evidence), f"{spec.failed_loss_percent:g} %"
     if spec.should_fail:
         return _unexpected(f"{lost}; this check expects at least {limit}.")
     return Failure(
