@@ -1,11 +1,13 @@
 """What is compared: the same looks at the same targets, said in both languages."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from targets import NAME, Targets
+
+_HOST: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,67 +29,41 @@ class Kind:
 
 def kinds_for(targets: Targets) -> tuple[Kind, ...]:
     """What is compared."""
-    plain = f"http://127.0.0.1:{targets.http_port}/"
-    tls = f"https://127.0.0.1:{targets.https_port}/"
-    url = {"type": "URL", "assertions": [_is("STATUS_CODE", "200")]}
-    tcp = {"hostname": "127.0.0.1", "port": targets.tcp_port}
-    dns = {"query": NAME, "recordType": "A", "nameServer": "127.0.0.1", "port": targets.dns_port}
     return (
-        Kind(
-            name="url", spec={**url, "request": {"url": plain}}, module="http", target=plain, goal=4
-        ),
-        Kind(
-            name="https",
-            spec={**url, "request": {"url": tls}},
-            module="https",
-            target=tls,
-            goal=1.5,
-        ),
-        Kind(
-            name="tcp",
-            spec={"type": "TCP", "request": tcp},
-            module="tcp",
-            target=f"127.0.0.1:{targets.tcp_port}",
-            goal=4,
-        ),
-        Kind(
-            name="dns",
-            spec={
-                "type": "DNS",
-                "request": dns,
-                "assertions": [_is("RESPONSE_CODE", "NOERROR")],
-            },
-            module="dns",
-            target=f"127.0.0.1:{targets.dns_port}",
-            goal=2,
-        ),
-        Kind(
-            name="icmp",
-            spec={"type": "ICMP", "request": {"hostname": "127.0.0.1", "pingCount": 1}},
-            module="icmp",
-            target="127.0.0.1",
-            goal=8,
-        ),
+        _http("http", f"http://{_HOST}:{targets.http_port}/", name="url", goal=4),
+        _http("https", f"https://{_HOST}:{targets.https_port}/", name="https", goal=1.5),
+        _tcp(targets.tcp_port),
+        _dns(targets.dns_port),
+        _icmp(),
     )
+
+
+def _http(module: str, url: str, *, name: str, goal: float) -> Kind:
+    spec = {"type": "URL", "request": {"url": url}, "assertions": [_is("STATUS_CODE", "200")]}
+    return Kind(name=name, spec=spec, module=module, target=url, goal=goal)
+
+
+def _tcp(port: int) -> Kind:
+    spec = {"type": "TCP", "request": {"hostname": _HOST, "port": port}}
+    return Kind(name="tcp", spec=spec, module="tcp", target=f"{_HOST}:{port}", goal=4)
+
+
+def _dns(port: int) -> Kind:
+    asked = {"query": NAME, "recordType": "A", "nameServer": _HOST, "port": port}
+    spec = {"type": "DNS", "request": asked, "assertions": [_is("RESPONSE_CODE", "NOERROR")]}
+    return Kind(name="dns", spec=spec, module="dns", target=f"{_HOST}:{port}", goal=2)
+
+
+def _icmp() -> Kind:
+    spec = {"type": "ICMP", "request": {"hostname": _HOST, "pingCount": 1}}
+    return Kind(name="icmp", spec=spec, module="icmp", target=_HOST, goal=8)
 
 
 def delayed(targets: Targets) -> Kind:
     """A page that takes a known time, asked for by a hundred checks at once."""
-    url = f"http://127.0.0.1:{targets.http_port}/slow"
-    spec = {
-        "type": "URL",
-        "request": {"url": url},
-        "assertions": [_is("STATUS_CODE", "200")],
-    }
-    return Kind(
-        name="accuracy",
-        spec=spec,
-        module="http",
-        target=url,
-        ours_at_once=100,
-        theirs_at_once=100,
-        goal=1.5,
-    )
+    url = f"http://{_HOST}:{targets.http_port}/slow"
+    page = _http("http", url, name="accuracy", goal=1.5)
+    return replace(page, ours_at_once=100, theirs_at_once=100)
 
 
 def _is(source: str, target: str) -> dict[str, str]:

@@ -77,17 +77,7 @@ def open_targets(folder: Path) -> Iterator[Targets]:
         ca_file=folder / "ca.pem",
     )
     _write_certificates(folder)
-    (folder / "nginx.conf").write_text(
-        _NGINX.format(
-            module=_ECHO_MODULE,
-            folder=folder,
-            http=targets.http_port,
-            https=targets.https_port,
-            delay_s=DELAY_MS / 1000,
-        )
-    )
-    (folder / "knot.conf").write_text(_KNOT.format(folder=folder, dns=targets.dns_port))
-    (folder / "picket.test.zone").write_text(_ZONE)
+    _write_configurations(folder, targets)
     here = Path(__file__).parent
     with ExitStack() as stack:
         for name, port, command in (
@@ -99,6 +89,19 @@ def open_targets(folder: Path) -> Iterator[Targets]:
             process = stack.enter_context(running(command, log=log))
             wait_for_port(port, process, log=log)
         yield targets
+
+
+def _write_configurations(folder: Path, targets: Targets) -> None:
+    nginx = _NGINX.format(
+        module=_ECHO_MODULE,
+        folder=folder,
+        http=targets.http_port,
+        https=targets.https_port,
+        delay_s=DELAY_MS / 1000,
+    )
+    (folder / "nginx.conf").write_text(nginx)
+    (folder / "knot.conf").write_text(_KNOT.format(folder=folder, dns=targets.dns_port))
+    (folder / "picket.test.zone").write_text(_ZONE)
 
 
 def _write_certificates(folder: Path) -> None:

@@ -62,43 +62,69 @@ async def local_picket(folder: DataDir, *, port: int | None) -> AsyncIterator[Lo
         ChildDiedError: a part ended while it was starting.
         CommandError: the service did not answer in time.
     """
-    service_port, health_port, ping_port = free_ports(3)
-    url = f"http://{HOST}:{port or service_port}"
     async with AsyncExitStack() as stack:
-        target = await stack.enter_async_context(demo_target(folder.path, folder.demo_ports()))
-        folder.keep_demo_ports(target.ports)
-        folder.make_keys()
-        service = await _start(stack, service_program(folder, port=port or service_port))
-        api = await stack.enter_async_context(PublicApi(url, folder.api_key()))
-        location = await _until(partial(_first_location, api, folder), of=service)
+        yield await _Starting(stack, folder, _Ports.free(service=port)).whole()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    """Where our children listen."""
+
+    service: int
+    health: int
+    ping: int
+
+    @classmethod
+    def free(cls, *, service: int | None) -> "_Ports":
+        """Ports that are free now; None: the service's is one of them."""
+        for_service, health, ping = free_ports(3)
+        return cls(service or for_service, health, ping)
+
+
+@dataclass(frozen=True, slots=True)
+class _Starting:
+    """One start; what was started stops with the stack."""
+
+    stack: AsyncExitStack
+    folder: DataDir
+    ports: _Ports
+
+    async def whole(self) -> LocalPicket:
+        """Target, service, agent, and then the checks."""
+        target = await self._target()
+        service = await self._child(service_program(self.folder, port=self.ports.service))
+        url = f"http://{HOST}:{self.ports.service}"
+        api = await self.stack.enter_async_context(PublicApi(url, self.folder.api_key()))
+        location = await _until(partial(_first_location, api, self.folder), of=service)
         # The demo's nightly job was away with us; it reports before anybody asks for it.
         await api.ping(PING_TOKEN)
-        agent = await _start(
-            stack,
-            agent_program(
-                folder,
-                service_url=url,
-                health_port=health_port,
-                ping_port=ping_port,
-                authority=target.certificate.authority,
-            ),
-        )
+        agent = await self._child(self._agent_program(url, target))
         # Only now: the first run of a check is due at once, and somebody should be there for it.
         await _until(partial(_agent_count, api), of=agent)
         await set_up_checks(api, starter_checks(target.ports, location=location))
-        yield LocalPicket(
-            target=target,
-            service=service,
-            agent=agent,
-            api=api,
-            ping_url=f"http://{HOST}:{ping_port}/ping/{PING_TOKEN}",
+        ping_url = f"http://{HOST}:{self.ports.ping}/ping/{PING_TOKEN}"
+        return LocalPicket(target=target, service=service, agent=agent, api=api, ping_url=ping_url)
+
+    async def _target(self) -> DemoTarget:
+        opening = demo_target(self.folder.path, self.folder.demo_ports())
+        target = await self.stack.enter_async_context(opening)
+        self.folder.keep_demo_ports(target.ports)
+        self.folder.make_keys()
+        return target
+
+    def _agent_program(self, service_url: str, target: DemoTarget) -> Program:
+        return agent_program(
+            self.folder,
+            service_url=service_url,
+            health_port=self.ports.health,
+            ping_port=self.ports.ping,
+            authority=target.certificate.authority,
         )
 
-
-async def _start(stack: AsyncExitStack, program: Program) -> Child:
-    child = await Child.start(program)
-    stack.push_async_callback(child.stop, limit_s=_STOP_LIMIT_S)
-    return child
+    async def _child(self, program: Program) -> Child:
+        child = await Child.start(program)
+        self.stack.push_async_callback(child.stop, limit_s=_STOP_LIMIT_S)
+        return child
 
 
 def service_program(folder: DataDir, *, port: int) -> Program:

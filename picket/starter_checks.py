@@ -46,135 +46,91 @@ def _schedule(kind: CheckType) -> dict[str, int]:
     return {"frequency": 1}
 
 
-Bodies = tuple[tuple[CheckType, dict[str, Any]], ...]
+Body = tuple[CheckType, dict[str, Any]]
+Bodies = tuple[Body, ...]
 
 
 def _url_checks(shop: str, secure_shop: str) -> Bodies:
     return (
-        (CheckType.URL, {"name": "Front page", "request": {"url": f"{shop}/"}}),
-        (
-            CheckType.URL,
-            {"name": "Front page, secure", "request": {"url": f"{secure_shop}/"}},
-        ),
-        (
-            CheckType.URL,
-            {"name": "Moved page", "request": {"url": f"{shop}/old", "followRedirects": True}},
-        ),
-        (
-            CheckType.URL,
-            {
-                "name": "Slow page (degraded)",
-                "request": {"url": f"{shop}/slow"},
-                "degradedResponseTime": 200,
-            },
-        ),
-        (CheckType.URL, {"name": "Broken page (fails)", "request": {"url": f"{shop}/broken"}}),
+        _url("Front page", f"{shop}/"),
+        _url("Front page, secure", f"{secure_shop}/"),
+        _url("Moved page", f"{shop}/old", followRedirects=True),
+        _slow(_url("Slow page (degraded)", f"{shop}/slow")),
+        _url("Broken page (fails)", f"{shop}/broken"),
     )
 
 
 def _api_checks(shop: str) -> Bodies:
     return (
-        (
-            CheckType.API,
-            {
-                "name": "Stock list",
-                "request": {
-                    "method": "GET",
-                    "url": f"{shop}/api/stock",
-                    "assertions": [
-                        _assertion("STATUS_CODE", "EQUALS", "200"),
-                        _assertion("JSON_BODY", "EQUALS", "true", property="$.open"),
-                        _assertion("JSON_BODY", "GREATER_THAN", "0", property="$.items[*].count"),
-                    ],
-                },
-            },
+        _api(
+            "Stock list",
+            f"{shop}/api/stock",
+            _assertion("STATUS_CODE", "EQUALS", "200"),
+            _assertion("JSON_BODY", "EQUALS", "true", property="$.open"),
+            _assertion("JSON_BODY", "GREATER_THAN", "0", property="$.items[*].count"),
         ),
-        (
-            CheckType.API,
-            {
-                "name": "Place an order",
-                "request": {
-                    "method": "POST",
-                    "url": f"{shop}/api/orders",
-                    "bodyType": "JSON",
-                    "body": '{"item": "tea", "id": "{{$UUID}}"}',
-                    "assertions": [
-                        _assertion("STATUS_CODE", "EQUALS", "201"),
-                        _assertion("HEADERS", "EQUALS", "1001", property="x-order"),
-                    ],
-                },
-            },
+        _api(
+            "Place an order",
+            f"{shop}/api/orders",
+            _assertion("STATUS_CODE", "EQUALS", "201"),
+            _assertion("HEADERS", "EQUALS", "1001", property="x-order"),
+            body='{"item": "tea", "id": "{{$UUID}}"}',
         ),
-        (
-            CheckType.API,
-            {
-                "name": "Flaky page (fails at times)",
-                "request": {"method": "GET", "url": f"{shop}/flaky"},
-            },
-        ),
+        _api("Flaky page (fails at times)", f"{shop}/flaky"),
     )
 
 
 def _network_checks(ports: DemoPorts) -> Bodies:
-    server = {"nameServer": HOST, "port": ports.dns}
+    echoed = _assertion("RESPONSE_DATA", "CONTAINS", "echo: hello")
+    found = _assertion("TEXT_ANSWER", "CONTAINS", HOST)
+    www, mail = ("A", f"www.{_NAME}"), ("MX", _NAME)
     return (
-        (
-            CheckType.TCP,
-            {
-                "name": "Echo port",
-                "request": {
-                    "hostname": HOST,
-                    "port": ports.echo,
-                    "data": "hello\n",
-                    "assertions": [_assertion("RESPONSE_DATA", "CONTAINS", "echo: hello")],
-                },
-            },
-        ),
-        (CheckType.TCP, {"name": "Web port", "request": {"hostname": HOST, "port": ports.http}}),
-        (
-            CheckType.TCP,
-            {
-                "name": "Secure web port",
-                "request": {"hostname": HOST, "port": ports.https, "tls": True},
-            },
-        ),
-        (
-            CheckType.DNS,
-            {
-                "name": "Shop's address",
-                "request": {
-                    **server,
-                    "recordType": "A",
-                    "query": f"www.{_NAME}",
-                    "assertions": [_assertion("TEXT_ANSWER", "CONTAINS", HOST)],
-                },
-            },
-        ),
-        (
-            CheckType.DNS,
-            {
-                "name": "Shop's mail server",
-                "request": {**server, "recordType": "MX", "query": _NAME, "protocol": "TCP"},
-            },
-        ),
-        (
-            CheckType.ICMP,
-            {"name": "Loopback", "request": {"hostname": HOST, "pingCount": 2}},
-        ),
-        (
-            CheckType.HEARTBEAT,
-            {
-                "name": "Nightly job",
-                "heartbeat": {
-                    "period": 30,
-                    "periodUnit": "seconds",
-                    "grace": 10,
-                    "graceUnit": "seconds",
-                    "pingToken": PING_TOKEN,
-                },
-            },
-        ),
+        _tcp("Echo port", ports.echo, data="hello\n", assertions=[echoed]),
+        _tcp("Web port", ports.http),
+        _tcp("Secure web port", ports.https, tls=True),
+        _dns("Shop's address", www, ports.dns, assertions=[found]),
+        _dns("Shop's mail server", mail, ports.dns, protocol="TCP"),
+        (CheckType.ICMP, {"name": "Loopback", "request": {"hostname": HOST, "pingCount": 2}}),
+        _heartbeat("Nightly job", period_s=30, grace_s=10),
     )
+
+
+def _url(name: str, url: str, **request: Any) -> Body:
+    return CheckType.URL, {"name": name, "request": {"url": url, **request}}
+
+
+def _slow(check: Body) -> Body:
+    """Degraded from 200 ms on."""
+    kind, fields = check
+    return kind, {**fields, "degradedResponseTime": 200}
+
+
+def _api(name: str, url: str, *assertions: dict[str, str], body: str | None = None) -> Body:
+    """A GET, or a POST of a JSON body."""
+    sent = {"method": "GET"} if body is None else _post(body)
+    return CheckType.API, {
+        "name": name,
+        "request": {**sent, "url": url, "assertions": [*assertions]},
+    }
+
+
+def _post(body: str) -> dict[str, str]:
+    return {"method": "POST", "bodyType": "JSON", "body": body}
+
+
+def _tcp(name: str, port: int, **request: Any) -> Body:
+    return CheckType.TCP, {"name": name, "request": {"hostname": HOST, "port": port, **request}}
+
+
+def _dns(name: str, question: tuple[str, str], port: int, **request: Any) -> Body:
+    record_type, query = question
+    asked = {"recordType": record_type, "query": query, "nameServer": HOST, "port": port}
+    return CheckType.DNS, {"name": name, "request": {**asked, **request}}
+
+
+def _heartbeat(name: str, *, period_s: int, grace_s: int) -> Body:
+    times = {"period": period_s, "periodUnit": "seconds", "grace": grace_s, "graceUnit": "seconds"}
+    return CheckType.HEARTBEAT, {"name": name, "heartbeat": {**times, "pingToken": PING_TOKEN}}
 
 
 def _assertion(source: str, comparison: str, target: str, **more: str) -> dict[str, str]:

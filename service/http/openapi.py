@@ -1,7 +1,7 @@
 """The OpenAPI document, true to what the service answers, and a page that shows it offline."""
 
 import json
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -22,18 +22,7 @@ _ABOUT: Final = (
 
 def install_openapi(app: FastAPI) -> None:
     """Serve the document and its page; FastAPI's own pages load their parts from elsewhere."""
-
-    def document() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            app.openapi_schema = _true(
-                get_openapi(
-                    title=app.title,
-                    version=app.version,
-                    description=_ABOUT,
-                    routes=app.routes,
-                )
-            )
-        return app.openapi_schema
+    document = cache(partial(_document, app))
 
     @cache
     def written() -> bytes:
@@ -52,6 +41,12 @@ def install_openapi(app: FastAPI) -> None:
     app.openapi = document  # type: ignore[method-assign]  # the way FastAPI documents
     app.add_route(DOCUMENT_PATH, raw, include_in_schema=False)
     app.add_route(PAGE_PATH, page, include_in_schema=False)
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    return _true(
+        get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
+    )
 
 
 def _true(document: dict[str, Any]) -> dict[str, Any]:
