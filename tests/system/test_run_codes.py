@@ -283,6 +283,8 @@ async def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
             "-m",
             "picket",
             "run",
+            "--timeout",
+            "600",
             str(tmp_path / "check.json"),
             stderr=asyncio.subprocess.PIPE,
         )
