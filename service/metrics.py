@@ -66,8 +66,19 @@ class Metrics:
 
     def answered(self, method: str, route: str, status: int, *, took_s: float) -> None:
         """A request was answered; a long poll takes as long as it waited."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._durations.labels(method, route).observe(took_s)
+        series = self._answers.get((method, route, status))
+        if series is None:
+            series = self._series_of(method, route, status)
+        count, duration = series
+        count.inc()
+        duration.observe(took_s)
+
+    def _series_of(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        """Remembered, as finding them by their labels takes as long as counting."""
+        count = self._requests.labels(method, route, str(status))
+        series = count, self._durations.labels(method, route)
+        self._answers[method, route, status] = series
+        return series
 
     def _make_run_metrics(self) -> None:
         self._claims = self._counter("claims", "Claims that were answered, with jobs or without.")
@@ -83,6 +94,7 @@ class Metrics:
             self._missed.labels(cause.value)
 
     def _make_request_metrics(self) -> None:
+        self._answers: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._requests = self._counter(
             "requests", "Requests that were answered.", "method", "route", "status"
         )
