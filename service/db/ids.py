@@ -1,17 +1,34 @@
 """Ids: UUIDs of version 7, so that rows sort by the time that stands in their id."""
 
 import os
+from collections.abc import Iterable
+from typing import Final
 from uuid import UUID
+
+_RANDOM_BYTES: Final = 10
+_VARIANTS: Final = {f"{number:x}": "89ab"[number & 3] for number in range(16)}
 
 
 def new_id(at_ms: int) -> str:
     """A new id that carries the given time (ms since 1970)."""
-    tail = int.from_bytes(os.urandom(10), "big")
-    value = (at_ms << 80) | tail
-    value = value & ~(0xF << 76) | (0x7 << 76)
-    value = value & ~(0x3 << 62) | (0x2 << 62)
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return _spelled(at_ms, os.urandom(_RANDOM_BYTES).hex())
+
+
+def new_ids(at_ms: Iterable[int]) -> list[str]:
+    """New ids that carry these times (ms since 1970); the system is asked for chance once."""
+    times = list(at_ms)
+    chance = os.urandom(_RANDOM_BYTES * len(times)).hex()
+    width = 2 * _RANDOM_BYTES
+    return [
+        _spelled(time, chance[place * width : (place + 1) * width])
+        for place, time in enumerate(times)
+    ]
+
+
+def _spelled(at_ms: int, chance: str) -> str:
+    time = f"{at_ms:012x}"
+    variant = _VARIANTS[chance[3]] + chance[4:7]
+    return f"{time[:8]}-{time[8:]}-7{chance[:3]}-{variant}-{chance[7:19]}"
 
 
 def time_of(row_id: str) -> int | None:

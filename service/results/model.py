@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -31,17 +32,21 @@ class RunStatus(StrEnum):
     @property
     def judges_target(self) -> bool:
         """Whether somebody looked at the target."""
-        return self not in {RunStatus.MISSED, RunStatus.ERROR}
+        return self not in _NO_LOOK
 
     @property
     def has_failures(self) -> bool:
         """The target failed its check."""
-        return self in {RunStatus.FAILED, RunStatus.TIMED_OUT}
+        return self in _FAILURES
 
     @property
     def has_errors(self) -> bool:
         """The service or its agents failed to look."""
         return not self.judges_target
+
+
+_NO_LOOK: Final = frozenset({RunStatus.MISSED, RunStatus.ERROR})
+_FAILURES: Final = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 
 
 class Cause(StrEnum):

@@ -1,21 +1,23 @@
 """The statements that store results, on SQLite, by the driver: they run once per check run."""
 
-from collections.abc import Iterable, Sequence
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import Connection
 
-from service.db.ids import new_id
+from contract.job import RunSource
+from service.db.ids import new_ids
 from service.db.sqlite import driver
-from service.results.model import Record, ResultType
+from service.results.model import Cause, Record, ResultType, RunStatus
 
 _RESULT: Final = """
 INSERT INTO result (check_id, ts, id, run_id, fence, session_id, location, source, result_type,
   status, cause, attempt, response_time_ms, over_max_response_time, scheduled_ms, stopped_ms,
   created_ms)
-VALUES (?, ?, ?, ?, ?, ?, coalesce((SELECT slug_name FROM private_location WHERE id = ?), ''),
-  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_SLUG: Final = "SELECT slug_name FROM private_location WHERE id = ?"
 _DETAIL: Final = "INSERT INTO result_detail (id, body) VALUES (?, ?)"
 _FINAL: Final = "INSERT INTO run_final (run_id, fence, result_ms) VALUES (?, ?, ?)"
 _STATE: Final = """
@@ -35,6 +37,10 @@ _LATE: Final = """
 INSERT OR IGNORE INTO late_result (run_id, fence, check_id, agent_id, received_ms, body)
 VALUES (?, ?, ?, ?, ?, ?)
 """
+_TEXTS: Final[Mapping[str, str]] = {
+    one: one.value for kind in (RunSource, ResultType, RunStatus, Cause) for one in kind
+}
+"""To ask a member for its value takes 0.2 µs, and there are four in a row."""
 
 
 class SqliteResultStore:
@@ -43,17 +49,20 @@ class SqliteResultStore:
     def add(self, connection: Connection, records: Sequence[Record], *, now_ms: int) -> None:
         """Store results, mark the runs that they settle, and keep each check's last state."""
         sqlite = driver(connection)
-        named = [(new_id(record.started_ms), record) for record in records]
-        finals = [pair for pair in named if pair[1].result_type is ResultType.FINAL]
-        sqlite.executemany(_RESULT, (_row(one, record, now_ms) for one, record in named))
+        slugs = _slugs(sqlite, {record.location_id for record in records})
+        ids = new_ids(record.started_ms for record in records)
+        named = list(zip(ids, records, strict=True))
+        rows = (_row(one, record, slugs[record.location_id], now_ms) for one, record in named)
+        sqlite.executemany(_RESULT, rows)
         sqlite.executemany(_DETAIL, ((one, record.body) for one, record in named if record.body))
+        finals = [pair for pair in named if pair[1].result_type is ResultType.FINAL]
         sqlite.executemany(
             _FINAL, ((record.run_id, record.fence, record.started_ms) for _, record in finals)
         )
         sqlite.executemany(
             _STATE,
             (
-                (record.check_id, record.status.value, record.started_ms, one, record.started_ms)
+                (record.check_id, _TEXTS[record.status], record.started_ms, one, record.started_ms)
                 for one, record in finals
                 if record.status.judges_target
             ),
@@ -76,7 +85,13 @@ class SqliteResultStore:
         driver(connection).executemany(_LATE, rows)
 
 
-def _row(result_id: str, record: Record, now_ms: int) -> tuple[object, ...]:
+def _slugs(sqlite: sqlite3.Connection, location_ids: Iterable[str]) -> Mapping[str, str]:
+    """What locations are called in results; a location that is gone has no name."""
+    found = ((one, sqlite.execute(_SLUG, (one,)).fetchone()) for one in location_ids)
+    return {one: row[0] if row else "" for one, row in found}
+
+
+def _row(result_id: str, record: Record, slug: str, now_ms: int) -> tuple[object, ...]:
     return (
         record.check_id,
         record.started_ms,
@@ -84,11 +99,11 @@ def _row(result_id: str, record: Record, now_ms: int) -> tuple[object, ...]:
         record.run_id,
         record.fence,
         record.session_id,
-        record.location_id,
-        record.source.value,
-        record.result_type.value,
-        record.status.value,
-        record.cause.value if record.cause else None,
+        slug,
+        _TEXTS[record.source],
+        _TEXTS[record.result_type],
+        _TEXTS[record.status],
+        _TEXTS[record.cause] if record.cause else None,
         record.attempt,
         record.response_time_ms,
         record.over_max_response_time,
