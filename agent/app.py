@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from agent import logs
+from agent.artifacts import Artifacts, Heirs
 from agent.backoff import Backoff
 from agent.client import ServiceClient
 from agent.delivery import Delivery
@@ -19,6 +20,7 @@ from agent.introduction import Introduction
 from agent.leases import Leases
 from agent.lifecycle import Lifecycle
 from agent.metrics import Metrics
+from agent.parcels import ParcelFolder
 from agent.releases import Releases
 from agent.running import RunningJobs
 from agent.segments import SegmentFolder
@@ -26,6 +28,7 @@ from agent.session import door_of, open_session
 from agent.settings import Settings
 from agent.shutdown import end_what_outlasts, exit_at_once, on_signals
 from agent.spool import DiskSpool, SpoolLimits, steady_time
+from agent.uploads import Uploads
 from agent.version import runtimes
 from agent.work import Loops, hello_of, open_dispatcher, resolver_of, runnable_types
 from contract.checks import Lane
@@ -83,14 +86,9 @@ class Agent:
         self._running = RunningJobs()
         self._leases = Leases(client, meter=metrics)
         self._releases = Releases(client, meter=metrics, pace=pace)
-        self._spool = DiskSpool(
-            SegmentFolder(settings.data_dir / "results", agent_id=ground.agent_id),
-            limits=SpoolLimits(
-                max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s
-            ),
-            meter=metrics,
-            wall_clock=steady_time(),
-        )
+        self._spool = _spool_of(ground)
+        self._files = _files_of(ground, self._spool, self._leases)
+        self._uploads = Uploads(client, self._files, pace=pace)
         self._delivery = Delivery(client, self._spool, meter=metrics, pace=pace)
         self._faces = Faces(
             settings, client, readiness=ground.lifecycle, running=self._running, metrics=metrics
@@ -102,6 +100,7 @@ class Agent:
         try:
             await self._faces.open()
             await self._spool.open()
+            await self._files.open()
             async with asyncio.TaskGroup() as group:
                 loops = [
                     group.create_task(loop(), name=name) for name, loop in self._loops().items()
@@ -111,9 +110,10 @@ class Agent:
                     task.cancel()
         finally:
             await self._spool.persist()
+            await self._files.close()
             self._ground.lifecycle.stopped()
             await self._faces.close()
-        log.info("agent.stopped", exit_code=code, results_left=self._spool.waiting())
+        log.info("agent.stopped", exit_code=code, results_left=self._results_waiting())
         return code
 
     def _loops(self) -> dict[str, Loop]:
@@ -121,6 +121,7 @@ class Agent:
             end_what_outlasts,
             self._ground.lifecycle,
             self._running,
+            self._uploads,
             grace_s=self._ground.settings.shutdown_grace_s,
         )
         return {
@@ -128,6 +129,7 @@ class Agent:
             "releases": self._releases.run,
             "spool": self._spool.keep,
             "delivery": self._delivery.run,
+            "uploads": self._uploads.run,
             "reports": self._reporter.run,
             "shutdown": end_runs,
             "gauges": self._show_gauges,
@@ -150,6 +152,7 @@ class Agent:
                 releases=self._releases,
                 leases=self._leases,
                 spool=self._spool,
+                files=self._files,
                 running=self._running,
                 pings=self._faces.book,
             )
@@ -163,16 +166,43 @@ class Agent:
 
     async def _hand_over(self) -> None:
         """Deliver what is left, within a limit; the rest waits on disk."""
+        await self._uploads.flush()
         limit_s = self._ground.makeup.pace.flush_s
         async with asyncio.TaskGroup() as last:
             last.create_task(self._releases.flush(limit_s=limit_s), name="flush-releases")
             last.create_task(self._delivery.flush(limit_s=limit_s), name="flush-results")
             last.create_task(self._faces.flush(limit_s=limit_s), name="flush-pings")
 
+    def _results_waiting(self) -> int:
+        return self._spool.waiting() + self._files.waiting()
+
     async def _show_gauges(self) -> None:
         metrics = self._ground.metrics
         while True:
-            metrics.results_spooled(self._spool.waiting())
+            metrics.results_spooled(self._results_waiting())
+            metrics.artifacts_spooled(self._files.waiting_files())
             for on in Lane:
                 metrics.oldest_wait(on, wait_s=self._running.oldest_wait_s(on))
             await asyncio.sleep(_GAUGES_EACH_S)
+
+
+def _limits_of(settings: Settings) -> SpoolLimits:
+    return SpoolLimits(max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
+
+
+def _spool_of(ground: Ground) -> DiskSpool:
+    return DiskSpool(
+        SegmentFolder(ground.settings.data_dir / "results", agent_id=ground.agent_id),
+        limits=_limits_of(ground.settings),
+        meter=ground.metrics,
+        wall_clock=steady_time(),
+    )
+
+
+def _files_of(ground: Ground, spool: DiskSpool, leases: Leases) -> Artifacts:
+    return Artifacts(
+        ParcelFolder(ground.settings.data_dir / "artifacts", agent_id=ground.agent_id),
+        Heirs(spool=spool, leases=leases, meter=ground.metrics),
+        limits=_limits_of(ground.settings),
+        wall_clock=steady_time(),
+    )

@@ -51,5 +51,10 @@ class Backoff:
         """The seconds to wait after this failure."""
         bound_s = min(self._pace.cap_s, self._pace.first_s * 2.0 ** min(self._failures, 16))
         self._failures += 1
-        asked_s = (problem.retry_after_s or 0.0) if isinstance(problem, ServiceAwayError) else 0.0
-        return min(asked_s, LONGEST_RETRY_AFTER_S) + self._chance() * bound_s
+        return asked_wait_s(problem) + self._chance() * bound_s
+
+
+def asked_wait_s(problem: Exception) -> float:
+    """How long the service asked to be left alone."""
+    asked_s = (problem.retry_after_s or 0.0) if isinstance(problem, ServiceAwayError) else 0.0
+    return min(asked_s, LONGEST_RETRY_AFTER_S)

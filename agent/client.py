@@ -3,24 +3,25 @@
 import asyncio
 import zlib
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
+from urllib.parse import quote
 
 import aiohttp
 import msgspec
 
+from agent.answers import Answer, Refusal, artifact_refusal, read, usual_refusal
 from agent.errors import (
     KeyRefusedError,
-    RequestRefusedError,
     ServiceAwayError,
-    ServiceError,
     VersionRefusedError,
 )
 from agent.proxies import Proxy
+from agent.uploads import Piece
 from contract import agent_api as api
 from contract.job import Lease
-from contract.wire import UnreadableMessageError, decode, encode
+from contract.wire import encode
 
 MessageT = TypeVar("MessageT", bound=msgspec.Struct)
 
@@ -31,15 +32,6 @@ _GZIP_LEVEL: Final = 1
 """Level 6 costs four times the CPU for a tenth fewer bytes."""
 _GZIP_IN_THREAD_BYTES: Final = 512 * 1024
 _GZIP_WINDOW: Final = 31
-
-_REFUSALS: Final[dict[int, type[ServiceError]]] = {
-    401: KeyRefusedError,
-    426: VersionRefusedError,
-    400: RequestRefusedError,
-    413: RequestRefusedError,
-    422: RequestRefusedError,
-}
-"""Statuses that will not pass by themselves; with every other one the service counts as away."""
 
 
 class Contact(Protocol):
@@ -142,12 +134,29 @@ class ServiceClient:
         """Report errors of this agent."""
         await self._ask(api.EVENTS, encode(events), Nothing)
 
+    async def put_artifact(self, piece: Piece) -> api.ArtifactStored:
+        """Store a piece of a file; see `PieceTaker` for what else it raises."""
+        name = f"{quote(piece.lease.job_id, safe='')}/{piece.artifact.name}"
+        call = _Call(
+            "artifacts",
+            f"{api.ARTIFACTS}/{name}",
+            method="PUT",
+            headers=_headers_of(piece),
+            compresses=False,
+            refusal=artifact_refusal,
+        )
+        return await self._exchange(call, piece.content, api.ArtifactStored, SUBMIT_LIMIT_S)
+
     async def _ask(
         self, path: str, body: bytes, kind: type[MessageT], *, limit_s: float = QUICK_LIMIT_S
     ) -> MessageT:
+        return await self._exchange(_Call(path.rsplit("/", 1)[1], path), body, kind, limit_s)
+
+    async def _exchange(
+        self, call: "_Call", body: bytes, kind: type[MessageT], limit_s: float
+    ) -> MessageT:
         try:
-            status, answer, retry_after = await self._post(path, body, limit_s=limit_s)
-            found = _read(status, answer, kind, retry_after=retry_after)
+            found = read(await self._send(call, body, limit_s=limit_s), kind, call.refusal)
         except (KeyRefusedError, VersionRefusedError) as problem:
             self._contact.service_refused(str(problem))
             raise
@@ -157,15 +166,15 @@ class ServiceClient:
         self._contact.service_answered()
         return found
 
-    async def _post(self, path: str, body: bytes, *, limit_s: float) -> tuple[int, bytes, str]:
-        call = path.rsplit("/", 1)[1]
-        headers = self._headers
-        if self._door.compresses and len(body) > api.GZIP_ABOVE_BYTES:
+    async def _send(self, call: "_Call", body: bytes, *, limit_s: float) -> Answer:
+        headers = {**self._headers, **call.headers} if call.headers else self._headers
+        if self._door.compresses and call.compresses and len(body) > api.GZIP_ABOVE_BYTES:
             body = await _gzipped(body)
             headers = {**headers, "content-encoding": "gzip"}
         try:
-            async with self._session.post(
-                self._door.url + path,
+            async with self._session.request(
+                call.method,
+                self._door.url + call.path,
                 data=body,
                 headers=headers,
                 proxy=self._proxy,
@@ -175,38 +184,36 @@ class ServiceClient:
             ) as answer:
                 content = await answer.read()
         except (aiohttp.ClientError, OSError, TimeoutError) as problem:
-            self._meter.service_request(call, _word_for(problem))
+            self._meter.service_request(call.name, _word_for(problem))
             # No cause: aiohttp's errors hold the request's headers, and so the key.
             raise ServiceAwayError(_unreachable(self._door, problem)) from None
-        self._meter.service_request(call, str(answer.status))
-        return answer.status, content, answer.headers.get("retry-after", "")
+        self._meter.service_request(call.name, str(answer.status))
+        return Answer(answer.status, content, answer.headers.get("retry-after", ""))
 
 
-def _read(status: int, answer: bytes, kind: type[MessageT], *, retry_after: str) -> MessageT:
-    if status in {200, 201, 202, 204}:
-        try:
-            return decode(answer or b"{}", kind)
-        except UnreadableMessageError as problem:
-            raise ServiceAwayError(
-                f"The service's answer cannot be read, so something else may answer at "
-                f"SERVICE_URL: {problem}"
-            ) from problem
-    sentence = f"The service answered {status}: {_said(answer)}"
-    if status in _REFUSALS:
-        raise _REFUSALS[status](sentence)
-    raise ServiceAwayError(sentence, retry_after_s=_seconds(retry_after))
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How one call of the API is made."""
+
+    name: str
+    path: str
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Besides those of every request."""
+    compresses: bool = True
+    refusal: Refusal = usual_refusal
 
 
-def _said(answer: bytes) -> str:
-    try:
-        return decode(answer, api.Refusal).message
-    except UnreadableMessageError:
-        return answer[:200].decode("utf-8", "replace").strip() or "nothing more"
-
-
-def _seconds(retry_after: str) -> float | None:
-    """The header's seconds. None: it is not there, or is a date, which needs equal clocks."""
-    return float(retry_after) if retry_after.isdecimal() else None
+def _headers_of(piece: Piece) -> dict[str, str]:
+    artifact, end = piece.artifact, piece.first + len(piece.content)
+    headers = {
+        "content-type": artifact.content_type,
+        api.ARTIFACT_FENCE_HEADER: str(piece.lease.fence),
+        api.ARTIFACT_DIGEST_HEADER: artifact.sha256,
+    }
+    if artifact.size_bytes:  # of an empty file there is no range
+        headers["content-range"] = f"bytes {piece.first}-{end - 1}/{artifact.size_bytes}"
+    return headers
 
 
 def _word_for(problem: Exception) -> str:

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import structlog
 
+from agent.enclosures import Enclosed
 from agent.errors import ServiceError
 from agent.running import Run, RunningJobs
 from agent.slots import Slots
@@ -15,7 +16,8 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane, check_type, lane
 from contract.job import Job
 from contract.result import Outcome, Status
-from runners.kit.scrub import Clean
+from runners.kit.scrub import Clean, CleanFile
+from runners.kit.workspace import Workspace
 
 _UNSUPPORTED: Final = "This agent has no runner for the job's check type."
 _STOPPING: Final = "The agent is stopping."
@@ -43,6 +45,23 @@ class ResultSpool(Protocol):
         """Keep this result until it is delivered."""
 
 
+class RunFiles(Protocol):
+    """Where runs work on files, and where those go that a result names; only clean ones."""
+
+    def workspace(self) -> Workspace:
+        """A folder for one run."""
+
+    async def put(self, result: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
+        """Keep a result and its files until they are delivered."""
+
+
+class FileEnclosures(Protocol):
+    """Makes files ready to leave."""
+
+    async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
+        """Those that may leave, and the outcome that names them."""
+
+
 class JobLeases(Protocol):
     """Keeps the leases of running jobs."""
 
@@ -62,7 +81,7 @@ class JobRunner(Protocol):
     def can_run(self, job: Job) -> bool:
         """Whether there is a runner for this job."""
 
-    async def run(self, job: Job) -> Outcome:
+    async def run(self, job: Job, workspace: Workspace) -> Outcome:
         """Look once, and judge; whatever it raises is our fault, never the target's."""
 
 
@@ -92,6 +111,8 @@ class Works:
     runner: JobRunner
     envelopes: Envelopes
     spool: ResultSpool
+    enclosures: FileEnclosures
+    files: RunFiles
     meter: JobMeter
 
 
@@ -147,7 +168,8 @@ class Dispatcher:
         elif not self._slots.take(on):
             self._works.source.release(job, ReleaseReason.NO_ROOM)
         else:
-            run = Run(job=job, lane=on, claimed_at=claimed_at)
+            workspace = self._works.files.workspace()
+            run = Run(job=job, lane=on, claimed_at=claimed_at, workspace=workspace)
             self._running.add(run)
             self._works.leases.hold(run, claimed_at=claimed_at)
             run.task = jobs.create_task(self._work(run), name=job.job_id)
@@ -159,7 +181,7 @@ class Dispatcher:
             outcome = await self._outcome_of(run)
             # A run that was stopped meanwhile may end like any other; its result is not wanted.
             if outcome is not None and not run.is_stopped:
-                self._finish(run, outcome)
+                await self._finish(run, outcome)
         except asyncio.CancelledError:
             if not run.is_stopped:
                 raise
@@ -184,12 +206,19 @@ class Dispatcher:
     async def _look(self, run: Run) -> Outcome:
         run.start(self._clock())
         self._works.meter.job_started(lag_s=run.job.lag_s)
-        return await self._works.runner.run(run.job)
+        return await self._works.runner.run(run.job, run.workspace)
 
-    def _finish(self, run: Run, outcome: Outcome) -> None:
+    async def _finish(self, run: Run, outcome: Outcome) -> None:
         ended_at = self._clock()
+        files: Sequence[CleanFile] = ()
+        if outcome.artifacts:
+            enclosed = await self._works.enclosures.of(run.job, outcome, run.workspace)
+            outcome, files = enclosed.outcome, enclosed.files
         clean = self._works.envelopes.seal(run, outcome, ended_at=ended_at)
-        self._works.spool.put(clean)
+        if files:
+            await self._works.files.put(clean, files, lease_s=run.job.lease_s)
+        else:
+            self._works.spool.put(clean)
         self._works.meter.job_finished(clean.check_type, clean.outcome.status, took_s=clean.took_s)
 
     def _take_blame(self, job: Job, problem: Exception) -> None:
@@ -202,3 +231,5 @@ class Dispatcher:
         self._running.remove(run)
         self._works.leases.drop(run.job)
         self._slots.give_back(run.lane)
+        if run.workspace.is_made:
+            asyncio.get_running_loop().run_in_executor(None, run.workspace.remove)

@@ -22,5 +22,18 @@ class VersionRefusedError(ServiceError):
     """This version of the agent is below the service's floor."""
 
 
+class ElsewhereError(ServiceError):
+    """A piece of a file begins elsewhere than where the service's bytes of it end."""
+
+    def __init__(self, message: str, *, offset: int) -> None:
+        super().__init__(message)
+        self.offset = offset
+        """Where to go on."""
+
+
+class JobGoneError(ServiceError):
+    """The service does not know the job (any more), or another agent has it."""
+
+
 class RequestRefusedError(ServiceError):
     """The service says that the request is wrong: a mistake of ours, the same each time."""

@@ -4,11 +4,13 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import structlog
 
+from agent.backoff import asked_wait_s
 from agent.errors import ServiceError
 from contract.agent_api import RenewAnswer
 from contract.job import Job, Lease
@@ -50,15 +52,18 @@ class LeasedRun(Protocol):
 
 @dataclass(slots=True)
 class _Held:
-    run: LeasedRun
+    run: LeasedRun | None
+    """None: it is over, and its result waits for its files."""
+    lease_s: float
     good_at: float
     """When the lease was last known to be good, monotonic."""
 
     def renew_at(self) -> float:
-        return self.good_at + self.run.job.lease_s / 3
+        return self.good_at + self.lease_s / 3
 
     def gone_at(self) -> float:
-        return self.good_at + self.run.job.lease_s
+        """Only the service's word ends the lease of a run that is over."""
+        return math.inf if self.run is None else self.good_at + self.lease_s
 
 
 class Leases:
@@ -84,13 +89,28 @@ class Leases:
 
     def hold(self, run: LeasedRun, *, claimed_at: float) -> None:
         """Renew this run's lease until it is dropped."""
-        held = self._held[run.job.lease] = _Held(run, claimed_at)
-        if held.renew_at() < self._wake_at:
-            self._sooner.set()
+        self._hold(run.job.lease, _Held(run, run.job.lease_s, claimed_at))
 
     def drop(self, job: Job) -> None:
         """The job does not run any more."""
-        self._held.pop(job.lease, None)
+        if (held := self._held.get(job.lease)) is not None and held.run is not None:
+            del self._held[job.lease]
+
+    def wait_for(self, lease: Lease, *, lease_s: float) -> None:
+        """The run is over, by whichever agent: renew its lease until it is let go."""
+        if (held := self._held.get(lease)) is not None:
+            held.run = None
+        else:  # an earlier process held it, nobody knows since when
+            self._hold(lease, _Held(None, lease_s, self._clock() - lease_s / 3))
+
+    def let_go(self, lease: Lease) -> None:
+        """The result is on its way."""
+        self._held.pop(lease, None)
+
+    def _hold(self, lease: Lease, held: _Held) -> None:
+        self._held[lease] = held
+        if held.renew_at() < self._wake_at:
+            self._sooner.set()
 
     async def confirm(self, job: Job) -> bool:
         """Renew one lease now; whether it is good. Raises ServiceError when nobody knows."""
@@ -103,7 +123,9 @@ class Leases:
         """Renew for as long as the agent lives; runs until it is cancelled."""
         while True:
             await self._until_due()
-            await self.renew_all()
+            if self._renew_at() <= self._clock():
+                await self.renew_all()
+            self._end_those_that_ran_out()
 
     async def renew_all(self) -> None:
         """Renew every lease once, and end the runs whose lease surely ran out."""
@@ -113,13 +135,14 @@ class Leases:
         self._end_those_that_ran_out()
 
     async def _renew(self, leases: Sequence[Lease]) -> None:
-        shortest_s = min(held.run.job.lease_s for held in self._held.values())
+        shortest_s = min(held.lease_s for held in self._held.values())
         asked_at = self._clock()  # the service may have counted from then on
         try:
             async with asyncio.timeout(max(shortest_s / 3, 0.1)):
                 answer = await self._renewer.renew(leases)
         except (ServiceError, TimeoutError) as problem:
-            self._retry_at = self._clock() + shortest_s / 3 / _RETRIES_PER_THIRD
+            wait_s = asked_wait_s(problem) + shortest_s / 3 / _RETRIES_PER_THIRD
+            self._retry_at = self._clock() + wait_s
             self._meter.renew_failed()
             log.warning("leases.renewal_failed", leases=len(leases), because=str(problem))
             return
@@ -134,7 +157,8 @@ class Leases:
         for lease in answer.cancel:
             if (held := self._held.pop(lease, None)) is not None:
                 log.info("lease.cancelled", job_id=lease.job_id)
-                held.run.cancel()
+                if held.run is not None:
+                    held.run.cancel()
 
     def _end_those_that_ran_out(self) -> None:
         now = self._clock()
@@ -144,17 +168,23 @@ class Leases:
     def _lose(self, lease: Lease, event: str) -> None:
         if (held := self._held.pop(lease, None)) is not None:
             log.warning(event, job_id=lease.job_id, fence=lease.fence)
-            held.run.lose()
+            if held.run is not None:
+                held.run.lose()
 
     async def _until_due(self) -> None:
         while (wait_s := self._due_at() - self._clock()) > 0:
             self._wake_at = self._clock() + wait_s
             self._sooner.clear()
-            try:
-                await asyncio.wait_for(self._sooner.wait(), min(wait_s, _LONGEST_SLEEP_S))
-            except TimeoutError:
-                continue
+            # wait_for of Python 3.11 forgets that it was cancelled when the event comes with it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(wait_s, _LONGEST_SLEEP_S)):
+                    await self._sooner.wait()
 
     def _due_at(self) -> float:
+        """When there is something to do: a renewal, or a run whose lease has run out by then."""
+        gone_at = min((held.gone_at() for held in self._held.values()), default=math.inf)
+        return min(self._renew_at(), gone_at)
+
+    def _renew_at(self) -> float:
         due_at = min((held.renew_at() for held in self._held.values()), default=math.inf)
         return max(due_at, self._retry_at)

@@ -44,7 +44,8 @@ class Metrics:
 
     def _of_delivery(self) -> tuple[Tally, ...]:
         counted = (self._renew_failures, self._dropped, self._replacements, self._refusals)
-        return (*counted, self._requests, self._spooled, self._loop_lag, self._tasks)
+        files = (self._files_dropped, self._files_spooled)
+        return (*counted, self._requests, self._spooled, *files, self._loop_lag, self._tasks)
 
     def text(self) -> bytes:
         """The Prometheus text format, of `CONTENT_TYPE`."""
@@ -82,6 +83,14 @@ class Metrics:
     def results_dropped(self, count: int) -> None:
         """This many results were given up: too old, no room, or refused for good."""
         self._dropped.counts[UNLABELLED] += count
+
+    def artifacts_spooled(self, count: int) -> None:
+        """This many files wait for delivery."""
+        self._files_spooled.levels[UNLABELLED] = count
+
+    def artifacts_dropped(self, count: int) -> None:
+        """This many files were given up: too old, no room, not clean, or refused for good."""
+        self._files_dropped.counts[UNLABELLED] += count
 
     def scrubbed(self, replacements: int) -> None:
         """The scrubber took out this many secrets."""
@@ -137,6 +146,7 @@ class Metrics:
             known=lanes,
         )
         self._spooled = _levels("results_spooled", "Results that wait for delivery.")
+        self._files_spooled = _levels("artifacts_spooled", "Files that wait for delivery.")
         self._loop_lag = _levels(
             "event_loop_lag_seconds", "How late the event loop came to a task that was due."
         )
@@ -148,6 +158,7 @@ class Metrics:
             "lease_renew_failures", "Renewals of leases that did not reach the service."
         )
         self._dropped = _counts("results_dropped", "Results that were given up.")
+        self._files_dropped = _counts("artifacts_dropped", "Files of runs that were given up.")
         self._replacements = _counts("scrub_replacements", "Secrets taken out of results.")
         self._refusals = _counts(
             "scrub_refusals", "Results that could not be made clean and were not sent."

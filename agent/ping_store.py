@@ -1,7 +1,6 @@
 """Heartbeat pings that wait to be relayed: on disk, so that they survive a restart."""
 
 import errno
-import fcntl
 import os
 import time
 from collections import deque
@@ -13,6 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from agent.folder_lock import lock_folder
 from contract.agent_api import Ping
 
 BATCH: Final = 256
@@ -139,7 +139,7 @@ class PingsOnDisk:
             OSError: the directory cannot be made or written, or is another agent's.
         """
         self._directory = directory
-        self._lock = _locked(directory)
+        self._lock = lock_folder(directory)
         """Descriptor of the folder: an agent that shares it must not take files in use."""
         self.dropped = 0
         self._limit_bytes = limit_bytes
@@ -228,24 +228,6 @@ class PingsOnDisk:
         with suppress(FileNotFoundError):
             self._bytes -= file.stat().st_size
             file.unlink()
-
-
-def _locked(directory: Path) -> int:
-    """A descriptor of the directory, which is ours alone until it is closed.
-
-    Raises:
-        OSError: it cannot be made, or another process has it.
-    """
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as problem:
-        os.close(descriptor)
-        raise BlockingIOError(problem.errno, "another agent uses it") from problem
-    except OSError:
-        return descriptor  # a file system without locks
-    return descriptor
 
 
 def _lines(file: Path) -> Iterator[StoredPing]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from contract.agent_api import ReleaseReason
 from contract.checks import Lane
 from contract.job import Job
+from runners.kit.workspace import Workspace
 
 
 class Run:
@@ -25,12 +26,14 @@ class Run:
         "started_on",
         "stop_reason",
         "task",
+        "workspace",
     )
 
-    def __init__(self, *, job: Job, lane: Lane, claimed_at: float) -> None:
+    def __init__(self, *, job: Job, lane: Lane, claimed_at: float, workspace: Workspace) -> None:
         self.job = job
         self.lane = lane
         self.claimed_at = claimed_at
+        self.workspace = workspace
         self.started_at: float | None = None
         """None: it waits for its start."""
         self.started_on: datetime | None = None

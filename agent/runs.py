@@ -7,6 +7,7 @@ from contract.checks import CheckSpec
 from contract.job import Job
 from contract.result import Outcome
 from runners.kit.runner import Network, PingBook, RunContext, Runner
+from runners.kit.workspace import Workspace
 
 _SPARE_S: Final = 0.5
 """So long before its deadline a runner ends by itself, and says what it was waiting for."""
@@ -36,7 +37,7 @@ class Runs:
         """Whether there is a runner for this job."""
         return type(job.spec) in self._by_spec
 
-    def run(self, job: Job) -> Coroutine[Any, Any, Outcome]:
+    def run(self, job: Job, workspace: Workspace) -> Coroutine[Any, Any, Outcome]:
         """Look once, and judge; whatever it raises is our fault, never the target's."""
         ctx = RunContext(
             network=self._network,
@@ -45,5 +46,6 @@ class Runs:
             variables=job.variables,
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,
+            workspace=workspace,
         )
         return self._execute(job, self._by_spec[type(job.spec)], ctx)

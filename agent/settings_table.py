@@ -178,7 +178,7 @@ SETTINGS: Final = (
         read=values.directory,
         default="/var/lib/picket",
         allowed="an absolute path",
-        meaning="Where results wait while the service is away.",
+        meaning="Where results, their files and pings wait while the service is away.",
     ),
     Setting(
         name="SPOOL_MAX_BYTES",
@@ -186,7 +186,7 @@ SETTINGS: Final = (
         read=values.size_bytes,
         default="1GiB",
         allowed="a number of bytes, or a size such as 512MiB",
-        meaning="How much may wait there; the oldest results are dropped first.",
+        meaning="How many bytes of results, and again of files, may wait; the oldest go first.",
     ),
     Setting(
         name="SPOOL_MAX_AGE_S",

@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -37,7 +37,16 @@ def on_signals(lifecycle: Lifecycle) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-async def end_what_outlasts(lifecycle: Lifecycle, running: RunningJobs, *, grace_s: float) -> None:
+class Uploading(Protocol):
+    """Files on their way."""
+
+    def let_go(self) -> None:
+        """Leave what is not uploaded yet."""
+
+
+async def end_what_outlasts(
+    lifecycle: Lifecycle, running: RunningJobs, uploads: Uploading, *, grace_s: float
+) -> None:
     """Once draining: stop what still runs after the grace, or at the second request to stop."""
     await lifecycle.draining.wait()
     try:
@@ -45,3 +54,4 @@ async def end_what_outlasts(lifecycle: Lifecycle, running: RunningJobs, *, grace
     except TimeoutError:
         log.warning("agent.grace_is_over", running=len(running), grace_s=grace_s)
     running.stop_all(ReleaseReason.DRAINING)
+    uploads.let_go()

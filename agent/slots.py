@@ -70,8 +70,10 @@ class Slots:
             await self._freed[on].wait()
         if not self._is_worth_asking(on):
             self._many_freed[on].clear()
+            # wait_for of Python 3.11 forgets that it was cancelled when the event comes with it.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._many_freed[on].wait(), self._linger_s)
+                async with asyncio.timeout(self._linger_s):
+                    await self._many_freed[on].wait()
         return self._free[on]
 
     def _is_worth_asking(self, on: Lane) -> bool:

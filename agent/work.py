@@ -8,7 +8,8 @@ from typing import Any
 import structlog
 
 from agent.boot import boot_check, working_types
-from agent.dispatcher import Dispatcher, JobLeases, ResultSpool, Works
+from agent.dispatcher import Dispatcher, JobLeases, ResultSpool, RunFiles, Works
+from agent.enclosures import Enclosures
 from agent.envelopes import SealedEnvelopes
 from agent.ground import Ground
 from agent.introduction import Introduction, served_slots
@@ -39,6 +40,7 @@ class Loops:
     releases: Releases
     leases: JobLeases
     spool: ResultSpool
+    files: RunFiles
     running: RunningJobs
     pings: PingBook
 
@@ -103,6 +105,8 @@ async def open_dispatcher(
             runner=Runs(makeup.runners, execute, network=network, pings=loops.pings),
             envelopes=SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics),
             spool=loops.spool,
+            enclosures=Enclosures(scrubber, meter=ground.metrics),
+            files=loops.files,
             meter=ground.metrics,
         )
         slots = Slots(hello.slots, linger_s=makeup.pace.linger_s, gauge=ground.metrics)

@@ -232,11 +232,14 @@ class LogLine(Wire, frozen=True, kw_only=True):
     message: str
 
 
+ArtifactKind = Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
+
+
 class Artifact(Wire, frozen=True, kw_only=True):
     """A file that was uploaded before the result that names it."""
 
     name: str
-    kind: Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
+    kind: ArtifactKind
     size_bytes: int
     sha256: str
     content_type: str = "application/octet-stream"

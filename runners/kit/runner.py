@@ -18,6 +18,7 @@ from runners.kit.observation import Observation
 from runners.kit.readiness import Readiness
 from runners.kit.resolve import Resolver
 from runners.kit.tls import TlsContexts
+from runners.kit.workspace import Workspace
 
 _REMEMBERED_HOSTS: Final = 4096
 
@@ -63,6 +64,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
     """The location's proxy for the check's HTTP traffic. None: direct."""
+    workspace: Workspace = msgspec.field(default_factory=Workspace)
+    """Where the run keeps the files that it names as artifacts; whoever made it removes it."""
 
 
 class Runner(Protocol[SpecT_contra]):

@@ -5,6 +5,7 @@
 - Values of sensitive headers (`sensitive.SENSITIVE_HEADERS`) and of locked request headers go by
   the header's name.
 - Credentials go from URLs.
+- Of a file only the secret values go; pictures are not looked at, archives cannot be.
 
 The envelope (ids and times) is the service's own and stays. Secrets under four characters and
 words such as `true` or `https` stay too (`job_secrets`): hiding them would destroy the result.
@@ -18,10 +19,12 @@ import msgspec
 
 from contract.job import Job
 from contract.result import HttpEvidence, Outcome, Result
+from runners.kit.file_secrets import hide_in_file
 from runners.kit.job_secrets import locked_headers, secrets_of, usable
 from runners.kit.rewriting import Rewriter, may_hold_credentials
 from runners.kit.secret_pattern import SecretPattern
 from runners.kit.sensitive import SENSITIVE_HEADERS
+from runners.kit.workspace import RunFile
 
 if TYPE_CHECKING:
     # mypy 2.4 crashes on a NewType of a msgspec struct; to the checker this says the same.
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
         """A result without secrets; what may leave the agent."""
 else:
     Clean = NewType("Clean", Result)
+
+CleanFile = NewType("CleanFile", RunFile)
+"""A file without secrets; what may be uploaded."""
 
 ROUNDS: Final = 4
 """A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
@@ -38,6 +44,13 @@ class Cleaned(NamedTuple):
     """A clean result, and how much was hidden."""
 
     result: Clean
+    replacements: int
+
+
+class CleanedFile(NamedTuple):
+    """A clean file, and how much was hidden."""
+
+    file: CleanFile
     replacements: int
 
 
@@ -56,8 +69,7 @@ class Scrubber:
 
     def clean(self, result: Result, *, job: Job | None = None) -> Cleaned:
         """The result without secrets. The job tells its own; None: there is none to ask."""
-        found = secrets_of(job) if job is not None else ()
-        secrets = usable((*self._own, *found)) if found else self._own
+        secrets = self._secrets_with(job)
         locked = locked_headers(job) if job is not None else frozenset[str]()
         if not secrets and not locked and _is_plain(result.outcome):
             return Cleaned(cast("Clean", result), 0)
@@ -70,6 +82,22 @@ class Scrubber:
             return Cleaned(cast("Clean", result), 0)
         clean = msgspec.structs.replace(result, outcome=outcome)
         return Cleaned(cast("Clean", clean), rewriter.replacements)
+
+    def clean_file(self, file: RunFile, *, job: Job) -> CleanedFile:
+        """The file without secrets, rewritten where it lies; it blocks while it reads.
+
+        Raises:
+            UnsearchableFileError: a secret could be in it and not be found.
+            OSError: it cannot be read or written.
+        """
+        secrets = self._secrets_with(job)
+        pattern = self._patterns.of(secrets) if secrets else None
+        changed, replacements = hide_in_file(file, pattern, rounds=ROUNDS)
+        return CleanedFile(CleanFile(changed), replacements)
+
+    def _secrets_with(self, job: Job | None) -> tuple[str, ...]:
+        found = secrets_of(job) if job is not None else ()
+        return usable((*self._own, *found)) if found else self._own
 
 
 class _Patterns:

@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+import hashlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.dispatcher import Dispatcher, Works
+from agent.enclosures import Enclosures
 from agent.envelopes import SealedEnvelopes
 from agent.errors import ServiceAwayError
 from agent.running import RunningJobs
@@ -17,9 +20,11 @@ from agent.slots import Slots
 from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.job import Job
-from contract.result import LogLine
+from contract.result import LogLine, Outcome
 from runners.kit.scrub import Cleaned, Scrubber
+from runners.kit.workspace import Workspace
 from tests.builders.agents import (
+    MemoryFiles,
     MemorySource,
     MemorySpool,
     ScriptedRunner,
@@ -27,6 +32,7 @@ from tests.builders.agents import (
     metrics,
     until,
 )
+from tests.builders.observations import an_outcome
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job, a_secret, a_spec_of, an_api_spec
 
@@ -59,11 +65,17 @@ class Leases:
 
 class Bench:
     def __init__(
-        self, runner: ScriptedRunner, *, uptime: int, main: int, cleaner: Any = None
+        self,
+        runner: ScriptedRunner,
+        *,
+        uptime: int,
+        main: int,
+        cleaner: Any = None,
+        folder: Path | None = None,
     ) -> None:
         self.source, self.spool, self.leases = MemorySource(), MemorySpool(), Leases()
         self.runner, self.running, self.meter = runner, RunningJobs(), metrics()
-        self.draining = asyncio.Event()
+        self.draining, self.files = asyncio.Event(), MemoryFiles(folder)
         self.slots = Slots({Lane.UPTIME: uptime, Lane.MAIN: main}, linger_s=0.001, gauge=self.meter)
         works = Works(
             source=self.source,
@@ -71,6 +83,8 @@ class Bench:
             runner=runner,
             envelopes=SealedEnvelopes(cleaner or Scrubber(), agent_id="agent-1", meter=self.meter),
             spool=self.spool,
+            enclosures=Enclosures(cleaner or Scrubber(), meter=self.meter),
+            files=self.files,
             meter=self.meter,
         )
         self.dispatcher = Dispatcher(works, self.slots, self.running)
@@ -78,9 +92,10 @@ class Bench:
 
 @asynccontextmanager
 async def bench(
-    act: Any = None, *, uptime: int = 4, main: int = 0, cleaner: Any = None
+    act: Any = None, *, uptime: int = 4, main: int = 0, outcome: Any = None, **more: Any
 ) -> AsyncIterator[Bench]:
-    it = Bench(ScriptedRunner(act), uptime=uptime, main=main, cleaner=cleaner)
+    runner = ScriptedRunner(act, outcome=outcome) if outcome else ScriptedRunner(act)
+    it = Bench(runner, uptime=uptime, main=main, **more)
     task = asyncio.create_task(it.dispatcher.run(it.draining))
     try:
         yield it
@@ -169,8 +184,8 @@ async def test_results_are_scrubbed_of_the_jobs_secrets() -> None:
     secret = a_secret(value="hunter2-hunter2")
 
     class Telling(ScriptedRunner):
-        async def run(self, job: Job) -> Any:
-            outcome = await super().run(job)
+        async def run(self, job: Job, workspace: Workspace) -> Any:
+            outcome = await super().run(job, workspace)
             line = LogLine(after_ms=0, level="INFO", message=f"used {secret.value}")
             return type(outcome)(status=outcome.status, log=(line,))
 
@@ -332,3 +347,57 @@ async def test_the_longest_wait_for_a_start_shows() -> None:
         it.source.offer(a_job(a_spec_of(CheckType.BROWSER)))
         await until(lambda: it.running.oldest_wait_s(Lane.MAIN) > 0)
         assert it.running.oldest_wait_s(Lane.UPTIME) == 0
+
+
+def with_files(**contents: bytes) -> Any:
+    """What a run says that leaves these files, `_` for a dot; one that is empty is only named."""
+
+    def outcome(workspace: Workspace) -> Outcome:
+        artifacts = []
+        for name, content in contents.items():
+            path = workspace.folder / name.replace("_", ".")
+            path.write_bytes(content)
+            artifacts.append(workspace.artifact(path.name, "file"))
+            if not content:
+                path.unlink()
+        return an_outcome(artifacts=tuple(artifacts))
+
+    return outcome
+
+
+async def test_files_leave_with_the_result_that_names_them(tmp_path: Path) -> None:
+    async with bench(outcome=with_files(a_txt=b"one", b_txt=b"two"), folder=tmp_path) as it:
+        it.source.offer(a_job())
+        await until(lambda: it.files.parcels)
+    ((result, contents),) = it.files.parcels
+    assert contents == {"a.txt": b"one", "b.txt": b"two"}
+    assert [one.name for one in result.outcome.artifacts] == ["a.txt", "b.txt"]
+    assert it.spool.results == []
+    await until(lambda: list(tmp_path.iterdir()) == [])
+
+
+async def test_a_file_leaves_without_its_jobs_secrets(tmp_path: Path) -> None:
+    told = b"the token is s3cr3t-value, again s3cr3t-value"
+    async with bench(outcome=with_files(a_txt=told), folder=tmp_path) as it:
+        it.source.offer(a_job(variables=(a_secret("TOKEN", "s3cr3t-value"),)))
+        await until(lambda: it.files.parcels)
+    ((result, contents),) = it.files.parcels
+    assert b"s3cr3t" not in contents["a.txt"]
+    (artifact,) = result.outcome.artifacts
+    assert artifact.size_bytes == len(contents["a.txt"])
+    assert artifact.sha256 == hashlib.sha256(contents["a.txt"]).hexdigest()
+
+
+async def test_a_file_that_may_not_leave_is_missed_in_the_result(tmp_path: Path) -> None:
+    archive = with_files(a_zip=b"PK\x03\x04 with s3cr3t-value inside", gone_txt=b"")
+    async with bench(outcome=archive, folder=tmp_path) as it:
+        it.source.offer(a_job(variables=(a_secret("TOKEN", "s3cr3t-value"),)))
+        await until(lambda: it.spool.results)
+    (result,) = it.spool.results
+    assert result.outcome.artifacts == ()
+    assert [line.message for line in result.outcome.log] == [
+        "The file a.zip is not there: it is an archive, which cannot be searched for secrets.",
+        "The file gone.txt is not there: No such file or directory.",
+    ]
+    assert b"picket_agent_artifacts_dropped_total 2.0" in it.meter.text()
+    assert b"picket_agent_scrub_refusals_total 1.0" in it.meter.text()

@@ -10,7 +10,7 @@ from agent.leases import Leases
 from agent.running import Run
 from contract.agent_api import ReleaseReason, RenewAnswer
 from contract.job import Lease
-from tests.builders.agents import a_run, metrics
+from tests.builders.agents import a_run, metrics, until
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
 
@@ -21,14 +21,14 @@ class Renewer:
     def __init__(self) -> None:
         self.asked: list[tuple[Lease, ...]] = []
         self.answer = RenewAnswer()
-        self.away = False
+        self.problem: ServiceAwayError | None = None
         self.asked_once = asyncio.Event()
 
     async def renew(self, leases: Sequence[Lease]) -> RenewAnswer:
         self.asked.append(tuple(leases))
         self.asked_once.set()
-        if self.away:
-            raise ServiceAwayError("away")
+        if self.problem is not None:
+            raise self.problem
         return self.answer
 
 
@@ -83,7 +83,7 @@ async def test_a_cancelled_run_is_stopped_and_given_back() -> None:
 async def test_a_run_goes_on_while_its_lease_may_hold() -> None:
     it = Bench()
     run = it.hold("job-1", lease_s=60)
-    it.renewer.away = True
+    it.renewer.problem = ServiceAwayError("away")
     it.now = 59.0
     await it.leases.renew_all()
     assert not run.is_stopped
@@ -98,7 +98,7 @@ async def test_a_renewal_makes_the_lease_hold_for_another_length() -> None:
     run = it.hold("job-1", lease_s=60)
     it.now = 40.0
     await it.leases.renew_all()
-    it.renewer.away = True
+    it.renewer.problem = ServiceAwayError("away")
     it.now = 99.0
     await it.leases.renew_all()
     assert not run.is_stopped
@@ -118,7 +118,7 @@ async def test_a_renewal_counts_from_when_it_was_asked_for() -> None:
     it.leases.hold(run, claimed_at=0)
     it.now = 20.0
     await it.leases.renew_all()
-    slow.away = True
+    slow.problem = ServiceAwayError("away")
     it.now = 65.0
     await it.leases.renew_all()
     assert run.is_stopped
@@ -131,7 +131,7 @@ async def test_confirming_tells_whether_the_lease_is_good() -> None:
     it.renewer.answer = RenewAnswer(lost=(run.job.lease,))
     assert not await it.leases.confirm(run.job)
     assert run.is_stopped
-    it.renewer.away = True
+    it.renewer.problem = ServiceAwayError("away")
     with pytest.raises(ServiceAwayError):
         await it.leases.confirm(run.job)
 
@@ -162,3 +162,54 @@ async def test_a_short_lease_is_not_held_up_by_a_long_one() -> None:
     await asyncio.wait_for(it.renewer.asked_once.wait(), LONG_S)
     keeping.cancel()
     assert len(it.renewer.asked[0]) == 2
+
+
+async def test_a_loop_that_ends_as_a_lease_comes_ends_all_the_same() -> None:
+    it = Bench()
+    keeping = asyncio.create_task(it.leases.keep())
+    it.hold("patient", lease_s=600)
+    await until(lambda: it.leases._wake_at < 600)
+    it.hold("hasty", lease_s=3)
+    keeping.cancel()
+    await asyncio.wait({keeping}, timeout=30)
+    assert keeping.cancelled()
+
+
+async def test_a_renewal_waits_as_long_as_the_service_asked() -> None:
+    it = Bench()
+    it.hold("job-1", lease_s=60)
+    it.renewer.problem = ServiceAwayError("too many", retry_after_s=30)
+    it.now = 20.0
+    await it.leases.renew_all()
+    assert it.leases._due_at() == 20 + 30 + 60 / 3 / 4
+
+
+async def test_a_run_ends_with_its_lease_however_long_the_service_asked_to_wait() -> None:
+    it = Bench()
+    run = it.hold("job-1", lease_s=60)
+    it.renewer.problem = ServiceAwayError("too many", retry_after_s=500)
+    it.now = 20.0
+    await it.leases.renew_all()
+    keeping = asyncio.create_task(it.leases.keep())
+    assert it.leases._due_at() == 60
+    it.now = 60.0
+    it.leases._sooner.set()
+    await until(lambda: run.is_stopped)
+    assert len(it.renewer.asked) == 1
+    keeping.cancel()
+
+
+async def test_the_lease_of_a_run_that_is_over_is_kept_until_it_is_let_go() -> None:
+    it = Bench()
+    run = it.hold("job-1")
+    it.leases.wait_for(run.job.lease, lease_s=60)
+    it.leases.drop(run.job)
+    it.renewer.problem = ServiceAwayError("away")
+    it.now = 1000.0
+    await it.leases.renew_all()
+    await it.leases.renew_all()
+    assert it.renewer.asked == [(run.job.lease,)] * 2, "only the service's word ends it"
+    assert not run.is_stopped
+    it.leases.let_go(run.job.lease)
+    await it.leases.renew_all()
+    assert len(it.renewer.asked) == 2

@@ -18,6 +18,8 @@ DOCUMENTED = {
     "lease_renew_failures_total": set(),
     "results_spooled": set(),
     "results_dropped_total": set(),
+    "artifacts_spooled": set(),
+    "artifacts_dropped_total": set(),
     "released_total": {"reason"},
     "scrub_replacements_total": set(),
     "scrub_refusals_total": set(),

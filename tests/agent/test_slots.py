@@ -66,3 +66,15 @@ async def test_one_free_slot_does_not_wait_for_ever() -> None:
         pass
     lane_slots.give_back(Lane.UPTIME)
     assert await asyncio.wait_for(lane_slots.some_free(Lane.UPTIME), LONG_S) == 1
+
+
+async def test_a_wait_that_is_cancelled_as_slots_come_free_is_cancelled() -> None:
+    slots = Slots({Lane.UPTIME: 8}, linger_s=60, gauge=metrics())
+    for _ in range(7):
+        slots.take(Lane.UPTIME)
+    waiting = asyncio.create_task(slots.some_free(Lane.UPTIME))
+    await asyncio.sleep(0)
+    slots.give_back(Lane.UPTIME)
+    waiting.cancel()
+    await asyncio.wait({waiting}, timeout=30)
+    assert waiting.cancelled()

@@ -19,7 +19,8 @@ from contract.agent_api import Released, ReleaseReason
 from contract.checks import Lane, lane
 from contract.job import Job
 from contract.result import Outcome, Result
-from runners.kit.scrub import Clean
+from runners.kit.scrub import Clean, CleanFile
+from runners.kit.workspace import Workspace
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
@@ -72,7 +73,7 @@ def clean(job_id: str = "job-1", fence: int = 1, **changes: Any) -> Clean:
 
 def a_run(job: Job | None = None, *, claimed_at: float = 0.0) -> Run:
     job = job or a_job()
-    return Run(job=job, lane=lane(job.spec), claimed_at=claimed_at)
+    return Run(job=job, lane=lane(job.spec), claimed_at=claimed_at, workspace=Workspace())
 
 
 class MemorySource:
@@ -120,8 +121,14 @@ class MemoryReleases:
 class ScriptedRunner:
     """Answers each job as the test says; by default it passes at once."""
 
-    def __init__(self, act: Callable[[Job], Any] | None = None) -> None:
+    def __init__(
+        self,
+        act: Callable[[Job], Any] | None = None,
+        *,
+        outcome: Callable[[Workspace], Outcome] = lambda _: an_outcome(),
+    ) -> None:
         self._act = act
+        self._outcome = outcome
         self.running = 0
         self.most_at_once = 0
         self.ran: list[str] = []
@@ -129,14 +136,14 @@ class ScriptedRunner:
     def can_run(self, job: Job) -> bool:
         return not job.check_name.startswith("unknown")
 
-    async def run(self, job: Job) -> Outcome:
+    async def run(self, job: Job, workspace: Workspace) -> Outcome:
         self.running += 1
         self.most_at_once = max(self.most_at_once, self.running)
         self.ran.append(job.job_id)
         try:
             if self._act is not None:
                 await self._act(job)
-            return an_outcome()
+            return self._outcome(workspace)
         finally:
             self.running -= 1
 
@@ -157,6 +164,21 @@ async def until(holds: Callable[[], object]) -> None:
     while not holds():
         assert time.monotonic() < give_up, "it did not come to hold"
         await asyncio.sleep(0.02)
+
+
+class MemoryFiles:
+    """Results with the contents of their files, in a list; runs work in a given folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self.parcels: list[tuple[Result, dict[str, bytes]]] = []
+
+    def workspace(self) -> Workspace:
+        return Workspace(self._folder)
+
+    async def put(self, result: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
+        contents = {file.artifact.name: file.path.read_bytes() for file in files}
+        self.parcels.append((result, contents))
 
 
 def files(folder: Path) -> list[Path]:

@@ -291,14 +291,12 @@ class FakeService:
         first, total = _part(request.headers.get("content-range"), length=len(body))
         held = self.artifacts.get(name, b"")
         if first != len(held) < total:
-            raise web.HTTPRequestRangeNotSatisfiable(body=_go_on_at(len(held)))
+            raise web.HTTPRequestRangeNotSatisfiable(text=_go_on_at(len(held)))
         stored = self.artifacts[name] = (held + body) if len(held) < total else held
         complete = len(stored) == total
         if complete and hashlib.sha256(stored).hexdigest() != _digest(request):
             del self.artifacts[name]
-            raise web.HTTPBadRequest(
-                body=encode(api.Refusal(status_code=400, error="400", message="Another digest."))
-            )
+            raise web.HTTPBadRequest(text=_refused(400, "Another digest."))
         return encode(api.ArtifactStored(offset=len(stored), complete=complete))
 
 
@@ -318,11 +316,16 @@ def _digest(request: web.Request) -> str:
     return request.headers[api.ARTIFACT_DIGEST_HEADER]
 
 
-def _go_on_at(offset: int) -> bytes:
+def _go_on_at(offset: int) -> str:
     attributes = api.StoredBytes(offset=offset)
-    return encode(
-        api.RangeRefusal(status_code=416, error="416", message="Elsewhere.", attributes=attributes)
+    refusal = api.RangeRefusal(
+        status_code=416, error="416", message="Elsewhere.", attributes=attributes
     )
+    return encode(refusal).decode()
+
+
+def _refused(status: int, message: str) -> str:
+    return encode(api.Refusal(status_code=status, error=str(status), message=message)).decode()
 
 
 def _cut(request: web.Request) -> web.Response:
@@ -333,5 +336,5 @@ def _cut(request: web.Request) -> web.Response:
 
 def _refusal(status: int, message: str, *, retry_after: str | None = None) -> web.Response:
     headers = {} if retry_after is None else {"retry-after": retry_after}
-    body = encode(api.Refusal(status_code=status, error=str(status), message=message))
-    return web.Response(status=status, body=body, headers=headers, content_type="application/json")
+    body = _refused(status, message)
+    return web.Response(status=status, text=body, headers=headers, content_type="application/json")

@@ -1,6 +1,7 @@
 """`python -m tests.faults.quick_agent`: the agent with short waits towards its service.
 
-Everything else is the agent's own. `QUICK_AGENT_ID` chooses its id, so that two can share one, and
+Everything else is the agent's own. With `QUICK_FILE_BYTES` each run leaves a file (see `filing`);
+`QUICK_AGENT_ID` chooses its id, so that two can share one, and
 `QUICK_FLUSH_S` how long it tries to deliver what is left when it stops.
 """
 
@@ -28,6 +29,7 @@ def main() -> int:
     from agent.ground import Makeup  # noqa: PLC0415 - the same
     from agent.settings import read_settings  # noqa: PLC0415 - the same
     from runners.registry import RUNNERS  # noqa: PLC0415 - the same
+    from tests.faults.filing import filing  # noqa: PLC0415 - the same
 
     assert client.QUICK_LIMIT_S > CALL_LIMIT_S
     client.QUICK_LIMIT_S = CALL_LIMIT_S  # type: ignore[misc]
@@ -35,7 +37,9 @@ def main() -> int:
     if given := os.environ.get("QUICK_AGENT_ID"):
         app.uuid = SimpleNamespace(uuid4=lambda: uuid.UUID(given))  # type: ignore[attr-defined]
     flush_s = float(os.environ.get("QUICK_FLUSH_S", _FLUSH_S))
-    makeup = Makeup(runners=RUNNERS, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
+    file_bytes = int(os.environ.get("QUICK_FILE_BYTES", "0"))
+    runners = filing(RUNNERS, file_bytes=file_bytes) if file_bytes else RUNNERS
+    makeup = Makeup(runners=runners, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
     return uvloop.run(app.run(read_settings(), makeup))
 
 

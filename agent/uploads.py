@@ -1,0 +1,212 @@
+"""Brings files to the service: in pieces, from where it says that it stopped."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+import structlog
+
+from agent.backoff import Backoff, Pace
+from agent.errors import (
+    ElsewhereError,
+    JobGoneError,
+    RequestRefusedError,
+    ServiceAwayError,
+    ServiceError,
+)
+from agent.parcels import Parcel
+from contract.agent_api import ArtifactStored
+from contract.job import Lease
+from contract.result import Artifact
+from runners.kit.scrub import Clean
+
+FIRST_PIECE_BYTES: Final = 64 * 1024
+"""Small: the service may have it already, and say where to go on."""
+PIECE_BYTES: Final = 1024 * 1024
+_MOST_LEAPS: Final = 20
+"""So often the place to go on from may change without a byte being taken: the service may still
+be reading what is left of a broken connection."""
+
+log = structlog.get_logger(__name__)
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a file, on its way."""
+
+    lease: Lease
+    artifact: Artifact
+    first: int
+    """Where it begins in the file."""
+    content: bytes
+
+
+class PieceTaker(Protocol):
+    """The service, as far as it takes files."""
+
+    async def put_artifact(self, piece: Piece) -> ArtifactStored:
+        """Store a piece.
+
+        Raises:
+            ElsewhereError: it begins elsewhere than where the stored bytes end.
+            JobGoneError: nobody waits for files of this job any more.
+            RequestRefusedError: the service will never take this file.
+            ServiceError: it did not arrive.
+        """
+
+
+class Outbox(Protocol):
+    """Results with files that wait."""
+
+    arrived: asyncio.Event
+
+    def waiting(self) -> int:
+        """How many results wait for their files."""
+
+    async def next(self) -> Parcel | None:
+        """The oldest. None: none waits."""
+
+    def put_back(self, parcel: Parcel) -> None:
+        """It could not be delivered now."""
+
+    async def unpack(self, parcel: Parcel) -> Clean | None:
+        """The result. None: it is broken, and given up."""
+
+    async def give_up(
+        self, parcel: Parcel, result: Clean, artifact: Artifact, because: str
+    ) -> Clean:
+        """A file will never be delivered; the result without it."""
+
+    async def delivered(self, parcel: Parcel, result: Clean) -> None:
+        """All its files are settled."""
+
+
+class Uploads:
+    """One request at a time, one result's files after the other's."""
+
+    def __init__(
+        self,
+        taker: PieceTaker,
+        outbox: Outbox,
+        *,
+        pace: Pace,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._taker = taker
+        self._outbox = outbox
+        self._pace = pace
+        self._backoff = Backoff(pace)
+        self._clock = clock
+        self._away_since: float | None = None
+        """Monotonic. None: the last piece was stored."""
+        self._stopping = False
+        """Whether the agent stops: a service that stays away is not waited for any more."""
+        self._over = asyncio.Event()
+        """Set when nothing is left to deliver, or it has to be left."""
+        self._is_let_go = False
+
+    async def run(self) -> None:
+        """Upload whatever arrives; runs until it is cancelled."""
+        while True:
+            await self._outbox.arrived.wait()
+            self._outbox.arrived.clear()
+            try:
+                while await self._send_next():
+                    pass
+                self._over.set()
+            except (ServiceError, OSError) as problem:
+                await self._wait_out(problem)
+                self._outbox.arrived.set()
+
+    async def flush(self) -> None:
+        """Upload all there is while `run` goes on; until `let_go`, or the service stays away."""
+        self._stopping = True
+        if not self._is_let_go:
+            self._over.clear()
+        self._outbox.arrived.set()
+        await self._over.wait()
+        if left := self._outbox.waiting():
+            log.warning("artifacts.left", results=left)
+
+    def let_go(self) -> None:
+        """Leave what is not uploaded yet."""
+        self._is_let_go = True
+        self._over.set()
+
+    async def _send_next(self) -> bool:
+        """Deliver one result's files; whether there may be more."""
+        parcel = await self._outbox.next()
+        if parcel is None:
+            return False
+        try:
+            result = await self._outbox.unpack(parcel)
+            if result is not None:
+                await self._outbox.delivered(parcel, await self._send(parcel, result))
+        except BaseException:
+            self._outbox.put_back(parcel)
+            raise
+        return True
+
+    async def _send(self, parcel: Parcel, result: Clean) -> Clean:
+        """Deliver the files; the result, which names those that arrived."""
+        for artifact in result.outcome.artifacts:
+            path = parcel.file(artifact.name)
+            if not path.exists():
+                continue  # it arrived before the agent started again
+            try:
+                await self._upload(path, artifact, parcel.lease)
+            except (JobGoneError, RequestRefusedError) as problem:
+                result = await self._outbox.give_up(parcel, result, artifact, str(problem))
+            path.unlink(missing_ok=True)
+        return result
+
+    async def _upload(self, path: Path, artifact: Artifact, lease: Lease) -> None:
+        try:
+            await self._upload_once(path, artifact, lease)
+        except RequestRefusedError:
+            # What it had was another file's beginning, which it has thrown away.
+            await self._upload_once(path, artifact, lease)
+
+    async def _upload_once(self, path: Path, artifact: Artifact, lease: Lease) -> None:
+        """Send a file from its beginning, or from where the service says."""
+        first, leaps, size = 0, 0, FIRST_PIECE_BYTES
+        while True:
+            content = await asyncio.to_thread(_read, path, first, size)
+            if not content and first < artifact.size_bytes:
+                raise RequestRefusedError("it is shorter than it was")
+            piece = Piece(lease=lease, artifact=artifact, first=first, content=content)
+            try:
+                stored = await self._taker.put_artifact(piece)
+            except ElsewhereError as elsewhere:
+                first, leaps = elsewhere.offset, leaps + 1
+                log.info("artifact.resumed", job_id=lease.job_id, at_bytes=first)
+                if leaps > _MOST_LEAPS:
+                    raise ServiceAwayError(str(elsewhere)) from elsewhere
+                continue
+            self._backoff.succeeded()
+            self._away_since = None
+            if stored.complete:
+                log.debug("artifact.delivered", job_id=lease.job_id, began_at=first)
+                return
+            first, leaps, size = stored.offset, 0, PIECE_BYTES
+
+    async def _wait_out(self, problem: Exception) -> None:
+        away = problem if isinstance(problem, ServiceError) else ServiceAwayError(str(problem))
+        wait_s = self._backoff.failed(away)
+        log.warning("artifacts.not_delivered", because=str(problem), wait_s=round(wait_s, 1))
+        now = self._clock()
+        self._away_since = self._away_since or now
+        if not self._stopping:
+            await asyncio.sleep(wait_s)
+            return
+        if now - self._away_since >= self._pace.flush_s:
+            self._over.set()
+        await asyncio.sleep(min(wait_s, self._pace.first_s))
+
+
+def _read(path: Path, first: int, size: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(first)
+        return file.read(size)

@@ -1,0 +1,113 @@
+"""Files of runs: no secret leaves in one, and none that could hold one unseen."""
+
+import base64
+import gzip
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.agent_api import MAX_ARTIFACT_BYTES
+from runners.kit.file_secrets import UnsearchableFileError
+from runners.kit.scrub import CleanedFile, Scrubber
+from runners.kit.workspace import RunFile, Workspace
+from tests.builders.specs import a_job, a_secret
+
+SECRET = "s3cr3t/t0ken+value"
+OWN = "the-agents-own-secret"
+
+
+def a_file(folder: Path, content: bytes, *, kind: Any = "log", name: str = "a.txt") -> RunFile:
+    workspace = Workspace(folder)
+    (workspace.folder / name).write_bytes(content)
+    return RunFile(workspace.folder / name, workspace.artifact(name, kind))
+
+
+def cleaned(file: RunFile, *, secret: str | None = SECRET, own: tuple[str, ...] = ()) -> Any:
+    variables = () if secret is None else (a_secret("TOKEN", secret),)
+    found: CleanedFile = Scrubber(own).clean_file(file, job=a_job(variables=variables))
+    return found
+
+
+@pytest.mark.parametrize(
+    "form",
+    [SECRET.encode(), b"s3cr3t%2Ft0ken%2Bvalue", base64.b64encode(b"user:" + SECRET.encode())],
+)
+def test_no_form_of_a_secret_stays_in_a_file(tmp_path: Path, form: bytes) -> None:
+    file = a_file(tmp_path, b"\xff\x00 before " + form + b" after " + form + b"\n")
+    found = cleaned(file)
+    left = file.path.read_bytes()
+    assert form not in left
+    assert (left.startswith(b"\xff\x00 before "), left.endswith(b"\n")) == (True, True)
+    assert found.replacements == 2
+
+
+def test_a_file_is_described_as_it_is_when_it_is_clean(tmp_path: Path) -> None:
+    file = a_file(tmp_path, f"token {SECRET}, {OWN}".encode())
+    artifact = cleaned(file, own=(OWN,)).file.artifact
+    left = file.path.read_bytes()
+    assert artifact.size_bytes == len(left)
+    assert artifact.sha256 == hashlib.sha256(left).hexdigest()
+    assert (artifact.name, artifact.kind, artifact.content_type) == ("a.txt", "log", "text/plain")
+
+
+def test_an_archive_leaves_only_when_there_are_no_secrets(tmp_path: Path) -> None:
+    packed = a_file(tmp_path, gzip.compress(SECRET.encode()), kind="trace", name="trace.gz")
+    with pytest.raises(UnsearchableFileError, match="archive"):
+        cleaned(packed)
+    assert cleaned(packed, secret=None).file.artifact == packed.artifact
+
+
+def test_pictures_stay_as_they_are(tmp_path: Path) -> None:
+    picture = a_file(tmp_path, b"\x89PNG " + SECRET.encode(), kind="screenshot", name="a.png")
+    assert cleaned(picture).replacements == 0
+    assert picture.path.read_bytes() == b"\x89PNG " + SECRET.encode()
+
+
+def test_a_file_that_is_too_long_is_not_searched(tmp_path: Path) -> None:
+    file = a_file(tmp_path, b"")
+    os.truncate(file.path, MAX_ARTIFACT_BYTES + 1)
+    with pytest.raises(UnsearchableFileError, match="more than"):
+        cleaned(file)
+
+
+def test_a_link_leads_nowhere(tmp_path: Path) -> None:
+    file = a_file(tmp_path, b"")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("of somebody else")
+    file.path.unlink()
+    file.path.symlink_to(elsewhere)
+    with pytest.raises(OSError, match="symbolic"):
+        cleaned(file)
+    with pytest.raises(OSError, match="symbolic"):
+        cleaned(file, secret=None)
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    file = a_file(tmp_path, b"")
+    file.path.unlink()
+    os.mkfifo(file.path)
+    with pytest.raises(OSError, match="no plain file"):
+        cleaned(file)
+
+
+def test_another_name_of_the_same_file_keeps_what_it_has(tmp_path: Path) -> None:
+    file = a_file(tmp_path, SECRET.encode())
+    other = tmp_path / "other"
+    other.hardlink_to(file.path)
+    cleaned(file)
+    assert SECRET.encode() not in file.path.read_bytes()
+    assert other.read_text() == SECRET
+
+
+def test_a_workspace_is_made_when_it_is_asked_for_and_goes_with_all_it_holds(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(tmp_path)
+    assert (workspace.is_made, list(tmp_path.iterdir())) == (False, [])
+    (workspace.folder / "sub").mkdir()
+    assert workspace.folder.stat().st_mode & 0o077 == 0
+    workspace.remove()
+    assert (workspace.is_made, list(tmp_path.iterdir())) == (False, [])
