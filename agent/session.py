@@ -1,6 +1,7 @@
 """Opens the connection pool to the service: proxy, roots, compression."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,14 @@ _IDLE_LIMIT_S: Final = 30.0
 """Connections are closed after this, before a load balancer does."""
 _CONNECTIONS: Final = 16
 _CLOSE_TLS_S: Final = 0.05
+_KEEPALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 20_000),
+)
+"""A connection whose other end is gone without a word breaks after 20 s (in ms above) when
+something was sent on it, and after 30 s when we only wait, as a long poll does."""
 
 
 def door_of(settings: Settings, *, agent_id: str, version: str) -> Door:
@@ -51,6 +60,7 @@ async def open_session(settings: Settings) -> AsyncIterator[aiohttp.ClientSessio
     connector = aiohttp.TCPConnector(
         limit=_CONNECTIONS,
         keepalive_timeout=_IDLE_LIMIT_S,
+        socket_factory=_watched_socket,
         resolver=aiohttp.ThreadedResolver(),
         ssl=_trust(settings) if secure else True,
     )
@@ -58,6 +68,15 @@ async def open_session(settings: Settings) -> AsyncIterator[aiohttp.ClientSessio
         yield session
     if secure:
         await asyncio.sleep(_CLOSE_TLS_S)  # aiohttp leaves closing TLS to the next turns
+
+
+def _watched_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that notices when its other end is gone."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    for level, option, value in _KEEPALIVE:
+        opened.setsockopt(level, option, value)
+    return opened
 
 
 def _trust(settings: Settings) -> ssl.SSLContext:

@@ -1,5 +1,6 @@
 """The way to the service: proxies and roots come from the settings alone."""
 
+import asyncio
 import ssl
 from base64 import b64encode
 from pathlib import Path
@@ -12,8 +13,9 @@ from agent.client import ServiceClient
 from agent.errors import ServiceAwayError
 from agent.session import door_of, open_session
 from agent.settings import Settings
-from contract.agent_api import Pings
-from tests.builders.agents import a_lifecycle, metrics, settings
+from contract.agent_api import Claim, Pings
+from contract.checks import Lane
+from tests.builders.agents import a_lifecycle, metrics, settings, until
 from tests.fakes.service import KEY, FakeService
 from tests.servers.recording_proxy import RecordingProxy
 
@@ -80,3 +82,20 @@ async def test_a_private_root_is_trusted_only_when_it_is_named(tmp_path: Path) -
 )
 def test_only_a_network_is_spared_by_gzip(url: str, *, compresses: bool) -> None:
     assert door_of(settings(url), agent_id="a", version="1").compresses is compresses
+
+
+async def test_a_long_poll_notices_when_its_service_is_gone_without_a_word() -> None:
+    async with FakeService() as service, open_session(settings(service.url)) as session:
+        door = door_of(settings(service.url), agent_id="agent-1", version="1")
+        client = ServiceClient(door, session, contact=a_lifecycle(), meter=metrics())
+        claim = Claim(claim_id="1", slots={Lane.UPTIME: 1}, check_types=())
+        polling = asyncio.create_task(client.claim(claim))
+        port = int(service.url.rpartition(":")[2])
+        await until(lambda: timers_of_connections_to(port) == ["02"])
+        polling.cancel()
+
+
+def timers_of_connections_to(port: int) -> list[str]:
+    """Which timers the kernel has set; 02 is the one that asks the other end whether it lives."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row[5][:2] for row in rows if row[2].endswith(f":{port:04X}") and row[3] == "01"]
