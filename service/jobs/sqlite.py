@@ -17,7 +17,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from contract.checks import Lane
+from contract.checks import CheckType, Lane
 from service.db.engine import announce
 from service.db.sqlite import driver
 from service.jobs.model import LEASE_MS, HeldJob, JobsDue, NewRun, Priority, ReadyJob, Return
@@ -72,6 +72,8 @@ UPDATE job SET state = 0, location_id = ?, due_ms = ?, expires_ms = ?, priority 
 _REMOVE: Final = "DELETE FROM job "
 _REMOVE_ONE: Final = _REMOVE + "WHERE id = ?"
 _REMOVE_SOME: Final = _REMOVE + "WHERE id " + _AMONG
+_PRIORITIES: Final = tuple(priority.value for priority in Priority)
+"""As bare numbers: the driver looks for an adapter of whatever is not of a plain type."""
 
 
 class SqliteJobQueue:
@@ -85,10 +87,11 @@ class SqliteJobQueue:
     def ready(self, connection: Connection, query: ReadyQuery, *, now_ms: int) -> list[ReadyJob]:
         """Jobs that can be claimed now, in the order in which they should be."""
         execute = driver(connection).execute
-        statement, types = _ready(len(query.check_types)), sorted(query.check_types)
+        statement, types = _ready(query.check_types)
+        lane = query.lane.value
         jobs: list[ReadyJob] = []
-        for priority in Priority:
-            asked = (query.location_id, query.lane, priority, now_ms, *types)
+        for priority in _PRIORITIES:
+            asked = (query.location_id, lane, priority, now_ms, *types)
             left = query.limit - len(jobs)
             jobs += map(ReadyJob._make, execute(statement, (*asked, left)) if left else ())
         return jobs
@@ -163,17 +166,20 @@ class SqliteJobQueue:
             driver(connection).execute(statement, (_listed(ids),))
 
 
-@lru_cache(maxsize=32)
-def _ready(types: int) -> str:
-    """The claim's query for so many check types: one range of the index, in its order.
+@lru_cache(maxsize=256)
+def _ready(check_types: frozenset[CheckType]) -> tuple[str, tuple[str, ...]]:
+    """The claim's query for these check types, and what they are called in it.
 
-    One priority at a time, so that a retry that waits for its time costs a claim nothing.
+    One range of the index, in its order, and one priority at a time, so that a retry that waits for
+    its time costs a claim nothing.
     """
-    return f"""
+    types = tuple(sorted(one.value for one in check_types))
+    statement = f"""
     {_READY_COLUMNS.format(fence="j.fence")}
     WHERE j.state = 0 AND j.location_id = ? AND j.lane = ? AND j.priority = ? AND j.due_ms <= ?
-      AND j.check_type IN ({", ".join("?" * types)}) ORDER BY j.due_ms, j.id LIMIT ?
+      AND j.check_type IN ({", ".join("?" * len(types))}) ORDER BY j.due_ms, j.id LIMIT ?
     """
+    return statement, types
 
 
 def _listed(ids: Sequence[int]) -> int | str:
