@@ -1,6 +1,5 @@
 """The agents' routes: plain Starlette and msgspec, because a fleet calls them all the time."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
@@ -18,6 +17,7 @@ from contract.wire import UnreadableMessageError, Wire, decode, encode
 from service.agents import actions
 from service.agents.artifacts import ArtifactDoor
 from service.agents.bodies import read_message
+from service.agents.caller import HttpCaller
 from service.agents.keys import LocationKeys
 from service.agents.model import Opened
 from service.agents.presence import Presence
@@ -142,11 +142,8 @@ class AgentApi:
             frozenset(claim.check_types),
             repeated=False,
         )
-        gone = asyncio.create_task(_disconnected(request), name="claim.connection")
-        try:
-            dealt = await self.desk.claim(location_id, claimant, wait_s=claim.wait_s, gone=gone)
-        finally:
-            gone.cancel()
+        caller = HttpCaller(request)
+        dealt = await self.desk.claim(location_id, claimant, wait_s=claim.wait_s, caller=caller)
         self.claimed(len(dealt))
         return wire.ClaimAnswer(
             jobs=tuple(msgspec.Raw(job) for job in dealt),
@@ -230,12 +227,6 @@ class AgentApi:
 
         await self.database.write(change)
         return Wire()
-
-
-async def _disconnected(request: Request) -> None:
-    """Returns when the caller is gone; to be used once the body has been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _agent_id(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 from sqlalchemy import Connection
@@ -22,6 +22,18 @@ from service.locations.model import LocationKeyEnded
 log = structlog.get_logger()
 
 _BUSY_PAUSE_S: Final = 0.5
+_AT_ONCE_S: Final = 0.05
+"""A claim that is answered by then does not wait, and nobody watches its connection."""
+
+
+class Caller(Protocol):
+    """Whoever sent a claim."""
+
+    def is_gone(self) -> bool:
+        """Whether they have hung up, as far as is known by now."""
+
+    async def gone(self) -> None:
+        """Returns when they have hung up."""
 
 
 class ClaimDesk:
@@ -52,12 +64,12 @@ class ClaimDesk:
         claimant: Claimant,
         *,
         wait_s: float,
-        gone: asyncio.Future[None] | None = None,
+        caller: Caller | None = None,
     ) -> Sequence[bytes]:
         """Jobs as JSON, as soon as there are some; none when time is over or the desk closes.
 
-        `gone` is done when the caller has hung up; None: nobody watches. What a round dealt to
-        somebody who is gone, or whose key has ended meanwhile, goes back into the queue at once.
+        No caller: nobody can hang up. What a round dealt to somebody who is gone, or whose key has
+        ended meanwhile, goes back into the queue at once.
         """
         if self._closed:
             return ()
@@ -67,11 +79,11 @@ class ClaimDesk:
         if counter.is_hungry(waiter):
             self._deal_soon(location_id, counter)
         try:
-            ends: set[asyncio.Future[Any]] = {waiter.answer} | ({gone} if gone else set())
-            await asyncio.wait(ends, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            await _served(waiter, wait_s, caller)
             # A round that is under way may have dealt to this claim already: see it through.
             jobs = await waiter.leave()
-            if jobs and counter.stands(waiter) and (waiter.refused or (gone and gone.done())):
+            unread = waiter.refused or (caller is not None and caller.is_gone())
+            if jobs and unread and counter.stands(waiter):
                 await self._take_back(location_id, jobs)
                 return ()
             return jobs
@@ -187,3 +199,19 @@ class ClaimDesk:
                 delay_s, self._on_jobs_due, JobsDue(location_id, dealt.next_due_ms)
             )
         )
+
+
+async def _served(waiter: Waiter, wait_s: float, caller: Caller | None) -> None:
+    """Returns once the claim is answered, its time is over, or its caller is gone."""
+    await asyncio.wait({waiter.answer}, timeout=min(wait_s, _AT_ONCE_S))
+    left_s = wait_s - _AT_ONCE_S
+    if left_s <= 0 or waiter.answer.done():
+        return
+    ends: set[asyncio.Future[Any]] = {waiter.answer}
+    if caller is not None:
+        ends.add(asyncio.create_task(caller.gone(), name="claim.connection"))
+    try:
+        await asyncio.wait(ends, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for watch in ends - {waiter.answer}:
+            watch.cancel()
