@@ -1,15 +1,15 @@
 """`python -m tests.faults.quick_agent`: the agent with short waits towards its service.
 
 Everything else is the agent's own. With `QUICK_FILE_BYTES` each run leaves a file (see `filing`);
-`QUICK_AGENT_ID` chooses its id, so that two can share one, and
-`QUICK_FLUSH_S` how long it tries to deliver what is left when it stops.
+`QUICK_AGENT_ID` chooses its id, so that two can share one, `QUICK_GREED` how many jobs it asks for
+per free slot, and `QUICK_FLUSH_S` how long it tries to deliver what is left when it stops.
 """
 
 import os
 import sys
 import uuid
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 from agent import lean
 
@@ -24,7 +24,7 @@ def main() -> int:
     lean.load_libraries()
     import uvloop  # noqa: PLC0415 - after the lean loading, as in the agent itself
 
-    from agent import app, client  # noqa: PLC0415 - the same
+    from agent import app, client, source  # noqa: PLC0415 - the same
     from agent.backoff import Pace  # noqa: PLC0415 - the same
     from agent.ground import Makeup  # noqa: PLC0415 - the same
     from agent.settings import read_settings  # noqa: PLC0415 - the same
@@ -36,11 +36,22 @@ def main() -> int:
     client.ServiceClient._ask.__kwdefaults__["limit_s"] = CALL_LIMIT_S
     if given := os.environ.get("QUICK_AGENT_ID"):
         app.uuid = SimpleNamespace(uuid4=lambda: uuid.UUID(given))  # type: ignore[attr-defined]
+    make_greedy(source.ServiceSource, int(os.environ.get("QUICK_GREED", "1")))
     flush_s = float(os.environ.get("QUICK_FLUSH_S", _FLUSH_S))
     file_bytes = int(os.environ.get("QUICK_FILE_BYTES", "0"))
     runners = filing(RUNNERS, file_bytes=file_bytes) if file_bytes else RUNNERS
     makeup = Makeup(runners=runners, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
     return uvloop.run(app.run(read_settings(), makeup))
+
+
+def make_greedy(kind: type[Any], greed: int) -> None:
+    """Let sources of this kind ask for more jobs than there are slots."""
+    new_claim = kind._new_claim
+
+    def greedy(self: Any, slots: dict[Any, int]) -> Any:
+        return new_claim(self, {lane: free * greed for lane, free in slots.items()})
+
+    kind._new_claim = greedy
 
 
 if __name__ == "__main__":
