@@ -1,6 +1,7 @@
 """What `picket run` prints and with which code it ends, beside the failures of targets."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import subprocess
@@ -273,6 +274,11 @@ def test_a_host_that_may_not_ping_is_our_fault_and_says_so() -> None:
     assert "Traceback" not in done.stderr
 
 
+def hear_ctrl_c() -> None:
+    """As programs of a terminal do; background jobs of a shell, as these tests may be, do not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 async def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
     async with Target() as target:
         (tmp_path / "check.json").write_text(
@@ -287,9 +293,15 @@ async def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
             "600",
             str(tmp_path / "check.json"),
             stderr=asyncio.subprocess.PIPE,
+            preexec_fn=hear_ctrl_c,
         )
         await until(lambda: target.waiting)
         process.send_signal(signal.SIGINT)
-        _, err = await asyncio.wait_for(process.communicate(), LONG_S)
+        try:
+            _, err = await asyncio.wait_for(process.communicate(), LONG_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
     assert process.returncode == 130
     assert err.decode().strip() == "picket: stopped"
