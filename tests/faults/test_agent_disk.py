@@ -98,7 +98,7 @@ async def test_results_wait_in_memory_while_the_disk_is_full(scene: Scene, disk:
     await hold_results(scene, agent, 5)
     line = await agent.logged("spool.not_written")
     assert line["because"] == "No space left on device"
-    assert disk.files() == [filler.name], "nothing half written stays"
+    await scene.until(lambda: disk.files() == [filler.name])  # nothing half written stays
     await scene.settle()
     assert scene.target.seen["/held"] == 5
 

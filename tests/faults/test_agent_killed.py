@@ -53,7 +53,7 @@ async def test_a_spooled_result_survives_its_agent(scene: Scene) -> None:
     await again.logged("spool.taken_over")
     await scene.settle()
     assert scene.target.seen["/held"] == 3, "the results were sent, not made again"
-    assert list(scene.spool().iterdir()) == []
+    await scene.until(lambda: list(scene.spool().iterdir()) == [])
 
 
 async def test_a_result_whose_receipt_was_not_heard_counts_once(scene: Scene) -> None:

@@ -32,6 +32,17 @@ def series(scene: Scene) -> dict[str, list[int]]:
     return found
 
 
+def queued(scene: Scene) -> set[tuple[str, int]]:
+    """Check and time of every scheduled run so far, those that go on included."""
+    with closing(sqlite3.connect(scene.database)) as file:
+        return set(
+            file.execute(
+                "SELECT check_id, scheduled_ms FROM result"
+                " UNION SELECT check_id, scheduled_ms FROM job"
+            ).fetchall()
+        )
+
+
 def assert_no_hole(scene: Scene, *, checks: int) -> None:
     """After the first run, which is at once, a run stands in every slot.
 
@@ -90,6 +101,7 @@ async def test_after_a_long_pause_of_the_service_each_check_catches_up_on_one_ru
     await scene.check(count=3, each_10_s=True)
     await scene.until(lambda: scene.ledger().final >= 3)
     await scene.service.kill()
+    known = queued(scene)
     ran = {check: len(times) for check, times in series(scene).items()}
     move_plans_back(scene.database, by_ms=HOUR_MS)
     began_again_ms = time.time() * 1000
@@ -97,7 +109,7 @@ async def test_after_a_long_pause_of_the_service_each_check_catches_up_on_one_ru
     await scene.until(lambda: all(len(series(scene)[check]) > ran[check] for check in ran))
     await scene.settle(may_miss=True)
     for check, times in series(scene).items():
-        caught_up_on = [due for due in times[ran[check] :] if due <= began_again_ms]
+        caught_up_on = [due for due in times if due <= began_again_ms and (check, due) not in known]
         assert len(caught_up_on) <= 1, times
 
 
