@@ -1,15 +1,24 @@
-"""Whatever agents, clocks and crashes do, each run ends in exactly one FINAL result."""
+"""Whatever agents, clocks and crashes do, the queue does at each step what the model does."""
 
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
-from sqlalchemy import create_engine, insert, select
+from hypothesis.stateful import (
+    Bundle,
+    MultipleResults,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+from sqlalchemy import create_engine, insert, select, update
 
 from contract.agent_api import ReleaseReason
-from contract.checks import Lane
+from contract.checks import CheckType, Lane
 from contract.job import Job, RunSource
 from contract.result import Status
 from contract.wire import decode, encode
@@ -23,20 +32,33 @@ from service.db.tables import (
     result,
     run_final,
 )
+from service.jobs import actions as jobs_of
 from service.jobs.actions import WantedRuns, enqueue
 from service.jobs.claims import deal
-from service.jobs.endings import GivenBack, reap, release
-from service.jobs.engines import queue_of
-from service.jobs.model import JobState
+from service.jobs.endings import (
+    GivenBack,
+    end_queued,
+    forgive,
+    reap,
+    release,
+    release_held_by,
+)
+from service.jobs.model import JobState, NewRun, Priority
 from service.results.ingest import Arrived, Verdict, take_results
+from service.results.model import ResultType
 from tests.builders.specs import a_url_spec
 from tests.builders.world import a_claimant, a_result
 from tests.fakes.clock import START_MS
+from tests.service.jobs.queue_model import IN_QUEUE_MS, Claimed, QueueModel
 
 RETRY = {"type": "FIXED", "baseBackoffSeconds": 5, "maxRetries": 2}
+AGENT = "agent-1"
+_UNCOUNTED = {ReleaseReason.DRAINING, ReleaseReason.CANCELLED}
 
 
 class QueueMachine(RuleBasedStateMachine):
+    """Each rule changes the real store and the model; all that is stored is compared after it."""
+
     held = Bundle("held")
 
     def __init__(self) -> None:
@@ -44,12 +66,11 @@ class QueueMachine(RuleBasedStateMachine):
         self.engine = create_engine("sqlite://")  # in memory: hundreds of them are made
         self.connection = self.engine.connect()
         metadata.create_all(self.connection)
-        self.now = START_MS
-        self.claims = 0
-        self.queued = 0
-        self.accepted: set[tuple[str, int]] = set()
-        self.newest: dict[str, int] = {}
-        """Fence of each job's newest claim."""
+        self.model = QueueModel(now=START_MS)
+        self.made = 0
+        """Claims."""
+        self.newest: dict[int, Job] = {}
+        """Each job as its newest claim got it: most of what is `held` is out of date soon."""
         rows: dict[Any, dict[str, Any]] = {
             account: {"id": "a", "name": "Alice", "created_ms": 0},
             private_location: {
@@ -83,85 +104,174 @@ class QueueMachine(RuleBasedStateMachine):
         self.connection.close()
         self.engine.dispose()
 
+    @property
+    def now(self) -> int:
+        return self.model.now
+
+    @initialize(target=held)
+    def begin_with_two_runs_of_which_one_runs(self) -> MultipleResults[Any]:
+        self.queue_wanted()
+        self.queue_scheduled(times=1)
+        return self.claim(slots=1)
+
     @rule()
-    def queue(self) -> None:
-        self.queued += 1
+    def queue_wanted(self) -> None:
         wanted = WantedRuns(
             check_id="c", location_ids=["l"], source=RunSource.TRIGGER_API, session_id=None
         )
         enqueue(self.connection, wanted, now_ms=self.now)
+        self.model.queue(is_scheduled=False)
 
-    @rule(seconds=st.sampled_from((1, 5, 30)))
+    @precondition(lambda self: not self.model.is_paused)
+    @rule(times=st.integers(1, 2))
+    def queue_scheduled(self, times: int) -> None:
+        run = NewRun(
+            check_id="c",
+            check_type=CheckType.URL,
+            lane=Lane.UPTIME,
+            location_id="l",
+            source=RunSource.SCHEDULER,
+            session_id=None,
+            scheduled_ms=self.now,
+            due_ms=self.now,
+            expires_ms=self.now + IN_QUEUE_MS,
+            priority=Priority.SCHEDULED,
+        )
+        for _ in range(times):
+            jobs_of.add(self.connection, [run])
+            self.model.queue(is_scheduled=True)
+
+    @rule(seconds=st.sampled_from((5, 30, 345)))
     def wait(self, seconds: int) -> None:
-        self.now += seconds * 1000
+        self.model.now += seconds * 1000
 
     @rule(target=held, slots=st.integers(1, 3))
-    def claim(self, slots: int) -> list[Job]:
-        self.claims += 1
-        claimant = a_claimant(f"claim-{self.claims}", slots={Lane.UPTIME: slots})
+    def claim(self, slots: int) -> MultipleResults[Any]:
+        self.made += 1
+        return self._claimed(self.made, slots, repeated=False)
+
+    @rule(target=held, slots=st.integers(1, 3), back=st.integers(0, 2))
+    def repeat_a_claim(self, slots: int, back: int) -> MultipleResults[Any]:
+        return self._claimed(max(self.made - back, 1), slots, repeated=True)
+
+    def _claimed(self, number: int, slots: int, *, repeated: bool) -> MultipleResults[Any]:
+        claim = f"claim-{number}"
+        claimant = a_claimant(claim, agent_id=AGENT, slots={Lane.UPTIME: slots}, repeated=repeated)
         dealt = deal(self.connection, "l", [claimant], now_ms=self.now)
         jobs = [decode(one, Job) for one in dealt.jobs[0]]
-        assert len(jobs) <= slots
-        for one in jobs:
-            assert one.fence > self.newest.get(one.job_id, 0)
-            self.newest[one.job_id] = one.fence
-        return jobs
+        assert known(jobs) == self.model.claim(claim, slots=slots, repeated=repeated)
+        self.newest.update({int(one.job_id): one for one in jobs})
+        return multiple(*([jobs] if jobs else []))
 
     @rule(jobs=held, status=st.sampled_from(Status))
     def submit(self, jobs: list[Job], status: Status) -> None:
         results = [a_result(one, status) for one in jobs]
         arrived = [Arrived(one, encode(one), int(one.job_id)) for one in results]
         verdicts = take_results(self.connection, arrived, location_id="l", now_ms=self.now)
-        assert set(verdicts) <= {Verdict.ACCEPTED, Verdict.DUPLICATE}
-        for one, verdict in zip(results, verdicts, strict=True):
-            if verdict is Verdict.ACCEPTED:
-                assert (one.job_id, one.fence) not in self.accepted
-                assert one.fence == self.newest[one.job_id]
-                self.accepted.add((one.job_id, one.fence))
+        counts = self.model.submit(known(jobs), status.value)
+        assert verdicts == [Verdict.ACCEPTED if one else Verdict.DUPLICATE for one in counts]
+
+    @rule(status=st.sampled_from(Status))
+    def submit_what_runs(self, status: Status) -> None:
+        self.submit(self._running()[:1], status)
 
     @rule(jobs=held, reason=st.sampled_from(ReleaseReason))
     def give_back(self, jobs: list[Job], reason: ReleaseReason) -> None:
         given = [GivenBack(int(one.job_id), one.fence, reason) for one in jobs]
         release(self.connection, given, location_id="l", now_ms=self.now)
+        self.model.release(
+            known(jobs),
+            is_counted=reason not in _UNCOUNTED,
+            gives_up_as="overloaded" if reason is ReleaseReason.NO_ROOM else "agent_error",
+        )
+
+    @rule(reason=st.sampled_from(ReleaseReason))
+    def give_back_what_runs(self, reason: ReleaseReason) -> None:
+        self.give_back(self._running(), reason)
+
+    def _running(self) -> list[Job]:
+        return [self.newest[number] for number, run in self.model.live.items() if run.leased]
+
+    @rule(reason=st.sampled_from(ReleaseReason), agents=st.integers(1, 3))
+    def agents_come_and_give_back(self, reason: ReleaseReason, agents: int) -> None:
+        for _ in range(agents):
+            for jobs in self.claim(slots=1).values:
+                self.give_back(jobs, reason)
 
     @rule(jobs=held)
     def renew(self, jobs: list[Job]) -> None:
         leases = [(int(one.job_id), one.fence) for one in jobs]
-        found = queue_of(self.connection).renew(self.connection, "l", leases, now_ms=self.now)
-        for one, holds in zip(jobs, found, strict=True):
-            assert holds == (one.job_id in self._leased() and one.fence == self.newest[one.job_id])
+        found = jobs_of.renew(self.connection, "l", leases, now_ms=self.now)
+        assert found == self.model.renew(known(jobs))
 
-    def _leased(self) -> set[str]:
-        leased = select(job.c.id).where(job.c.state == JobState.LEASED.value)
-        return {str(one) for one in self.connection.execute(leased).scalars()}
+    @rule()
+    def end_the_key(self) -> None:
+        release_held_by(self.connection, "l", [AGENT], now_ms=self.now)
+        self.model.let_out()
 
     @rule(away_s=st.sampled_from((0, 60, 360)))
     def reap(self, away_s: int) -> None:
-        self.now += away_s * 1000
+        self.model.now += away_s * 1000
         reap(self.connection, now_ms=self.now)
+        self.model.reap()
+
+    @rule(away_s=st.sampled_from((0, 60)))
+    def restart_the_service(self, away_s: int) -> None:
+        self.model.now += away_s * 1000
+        forgive(self.connection, now_ms=self.now)
+        self.model.forgive()
+
+    @rule()
+    def cancel_the_check_or_go_on_with_it(self) -> None:
+        is_active = self.model.is_paused
+        self.connection.execute(update(check_).values(activated=is_active))
+        if is_active:
+            self.model.resume()
+        else:
+            end_queued(self.connection, "c", now_ms=self.now)
+            self.model.pause()
 
     @invariant()
-    def live_jobs_and_finals_are_the_queued_runs(self) -> None:
-        live = set(self.connection.execute(select(job.c.id)).scalars())
-        finals = list(
-            self.connection.execute(
-                select(result.c.run_id).where(result.c.result_type == "FINAL")
-            ).scalars()
-        )
-        settled = set(self.connection.execute(select(run_final.c.run_id)).scalars())
-        assert len(finals) == len(set(finals))
-        assert set(finals) == settled
-        assert not live & settled
-        assert len(live) + len(settled) == self.queued
+    def each_job_is_where_the_model_has_it(self) -> None:
+        rows = self.connection.execute(select(job).order_by(job.c.id)).all()
+        leased = JobState.LEASED.value
+        stored = [
+            (row.id, row.state == leased, row.fence, row.deliveries, row.attempt, row.priority)
+            for row in rows
+        ]
+        times = [
+            (row.due_ms, row.expires_ms, row.lease_until_ms if row.state == leased else None)
+            for row in rows
+        ]
+        runs = [self.model.live[number] for number in sorted(self.model.live)]
+        assert stored == [
+            (run.id, run.leased, run.fence, run.deliveries, run.attempt, run.priority)
+            for run in runs
+        ]
+        assert times == [(run.due_ms, run.expires_ms, run.lease_until_ms) for run in runs]
 
     @invariant()
-    def no_result_counts_and_is_late_too(self) -> None:
-        late = {
-            (str(row.run_id), row.fence)
-            for row in self.connection.execute(select(late_result.c.run_id, late_result.c.fence))
-        }
-        assert not late & self.accepted
+    def each_run_ended_as_the_model_says_and_once(self) -> None:
+        rows = self.connection.execute(select(result)).all()
+        finals = [row for row in rows if row.result_type == ResultType.FINAL]
+        ended = {row.run_id: (row.status, row.cause, row.fence) for row in finals}
+        assert ended == self.model.finals
+        assert len(ended) == len(finals)
+        assert {(row.run_id, row.fence) for row in rows if row not in finals} == self.model.attempts
+        settled = self.connection.execute(select(run_final.c.run_id)).scalars()
+        assert set(settled) == set(ended)
+        assert len(self.model.live) + len(ended) == self.model.runs
+
+    @invariant()
+    def history_is_what_the_model_says(self) -> None:
+        rows = self.connection.execute(select(late_result.c.run_id, late_result.c.fence))
+        assert {(row.run_id, row.fence) for row in rows} == self.model.late
 
 
-QueueMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+def known(jobs: list[Job]) -> list[Claimed]:
+    """What the agent knows of its jobs, for the model."""
+    return [(int(one.job_id), one.fence, one.attempt) for one in jobs]
+
+
+QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
 TestQueue = pytest.mark.timeout(600)(QueueMachine.TestCase)  # a failure takes long to shrink
