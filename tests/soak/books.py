@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -49,6 +51,13 @@ async def at_rest(measure: Callable[[], Awaitable[Size]], limit: Size | None = N
     return seen
 
 
+def stored_pings(database: Path) -> int:
+    """Heartbeat pings that the service has."""
+    with closing(sqlite3.connect(database, timeout=10)) as file:
+        found: int = file.execute("SELECT count(*) FROM ping").fetchone()[0]
+    return found
+
+
 def marked_processes(mark: str) -> set[int]:
     """Processes with this in their environment, whoever their parent is now."""
     return {int(folder.name) for folder in Path("/proc").glob("[0-9]*") if _has(folder, mark)}
@@ -72,6 +81,9 @@ class Outcome:
     ledger: Ledger
     acknowledged: int
     """Runs on demand whose session the service confirmed."""
+    pings: int
+    """Heartbeat pings that an agent answered."""
+    stored_pings: int
     leaked_tasks: int
     leaked_processes: int
     leaked_fds: int
@@ -86,6 +98,7 @@ class Outcome:
         ledger = self.ledger
         unbalanced = abs(ledger.runs - ledger.final - ledger.missed)
         forgotten = max(0, self.acknowledged - ledger.triggered)
+        forgotten += max(0, self.pings - self.stored_pings)
         ends = len(ledger.lost) + len(ledger.unmarked) + ledger.open_runs + ledger.open_sessions
         return max(unbalanced, ends + ledger.late_of_nothing + forgotten)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from random import Random
 from time import monotonic
@@ -38,14 +38,15 @@ class Mischief:
         scene: Scene,
         agents: dict[str, AgentChild],
         *,
-        marks: dict[str, str],
+        environ: Mapping[str, Mapping[str, str]],
         seed: int,
         for_s: float,
     ) -> None:
         self.struck = 0
         self._scene = scene
         self._agents = agents
-        self._marks = marks
+        self._environ = environ
+        """By agent."""
         self._names = tuple(agents)
         self._among_processes = Random(f"{seed} processes")
         self._between = Random(f"{seed} between")
@@ -171,4 +172,5 @@ class Mischief:
 
     async def _start_again(self, name: str) -> None:
         await asyncio.sleep(self._among_processes.uniform(0, 2.0))
-        self._agents[name] = await self._scene.start_agent(name, ready=False, **self._marks)
+        environ = self._environ[name]
+        self._agents[name] = await self._scene.start_agent(name, ready=False, **environ)

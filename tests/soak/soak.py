@@ -2,7 +2,8 @@
 
 import asyncio
 import secrets
-from contextlib import suppress
+import socket
+from contextlib import ExitStack, suppress
 from functools import partial
 from random import Random
 from time import monotonic
@@ -19,10 +20,12 @@ from tests.soak.books import (
     marked_processes,
     size_of_agent,
     size_of_service,
+    stored_pings,
 )
 from tests.soak.mischief import Mischief
 
 AGENTS: Final = ("agent-0", "agent-1", "agent-2")
+TOKEN: Final = "soak"
 _SETTLE_S: Final = 180.0
 _WARM_UP_S: Final = 60.0
 _RUNS_PER_CHECK: Final = 3
@@ -41,7 +44,14 @@ class Soak:
         self._agents: dict[str, AgentChild] = {}
         self._checks: dict[str, tuple[str, dict[str, Any]]] = {}
         """Type and body, by id."""
+        ports = free_ports(len(AGENTS))
+        self._ping_urls = [f"http://127.0.0.1:{port}/ping/{TOKEN}" for port in ports]
+        self._environ = {
+            name: {**self._marks, "HEARTBEAT_PORT": str(port)}
+            for name, port in zip(AGENTS, ports, strict=True)
+        }
         self._acknowledged = 0
+        self._pings = 0
 
     async def run(self, *, for_s: float) -> Outcome:
         """Break things for so long; what is left then."""
@@ -49,13 +59,14 @@ class Soak:
         async with asyncio.timeout(_WARM_UP_S):
             agent_size, service_size = await self._warm_up()
         mischief = Mischief(
-            self._scene, self._agents, marks=self._marks, seed=self._seed, for_s=for_s
+            self._scene, self._agents, environ=self._environ, seed=self._seed, for_s=for_s
         )
         until = monotonic() + for_s
         async with asyncio.TaskGroup() as group:
             group.create_task(mischief.strike_processes(), name="strike-processes")
             group.create_task(mischief.strike_connections(), name="strike-connections")
             group.create_task(self._visit(until), name="visitors")
+            group.create_task(self._ping(until), name="pings")
             group.create_task(self._ebb_and_flow(until), name="tide")
         print(f"{mischief.struck} faults; now it settles", flush=True)  # noqa: T201 - what a person watches
         await self._settle()
@@ -67,7 +78,7 @@ class Soak:
         scene.quick = {**scene.quick, **self._marks}
         await scene.start_service()
         for name in AGENTS:
-            self._agents[name] = await scene.start_agent(name, **self._marks)
+            self._agents[name] = await scene.start_agent(name, **self._environ[name])
 
     async def _warm_up(self) -> tuple[Size, Size]:
         """Let every check run, so that all is open that stays open; then see who holds what."""
@@ -77,7 +88,7 @@ class Soak:
             made = await scene.ask("POST", f"/v1/checks/{kind}", body)
             self._checks[made["id"]] = kind, body
         for _ in range(_RUNS_PER_CHECK * len(AGENTS)):
-            await self._trigger(list(self._checks))
+            await self._trigger(self._wanted())
         await scene.until(lambda: scene.ledger().final >= self._acknowledged, limit_s=_WARM_UP_S)
         measured = (at_rest(partial(size_of_agent, one)) for one in self._agents.values())
         agents = await asyncio.gather(*measured)
@@ -89,7 +100,8 @@ class Soak:
         dice = Random(f"{self._seed} visitors")
         while monotonic() < until:
             await asyncio.sleep(dice.uniform(0.2, 2.0))
-            wanted = dice.sample(list(self._checks), dice.randint(1, len(self._checks)))
+            may_want = self._wanted()
+            wanted = dice.sample(may_want, dice.randint(1, len(may_want)))
             with suppress(aiohttp.ClientError, OSError, TimeoutError, AssertionError):
                 async with asyncio.timeout(5):
                     await self._trigger(wanted)
@@ -98,6 +110,19 @@ class Soak:
         target = {"target": {"checkId": checks}}
         await self._scene.ask("POST", "/v1/check-sessions/trigger", target)
         self._acknowledged += len(checks)
+
+    def _wanted(self) -> list[str]:
+        """The checks of which people may want a run now; of a heartbeat nobody may."""
+        return [check for check, (kind, _) in self._checks.items() if kind != "heartbeat"]
+
+    async def _ping(self, until: float) -> None:
+        """Jobs that ping whichever agent is there; what is answered must not be lost."""
+        dice = Random(f"{self._seed} pings")
+        while monotonic() < until:
+            await asyncio.sleep(dice.uniform(0.05, 0.5))
+            with suppress(aiohttp.ClientError, OSError, TimeoutError):
+                async with asyncio.timeout(5), self._scene.http.get(dice.choice(self._ping_urls)):
+                    self._pings += 1
 
     async def _ebb_and_flow(self, until: float) -> None:
         """Some pages hold their answer for a while, so that faults meet runs under way."""
@@ -114,6 +139,8 @@ class Soak:
         scene.proxy.heal()
         for agent in self._agents.values():
             await agent.logged("agent.ready")
+        with suppress(AssertionError):  # what is lost is counted; a paused check takes no ping
+            await scene.until(self._pings_arrived, limit_s=_SETTLE_S)
         for check, (kind, body) in self._checks.items():
             await scene.ask("PUT", f"/v1/checks/{kind}/{check}", {**body, "activated": False})
         with suppress(AssertionError):  # what is left is counted
@@ -123,6 +150,9 @@ class Soak:
     async def _nothing_waits(self) -> bool:
         waiting = [await agent.metric("results_spooled") for agent in self._agents.values()]
         return not any(waiting)
+
+    def _pings_arrived(self) -> bool:
+        return stored_pings(self._scene.database) >= self._pings
 
     async def _count(self, agent_size: Size, service_size: Size) -> Outcome:
         scene = self._scene
@@ -141,6 +171,8 @@ class Soak:
         return Outcome(
             ledger=ledger,
             acknowledged=self._acknowledged,
+            pings=self._pings,
+            stored_pings=stored_pings(scene.database),
             leaked_tasks=sum(size.tasks for size in leaked),
             leaked_processes=len(astray | marked_processes(mark)),
             leaked_fds=sum(size.fds for size in leaked),
@@ -172,11 +204,30 @@ def _bodies(page_url: str, *, tcp_port: int, dns_port: int) -> list[tuple[str, d
         ("url", {"url": f"{page_url}/"}, patient),
         ("tcp", tcp, {"maxResponseTime": 5_000, "degradedResponseTime": 5_000}),
         ("dns", dns, {"maxResponseTime": 5_000, "degradedResponseTime": 5_000}),
+        ("icmp", {"hostname": "127.0.0.1", "pingCount": 1}, {}),
     ]
-    return [
+    bodies = [
         (kind, _body(number, kind, request, limits))
         for number, (kind, request, limits) in enumerate(kinds * 2)
     ]
+    return [*bodies, ("heartbeat", _heartbeat())]
+
+
+def _heartbeat() -> dict[str, Any]:
+    """A heartbeat that is never overdue: whether its pings arrive is counted."""
+    times = {"period": 1, "periodUnit": "days", "grace": 1, "graceUnit": "days"}
+    return {
+        "name": "Heartbeat",
+        "heartbeat": {**times, "pingToken": TOKEN},
+        "privateLocations": ["default"],
+    }
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now; agents that start again come back to theirs."""
+    with ExitStack() as stack:
+        socks = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
+        return [int(sock.getsockname()[1]) for sock in socks]
 
 
 def _body(

@@ -32,6 +32,8 @@ CLEAN = Outcome(
         triggered=4,
     ),
     acknowledged=4,
+    pings=7,
+    stored_pings=8,
     leaked_tasks=0,
     leaked_processes=0,
     leaked_fds=0,
@@ -62,6 +64,10 @@ def test_whatever_is_out_of_balance_shows(shown: str, changes: dict[str, Any]) -
     outcome = replace(CLEAN, ledger=replace(CLEAN.ledger, **changes))
     assert shown in outcome.line()
     assert not outcome.is_clean
+
+
+def test_a_ping_that_was_answered_and_is_nowhere_is_lost() -> None:
+    assert "lost=2" in replace(CLEAN, stored_pings=5).line()
 
 
 @pytest.mark.parametrize("leak", ["leaked_tasks", "leaked_processes", "leaked_fds"])
