@@ -15,6 +15,7 @@ from agent.parcels import Parcel, ParcelFolder, UnreadableParcelError
 from agent.spool import SpoolLimits
 from contract.job import Lease
 from contract.result import Artifact
+from contract.wire import encode
 from runners.kit.scrub import Clean, CleanFile
 from runners.kit.workspace import Workspace
 
@@ -24,7 +25,7 @@ log = structlog.get_logger(__name__)
 class ResultSpool(Protocol):
     """Where a result goes once its files are delivered."""
 
-    def put(self, result: Clean) -> None:
+    def put(self, clean: Clean) -> None:
         """Keep this result until it is delivered."""
 
 
@@ -117,26 +118,26 @@ class Artifacts:
         out = (self._out,) if self._out else ()
         return sum(parcel.files for parcel in (*self._parcels, *out))
 
-    async def put(self, result: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
+    async def put(self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
         """Keep a result and its files until they are delivered.
 
         Once begun it ends, even when whoever asked is cancelled: half a parcel is nobody's.
         """
-        packing = asyncio.create_task(self._pack(result, files, lease_s), name="artifacts-pack")
+        packing = asyncio.create_task(self._pack(clean, files, lease_s), name="artifacts-pack")
         self._packing.add(packing)
         packing.add_done_callback(self._packing.discard)
         await asyncio.shield(packing)
 
-    async def _pack(self, result: Clean, files: Sequence[CleanFile], lease_s: float) -> None:
-        result, files = self._matched(result, files)
+    async def _pack(self, clean: Clean, files: Sequence[CleanFile], lease_s: float) -> None:
+        clean, files = self._matched(clean, files)
         now_s = self._wall_clock()
         try:
             parcel = await asyncio.to_thread(
-                self._folder.pack, result, files, lease_s=lease_s, put_at_s=now_s
+                self._folder.pack, clean, files, lease_s=lease_s, put_at_s=now_s
             )
         except OSError as problem:
             because = problem.strerror or "it cannot be kept"
-            self._spool.put(self._given_up(result, result.outcome.artifacts, because))
+            self._spool.put(self._given_up(clean, clean.result.outcome.artifacts, because))
             return
         self._parcels.append(parcel)
         self._leases.wait_for(parcel.lease, lease_s=lease_s)
@@ -168,16 +169,16 @@ class Artifacts:
             return None
 
     async def give_up(
-        self, parcel: Parcel, result: Clean, artifact: Artifact, because: str
+        self, parcel: Parcel, clean: Clean, artifact: Artifact, because: str
     ) -> Clean:
         """One of its files will never be delivered; the result without it."""
-        left = self._given_up(result, (artifact,), because)
+        left = self._given_up(clean, (artifact,), because)
         await asyncio.to_thread(self._folder.repack, parcel, left)
         return left
 
-    async def delivered(self, parcel: Parcel, result: Clean) -> None:
+    async def delivered(self, parcel: Parcel, clean: Clean) -> None:
         """All its files are settled: now the result may go."""
-        self._spool.put(result)
+        self._spool.put(clean)
         await self._close(parcel)
 
     async def enforce_limits(self) -> None:
@@ -191,11 +192,11 @@ class Artifacts:
             await self._give_up_whole(self._parcels.popleft(), is_too_old=too_old)
 
     async def _give_up_whole(self, parcel: Parcel, *, is_too_old: bool) -> None:
-        result = await self.unpack(parcel)
-        if result is None:
+        clean = await self.unpack(parcel)
+        if clean is None:
             return
         because = "too old" if is_too_old else "no room"
-        left = self._given_up(result, result.outcome.artifacts, because)
+        left = self._given_up(clean, clean.result.outcome.artifacts, because)
         if is_too_old:
             self._meter.results_dropped(1)
             log.error("results.dropped", count=1, reason=because)
@@ -204,22 +205,25 @@ class Artifacts:
         await self._close(parcel)
 
     def _matched(
-        self, result: Clean, files: Sequence[CleanFile]
+        self, clean: Clean, files: Sequence[CleanFile]
     ) -> tuple[Clean, tuple[CleanFile, ...]]:
         """Without files whose name held a secret: the result calls them by another one."""
-        kept = tuple(file for file in files if file.artifact in result.outcome.artifacts)
+        named = clean.result.outcome.artifacts
+        kept = tuple(file for file in files if file.artifact in named)
         if len(kept) == len(files):
-            return result, kept
+            return clean, kept
         held = [file.artifact for file in kept]
-        strange = [one for one in result.outcome.artifacts if one not in held]
-        return self._given_up(result, strange, "its name held a secret"), kept
+        strange = [one for one in named if one not in held]
+        return self._given_up(clean, strange, "its name held a secret"), kept
 
-    def _given_up(self, result: Clean, artifacts: Sequence[Artifact], because: str) -> Clean:
-        outcome = result.outcome
+    def _given_up(self, clean: Clean, artifacts: Sequence[Artifact], because: str) -> Clean:
+        """The result, which says so. Encoded anew: what is added is not a target's word."""
+        outcome = clean.result.outcome
         for artifact in artifacts:
             outcome = without(outcome, artifact, because=because)
-        self._drop(len(artifacts), because, job_id=result.job_id)
-        return msgspec.structs.replace(result, outcome=outcome)
+        self._drop(len(artifacts), because, job_id=clean.result.job_id)
+        result = msgspec.structs.replace(clean.result, outcome=outcome)
+        return Clean(result, encode(result))
 
     async def _close(self, parcel: Parcel) -> None:
         if self._out is parcel:

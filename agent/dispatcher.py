@@ -41,7 +41,7 @@ class JobSource(Protocol):
 class ResultSpool(Protocol):
     """Where results go; only clean ones."""
 
-    def put(self, result: Clean) -> None:
+    def put(self, clean: Clean) -> None:
         """Keep this result until it is delivered."""
 
 
@@ -51,7 +51,7 @@ class RunFiles(Protocol):
     def workspace(self) -> Workspace:
         """A folder for one run."""
 
-    async def put(self, result: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
+    async def put(self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
         """Keep a result and its files until they are delivered."""
 
 
@@ -219,7 +219,10 @@ class Dispatcher:
             await self._works.files.put(clean, files, lease_s=run.job.lease_s)
         else:
             self._works.spool.put(clean)
-        self._works.meter.job_finished(clean.check_type, clean.outcome.status, took_s=clean.took_s)
+        result = clean.result
+        self._works.meter.job_finished(
+            result.check_type, result.outcome.status, took_s=result.took_s
+        )
 
     def _take_blame(self, job: Job, problem: Exception) -> None:
         because = f"{type(problem).__name__} in the agent"

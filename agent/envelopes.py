@@ -7,13 +7,13 @@ from agent.running import Run
 from contract.checks import check_type
 from contract.job import Job
 from contract.result import Outcome, Result
-from runners.kit.scrub import Clean, Cleaned
+from runners.kit.scrub import Clean
 
 
 class Cleaner(Protocol):
     """The only one who can make a result clean."""
 
-    def clean(self, result: Result, *, job: Job | None = None) -> Cleaned:
+    def clean(self, result: Result, *, job: Job | None = None) -> Clean:
         """The result without secrets, those of its job included."""
 
 
@@ -39,13 +39,13 @@ class SealedEnvelopes:
         """The outcome in its envelope, without secrets; what it raises is our fault."""
         result = self._in_envelope(run, outcome, ended_at=ended_at)
         try:
-            cleaned = self._cleaner.clean(result, job=run.job)
+            clean = self._cleaner.clean(result, job=run.job)
         except Exception:
             self._meter.scrub_refused()
             raise
-        if cleaned.replacements:
-            self._meter.scrubbed(cleaned.replacements)
-        return cleaned.result
+        if clean.replacements:
+            self._meter.scrubbed(clean.replacements)
+        return clean
 
     def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
         job = run.job

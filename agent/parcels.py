@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
+
+import msgspec
 
 from agent.folder_lock import lock_folder
 from contract.job import Lease
@@ -32,7 +34,8 @@ class UnreadableParcelError(Exception):
 class Letter(Wire, frozen=True, kw_only=True):
     """What lies beside the files: the result that names them."""
 
-    result: Result
+    result: msgspec.Raw
+    """The bytes that were searched: these are sent."""
     lease_s: Seconds
 
 
@@ -100,7 +103,7 @@ class ParcelFolder:
             self.own.rmdir()
 
     def pack(
-        self, result: Clean, files: Sequence[CleanFile], *, lease_s: float, put_at_s: float
+        self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float, put_at_s: float
     ) -> Parcel:
         """Move files to a new parcel, wholly or not at all: it counts once its letter is there.
 
@@ -112,7 +115,7 @@ class ParcelFolder:
             folder.mkdir(mode=0o700, parents=True)
             for file in files:
                 shutil.move(file.path, folder / file.artifact.name)
-            _write_letter(folder, Letter(result=result, lease_s=lease_s))
+            _write_letter(folder, clean, lease_s)
             return _described(folder, put_at_s)
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
@@ -124,16 +127,16 @@ class ParcelFolder:
         Raises:
             UnreadableParcelError: the parcel is gone or broken.
         """
-        # Only what was clean was ever packed.
-        return cast("Clean", _letter(parcel.folder).result)
+        clean, _ = _letter(parcel.folder)
+        return clean
 
-    def repack(self, parcel: Parcel, result: Clean) -> None:
+    def repack(self, parcel: Parcel, clean: Clean) -> None:
         """Put another letter in: one of the files was given up.
 
         Raises:
             OSError: it could not be written.
         """
-        _write_letter(parcel.folder, Letter(result=result, lease_s=parcel.lease_s))
+        _write_letter(parcel.folder, clean, parcel.lease_s)
 
     def remove(self, parcel: Parcel) -> None:
         """Delete a parcel; one that stays is sent again by the next agent."""
@@ -172,13 +175,14 @@ def _put_at_s(folder: Path) -> float:
 
 
 def _described(folder: Path, put_at_s: float) -> Parcel:
-    letter = _letter(folder)
-    sizes = [*_sizes(folder, (artifact.name for artifact in letter.result.outcome.artifacts))]
+    clean, lease_s = _letter(folder)
+    names = (artifact.name for artifact in clean.result.outcome.artifacts)
+    sizes = [*_sizes(folder, names)]
     return Parcel(
         folder=folder,
         put_at_s=put_at_s,
-        lease=letter.result.lease,
-        lease_s=letter.lease_s,
+        lease=clean.result.lease,
+        lease_s=lease_s,
         files=len(sizes),
         size_bytes=sum(sizes),
     )
@@ -190,14 +194,18 @@ def _sizes(folder: Path, names: Iterable[str]) -> Iterator[int]:
             yield (folder / name).stat().st_size
 
 
-def _letter(folder: Path) -> Letter:
+def _letter(folder: Path) -> tuple[Clean, float]:
+    """The result, for only clean ones were ever packed, and its lease in seconds."""
     try:
-        return decode((folder / _LETTER).read_bytes(), Letter)
+        letter = decode((folder / _LETTER).read_bytes(), Letter)
+        body = bytes(letter.result)
+        return Clean(decode(body, Result), body), letter.lease_s
     except (OSError, UnreadableMessageError) as problem:
         raise UnreadableParcelError(str(problem)) from problem
 
 
-def _write_letter(folder: Path, letter: Letter) -> None:
+def _write_letter(folder: Path, clean: Clean, lease_s: float) -> None:
+    letter = Letter(result=msgspec.Raw(clean.body), lease_s=lease_s)
     unfinished = folder / f"{_LETTER}.part"
     unfinished.write_bytes(encode(letter))
     unfinished.replace(folder / _LETTER)

@@ -14,7 +14,6 @@ import structlog
 from agent.segments import Segment, SegmentFolder, UnreadableSegmentError
 from contract.agent_api import MAX_RESULTS, MAX_RESULTS_BYTES
 from contract.job import Lease
-from contract.wire import encode
 from runners.kit.scrub import Clean
 
 MEMORY_LIMIT_BYTES: Final = 32 * 1024 * 1024
@@ -43,10 +42,11 @@ class DropMeter(Protocol):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """One result on its way, encoded once."""
+    """One result on its way."""
 
     lease: Lease
     body: bytes
+    """What the scrubber searched, byte for byte."""
     put_at_s: float
     """Unix time."""
 
@@ -108,9 +108,9 @@ class DiskSpool:
             log.info("spool.taken_over", results=self.waiting())
             self.arrived.set()
 
-    def put(self, result: Clean) -> None:
+    def put(self, clean: Clean) -> None:
         """Keep this result until it is delivered; it never waits and never fails."""
-        self._keep(Waiting(result.lease, encode(result), self._wall_clock()))
+        self._keep(Waiting(clean.result.lease, clean.body, self._wall_clock()))
         self.arrived.set()
 
     def waiting(self) -> int:

@@ -75,11 +75,11 @@ class Outbox(Protocol):
         """The result. None: it is broken, and given up."""
 
     async def give_up(
-        self, parcel: Parcel, result: Clean, artifact: Artifact, because: str
+        self, parcel: Parcel, clean: Clean, artifact: Artifact, because: str
     ) -> Clean:
         """A file will never be delivered; the result without it."""
 
-    async def delivered(self, parcel: Parcel, result: Clean) -> None:
+    async def delivered(self, parcel: Parcel, clean: Clean) -> None:
         """All its files are settled."""
 
 
@@ -141,26 +141,26 @@ class Uploads:
         if parcel is None:
             return False
         try:
-            result = await self._outbox.unpack(parcel)
-            if result is not None:
-                await self._outbox.delivered(parcel, await self._send(parcel, result))
+            clean = await self._outbox.unpack(parcel)
+            if clean is not None:
+                await self._outbox.delivered(parcel, await self._send(parcel, clean))
         except BaseException:
             self._outbox.put_back(parcel)
             raise
         return True
 
-    async def _send(self, parcel: Parcel, result: Clean) -> Clean:
+    async def _send(self, parcel: Parcel, clean: Clean) -> Clean:
         """Deliver the files; the result, which names those that arrived."""
-        for artifact in result.outcome.artifacts:
+        for artifact in clean.result.outcome.artifacts:
             path = parcel.file(artifact.name)
             if not path.exists():
                 continue  # it arrived before the agent started again
             try:
                 await self._upload(path, artifact, parcel.lease)
             except (JobGoneError, RequestRefusedError) as problem:
-                result = await self._outbox.give_up(parcel, result, artifact, str(problem))
+                clean = await self._outbox.give_up(parcel, clean, artifact, str(problem))
             path.unlink(missing_ok=True)
-        return result
+        return clean
 
     async def _upload(self, path: Path, artifact: Artifact, lease: Lease) -> None:
         try:

@@ -55,9 +55,9 @@ def run_file(source: str, *, as_json: bool, timeout_s: float | None) -> int:
         result = asyncio.run(_look(job, settings))
     except NoRootsError as problem:
         raise CommandError(str(problem)) from problem
-    clean = Scrubber(settings.service_secrets.values()).clean(result, job=job).result
+    clean = Scrubber(settings.service_secrets.values()).clean(result, job=job)
     _print(clean, check.name, as_json=as_json)
-    return ExitCode.OK if clean.outcome.status in _GOOD else ExitCode.FAILED
+    return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
 
 
 def settings_for_runs(environ: Mapping[str, str]) -> Settings:
@@ -140,10 +140,10 @@ def _result(job: Job, outcome: Outcome, *, started_at: datetime, took_s: float) 
     )
 
 
-def _print(result: Clean, name: str, *, as_json: bool) -> None:
+def _print(clean: Clean, name: str, *, as_json: bool) -> None:
     console = Terminal()
     if as_json or not console.is_terminal:
-        body = msgspec.json.format(msgspec.json.encode(result), indent=2)
+        body = msgspec.json.format(clean.body, indent=2)
         console.file.write(body.decode() + "\n")
     else:
-        console.print(report(result, name=name))
+        console.print(report(clean.result, name=name))

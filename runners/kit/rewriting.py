@@ -15,6 +15,7 @@ from runners.kit.secret_pattern import SecretPattern
 from runners.kit.sensitive import HIDDEN
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
+ValueT = TypeVar("ValueT")
 
 _ELLIPSIS: Final = "…"
 _CUT_CHARS: Final = 2500
@@ -40,10 +41,12 @@ class Rewriter:
             response = _changed(response, headers=self._headers(response.headers))
         return _changed(outcome, evidence=_changed(evidence, request=request, response=response))
 
-    def texts(self, outcome: Outcome) -> Outcome:
-        """Without secrets and without credentials in URLs, wherever there is text."""
+    def texts(self, outcome: Outcome, *, encoded: bytes) -> Outcome:
+        """Without secrets and without credentials in URLs, wherever there is text.
+
+        `encoded` is JSON that holds the outcome; nothing else is looked at where it shows no sign.
+        """
         outcome = self._without_encoded_body(outcome)
-        encoded = msgspec.json.encode(outcome)
         if not may_hold_credentials(encoded) and (
             self._pattern is None or not self._pattern.may_be_in(encoded)
         ):
@@ -147,7 +150,7 @@ class Rewriter:
         if _ELLIPSIS not in sentence:
             return sentence
         *cut, rest = sentence.split(_ELLIPSIS)
-        return _ELLIPSIS.join([*map(self._cut_end, cut), rest])
+        return _same_if_equal(sentence, _ELLIPSIS.join([*map(self._cut_end, cut), rest]))
 
     def _cut_end(self, text: str) -> str:
         shown = self._pattern.without_beginning(text) if self._pattern is not None else text
@@ -188,7 +191,7 @@ def _changed(struct: StructT, **fields: Any) -> StructT:
     return msgspec.structs.replace(struct, **fields)
 
 
-def _same_if_equal(old: Any, new: Any) -> Any:
+def _same_if_equal(old: ValueT, new: ValueT) -> ValueT:
     return old if old == new else new
 
 

@@ -7,31 +7,27 @@
 - Credentials go from URLs.
 - Of a file only the secret values go; pictures are not looked at, archives cannot be.
 
+It searches the bytes that will be sent, and hands on these very bytes.
+
 The envelope (ids and times) is the service's own and stays. Secrets under four characters and
 words such as `true` or `https` stay too (`job_secrets`): hiding them would destroy the result.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple, NewType, cast
+from typing import Final, NamedTuple, NewType
 
 import msgspec
 
 from contract.job import Job
 from contract.result import HttpEvidence, Outcome, Result
+from contract.wire import encode
 from runners.kit.file_secrets import hide_in_file
 from runners.kit.job_secrets import locked_headers, secrets_of, usable
 from runners.kit.rewriting import Rewriter, may_hold_credentials
 from runners.kit.secret_pattern import SecretPattern
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.workspace import RunFile
-
-if TYPE_CHECKING:
-    # mypy 2.4 crashes on a NewType of a msgspec struct; to the checker this says the same.
-    class Clean(Result, frozen=True, kw_only=True):
-        """A result without secrets; what may leave the agent."""
-else:
-    Clean = NewType("Clean", Result)
 
 CleanFile = NewType("CleanFile", RunFile)
 """A file without secrets; what may be uploaded."""
@@ -40,11 +36,14 @@ ROUNDS: Final = 4
 """A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
 
 
-class Cleaned(NamedTuple):
-    """A clean result, and how much was hidden."""
+class Clean(msgspec.Struct, frozen=True):
+    """A result without secrets; what may leave the agent."""
 
-    result: Clean
-    replacements: int
+    result: Result
+    body: bytes
+    """The result as it was encoded and searched; these bytes are stored and sent."""
+    replacements: int = 0
+    """How much was hidden. 0 too when it was read from disk."""
 
 
 class CleanedFile(NamedTuple):
@@ -67,21 +66,19 @@ class Scrubber:
         """How many of the agent's own secrets are too short, or too common, to be hidden."""
         return sum(not usable([secret]) for secret in self._secrets)
 
-    def clean(self, result: Result, *, job: Job | None = None) -> Cleaned:
+    def clean(self, result: Result, *, job: Job | None = None) -> Clean:
         """The result without secrets. The job tells its own; None: there is none to ask."""
         secrets = self._secrets_with(job)
         locked = locked_headers(job) if job is not None else frozenset[str]()
-        if not secrets and not locked and _is_plain(result.outcome):
-            return Cleaned(cast("Clean", result), 0)
+        if not secrets and not locked and not _has_sensitive_headers(result.outcome):
+            body = encode(result)
+            if not may_hold_credentials(body):
+                return Clean(result, body)
         rewriter = Rewriter(
             pattern=self._patterns.of(secrets) if secrets else None,
             hidden_headers=SENSITIVE_HEADERS | locked,
         )
-        outcome = _rewritten(result.outcome, rewriter)
-        if outcome is result.outcome:
-            return Cleaned(cast("Clean", result), 0)
-        clean = msgspec.structs.replace(result, outcome=outcome)
-        return Cleaned(cast("Clean", clean), rewriter.replacements)
+        return _rewritten(result, rewriter)
 
     def clean_file(self, file: RunFile, *, job: Job) -> CleanedFile:
         """The file without secrets, rewritten where it lies; it blocks while it reads.
@@ -125,25 +122,29 @@ class _Patterns:
             self._chars -= oldest.size_chars
 
 
-def _rewritten(outcome: Outcome, rewriter: Rewriter) -> Outcome:
-    outcome = rewriter.headers(outcome)
+def _rewritten(result: Result, rewriter: Rewriter) -> Clean:
+    """What is changed is encoded and searched again, until nothing is left to change."""
+    result = _with_outcome(result, rewriter.headers(result.outcome))
+    body = encode(result)
     for _ in range(ROUNDS):
-        changed = rewriter.texts(outcome)
-        if changed is outcome:
+        outcome = rewriter.cut_ends(rewriter.texts(result.outcome, encoded=body))
+        if outcome is result.outcome:
             break
-        outcome = changed
-    return rewriter.cut_ends(outcome)
+        result = _with_outcome(result, outcome)
+        body = encode(result)
+    return Clean(result, body, rewriter.replacements)
 
 
-def _is_plain(outcome: Outcome) -> bool:
-    """Whether there is no sensitive header and no sign of a URL with credentials."""
+def _with_outcome(result: Result, outcome: Outcome) -> Result:
+    if outcome is result.outcome:
+        return result
+    return msgspec.structs.replace(result, outcome=outcome)
+
+
+def _has_sensitive_headers(outcome: Outcome) -> bool:
     evidence = outcome.evidence
-    if isinstance(evidence, HttpEvidence) and _has_sensitive_headers(evidence):
+    if not isinstance(evidence, HttpEvidence):
         return False
-    return not may_hold_credentials(msgspec.json.encode(outcome))
-
-
-def _has_sensitive_headers(evidence: HttpEvidence) -> bool:
     response = evidence.response
     if response is not None and not SENSITIVE_HEADERS.isdisjoint(map(str.lower, response.headers)):
         return True

@@ -22,10 +22,11 @@ from agent.spool import DiskSpool, SpoolLimits, steady_time
 from agent.uploads import Uploads
 from contract.job import Lease
 from contract.result import Artifact
-from runners.kit.scrub import CleanFile
+from contract.wire import encode
+from runners.kit.scrub import Clean, CleanFile
 from runners.kit.workspace import RunFile
 from tests.builders.agents import QUICK, a_client, clean, ids, metrics, until
-from tests.builders.observations import an_outcome
+from tests.builders.observations import a_result, an_outcome
 from tests.builders.specs import a_job
 from tests.fakes.service import FakeService, Fault
 
@@ -278,6 +279,16 @@ async def test_without_a_disk_that_lasts_files_are_delivered_or_counted(tmp_path
         place = it.files.workspace().folder.parent
     assert not place.exists()
     assert b"picket_agent_artifacts_dropped_total 1.0" in it.meter.text()
+
+
+async def test_a_result_waits_for_its_files_byte_for_byte(tmp_path: Path) -> None:
+    folder = ParcelFolder(tmp_path, agent_id="a1")
+    folder.open()
+    result = a_result()
+    packed = Clean(result, msgspec.json.format(encode(result)))  # no encoder of ours writes so
+    parcel = folder.pack(packed, (), lease_s=60, put_at_s=1)
+    assert folder.unpack(parcel) == packed
+    folder.close()
 
 
 async def test_a_file_that_cannot_be_kept_does_not_keep_its_result(tmp_path: Path) -> None:

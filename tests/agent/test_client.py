@@ -14,7 +14,6 @@ from agent.errors import (
 )
 from contract import agent_api as api
 from contract.checks import CheckType, Lane
-from contract.wire import encode
 from tests.builders.agents import a_client, a_lifecycle, clean, door
 from tests.builders.specs import a_job
 from tests.fakes.service import KEY, FakeService, Fault
@@ -54,7 +53,7 @@ async def test_each_call_reaches_its_place() -> None:
         await client.release(
             [api.Released(job_id="two", fence=1, reason=api.ReleaseReason.DRAINING)]
         )
-        settled = await client.submit([encode(clean("one"))])
+        settled = await client.submit([clean("one").body])
         await client.relay_pings(api.Pings(pings=()))
         await client.send_events(api.Events(events=()))
     assert answer.location.slug_name == "test-location"
@@ -155,7 +154,7 @@ async def test_the_lifecycle_learns_how_the_service_is() -> None:
 
 @pytest.mark.parametrize(("count", "encoding"), [(1, None), (200, "gzip"), (5000, "gzip")])
 async def test_large_bodies_are_compressed(count: int, encoding: str | None) -> None:
-    results = [encode(clean(f"job-{number}")) for number in range(count)]
+    results = [clean(f"job-{number}").body for number in range(count)]
     async with (
         FakeService() as service,
         a_client(service, compresses=True) as client,
@@ -170,7 +169,7 @@ async def test_large_bodies_are_compressed(count: int, encoding: str | None) -> 
 
 
 async def test_bodies_to_this_machine_are_not_compressed() -> None:
-    results = [encode(clean(f"job-{number}")) for number in range(200)]
+    results = [clean(f"job-{number}").body for number in range(200)]
     async with FakeService() as service, a_client(service, compresses=False) as client:
         await client.submit(results)
     assert "content-encoding" not in service.seen[0].headers

@@ -21,7 +21,7 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import LogLine, Outcome
-from runners.kit.scrub import Cleaned, Scrubber
+from runners.kit.scrub import Clean, Scrubber
 from runners.kit.workspace import Workspace
 from tests.builders.agents import (
     MemoryFiles,
@@ -169,7 +169,7 @@ async def test_our_own_fault_releases_the_job_and_fails_no_check() -> None:
 
 async def test_a_result_that_cannot_be_cleaned_is_not_sent() -> None:
     class Broken:
-        def clean(self, result: Any, *, job: Any = None) -> Cleaned:
+        def clean(self, result: Any, *, job: Any = None) -> Clean:
             raise ValueError("cannot")
 
     async with bench(cleaner=Broken()) as it:

@@ -17,7 +17,9 @@ from agent.segments import SegmentFolder
 from agent.spool import DiskSpool, SpoolLimits, Waiting, steady_time
 from contract.result import Result
 from contract.wire import decode
+from runners.kit.scrub import Scrubber
 from tests.builders.agents import clean, files, until
+from tests.builders.observations import a_result
 
 ROOMY = SpoolLimits(max_bytes=1024**3, max_age_s=86400)
 
@@ -81,6 +83,18 @@ async def test_results_leave_in_the_order_they_came(tmp_path: Path) -> None:
     assert spool.arrived.is_set()
     assert await drained(spool) == [1, 2, 3]
     assert spool.waiting() == 0
+
+
+async def test_what_leaves_is_what_was_searched_byte_for_byte(tmp_path: Path) -> None:
+    searched = Scrubber().clean(a_result())
+    spool = await opened(tmp_path)
+    spool.put(searched)
+    (waiting,) = await spool.next_batch()
+    assert waiting.body is searched.body
+    spool.put_back((waiting,))
+    await spool.persist()
+    (waiting,) = await spool.next_batch()
+    assert waiting.body == searched.body
 
 
 async def test_a_result_survives_a_restart(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from contract.agent_api import Released, ReleaseReason
 from contract.checks import Lane, lane
 from contract.job import Job
 from contract.result import Outcome, Result
+from contract.wire import encode
 from runners.kit.scrub import Clean, CleanFile
 from runners.kit.workspace import Workspace
 from tests.builders.observations import a_result, an_outcome
@@ -68,7 +69,8 @@ async def a_client(
 
 def clean(job_id: str = "job-1", fence: int = 1, **changes: Any) -> Clean:
     """A result that a scrubber would have let through."""
-    return Clean(a_result(job_id=job_id, fence=fence, **changes))
+    result = a_result(job_id=job_id, fence=fence, **changes)
+    return Clean(result, encode(result))
 
 
 def a_run(job: Job | None = None, *, claimed_at: float = 0.0) -> Run:
@@ -154,8 +156,8 @@ class MemorySpool:
     def __init__(self) -> None:
         self.results: list[Result] = []
 
-    def put(self, result: Clean) -> None:
-        self.results.append(result)
+    def put(self, clean: Clean) -> None:
+        self.results.append(clean.result)
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -176,9 +178,9 @@ class MemoryFiles:
     def workspace(self) -> Workspace:
         return Workspace(self._folder)
 
-    async def put(self, result: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
+    async def put(self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
         contents = {file.artifact.name: file.path.read_bytes() for file in files}
-        self.parcels.append((result, contents))
+        self.parcels.append((clean.result, contents))
 
 
 def files(folder: Path) -> list[Path]:

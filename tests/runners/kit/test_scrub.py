@@ -29,6 +29,7 @@ from contract.result import (
     TcpEvidence,
     Timings,
 )
+from contract.wire import encode
 from runners.kit.job_secrets import NEVER_HIDDEN
 from runners.kit.scrub import Scrubber
 from runners.kit.secret_pattern import WHOLE_LIMIT_CHARS
@@ -141,8 +142,9 @@ def test_no_secret_survives_in_any_encoding_in_any_place(
 ) -> None:
     forms = [ENCODERS[one](secret), ENCODERS[other](secret)]
     place = data.draw(st.sampled_from(PLACES))
-    cleaned = Scrubber([secret]).clean(place(" ".join(forms))).result
-    written = msgspec.json.encode(cleaned.outcome)
+    cleaned = Scrubber([secret]).clean(place(" ".join(forms)))
+    written = msgspec.json.encode(cleaned.result.outcome)
+    assert written in cleaned.body
     for form in forms:
         for text in (form, json.dumps(form)[1:-1], json.dumps(form, ensure_ascii=False)[1:-1]):
             assert text.encode() not in written
@@ -279,6 +281,16 @@ def test_credentials_go_from_urls(text: str, shown: str, place: Callable[[str], 
     cleaned = Scrubber().clean(place(text))
     assert cleaned.result == place(shown)
     assert (cleaned.replacements > 0) == (text != shown)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("secrets", [(), (SECRET,)])
+@pytest.mark.parametrize("text", ["nothing", "joe@mail.test", f"{SECRET} http://a:b@c/"])
+def test_a_clean_result_brings_its_own_bytes(
+    text: str, secrets: tuple[str, ...], place: Callable[[str], Result]
+) -> None:
+    cleaned = Scrubber(secrets).clean(place(text))
+    assert cleaned.body == encode(cleaned.result)
 
 
 def test_cleaning_twice_changes_nothing_more() -> None:
@@ -515,6 +527,13 @@ def test_the_beginning_of_a_secret_at_the_end_of_a_cut_text_goes(cut: int) -> No
     tcp = TcpEvidence(hostname="h", port=1, response=f"x{start}", truncated=True)
     cleaned = scrubber.clean(a_result(an_outcome(evidence=tcp))).result.outcome.evidence
     assert cleaned == msgspec.structs.replace(tcp, response=f"x{HIDDEN}")
+
+
+def test_a_secret_that_a_cut_end_completes_goes_too() -> None:
+    other = f"foo{HIDDEN}"
+    cleaned = Scrubber([VALUE, other]).clean(a_cut_body(f"a foo{VALUE[:8]}", truncated=True))
+    assert body_of(cleaned.result) == f"a {HIDDEN}"
+    assert other.encode() not in cleaned.body
 
 
 def test_a_cut_text_without_a_secret_at_its_end_stays() -> None:
