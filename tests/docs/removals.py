@@ -152,8 +152,7 @@ REMOVALS: Final = (
         "service/agents/artifacts.py",
         "        if request.headers.get(ARTIFACT_FENCE_HEADER, str(job.fence)) != str(job.fence):",
         "        if False:",
-        "tests/service/agents/test_artifacts.py"
-        "::test_a_file_of_a_claim_that_is_no_more_is_refused",
+        "tests/service/agents/test_artifacts.py::test_a_file_of_a_claim_that_is_no_more_is_refused",
     ),
     Removal(
         "service/jobs/endings.py",
