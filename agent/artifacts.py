@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,8 +88,7 @@ class Artifacts:
             found = await asyncio.to_thread(self._folder.open)
         except OSError as problem:
             log.warning("artifacts.temporary", because=str(problem))
-            with suppress(OSError):  # then each file is given up, and counted
-                await asyncio.to_thread(self._folder.open_elsewhere)
+            self._folder.open_elsewhere()
             return
         self._parcels.extend(found)
         for parcel in found:
@@ -106,7 +104,7 @@ class Artifacts:
         await asyncio.to_thread(self._folder.close)
 
     def workspace(self) -> Workspace:
-        """A new run's folder, on the same disk."""
+        """A new run's folder, on the same disk if that lasts."""
         return Workspace(self._folder.own)
 
     def waiting(self) -> int:

@@ -65,8 +65,9 @@ class ParcelFolder:
         self._number = 0
         self._lock: int | None = None
         """Descriptor of `own`. None: not open."""
-        self.own = folder / self._mark
-        """This agent's part, where its runs work too: a file becomes a parcel's by its name."""
+        self.own: Path | None = None
+        """This agent's part, where its runs work too: a file becomes a parcel's by its name.
+        None: not open, or elsewhere and nothing was kept there yet."""
         self.lasts = True
         """Whether the next agent will find what is here."""
 
@@ -76,27 +77,26 @@ class ParcelFolder:
         Raises:
             OSError: nothing can be kept here.
         """
-        self._lock = lock_folder(self.own)
-        found = [*self._taken_from(self.own)]
+        own = self._shared / self._mark
+        self._lock = lock_folder(own)
+        found = [*self._taken_from(own, own)]
         for other in self._shared.iterdir():
-            if other != self.own:
-                found += self._taken_over(other)
+            if other != own:
+                found += self._taken_over(other, own)
+        self.own = own
         return sorted(found, key=lambda parcel: parcel.put_at_s)
 
     def open_elsewhere(self) -> None:
-        """Use the system's folder for temporary files; it goes when it is closed.
-
-        Raises:
-            OSError: nothing can be kept there either.
-        """
+        """Use the system's folder for temporary files; what is kept there goes with `close`."""
         self.lasts = False
-        self.own = Path(tempfile.mkdtemp(prefix="picket-files-"))
 
     def close(self) -> None:
         """Let others have what is here."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        if self.own is None:
+            return
         if not self.lasts:
             shutil.rmtree(self.own, ignore_errors=True)
         with suppress(OSError):  # there are parcels in it, which the next agent takes over
@@ -110,7 +110,9 @@ class ParcelFolder:
         Raises:
             OSError: it could not be kept.
         """
-        folder = self._new_folder(put_at_s)
+        if self.own is None:
+            self.own = Path(tempfile.mkdtemp(prefix="picket-files-"))
+        folder = self._new_folder(self.own, put_at_s)
         try:
             folder.mkdir(mode=0o700, parents=True)
             for file in files:
@@ -142,28 +144,28 @@ class ParcelFolder:
         """Delete a parcel; one that stays is sent again by the next agent."""
         shutil.rmtree(parcel.folder, ignore_errors=True)
 
-    def _new_folder(self, put_at_s: float) -> Path:
+    def _new_folder(self, own: Path, put_at_s: float) -> Path:
         self._number += 1
-        return self.own / f"parcel-{int(put_at_s * 1000):015}-{self._number:06}"
+        return own / f"parcel-{int(put_at_s * 1000):015}-{self._number:06}"
 
-    def _taken_over(self, other: Path) -> list[Parcel]:
+    def _taken_over(self, other: Path, own: Path) -> list[Parcel]:
         """The parcels of an agent that is no more; the rest of what it left goes."""
         try:
             lock = lock_folder(other)
         except OSError:  # it lives, or this is no folder
             return []
         try:
-            found = [*self._taken_from(other)]
+            found = [*self._taken_from(other, own)]
             shutil.rmtree(other, ignore_errors=True)
         finally:
             os.close(lock)
         return found
 
-    def _taken_from(self, folder: Path) -> Iterator[Parcel]:
+    def _taken_from(self, folder: Path, own: Path) -> Iterator[Parcel]:
         for path in sorted(folder.iterdir()):
             try:
                 found = _described(path, _put_at_s(path))
-                yield replace(found, folder=path.rename(self._new_folder(found.put_at_s)))
+                yield replace(found, folder=path.rename(self._new_folder(own, found.put_at_s)))
             except (OSError, UnreadableParcelError):
                 shutil.rmtree(path, ignore_errors=True)
 

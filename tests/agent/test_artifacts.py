@@ -276,7 +276,10 @@ async def test_without_a_disk_that_lasts_files_are_delivered_or_counted(tmp_path
         assert it.service.artifacts == {"job-1/a.txt": b"one"}
         it.service.fail_always("artifacts", Fault(status=503))
         await it.put("job-2", a_txt=b"two")
-        place = it.files.workspace().folder.parent
+        await it.service.until(lambda: it.service.calls("artifacts") > 1)
+        place = it.files._folder.own
+        assert place is not None
+        assert place.exists()
     assert not place.exists()
     assert b"picket_agent_artifacts_dropped_total 1.0" in it.meter.text()
 
