@@ -83,10 +83,3 @@ def served_slots(slots: Mapping[Lane, int], check_types: tuple[CheckType, ...]) 
     kinds = frozenset(check_types)
     has_work = {Lane.UPTIME: bool(kinds - _MAIN_TYPES), Lane.MAIN: bool(kinds & _MAIN_TYPES)}
     return {on: count if has_work[on] else 0 for on, count in slots.items()}
-
-
-async def _happens(event: asyncio.Event, *, limit_s: float) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), limit_s)
-    except TimeoutError:
-        return
