@@ -94,7 +94,7 @@ class AgentApi:
             opened = await self.keys.opened_by(key) if scheme.lower() == "bearer" else None
             if opened is None:
                 raise UnauthorizedError
-            request.state.opened = opened
+            request.state.opened, request.state.key = opened, key
             try:
                 answer = await call(request, opened.location_id)
             except ClientDisconnect:
@@ -142,6 +142,9 @@ class AgentApi:
             frozenset(claim.check_types),
             repeated=False,
         )
+        # The claim may have been long in coming. Of keys that end from here on, the desk is told.
+        if await self.keys.opened_by(request.state.key) is None:
+            raise UnauthorizedError
         caller = HttpCaller(request)
         dealt = await self.desk.claim(location_id, claimant, wait_s=claim.wait_s, caller=caller)
         self.claimed(len(dealt))

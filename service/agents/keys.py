@@ -47,15 +47,15 @@ class LocationKeys:
     async def _look_up(self, wanted: bytes) -> Opened | None:
         endings = self._endings
         row = await self._database.read(lambda connection: locations.of_key(connection, wanted))
+        if endings != self._endings:
+            return await self._look_up(wanted)  # it may have ended while it was read
         if row is None or not hmac.compare_digest(row.digest, wanted):
             self._known.pop(wanted, None)
             return None
         opened = Opened(row.location_id, row.id)
-        # A key that ended while it was read must not be remembered.
-        if endings == self._endings:
-            self._known[wanted] = _Known(opened, self._monotonic() + REMEMBER_S)
-            while len(self._known) > _MOST_REMEMBERED:
-                self._known.popitem(last=False)
+        self._known[wanted] = _Known(opened, self._monotonic() + REMEMBER_S)
+        while len(self._known) > _MOST_REMEMBERED:
+            self._known.popitem(last=False)
         return opened
 
     def _forget(self, ended: LocationKeyEnded) -> None:

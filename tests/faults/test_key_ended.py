@@ -105,4 +105,4 @@ async def test_what_an_ended_key_held_runs_elsewhere_long_before_its_lease_ends(
     scene.target.release()
     await scene.until(lambda: scene.ledger().final == 3)
     assert (ran(scene, first), ran(scene, second)) == (0, 3)
-    assert scene.ledger().most_claims == 2
+    assert scene.ledger().most_claims >= 2

@@ -323,6 +323,26 @@ async def test_a_job_is_not_kept_by_a_socket_that_was_closed_during_its_poll(
     assert [job["checkId"] for job in taken.body["jobs"]] == [check_id]
 
 
+async def test_a_key_that_ends_while_a_claim_comes_in_gets_no_job(service: RunningService) -> None:
+    await service.hello()
+    await service.a_url_check()
+    location = f"/v1/private-locations/{service.secrets.location_id}"
+    [key] = (await service.alice.get(location)).body["keys"]
+    ended = asyncio.Event()
+    claim = {"claimId": "c", "slots": {"uptime": 8}, "checkTypes": ["URL"], "waitSeconds": 30}
+
+    async def slow_body() -> AsyncIterator[bytes]:
+        yield json.dumps(claim)[:10].encode()
+        await ended.wait()
+        yield json.dumps(claim)[10:].encode()
+
+    claiming = asyncio.create_task(service.agent("POST", "/agent/v1/jobs/claim", data=slow_body()))
+    await service.alice.get(location)  # an answer, so the claim's beginning was read as well
+    await service.alice.delete(f"{location}/keys/{key['id']}")
+    ended.set()
+    assert (await claiming).status == 401
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
