@@ -141,12 +141,18 @@ class Leases:
             async with asyncio.timeout(max(shortest_s / 3, 0.1)):
                 answer = await self._renewer.renew(leases)
         except (ServiceError, TimeoutError) as problem:
-            wait_s = asked_wait_s(problem) + shortest_s / 3 / _RETRIES_PER_THIRD
-            self._retry_at = self._clock() + wait_s
+            self._retry_at = self._retry_after(asked_wait_s(problem), shortest_s=shortest_s)
             self._meter.renew_failed()
             log.warning("leases.renewal_failed", leases=len(leases), because=str(problem))
             return
         self._apply(leases, answer, good_at=asked_at)
+
+    def _retry_after(self, asked_s: float, *, shortest_s: float) -> float:
+        """As late as the service asked, but once more before the first lease runs out."""
+        step_s = shortest_s / 3 / _RETRIES_PER_THIRD
+        now = self._clock()
+        last_chance_at = min(held.gone_at() for held in self._held.values()) - step_s
+        return min(now + asked_s + step_s, max(last_chance_at, now + step_s))
 
     def _apply(self, leases: Iterable[Lease], answer: RenewAnswer, *, good_at: float) -> None:
         for lease in leases:

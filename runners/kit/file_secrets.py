@@ -14,15 +14,8 @@ from runners.kit.secret_pattern import SecretPattern
 from runners.kit.workspace import RunFile, open_plain
 
 _PICTURES: Final = frozenset({"screenshot", "video"})
-_PACKED: Final = (
-    b"PK\x03\x04",
-    b"PK\x05\x06",
-    b"\x1f\x8b",
-    b"BZh",
-    b"\xfd7zXZ",
-    b"\x28\xb5\x2f\xfd",
-)
-"""How zip, gzip, bzip2, xz and zstd begin."""
+_PICTURE_STARTS: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\x1aE\xdf\xa3")
+"""How PNG, JPEG and WebM begin."""
 
 
 class UnsearchableFileError(Exception):
@@ -37,21 +30,38 @@ def hide_in_file(
     No pattern: there are no secrets. A file that is too long to be uploaded is not read whole.
 
     Raises:
-        UnsearchableFileError: it is an archive, or too long, and there are secrets.
+        UnsearchableFileError: it is no plain text, or too long, and there are secrets.
         OSError: it cannot be read or written.
     """
-    if pattern is None or file.artifact.kind in _PICTURES:
+    if pattern is None or _is_picture(file):
         return _as_it_is(file), 0
     with open_plain(file.path) as opened:
         content = opened.read(MAX_ARTIFACT_BYTES + 1)
     if len(content) > MAX_ARTIFACT_BYTES:
         raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
-    if content.startswith(_PACKED):
-        raise UnsearchableFileError("it is an archive, which cannot be searched for secrets")
+    if not _is_text(content):
+        raise UnsearchableFileError("only text in UTF-8 can be searched for secrets")
     content, replacements = _hidden(content, pattern, rounds=rounds)
     if replacements:
         _replace(file, content)
     return _described(file, len(content), hashlib.sha256(content).hexdigest()), replacements
+
+
+def _is_picture(file: RunFile) -> bool:
+    """Whether it is called one and begins like one."""
+    if file.artifact.kind not in _PICTURES:
+        return False
+    with open_plain(file.path) as opened:
+        return opened.read(8).startswith(_PICTURE_STARTS)
+
+
+def _is_text(content: bytes) -> bool:
+    """Archives, compressed data and other encodings hide a secret from the search."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in content
 
 
 def _as_it_is(file: RunFile) -> RunFile:

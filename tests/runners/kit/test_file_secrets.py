@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.builders.specs import a_job, a_secret
 
 SECRET = "s3cr3t/t0ken+value"
 OWN = "the-agents-own-secret"
+PICTURE = b"\x89PNG\r\n\x1a\n"
 
 
 def a_file(folder: Path, content: bytes, *, kind: Any = "log", name: str = "a.txt") -> RunFile:
@@ -36,11 +38,11 @@ def cleaned(file: RunFile, *, secret: str | None = SECRET, own: tuple[str, ...] 
     [SECRET.encode(), b"s3cr3t%2Ft0ken%2Bvalue", base64.b64encode(b"user:" + SECRET.encode())],
 )
 def test_no_form_of_a_secret_stays_in_a_file(tmp_path: Path, form: bytes) -> None:
-    file = a_file(tmp_path, b"\xff\x00 before " + form + b" after " + form + b"\n")
+    file = a_file(tmp_path, b"first, before " + form + b" after " + form + b"\n")
     found = cleaned(file)
     left = file.path.read_bytes()
     assert form not in left
-    assert (left.startswith(b"\xff\x00 before "), left.endswith(b"\n")) == (True, True)
+    assert (left.startswith(b"first, before "), left.endswith(b"\n")) == (True, True)
     assert found.replacements == 2
 
 
@@ -53,17 +55,38 @@ def test_a_file_is_described_as_it_is_when_it_is_clean(tmp_path: Path) -> None:
     assert (artifact.name, artifact.kind, artifact.content_type) == ("a.txt", "log", "text/plain")
 
 
-def test_an_archive_leaves_only_when_there_are_no_secrets(tmp_path: Path) -> None:
-    packed = a_file(tmp_path, gzip.compress(SECRET.encode()), kind="trace", name="trace.gz")
-    with pytest.raises(UnsearchableFileError, match="archive"):
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("trace", gzip.compress(SECRET.encode())),
+        ("log", zlib.compress(SECRET.encode())),
+        ("log", SECRET.encode("utf-16")),
+        ("log", SECRET.encode("utf-16-le")),
+        ("log", SECRET.encode("utf-32")),
+        ("log", b"a line of text\n" + gzip.compress(SECRET.encode())),
+        ("screenshot", gzip.compress(SECRET.encode())),
+        ("log", PICTURE + SECRET.encode()),
+    ],
+    ids=["gzip", "zlib", "utf-16", "utf-16-le", "utf-32", "late", "no picture", "picture as log"],
+)
+def test_what_is_no_text_leaves_only_when_there_are_no_secrets(
+    tmp_path: Path, kind: str, content: bytes
+) -> None:
+    packed = a_file(tmp_path, content, kind=kind)
+    with pytest.raises(UnsearchableFileError, match="only text"):
         cleaned(packed)
     assert cleaned(packed, secret=None).file.artifact == packed.artifact
 
 
+def test_text_that_is_called_a_picture_is_searched(tmp_path: Path) -> None:
+    file = a_file(tmp_path, SECRET.encode(), kind="screenshot", name="a.png")
+    assert cleaned(file).replacements == 1
+
+
 def test_pictures_stay_as_they_are(tmp_path: Path) -> None:
-    picture = a_file(tmp_path, b"\x89PNG " + SECRET.encode(), kind="screenshot", name="a.png")
+    picture = a_file(tmp_path, PICTURE + SECRET.encode(), kind="screenshot", name="a.png")
     assert cleaned(picture).replacements == 0
-    assert picture.path.read_bytes() == b"\x89PNG " + SECRET.encode()
+    assert picture.path.read_bytes() == PICTURE + SECRET.encode()
 
 
 def test_a_file_that_is_too_long_is_not_searched(tmp_path: Path) -> None:
