@@ -27,7 +27,7 @@ _KEYS: Final = {
 }
 _CAUSES: Final = {
     Cause.NO_AGENT: "No agent is connected at this location.",
-    Cause.QUEUE_EXPIRED: "No agent took the run in time; the location needs more agents or slots.",
+    Cause.QUEUE_EXPIRED: "No agent took the run in time: they were busy, or were or found us away.",
     Cause.AGENT_LOST: "The agents that took the run went away before its end.",
     Cause.PAUSED: "The check was deactivated before the run began.",
     Cause.OVERLOADED: "The agents had no room for the run.",
