@@ -151,8 +151,9 @@ class Leases:
         """As late as the service asked, but once more before the first lease runs out."""
         step_s = shortest_s / 3 / _RETRIES_PER_THIRD
         now = self._clock()
-        last_chance_at = min(held.gone_at() for held in self._held.values()) - step_s
-        return min(now + asked_s + step_s, max(last_chance_at, now + step_s))
+        # While nobody answered, every run may have ended.
+        gone_at = min((held.gone_at() for held in self._held.values()), default=math.inf)
+        return min(now + asked_s + step_s, max(gone_at - step_s, now + step_s))
 
     def _apply(self, leases: Iterable[Lease], answer: RenewAnswer, *, good_at: float) -> None:
         for lease in leases:

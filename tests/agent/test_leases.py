@@ -1,6 +1,7 @@
 """Leases: renewed together at each third, and a run ends with its lease."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -197,6 +198,21 @@ async def test_a_lease_is_tried_once_more_before_it_ends_however_long_the_servic
     assert len(it.renewer.asked) == 2
     assert it.leases._due_at() == 55 + 60 / 3
     assert not run.is_stopped
+
+
+async def test_runs_that_end_while_a_renewal_fails_leave_nothing_to_try_again() -> None:
+    it = Bench()
+    run = it.hold("job-1")
+
+    async def fails(leases: Sequence[Lease]) -> RenewAnswer:
+        assert leases == (run.job.lease,)
+        it.leases.drop(run.job)
+        raise ServiceAwayError("restarting")
+
+    it.renewer.renew = fails  # type: ignore[method-assign]
+    it.now = 20.0
+    await it.leases.renew_all()
+    assert it.leases._due_at() == math.inf
 
 
 async def test_a_run_ends_with_its_lease_when_the_service_only_asks_to_wait() -> None:
