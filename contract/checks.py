@@ -154,6 +154,16 @@ class HttpRequest(Wire, frozen=True, kw_only=True):
     """None: no Authorization header is made."""
 
 
+class Dependency(Wire, frozen=True, kw_only=True):
+    """A further file that a script imports."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    content: str
+
+
+RuntimeId = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
+
+
 class UrlSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="URL"):
     """Is this address up? Always GET; asserts on the status code only."""
 
@@ -180,6 +190,10 @@ class ApiSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="API"):
     """JavaScript that runs before the request. None: no such phase."""
     teardown_script: str | None = None
     """JavaScript that runs on the response. None: no such phase."""
+    snippets: tuple[Dependency, ...] = ()
+    """Files that the scripts import from `./snippets/`; paths as in `snippets/login.js`."""
+    runtime_id: RuntimeId | None = None
+    """What the scripts run on. None: the newest runtime of the agent."""
 
 
 class TcpRequest(Wire, frozen=True, kw_only=True):
@@ -267,16 +281,6 @@ class HeartbeatSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="HEAR
     because no ping has come since the check was activated."""
 
 
-class Dependency(Wire, frozen=True, kw_only=True):
-    """A further file that a script imports."""
-
-    path: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
-    content: str
-
-
-RuntimeId = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
-
-
 class BrowserSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="BROWSER"):
     """A script that drives a browser."""
 
@@ -284,6 +288,9 @@ class BrowserSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="BROWSE
     script_path: str | None = None
     """None: the script came from an editor and is called /script.js."""
     dependencies: tuple[Dependency, ...] = ()
+    snippets: tuple[Dependency, ...] = ()
+    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
+    folder of the script."""
     runtime_id: RuntimeId | None = None
     """None: the newest runtime of the agent."""
     ssl_check_domain: str | None = None
@@ -299,8 +306,13 @@ class MultiStepSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="MULT
     script_path: str | None = None
     """None: the script came from an editor and is called /script.js."""
     dependencies: tuple[Dependency, ...] = ()
+    snippets: tuple[Dependency, ...] = ()
+    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
+    folder of the script."""
     runtime_id: RuntimeId | None = None
     """None: the newest runtime of the agent."""
+    playwright_config: dict[str, object] | None = None
+    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
 
 
 class PlaywrightSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="PLAYWRIGHT"):

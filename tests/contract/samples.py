@@ -128,6 +128,8 @@ SPECS: dict[CheckType, CheckSpec] = {
         ),
         setup_script="request.headers['x-run'] = '1'",
         teardown_script="response.body = ''",
+        snippets=(Dependency(path="snippets/sign.js", content="exports.sign = (x) => x"),),
+        runtime_id="2025.04",
     ),
     CheckType.TCP: TcpSpec(
         request=TcpRequest(hostname="mail.example", port=465, data="EHLO x\r\n", tls=True),
@@ -167,12 +169,16 @@ SPECS: dict[CheckType, CheckSpec] = {
         script="await page.goto('https://shop.example')",
         script_path="checks/shop.spec.js",
         dependencies=(Dependency(path="checks/login.js", content="export const x = 1"),),
+        snippets=(Dependency(path="snippets/basket.js", content="exports.empty = true"),),
         runtime_id="2026.04",
         ssl_check_domain="shop.example",
         playwright_config={"use": {"locale": "de-DE"}},
     ),
     CheckType.MULTI_STEP: MultiStepSpec(
-        script="await request.get('https://shop.example')", runtime_id="2026.04"
+        script="await request.get('https://shop.example')",
+        snippets=(Dependency(path="snippets/sign.js", content="exports.sign = (x) => x"),),
+        runtime_id="2026.04",
+        playwright_config={"use": {"baseURL": "https://shop.example"}},
     ),
     CheckType.PLAYWRIGHT: PlaywrightSpec(
         bundle_sha256="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
