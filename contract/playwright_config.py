@@ -1,0 +1,105 @@
+"""The parts of a Playwright configuration that a check may set. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+Wrong = tuple[str, str]
+"""The path of the wrong field inside the configuration, and the end of a sentence about it."""
+
+MAX_TIMEOUT_MS: Final = 240_000
+
+
+def _is_time(value: object) -> str | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and isinstance(value, int | float) and 0 <= value <= MAX_TIMEOUT_MS:
+        return None
+    return f"must be a number of milliseconds from 0 to {MAX_TIMEOUT_MS}"
+
+
+def _is_flag(value: object) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _is_text(value: object) -> str | None:
+    return None if isinstance(value, str) else "must be a string"
+
+
+def _is_number(value: object) -> str | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return None if is_number else "must be a number"
+
+
+def _is_object(value: object) -> str | None:
+    return None if isinstance(value, Mapping) else "must be an object"
+
+
+def _is_object_or_null(value: object) -> str | None:
+    return None if value is None or isinstance(value, Mapping) else "must be an object or null"
+
+
+def _is_texts(value: object) -> str | None:
+    is_texts = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return None if is_texts else "must be an array of strings"
+
+
+def _is_headers(value: object) -> str | None:
+    is_texts = isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values())
+    return None if is_texts else "must be an object of strings"
+
+
+Judge = Callable[[object], str | None]
+
+_EXPECT: Final[dict[str, Judge]] = {
+    "timeout": _is_time,
+    "toHaveScreenshot": _is_object,
+    "toMatchSnapshot": _is_object,
+}
+_USE: Final[dict[str, Judge]] = {
+    "actionTimeout": _is_time,
+    "baseURL": _is_text,
+    "bypassCSP": _is_flag,
+    "colorScheme": _is_text,
+    "connectOptions": _is_object,
+    "contextOptions": _is_object,
+    "deviceScaleFactor": _is_number,
+    "extraHTTPHeaders": _is_headers,
+    "geolocation": _is_object,
+    "hasTouch": _is_flag,
+    "httpCredentials": _is_object,
+    "ignoreHTTPSErrors": _is_flag,
+    "isMobile": _is_flag,
+    "javaScriptEnabled": _is_flag,
+    "locale": _is_text,
+    "navigationTimeout": _is_time,
+    "offline": _is_flag,
+    "permissions": _is_texts,
+    "proxy": _is_object,
+    "testIdAttribute": _is_text,
+    "timezoneId": _is_text,
+    "viewport": _is_object_or_null,
+}
+_PARTS: Final[dict[str, Mapping[str, Judge]]] = {"use": _USE, "expect": _EXPECT}
+_WHOLE: Final[dict[str, Judge]] = {"timeout": _is_time, "use": _is_object, "expect": _is_object}
+
+
+def config_problem(config: Mapping[str, object]) -> Wrong | None:
+    """The first field that a check may not set, or not so. None: all may stand."""
+    return next(_problems(config), None)
+
+
+def _problems(config: Mapping[str, object]) -> Iterator[Wrong]:
+    yield from _of_fields(config, _WHOLE, "")
+    for part, known in _PARTS.items():
+        inside = config.get(part)
+        if isinstance(inside, Mapping):
+            yield from _of_fields(inside, known, f"{part}.")
+
+
+def _of_fields(
+    fields: Mapping[str, object], known: Mapping[str, Judge], path: str
+) -> Iterator[Wrong]:
+    for name, value in fields.items():
+        judge = known.get(name)
+        problem = judge(value) if judge else f"cannot be set here; use {', '.join(known)}"
+        if problem:
+            yield f"{path}{name}", problem

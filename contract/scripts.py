@@ -1,0 +1,110 @@
+"""What scripts, their files and their snippets can be at all. Pure.
+
+Each function gives what is wrong as the end of a sentence that begins with the field, or None.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from contract.checks import Dependency
+
+MAX_SCRIPT_BYTES: Final = 512 * 1024
+"""Of one script, file or snippet, as UTF-8."""
+MAX_SCRIPTS_BYTES: Final = 1024 * 1024
+"""Of everything that travels with a job."""
+MAX_DEPENDENCIES: Final = 200
+MAX_PATH_LETTERS: Final = 1000
+SNIPPET_FOLDER: Final = "snippets"
+"""Beside the script; each snippet is a file `<name>.js` in it."""
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_MOST_NAME_BYTES: Final = 240
+"""With its ending a snippet's name is still a file name on every system."""
+_NOT_IN_A_NAME: Final = re.compile(r"[/\\\x00-\x1f\x7f\"'`]")
+_NOT_IN_A_PATH: Final = re.compile(r"[\\\x00-\x1f\x7f]")
+_IMPORTED: Final = re.compile(r"""["'`](\.{1,2}/[^"'`\r\n]+)["'`]""")
+
+
+def size_bytes(text: str) -> int:
+    """As the text travels and is stored."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def script_problem(script: str) -> str | None:
+    """A script says something, and is no bundle."""
+    if not script.strip():
+        return "is empty"
+    size = size_bytes(script)
+    if size > MAX_SCRIPT_BYTES:
+        return f"has {size} bytes; use at most {MAX_SCRIPT_BYTES}"
+    return None
+
+
+def path_problem(path: str) -> str | None:
+    """A file's path stays inside the folder of the run."""
+    if len(path) > MAX_PATH_LETTERS:
+        return f"has {len(path)} characters; use at most {MAX_PATH_LETTERS}"
+    if path.startswith("/") or _NOT_IN_A_PATH.search(path):
+        return "must be a relative path with / between its parts, as in pages/login.js"
+    if any(part in {"", ".", ".."} for part in path.split("/")):
+        return "must lead down from the folder of the check, without . or .. or empty parts"
+    return None
+
+
+def dependencies_problem(
+    dependencies: Sequence[Dependency], *, script_path: str | None
+) -> tuple[str, str] | None:
+    """The first file that cannot stand beside the script, by its place, and why."""
+    if len(dependencies) > MAX_DEPENDENCIES:
+        return "", f"has {len(dependencies)} files; use at most {MAX_DEPENDENCIES}"
+    taken = {script_path or "script.js"}
+    for order, file in enumerate(dependencies):
+        if problem := path_problem(file.path):
+            return f"[{order}].path", problem
+        if file.path in taken:
+            return f"[{order}].path", f"is {file.path}, which another file of the check has"
+        taken.add(file.path)
+        if (size := size_bytes(file.content)) > MAX_SCRIPT_BYTES:
+            return f"[{order}].content", f"has {size} bytes; use at most {MAX_SCRIPT_BYTES}"
+    return None
+
+
+def snippet_name_problem(name: str) -> str | None:
+    """A snippet's name is the name of its file, without `.js`."""
+    if not name.strip() or name.startswith(".") or _NOT_IN_A_NAME.search(name):
+        return "must be a file name: no slash, backslash or quote, and no dot in front"
+    if name.endswith(".js"):
+        return "must not end in .js, which is added where scripts import it"
+    if (size := size_bytes(name)) > _MOST_NAME_BYTES:
+        return f"has {size} bytes; use at most {_MOST_NAME_BYTES}"
+    return None
+
+
+def sha256_problem(text: str) -> str | None:
+    """A content address."""
+    if _SHA256.fullmatch(text) is None:
+        return "must be a SHA-256 in 64 lower-case hexadecimal digits"
+    return None
+
+
+def snippet_path(name: str) -> str:
+    """Where the file of a snippet stands, from the folder of the script."""
+    return f"{SNIPPET_FOLDER}/{name}.js"
+
+
+def snippets_of_scripts(texts: Iterable[str]) -> frozenset[str]:
+    """The names of the snippets that scripts import, as far as they say so in quotes."""
+    paths = (path for text in texts for path in _IMPORTED.findall(text))
+    return frozenset(
+        _name(path) for path in paths if path.rpartition("/")[0].endswith(f"/{SNIPPET_FOLDER}")
+    )
+
+
+def snippets_of_snippet(text: str) -> frozenset[str]:
+    """The names of the snippets that a snippet imports from beside itself, or as scripts do."""
+    return frozenset(_name(path) for path in _IMPORTED.findall(text))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".js")

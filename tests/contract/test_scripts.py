@@ -1,0 +1,109 @@
+import pytest
+
+from contract.checks import Dependency
+from contract.scripts import (
+    MAX_SCRIPT_BYTES,
+    dependencies_problem,
+    path_problem,
+    script_problem,
+    sha256_problem,
+    snippet_name_problem,
+    snippets_of_scripts,
+    snippets_of_snippet,
+)
+
+
+def test_a_script_is_counted_in_bytes() -> None:
+    assert script_problem("ü" * (MAX_SCRIPT_BYTES // 2)) is None
+    said = script_problem("ü" * (MAX_SCRIPT_BYTES // 2) + "x")
+    assert said == f"has {MAX_SCRIPT_BYTES + 1} bytes; use at most {MAX_SCRIPT_BYTES}"
+
+
+def test_half_a_surrogate_pair_is_counted_and_not_a_fault() -> None:
+    assert script_problem("\ud800") is None
+
+
+def test_a_script_says_something() -> None:
+    assert script_problem(" \n") == "is empty"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/passwd", "../x.js", "a/../x.js", "a//x.js", "", ".", "a\\x.js", "a\nx", "x" * 1001],
+)
+def test_a_path_cannot_leave_the_folder_of_the_check(path: str) -> None:
+    assert path_problem(path) is not None
+
+
+@pytest.mark.parametrize("path", ["login.js", "pages/shop/login.ts", "a b/ü.js", "..a/.b"])
+def test_a_path_leads_down(path: str) -> None:
+    assert path_problem(path) is None
+
+
+def test_two_files_cannot_stand_at_one_place() -> None:
+    one = Dependency(path="a.js", content="")
+    assert dependencies_problem((one,), script_path=None) is None
+    assert dependencies_problem((one, one), script_path=None) == (
+        "[1].path",
+        "is a.js, which another file of the check has",
+    )
+    found = dependencies_problem((one,), script_path="a.js")
+    assert found is not None
+    assert found[0] == "[0].path"
+
+
+def test_a_check_has_a_few_files_at_most() -> None:
+    many = tuple(Dependency(path=f"{order}.js", content="") for order in range(201))
+    assert dependencies_problem(many, script_path=None) == ("", "has 201 files; use at most 200")
+    assert dependencies_problem(many[:200], script_path=None) is None
+
+
+def test_a_file_is_as_bounded_as_a_script() -> None:
+    large = Dependency(path="a.js", content="x" * (MAX_SCRIPT_BYTES + 1))
+    found = dependencies_problem((large,), script_path=None)
+    assert found is not None
+    assert found[0] == "[0].content"
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "..", ".hidden", "", "  ", "a'b", "x.js", "n" * 241, "a\\b"]
+)
+def test_a_snippet_is_named_as_a_file_can_be(name: str) -> None:
+    assert snippet_name_problem(name) is not None
+
+
+@pytest.mark.parametrize("name", ["login", "Create a JWT", "ü-1.2", "n" * 240])
+def test_a_snippet_may_be_named_in_words(name: str) -> None:
+    assert snippet_name_problem(name) is None
+
+
+def test_a_content_address_is_spelt_one_way() -> None:
+    assert sha256_problem("ab" * 32) is None
+    assert sha256_problem("AB" * 32) is not None
+    assert sha256_problem("ab" * 31) is not None
+
+
+def test_scripts_name_their_snippets_in_imports_of_every_kind() -> None:
+    script = """
+        const { sign } = require('./snippets/sign')
+        import login from "./snippets/Log in.js"
+        const x = await import(`../snippets/x`)
+        import page from './pages/shop.js'
+    """
+    assert snippets_of_scripts([script, "require('./lib/snippets/deep')"]) == {
+        "sign",
+        "Log in",
+        "x",
+        "deep",
+    }
+
+
+def test_a_snippet_names_others_from_beside_itself() -> None:
+    assert snippets_of_snippet("require('./token.js'); require('./snippets/sign')") == {
+        "token",
+        "sign",
+    }
+
+
+def test_a_package_is_no_snippet() -> None:
+    assert snippets_of_scripts(["require('snippets/sign'); require('lodash')"]) == frozenset()
