@@ -118,13 +118,21 @@ class EgressRules:
         if self.deny and (rule := self._denying_rule(address, name)) is not None:
             return f"{target} is refused by the EGRESS_DENY rule {rule}."
         if (guard := self._guard(address)) is not None:
+            mend = self._how_to_open()
             return (
-                f"{target} is refused: {guard} holds link-local or cloud metadata addresses; "
-                "to allow it, name the address in EGRESS_ALLOW."
+                f"{target} is refused: {guard} holds link-local or cloud metadata addresses; {mend}"
             )
         if not self.allow or self._allows(address, name):
             return None
         return f"{target} matches no rule of EGRESS_ALLOW."
+
+    def _how_to_open(self) -> str:
+        """A first rule shuts everything else; whoever opens one address wants to know."""
+        mend = "to allow it, name the address in EGRESS_ALLOW"
+        if self.allow:
+            return f"{mend}."
+        shut = "which then lists all that checks may reach; a rule * beside it keeps the rest"
+        return f"{mend}, {shut}."
 
     def _denying_rule(self, address: Read, name: str) -> str | None:
         rule = self.deny.name_rule(name) if name else _star(self.deny)

@@ -45,6 +45,25 @@ def test_metadata_addresses_are_refused_without_any_setting(address: str) -> Non
     assert address in refusal
 
 
+def test_a_refusal_that_recommends_a_first_allow_rule_says_that_it_shuts_the_rest() -> None:
+    refusal = EgressRules().refuses_address("169.254.1.2")
+    assert refusal is not None
+    assert refusal.endswith(
+        "; to allow it, name the address in EGRESS_ALLOW, which then lists all that checks may"
+        " reach; a rule * beside it keeps the rest."
+    )
+    advised = rules(allow="169.254.1.2,*")
+    assert advised.refuses_address("169.254.1.2") is None
+    assert advised.refuses("target.test", "8.8.8.8") is None
+    assert advised.refuses_address("169.254.1.3") is not None
+
+
+def test_where_allow_rules_stand_already_nothing_is_said_of_the_rest() -> None:
+    refusal = rules(allow="10.0.0.0/8").refuses_address("169.254.1.2")
+    assert refusal is not None
+    assert refusal.endswith("; to allow it, name the address in EGRESS_ALLOW.")
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "8.8.8.8", "::1", "2001:db8::1"])
 def test_everything_else_may_be_reached_without_any_setting(address: str) -> None:
     assert EgressRules().refuses("target.test", address) is None
