@@ -48,6 +48,7 @@ from runners.kit.observation import Number, Observation, Text
 from runners.kit.time_words import duration, milliseconds
 
 LOWEST_ERROR_STATUS: Final = 400
+LOWEST_SERVER_FAULT: Final = 500
 _UNREACHABLE: Final = frozenset({FailureKind.CONNECT, FailureKind.TIMEOUT})
 
 
@@ -179,9 +180,15 @@ def _http_failure(spec: UrlSpec | ApiSpec, seen: Observation) -> Failure | None:
         return _unexpected(f"The response status is {status}; this check expects 400 or above.")
     return Failure(
         kind=FailureKind.HTTP_STATUS,
-        message=f"The response status is {status}; anything below 400 passes.",
+        message=f"The response status is {status}; anything below 400 passes{_else(status)}.",
         detail={"code": status},
     )
+
+
+def _else(status: int) -> str:
+    """What to do about a status that is wanted; from 500 on hardly anyone wants it."""
+    wanted = LOWEST_ERROR_STATUS <= status < LOWEST_SERVER_FAULT
+    return ", with shouldFail anything from 400 on" if wanted else ""
 
 
 def _tcp_failure(spec: TcpSpec, _: Observation) -> Failure | None:
