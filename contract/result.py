@@ -129,7 +129,7 @@ class SeenResponse(Wire, frozen=True, kw_only=True):
     body_bytes: int = 0
     """Size as read, decoded."""
     truncated: bool = False
-    """The stored body is shorter than the one that was read, or reading stopped at the limit."""
+    """The stored body is a beginning of the one that was read, or reading stopped at the limit."""
     note: str | None = None
     """Why the body is not stored. None: it is."""
 

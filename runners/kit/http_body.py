@@ -146,7 +146,7 @@ def _stored_binary(body: BodyRead, kind: ContentType) -> Stored:
         return Stored("", "utf-8", truncated=False, note=None)
     more = "more than " if body.is_cut else ""
     note = f"Not stored: {more}{body.read_bytes} bytes of {kind.media_type}."
-    return Stored("", "utf-8", truncated=True, note=note)
+    return Stored("", "utf-8", body.is_cut, note)
 
 
 def _charset(parameters: str) -> str:

@@ -9,6 +9,7 @@ from contract.checks import BodyType, HttpMethod
 from contract.result import FailureKind, HttpEvidence, Outcome, SeenResponse, Status
 from runners.api import ApiRunner, ScriptedCheckError
 from runners.kit.http_body import STORED_BYTES, STORED_IMAGE_BYTES
+from runners.kit.http_transfer import READ_LIMIT_BYTES
 from runners.kit.judge import judge
 from tests.builders.context import a_context
 from tests.builders.specs import an_api_spec, an_assertion, an_http_request, headers
@@ -128,7 +129,15 @@ async def test_a_binary_body_is_replaced_by_a_note(kind: str) -> None:
     seen = response(await outcome(reply(b"\x00\x01\x02", content_type=kind)))
     assert seen.body == ""
     assert seen.note == f"Not stored: 3 bytes of {kind}."
+
+
+async def test_a_body_that_is_not_stored_is_cut_only_where_reading_stopped() -> None:
+    seen = response(await outcome(reply(b"\x00\x01\x02", content_type="application/zip")))
+    assert not seen.truncated
+    endless = reply(bytes(READ_LIMIT_BYTES + 1), content_type="application/zip")
+    seen = response(await outcome(endless))
     assert seen.truncated
+    assert seen.note == f"Not stored: more than {READ_LIMIT_BYTES} bytes of application/zip."
 
 
 async def test_a_binary_body_is_stored_when_an_assertion_reads_it() -> None:
