@@ -17,6 +17,7 @@ from service.checks.fields import (
     HttpThreshold,
     Id,
     Listing,
+    MinuteFrequency,
     Name,
     Percentage,
     Region,
@@ -34,7 +35,7 @@ from service.checks.requests import (
     TcpRequest,
     UrlRequest,
 )
-from service.checks.rules import frequency_problem, offset_problem, unsupported_problem
+from service.checks.rules import offset_problem, unsupported_problem
 from service.http.strict import Number, Strict, Text, Whole, blank_is_none, field_error
 
 
@@ -79,9 +80,7 @@ class CheckWrite(Strict):
     kind: ClassVar[CheckType]
 
     @model_validator(mode="after")
-    def _frequency_and_offset_fit(self) -> "CheckWrite":
-        if problem := frequency_problem(self.kind, self.frequency):
-            raise field_error("frequency", problem)
+    def _offset_fits(self) -> "CheckWrite":
         if problem := offset_problem(self.frequency, self.frequency_offset):
             raise field_error("frequencyOffset", problem)
         return self
@@ -94,7 +93,14 @@ class CheckWrite(Strict):
         return body
 
 
-class UrlCheckWrite(CheckWrite):
+class MinuteCheckWrite(CheckWrite):
+    """Fields of the types that run once a minute at most."""
+
+    frequency: MinuteFrequency = 10
+    """Minutes between runs."""
+
+
+class UrlCheckWrite(MinuteCheckWrite):
     """A URL monitor."""
 
     kind = CheckType.URL
@@ -125,7 +131,7 @@ class TcpCheckWrite(CheckWrite):
     max_response_time: ShortThreshold | None = 5000
 
 
-class DnsCheckWrite(CheckWrite):
+class DnsCheckWrite(MinuteCheckWrite):
     """A DNS monitor."""
 
     kind = CheckType.DNS
@@ -134,7 +140,7 @@ class DnsCheckWrite(CheckWrite):
     max_response_time: ShortThreshold | None = 1000
 
 
-class IcmpCheckWrite(CheckWrite):
+class IcmpCheckWrite(MinuteCheckWrite):
     """An ICMP monitor, judged by packet loss in percent."""
 
     kind = CheckType.ICMP
@@ -143,12 +149,12 @@ class IcmpCheckWrite(CheckWrite):
     max_packet_loss_threshold: Percentage = 20
 
 
-class HeartbeatCheckWrite(CheckWrite):
+class HeartbeatCheckWrite(MinuteCheckWrite):
     """A heartbeat monitor; without locations it is judged at the oldest private location."""
 
     kind = CheckType.HEARTBEAT
     heartbeat: Heartbeat
-    frequency: Frequency = 1
+    frequency: MinuteFrequency = 1
     """Minutes between looks at the last ping: how late a silence may be noticed."""
 
 

@@ -3,12 +3,13 @@
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import CheckType
 from contract.sense import assertion_problem
 from service.checks.expressions import expression_problem
-from service.checks.rules import property_problem
+from service.checks.rules import frequency_problem, property_problem
 from service.http.strict import (
     JsonNumber,
     Strict,
@@ -28,6 +29,12 @@ def _none_is_empty(value: list[T] | None) -> list[T]:
 
 def _none_is_no_text(value: str | None) -> str:
     return value or ""
+
+
+def _not_below_a_minute(value: object) -> object:
+    if problem := frequency_problem(value):
+        raise PydanticCustomError("rule", "{sentence}", {"sentence": problem})
+    return value
 
 
 Listing = Annotated[list[T] | None, AfterValidator(_none_is_empty)]
@@ -60,10 +67,10 @@ Region = Literal[
     "af-south-1",
 ]
 Runtime = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
-Frequency = Annotated[
-    Literal[0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440],
-    JsonNumber,
-]
+_WholeMinutes = Literal[1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440]
+Frequency = Annotated[Literal[0, _WholeMinutes], JsonNumber]
+MinuteFrequency = Annotated[_WholeMinutes, BeforeValidator(_not_below_a_minute), JsonNumber]
+"""Of the types that run once a minute at most."""
 Method = Literal["GET", "POST", "PUT", "HEAD", "DELETE", "PATCH"]
 BodyKind = Literal["NONE", "JSON", "FORM", "RAW", "GRAPHQL"]
 Family = Literal["IPv4", "IPv6"]

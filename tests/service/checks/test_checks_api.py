@@ -163,8 +163,30 @@ async def test_all_wrong_fields_are_told_at_once(alice: ApiUser) -> None:
         "request.pingCount",
     ]
     assert answer.body["message"] == (
-        '"frequency" is 3; use one of 0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440.'
+        '"frequency" is 3; use one of 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440.'
         ' "request.hostname" must not be empty. "request.pingCount" is 0; use at least 1.'
+    )
+
+
+@pytest.mark.parametrize("kind", LEAST)
+async def test_frequency_0_is_offered_to_the_types_that_may_have_it(
+    alice: ApiUser, kind: str
+) -> None:
+    answer = await alice.post(f"/v1/checks/{kind}", check_body(kind, frequency=3))
+    zero = "0, " if kind in {"api", "tcp"} else ""
+    assert answer.body["message"] == (
+        f'"frequency" is 3; use one of {zero}1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440.'
+    )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LEAST if kind not in {"api", "tcp"}])
+async def test_frequency_0_of_another_type_is_refused_with_the_reason(
+    alice: ApiUser, kind: str
+) -> None:
+    answer = await alice.post(f"/v1/checks/{kind}", check_body(kind, frequency=0))
+    assert answer.body["validation"]["keys"] == ["frequency"]
+    assert answer.body["message"] == (
+        '"frequency" is 0, which only API and TCP checks may have; use 1 or more.'
     )
 
 
