@@ -178,17 +178,13 @@ def _http_failure(spec: UrlSpec | ApiSpec, seen: Observation) -> Failure | None:
         return None
     if spec.should_fail:
         return _unexpected(f"The response status is {status}; this check expects 400 or above.")
+    # Hardly anyone wants what a server says of its own faults.
+    mend = ", with shouldFail anything from 400 on" if status < LOWEST_SERVER_FAULT else ""
     return Failure(
         kind=FailureKind.HTTP_STATUS,
-        message=f"The response status is {status}; anything below 400 passes{_else(status)}.",
+        message=f"The response status is {status}; anything below 400 passes{mend}.",
         detail={"code": status},
     )
-
-
-def _else(status: int) -> str:
-    """What to do about a status that is wanted; from 500 on hardly anyone wants it."""
-    wanted = LOWEST_ERROR_STATUS <= status < LOWEST_SERVER_FAULT
-    return ", with shouldFail anything from 400 on" if wanted else ""
 
 
 def _tcp_failure(spec: TcpSpec, _: Observation) -> Failure | None:
