@@ -86,7 +86,7 @@ class TlsFacts(Wire, frozen=True, kw_only=True):
     """None: the handshake did not get so far."""
     verified: bool
     verify_error: str | None = None
-    """Why verification failed. None: it did not, or was not asked for."""
+    """Why the certificate is not trusted, with skipSSL too. None: it is, or none was seen."""
     days_to_expiry: float | None = None
     """Of the leaf certificate; negative when it has run out. None: no certificate was seen."""
     chain: tuple[Certificate, ...] = ()

@@ -104,7 +104,7 @@ class _Look:
         sock = await self._connect()
         line: _Line = _PlainLine(sock, self._peer)
         if self._request.tls:
-            line = await self._shake_hands(sock)
+            line, sock = await self._shake_hands(sock)
         if self._request.data is not None or self._reads:
             await self._exchange(line, sock)
 
@@ -141,14 +141,43 @@ class _Look:
         self._took_ms["tcp"] = ms_since(began)
         return self._sock
 
-    async def _shake_hands(self, sock: socket.socket) -> TlsChannel:
+    async def _shake_hands(self, sock: socket.socket) -> tuple[TlsChannel, socket.socket]:
+        """TLS, and the socket that it is on.
+
+        With skipSSL the certificate is verified all the same, so that the evidence can tell what
+        is wrong with it; only one that is not accepted costs a second connection.
+        """
+        channel = self._channel(sock, verify=True)
+        try:
+            await self._agree(channel)
+        except CheckFailed:
+            if channel.verify_error is None or not self._request.skip_ssl:
+                raise
+        else:
+            return channel, sock
+        sock.close()
+        sock = await self._connect_to(self._peer[0])
+        tolerant = self._channel(sock, verify=False, accepted_in_spite_of=channel.verify_error)
+        await self._agree(tolerant)
+        return tolerant, sock
+
+    def _channel(
+        self, sock: socket.socket, *, verify: bool, accepted_in_spite_of: str | None = None
+    ) -> TlsChannel:
+        return TlsChannel(
+            sock,
+            self._ctx.network.tls.of(verify=verify),
+            hostname=self._host.rstrip("."),
+            peer=self._peer,
+            accepted_in_spite_of=accepted_in_spite_of,
+        )
+
+    async def _agree(self, channel: TlsChannel) -> None:
+        self._tls = channel
         self._awaited = "the TLS handshake with {peer}"
-        context = self._ctx.network.tls.of(verify=not self._request.skip_ssl)
-        self._tls = TlsChannel(sock, context, hostname=self._host.rstrip("."), peer=self._peer)
         began = time.perf_counter()
-        await self._tls.handshake()
+        await channel.handshake()
         self._took_ms["tls"] = ms_since(began)
-        return self._tls
 
     async def _exchange(self, line: _Line, sock: socket.socket) -> None:
         began = time.perf_counter()

@@ -61,13 +61,20 @@ class TlsChannel:
     """
 
     def __init__(
-        self, sock: socket.socket, context: ssl.SSLContext, *, hostname: str, peer: tuple[str, int]
+        self,
+        sock: socket.socket,
+        context: ssl.SSLContext,
+        *,
+        hostname: str,
+        peer: tuple[str, int],
+        accepted_in_spite_of: str | None = None,
     ) -> None:
+        """`accepted_in_spite_of`: what was wrong with a certificate that the check lets pass."""
         self._sock = sock
         self._peer = peer
         self._host = hostname
         self._verifies = context.verify_mode is ssl.CERT_REQUIRED
-        self._verify_error: str | None = None
+        self._verify_error = accepted_in_spite_of
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=hostname)
         self._done = False
@@ -98,6 +105,11 @@ class TlsChannel:
             return b""
         except ssl.SSLError as problem:
             raise self._broken("broke off TLS", problem) from problem
+
+    @property
+    def verify_error(self) -> str | None:
+        """Why the certificate is not trusted, without a full stop. None: nothing is known of it."""
+        return self._verify_error
 
     def _distrusted(self, problem: ssl.SSLCertVerificationError) -> CheckFailed:
         self._verify_error = certificate_fault(

@@ -323,6 +323,41 @@ async def test_skip_ssl_takes_any_certificate_and_says_that_it_is_unverified() -
     assert (tls.verified, len(tls.chain)) == (False, 1)
 
 
+async def test_skip_ssl_tells_what_is_wrong_with_the_certificate() -> None:
+    pki = Pki("other.test")
+    async with tcp_server(says(b"hi"), tls=pki.server) as port:
+        seen = await look(port, tls=True, skip_ssl=True, reads=True)
+    tls = evidence(seen).tls
+    assert seen.failure is None
+    assert seen.facts[Source.RESPONSE_DATA] == Text("hi")
+    assert tls is not None
+    assert tls.verify_error == "it does not speak for the address 127.0.0.1 but for other.test"
+    assert (tls.verified, tls.version) == (False, "TLSv1.3")
+
+
+async def test_a_certificate_without_fault_is_verified_with_skip_ssl_on_one_connection() -> None:
+    pki, connections = Pki("127.0.0.1"), list[object]()
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        await says(b"hi")(reader, writer)
+
+    async with tcp_server(count, tls=pki.server) as port:
+        seen = await look(
+            port, tls=True, skip_ssl=True, reads=True, context={"extra_ca_pem": pki.pem}
+        )
+    tls = evidence(seen).tls
+    assert tls is not None
+    assert (tls.verified, tls.verify_error) == (True, None)
+    assert len(connections) == 1
+
+
+async def test_skip_ssl_takes_no_peer_that_does_not_speak_tls() -> None:
+    async with tcp_server(says(b"220 plain text here\r\n")) as port:
+        seen = await look(port, tls=True, skip_ssl=True)
+    assert kind(seen) is FailureKind.TLS
+
+
 async def test_a_peer_without_tls_fails_with_kind_tls() -> None:
     async with tcp_server(says(b"220 plain text here\r\n")) as port:
         seen = await look(port, tls=True)
