@@ -186,10 +186,14 @@ class ApiSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="API"):
         default=5000, name="degradedResponseTime"
     )
     failed_after_ms: HttpThreshold | None = msgspec.field(default=20000, name="maxResponseTime")
+    group_setup_script: str | None = None
+    """JavaScript of the check's group that runs before `setup_script`. None: there is none."""
     setup_script: str | None = None
-    """JavaScript that runs before the request. None: no such phase."""
+    """JavaScript that runs before the request. None: there is none."""
     teardown_script: str | None = None
-    """JavaScript that runs on the response. None: no such phase."""
+    """JavaScript that runs on the response. None: there is none."""
+    group_teardown_script: str | None = None
+    """JavaScript of the check's group that runs after `teardown_script`. None: there is none."""
     snippets: tuple[Dependency, ...] = ()
     """Files that the scripts import from `./snippets/`; paths as in `snippets/login.js`."""
     runtime_id: RuntimeId | None = None
@@ -411,11 +415,20 @@ def check_type(spec: CheckSpec) -> CheckType:
     return _TYPES[type(spec)]
 
 
+def is_scripted(spec: ApiSpec) -> bool:
+    """Whether any script runs before or after the request."""
+    return (
+        spec.setup_script is not None
+        or spec.teardown_script is not None
+        or spec.group_setup_script is not None
+        or spec.group_teardown_script is not None
+    )
+
+
 def lane(spec: CheckSpec) -> Lane:
     """The lane of a spec: `main` for whatever needs Node or a browser."""
     if isinstance(spec, ApiSpec):
-        scripted = spec.setup_script is not None or spec.teardown_script is not None
-        return Lane.MAIN if scripted else Lane.UPTIME
+        return Lane.MAIN if is_scripted(spec) else Lane.UPTIME
     return Lane.UPTIME if type(spec) in _UPTIME_SPECS else Lane.MAIN
 
 
