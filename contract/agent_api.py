@@ -30,7 +30,8 @@ AGENT_ID_HEADER: Final = "x-agent-id"
 ARTIFACT_DIGEST_HEADER: Final = "x-content-sha256"
 """Of the whole file, hexadecimal; needed on the part that completes it, good on every part."""
 ARTIFACT_FENCE_HEADER: Final = "x-fence"
-"""Of the claim under which the file was made; once the job went to another agent it is refused."""
+"""Of the claim under which the file was made, on every part; under an older one than the newest
+it is refused."""
 ARTIFACT_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 """What an artifact may be called; `.part` at its end is the service's own."""
 USER_AGENT_PREFIX: Final = "picket-agent/"
