@@ -22,8 +22,9 @@ from service.agents.refusals import NoRoomError, RangeError
 from service.db.engine import Database
 from service.http.errors import InvalidError, NotFoundError, SlowBodyError, TooLargeError
 from service.jobs import actions as jobs
-from service.jobs.model import job_number
+from service.jobs.model import fence_number, job_number
 
+_FENCE: Final = re.compile(r"\d{1,12}", re.ASCII)
 _RANGE: Final = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\d{1,12})")
 PATIENCE_S: Final = 60.0
 """How long the next bytes may take to arrive."""
@@ -37,6 +38,25 @@ class _Part:
     first: int
     length: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a file goes, and under which claim."""
+
+    location_id: str
+    job: int
+    name: str
+    fence: int
+
+    def path(self, folder: Path) -> Path:
+        """The file, once it is whole."""
+        return folder / self.location_id / str(self.job) / self.name
+
+    def unfinished(self, folder: Path) -> Path:
+        """What came of it; each claim has its own, so that no two mix their bytes."""
+        path = self.path(folder)
+        return path.with_name(f"{path.name}.{self.fence}.part")
 
 
 class ArtifactDoor:
@@ -54,31 +74,32 @@ class ArtifactDoor:
             TooLargeError: the file is longer than an artifact may be.
             RangeError: the part begins elsewhere than where the stored bytes end.
             NotFoundError: the location has no such job, or another agent has it by now.
-            InvalidError: name, range or digest do not fit.
+            InvalidError: name, range, fence or digest do not fit.
             SlowBodyError: nothing came for too long.
             NoRoomError: the disk takes no more.
         """
-        part = _part(request)
-        path = await self._path(request, location_id)
+        part, place = _part(request), _place(request, location_id)
+        await self._check(place)
+        unfinished = place.unfinished(self._folder)
         # A connection that broke unnoticed must not write beside the one that took its place.
-        async with self._uploads.setdefault(path, asyncio.Lock()):
+        async with self._uploads.setdefault(unfinished, asyncio.Lock()):
             try:
-                return await self._put(request, part, path)
+                return await self._put(request, part, place)
             except OSError as problem:
                 raise NoRoomError(
                     f"The file cannot be kept: {problem.strerror}. Send it again later."
                 ) from problem
 
-    async def _put(self, request: Request, part: _Part, path: Path) -> ArtifactStored:
+    async def _put(self, request: Request, part: _Part, place: _Place) -> ArtifactStored:
         digest = request.headers.get(ARTIFACT_DIGEST_HEADER, "").lower()
+        path, unfinished = place.path(self._folder), place.unfinished(self._folder)
         if await asyncio.to_thread(_is_complete, path, part.total, digest):
+            await asyncio.to_thread(unfinished.unlink, missing_ok=True)
             return ArtifactStored(offset=part.total, complete=True)
-        unfinished = path.with_name(f"{path.name}.part")
         held = await asyncio.to_thread(_size, unfinished)
         if digest and held >= part.total > 0:
             # All of it, and the end was not heard; or another file's, which goes.
-            await asyncio.to_thread(_finish, unfinished, path, digest)
-            return ArtifactStored(offset=held, complete=True)
+            return await self._finish(place, digest)
         if held != part.first:
             raise RangeError(
                 f"The part begins at {part.first}, but {held} bytes are stored; go on there.",
@@ -89,24 +110,48 @@ class ArtifactDoor:
         stored = await asyncio.to_thread(_size, unfinished)
         if stored < part.total:
             return ArtifactStored(offset=stored, complete=False)
-        await asyncio.to_thread(_finish, unfinished, path, digest)
-        return ArtifactStored(offset=stored, complete=True)
+        return await self._finish(place, digest)
 
-    async def _path(self, request: Request, location_id: str) -> Path:
-        job_id, name = str(request.path_params["job_id"]), str(request.path_params["name"])
-        if not ARTIFACT_NAME.fullmatch(name) or name.endswith(".part"):
-            raise InvalidError(
-                "The artifact's name does not fit; use letters, digits, dots, dashes.",
-                keys=("name",),
-                source="path",
-            )
-        number = job_number(job_id)
-        job = (await self._database.read(lambda c: jobs.held(c, [number]))).get(number)
-        if job is None or job.location_id != location_id:
+    async def _finish(self, place: _Place, digest: str) -> ArtifactStored:
+        """Put a whole file in its place; what earlier claims began goes."""
+        unfinished = place.unfinished(self._folder)
+        size = await asyncio.to_thread(_size_of_intact, unfinished, digest)
+        await self._check(place)  # the job may have gone to another agent while the bytes came
+        await asyncio.to_thread(_move, unfinished, place.path(self._folder), place.fence)
+        return ArtifactStored(offset=size, complete=True)
+
+    async def _check(self, place: _Place) -> None:
+        """Whether this claim is the newest of a job of this location."""
+        held = await self._database.read(lambda c: jobs.held(c, [place.job]))
+        job = held.get(place.job)
+        if job is None or job.location_id != place.location_id:
             raise NotFoundError("This location has no such job.")
-        if request.headers.get(ARTIFACT_FENCE_HEADER, str(job.fence)) != str(job.fence):
+        if job.fence != place.fence:
             raise NotFoundError("The job went to another agent.")
-        return self._folder / location_id / str(number) / name
+
+
+def _place(request: Request, location_id: str) -> _Place:
+    job_id, name = str(request.path_params["job_id"]), str(request.path_params["name"])
+    if not ARTIFACT_NAME.fullmatch(name) or name.endswith(".part"):
+        raise InvalidError(
+            "The artifact's name does not fit; use letters, digits, dots, dashes.",
+            keys=("name",),
+            source="path",
+        )
+    return _Place(location_id, job_number(job_id), name, _fence(request))
+
+
+def _fence(request: Request) -> int:
+    given = request.headers.get(ARTIFACT_FENCE_HEADER, "")
+    if _FENCE.fullmatch(given):
+        return fence_number(int(given))
+    said = f"{ARTIFACT_FENCE_HEADER} is {given[:20]!r}" if given else "The upload has no fence"
+    raise InvalidError(
+        f"{said}; send the number of the claim under which the file was made "
+        f"as {ARTIFACT_FENCE_HEADER}.",
+        keys=(ARTIFACT_FENCE_HEADER,),
+        source="headers",
+    )
 
 
 def _part(request: Request) -> _Part:
@@ -179,8 +224,8 @@ def _is_complete(path: Path, total: int, digest: str) -> bool:
     return _size(path) == total and path.is_file() and digest in ("", _digest(path))
 
 
-def _finish(unfinished: Path, path: Path, digest: str) -> None:
-    """Move the file to its place if it is what its sender meant to send; else begin anew."""
+def _size_of_intact(unfinished: Path, digest: str) -> int:
+    """How long the file is, if it is what its sender meant to send; else it begins anew."""
     if _digest(unfinished) != digest:
         unfinished.unlink()
         raise InvalidError(
@@ -188,7 +233,16 @@ def _finish(unfinished: Path, path: Path, digest: str) -> None:
             keys=(ARTIFACT_DIGEST_HEADER,),
             source="headers",
         )
+    return _size(unfinished)
+
+
+def _move(unfinished: Path, path: Path, fence: int) -> None:
+    """Finish a file, and remove what earlier claims began of it."""
     unfinished.replace(path)
+    of_this = re.compile(rf"{re.escape(path.name)}\.(\d+)\.part")
+    for other in path.parent.iterdir():
+        if (begun := of_this.fullmatch(other.name)) and int(begun[1]) < fence:
+            other.unlink(missing_ok=True)
 
 
 def _digest(path: Path) -> str:

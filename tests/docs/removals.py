@@ -151,7 +151,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/agents/artifacts.py",
-        "        if request.headers.get(ARTIFACT_FENCE_HEADER, str(job.fence)) != str(job.fence):",
+        "        if job.fence != place.fence:",
         "        if False:",
         "tests/service/agents/test_artifacts.py::test_a_file_of_a_claim_that_is_no_more_is_refused",
     ),

@@ -32,7 +32,7 @@ class Shelf:
         self._folder = scene.database.parent / "artifacts"
 
     def begun_bytes(self) -> int:
-        paths = self._folder.glob(f"*/*/{NAME}.part")
+        paths = self._folder.glob(f"*/*/{NAME}.*.part")
         return sum(path.stat().st_size for path in paths)
 
     async def quiet(self) -> int:

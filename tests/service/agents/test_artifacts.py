@@ -8,6 +8,7 @@ import pytest
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from service.agents import artifacts
+from tests.builders.agents import until
 from tests.builders.patience import OFTEN
 from tests.servers.public_api import Answer
 from tests.servers.service import RunningService, serve_service
@@ -28,11 +29,11 @@ async def put(
     service: RunningService, body: bytes, *, first: int | None = None, **more: Any
 ) -> Answer:
     headers = {"x-content-sha256": more.get("digest", hashlib.sha256(BODY).hexdigest())}
+    if (fence := more.get("fence", 1)) is not None:
+        headers["x-fence"] = str(fence)
     if first is not None:
         total = more.get("total", len(BODY))
         headers["content-range"] = f"bytes {first}-{first + len(body) - 1}/{total}"
-    if "fence" in more:
-        headers["x-fence"] = str(more["fence"])
     path = f"/agent/v1/artifacts/{more.get('job', '1')}/{more.get('name', 'trace.zip')}"
     return await service.agent("PUT", path, data=body, headers=headers)
 
@@ -87,7 +88,7 @@ async def test_a_file_of_no_job_is_refused(service: RunningService, job: str) ->
 
 
 async def test_a_range_that_is_none_is_refused(service: RunningService) -> None:
-    headers = {"content-range": "bytes 5-1/10"}
+    headers = {"content-range": "bytes 5-1/10", "x-fence": "1"}
     answer = await service.agent(
         "PUT", "/agent/v1/artifacts/1/trace.zip", data=b"x", headers=headers
     )
@@ -130,8 +131,8 @@ async def test_an_upload_that_stands_still_is_ended_and_keeps_what_came(
         yield BODY[:1000]
         await asyncio.Event().wait()
 
-    headers = {"content-range": f"bytes 0-{len(BODY) - 1}/{len(BODY)}"}
-    kept = tmp_path / "artifacts" / service.secrets.location_id / "1" / "trace.zip.part"
+    headers = {"content-range": f"bytes 0-{len(BODY) - 1}/{len(BODY)}", "x-fence": "1"}
+    kept = unfinished_file(service, tmp_path)
     for _ in OFTEN:  # time may be up before the first byte came
         answer = await service.agent(
             "PUT", "/agent/v1/artifacts/1/trace.zip", data=half(), headers=headers
@@ -172,4 +173,73 @@ async def test_what_is_left_of_a_longer_file_is_thrown_away(
 
 def unfinished_file(service: RunningService, directory: Path) -> Path:
     folder = directory / "artifacts" / service.secrets.location_id / "1"
-    return folder / "trace.zip.part"
+    return folder / "trace.zip.1.part"
+
+
+@pytest.mark.parametrize(
+    ("fence", "said"),
+    [(None, "The upload has no fence"), ("one", "x-fence is 'one'"), ("-1", "x-fence is '-1'")],
+)
+async def test_an_upload_that_does_not_name_its_claim_is_refused(
+    service: RunningService, fence: str | None, said: str
+) -> None:
+    answer = await put(service, BODY, fence=fence)
+    assert answer.status == 400
+    assert answer.body["message"].startswith(f"{said}; send the number of the claim")
+
+
+@pytest.mark.parametrize("fence", ["0", "2", "999999999999"])
+async def test_a_file_of_a_claim_that_never_was_is_refused(
+    service: RunningService, fence: str
+) -> None:
+    assert (await put(service, BODY, fence=fence)).status == 404
+
+
+async def claimed_again(service: RunningService) -> None:
+    """The job went to another agent, under fence 2."""
+    release = {"jobs": [{"jobId": "1", "fence": 1, "reason": "agent_error", "message": "x"}]}
+    assert (await service.agent("POST", "/agent/v1/jobs/release", release)).status == 200
+    (job,) = (await service.claim("claim-2")).body["jobs"]
+    assert (job["jobId"], job["fence"]) == ("1", 2)
+
+
+async def test_a_new_claim_begins_its_file_anew_and_clears_what_the_old_one_began(
+    service: RunningService, tmp_path: Path
+) -> None:
+    await put(service, b"x" * 1000, first=0, fence=1)
+    await claimed_again(service)
+    assert (await put(service, BODY[:500], first=0, fence=2)).body["offset"] == 500
+    assert (await put(service, b"x" * 1000, first=1000, fence=1)).status == 404
+    assert (await put(service, BODY[500:], first=500, fence=2)).body["complete"]
+    assert stored(service, tmp_path) == BODY
+    assert [path.name for path in unfinished_file(service, tmp_path).parent.iterdir()] == [
+        "trace.zip"
+    ]
+
+
+async def test_a_file_whose_claim_ended_while_its_bytes_came_takes_no_place(
+    service: RunningService, tmp_path: Path
+) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"x" * 1000
+        begun.set()
+        await go_on.wait()
+        yield b"x" * (len(BODY) - 1000)
+
+    old = b"x" * len(BODY)
+    headers = {
+        "content-range": f"bytes 0-{len(BODY) - 1}/{len(BODY)}",
+        "x-fence": "1",
+        "x-content-sha256": hashlib.sha256(old).hexdigest(),
+    }
+    path = "/agent/v1/artifacts/1/trace.zip"
+    slowly = asyncio.create_task(service.agent("PUT", path, data=slow(), headers=headers))
+    await begun.wait()
+    await until(lambda: unfinished_file(service, tmp_path).exists())
+    await claimed_again(service)
+    go_on.set()
+    assert (await slowly).status == 404
+    assert (await put(service, BODY, fence=2)).status == 200
+    assert stored(service, tmp_path) == BODY
