@@ -97,6 +97,8 @@ class Agent:
     async def live(self) -> int:
         """Start every loop, work until told to stop; the exit code."""
         log.info("agent.starting", agent_id=self._ground.agent_id, version=RELEASE)
+        for unknown in self._ground.settings.unknown:
+            log.warning("settings.unknown", name=unknown.name, did_you_mean=unknown.nearest)
         try:
             await self._faces.open()
             await self._spool.open()

@@ -10,6 +10,7 @@ from typing import Final
 from agent import settings_values as values
 from agent.logs import LogFormat, LogLevel, default_format
 from agent.settings_table import REQUIRED, SETTINGS, Setting
+from agent.settings_unknown import UnknownName, unknown_names
 from runners.kit.egress import EgressRuleError, EgressRules
 
 SECRET_PREFIX: Final = "SERVICE_SECRET_"  # noqa: S105 - a name, no password
@@ -46,6 +47,8 @@ class Settings:
     ready_grace_s: float = 60
     service_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The variables `SERVICE_SECRET_*`, by their full name."""
+    unknown: tuple[UnknownName, ...] = ()
+    """Variables that are none of the settings, but look as if they were meant to be."""
 
     def secret_values(self) -> tuple[str, ...]:
         """Every value that must appear in no log and no error."""
@@ -68,11 +71,13 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
     Raises:
         BadSettingsError: with all problems at once.
     """
-    reading = _Reading(os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
+    reading = _Reading(environ)
     found = {setting.field: reading.value(setting) for setting in SETTINGS}
     given = {name: value for name, value in found.items() if value is not None}
     given["egress"] = reading.egress(given.pop("egress_allow", ()), given.pop("egress_deny", ()))
     given["service_secrets"] = reading.service_secrets()
+    given["unknown"] = unknown_names(environ)
     if reading.problems:
         raise BadSettingsError(tuple(reading.problems))
     given.setdefault("log_format", default_format(sys.stdout))
@@ -102,6 +107,9 @@ class _Reading:
             return None
         try:
             return setting.read(text)
+        except values.OtherKindError as other:
+            self.problems.append(f"{setting.name} is {other}; use {setting.allowed}")
+            return None
         except ValueError:
             shown = "not usable" if setting.secret or "@" in text else text
             self.problems.append(f"{setting.name} is {shown}; use {setting.allowed}")

@@ -37,7 +37,7 @@ SETTINGS: Final = (
     Setting(
         name="API_KEY",
         field="api_key",
-        read=values.token,
+        read=values.location_key,
         default=REQUIRED,
         allowed="the key of a private location, which begins with pl_",
         meaning="Key of the private location that this agent works for.",

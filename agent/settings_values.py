@@ -28,8 +28,21 @@ _CGROUP_LIMITS: Final = (
 )
 
 
-def token(text: str) -> str:
-    """A value that goes into a header: no blanks, no control characters, ASCII."""
+_ACCOUNT_KEY: Final = "cu_"
+"""What the keys of the public API begin with."""
+
+
+class OtherKindError(ValueError):
+    """The value is one of another kind; the text says of which, and never the value."""
+
+
+def location_key(text: str) -> str:
+    """A key that goes into a header: no blanks, no control characters, ASCII.
+
+    Only what is known to be another key is refused for its beginning.
+    """
+    if text.startswith(_ACCOUNT_KEY):
+        raise OtherKindError(f"a key of the public API, which begins with {_ACCOUNT_KEY}")
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError(text)
     return text

@@ -31,7 +31,7 @@ from picket.doctor_service import (
     service_name,
 )
 from picket.errors import ExitCode
-from picket.findings import Finding, Health, fail, ok
+from picket.findings import Finding, Health, fail, ok, warn
 from picket.terminal import Terminal
 from runners.kit.http_roots import NoRootsError, system_bundle
 from runners.registry import RUNNABLE, runner_for
@@ -69,6 +69,7 @@ def _drop(_logger: object, _method: str, _event: object) -> str:
 async def examine(environ: Mapping[str, str]) -> list[Finding]:
     """Look at everything, in the order in which it depends on each other."""
     settings, findings, wrong = _settings(environ)
+    findings += strange_names(settings)
     findings += await name_servers()
     if wrong.isdisjoint(_NEEDED):
         proxy = own_proxy(settings)
@@ -101,6 +102,12 @@ def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[
         return read_settings(_NEEDED | rest), findings, names
     count = sum(1 for setting in SETTINGS if setting.name in environ)
     return settings, [ok("settings", f"{count} set, the rest are defaults")], set()
+
+
+def strange_names(settings: Settings) -> list[Finding]:
+    """Variables that were probably meant to be settings."""
+    told = (unknown.sentence.partition("; ") for unknown in settings.unknown)
+    return [warn("settings", seen, mend=mend) for seen, _, mend in told]
 
 
 def _wrong_setting(problem: str) -> Finding:

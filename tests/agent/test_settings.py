@@ -138,6 +138,19 @@ def test_no_secret_stands_in_a_problem() -> None:
         assert secret not in text
 
 
+def test_a_key_of_the_public_api_is_told_from_one_of_a_location() -> None:
+    (line,) = problems(API_KEY="cu_0f9e8d7c6b5a")
+    assert line == (
+        "API_KEY is a key of the public API, which begins with cu_; "
+        "use the key of a private location, which begins with pl_"
+    )
+
+
+@pytest.mark.parametrize("key", ["a-key-of-another-shape", "sv_key", "0f9e8d7c6b5a"])
+def test_a_key_of_an_unknown_shape_is_left_to_the_service(key: str) -> None:
+    assert read_settings({**LEAST, "API_KEY": key}).api_key == key
+
+
 def test_no_secret_stands_in_the_repr() -> None:
     settings = read_settings(
         {**LEAST, "SERVICE_SECRET_X": "hunter2", "HTTPS_PROXY": "http://u:proxy-pw@h:1"}
@@ -207,7 +220,7 @@ def test_main_slots_follow_memory_and_cores(cores: int, free_gb: float, slots: i
 
 
 def test_the_table_speaks_of_every_setting() -> None:
-    told = {setting.field for setting in SETTINGS} | {"service_secrets", "egress"}
+    told = {setting.field for setting in SETTINGS} | {"service_secrets", "egress", "unknown"}
     held = {field.name for field in fields(Settings)} | {"egress_allow", "egress_deny"}
     assert told == held
     assert all(setting.meaning.endswith(".") for setting in SETTINGS)

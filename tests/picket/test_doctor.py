@@ -14,7 +14,7 @@ from agent.proxies import Proxy
 from agent.settings import Settings, read_settings
 from contract.checks import IpFamily
 from picket.__main__ import main
-from picket.doctor import examine
+from picket.doctor import examine, strange_names
 from picket.doctor_host import (
     data_folder,
     file_limit,
@@ -229,6 +229,14 @@ async def test_a_rule_that_is_none_is_told_apart_from_its_mend() -> None:
     found = findings[2]
     assert found.seen == "EGRESS_DENY has the rule '10.0.0.0/99'"
     assert found.mend.startswith("write a network")
+
+
+def test_a_misspelt_setting_is_a_warning_with_the_nearest_name() -> None:
+    settings = some_settings(AGENT_HEALTH_PROT="what-nobody-reads")
+    (found,) = strange_names(settings)
+    assert found.health is Health.WARN
+    assert found.seen == "AGENT_HEALTH_PROT is no setting"
+    assert found.mend == "did you mean AGENT_HEALTH_PORT?"
 
 
 async def test_secrets_that_cannot_be_hidden_are_a_warning() -> None:

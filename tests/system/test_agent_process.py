@@ -48,6 +48,27 @@ async def test_bad_settings_are_one_line_each_and_exit_2(tmp_path: Path) -> None
     assert agent.lines == []
 
 
+async def test_a_key_of_the_public_api_is_told_as_such_and_not_shown(tmp_path: Path) -> None:
+    environ = {"API_KEY": "cu_0f9e8d7c6b5a"}
+    async with AgentProcess("http://127.0.0.1:9", tmp_path, environ) as agent:
+        assert await agent.exit_code() == 2
+    (line,) = agent.errors
+    assert line.endswith("use the key of a private location, which begins with pl_")
+    assert "0f9e8d7c6b5a" not in line
+
+
+async def test_a_misspelt_setting_is_logged_with_the_nearest_name_and_no_value(
+    service: FakeService, tmp_path: Path
+) -> None:
+    environ = {"AGENT_HEALTH_PROT": "what-nobody-reads"}
+    async with AgentProcess(service, tmp_path, environ) as agent:
+        await agent.logged("agent.ready")
+    (line,) = agent.events("settings.unknown")
+    assert (line["level"], line["name"]) == ("warn", "AGENT_HEALTH_PROT")
+    assert line["did_you_mean"] == "AGENT_HEALTH_PORT"
+    assert "what-nobody-reads" not in agent.output()
+
+
 async def test_a_taken_port_is_one_line_and_exit_2(service: FakeService, tmp_path: Path) -> None:
     taken = service.url.rsplit(":", 1)[1]
     environ = {"AGENT_HEALTH_PORT": taken}
