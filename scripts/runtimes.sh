@@ -78,8 +78,15 @@ install_runtime() {
     fingerprint "$1" >"$target/ready"
 }
 
+# Playwright records videos with it. The wheel's program bears its version in its name.
+link_ffmpeg() {
+    folder=$("$PYTHON" -c 'import imageio_ffmpeg as wheel; print(wheel.__path__[0])')
+    ln -sf "$folder"/binaries/ffmpeg-* "$FOLDER/ffmpeg"
+}
+
 mkdir -p "$FOLDER"
 FOLDER=$(cd "$FOLDER" && pwd)
+link_ffmpeg
 for id in "$@"; do
     id=$(basename "$id")
     [ "$(fingerprint "$id")" = "$(cat "$FOLDER/$id/ready" 2>/dev/null)" ] || install_runtime "$id"

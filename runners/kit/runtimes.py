@@ -1,11 +1,13 @@
 """Finds what runs scripts on this machine: Node, its libraries by runtime, and the browser.
 
-`scripts/runtimes.sh` lays a runtime out as a folder named by its id:
+`scripts/runtimes.sh` lays them out:
 
-    bin/              node, npm and npx, to be put in front of PATH
-    node_modules/     the libraries of its lock file, read-only for scripts
-    compile-cache/    what Node compiled of them in advance
-    ready             written last
+    <id>/bin/             node, npm and npx, to be put in front of PATH
+    <id>/node_modules/    the libraries of its lock file
+    <id>/compile-cache/   what Node compiled of them in advance, read-only
+    <id>/ready            written last
+    chromium              a link, where the distribution has no package of it
+    ffmpeg                a link
 """
 
 import json
@@ -17,11 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-_BROWSERS: Final = (
-    # Debian's command of the same name is a shell that stays between us and the browser.
-    "/usr/lib/chromium/chromium-headless-shell",
-)
-_FFMPEG: Final = "/usr/bin/ffmpeg"
+_DEBIANS_BROWSER: Final = Path("/usr/lib/chromium/chromium-headless-shell")
+"""Debian's command of the same name is a shell that stays between us and the browser."""
 _READY: Final = "ready"
 
 
@@ -79,23 +78,24 @@ class Runtimes:
 def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Runtimes:
     """Look at this machine; reads a few small files.
 
-    `folder`: where runtimes are. None: where the installation puts them. `browser`: Chromium's
-    program. None: where distributions put it.
+    `folder`: where they are. None: where the installation puts them. `browser`: Chromium's
+    program. None: the installation's or Debian's.
     """
-    places = _default_folders() if folder is None else (folder,)
-    found = [runtime for place in places for runtime in _runtimes_in(place)]
-    newest_first = sorted(found, key=lambda runtime: runtime.id, reverse=True)
+    place = _default_folder() if folder is None else folder
+    browsers = (place / "chromium", _DEBIANS_BROWSER) if browser is None else (browser,)
+    newest_first = sorted(_runtimes_in(place), key=lambda runtime: runtime.id, reverse=True)
     return Runtimes(
         by_id=MappingProxyType({runtime.id: runtime for runtime in newest_first}),
-        browser=_first_program(_BROWSERS if browser is None else (str(browser),)),
-        ffmpeg=_first_program((_FFMPEG,)),
+        browser=_first_program(browsers),
+        ffmpeg=_first_program((place / "ffmpeg",)),
     )
 
 
-def _default_folders() -> tuple[Path, ...]:
-    """That of an image, and that of a working copy, which stands beside its environment."""
+def _default_folder() -> Path:
+    """In an image within the environment, in a working copy beside it."""
     environment = Path(sys.prefix)
-    return (environment.parent / ".tools/runtimes", environment / "runtimes")
+    in_working_copy = environment.parent / ".tools/runtimes"
+    return in_working_copy if in_working_copy.is_dir() else environment / "runtimes"
 
 
 def _runtimes_in(folder: Path) -> list[Runtime]:
@@ -116,6 +116,6 @@ def _runtime(folder: Path) -> Runtime:
     )
 
 
-def _first_program(paths: tuple[str, ...]) -> Path | None:
-    """Whichever of them there is and may be started."""
-    return next((Path(path) for path in paths if os.access(path, os.X_OK)), None)
+def _first_program(paths: tuple[Path, ...]) -> Path | None:
+    """Whichever of them there is and may be started, not the link that leads to it."""
+    return next((path.resolve() for path in paths if os.access(path, os.X_OK)), None)
