@@ -21,6 +21,7 @@ from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
 from service.front import Front, Stage
+from service.http.one_write import OneWriteProtocol
 from service.logs import configure
 from service.ports import listen
 from service.settings import Settings, read_settings
@@ -111,11 +112,12 @@ async def _serve_at(listening: socket.socket, settings: Settings) -> None:
 def _config(front: Front) -> uvicorn.Config:
     return uvicorn.Config(
         front,
-        http="httptools",
+        http=OneWriteProtocol,
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # the application heeds them; agents' calls need not
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_STOP_S,
     )

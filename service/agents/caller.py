@@ -2,6 +2,8 @@
 
 from starlette.requests import Request
 
+from service.http.received import received
+
 
 class HttpCaller:
     """The other end of a claim's connection, once its body has been read."""
@@ -10,19 +12,9 @@ class HttpCaller:
         self._receive = request.receive
 
     def is_gone(self) -> bool:
-        """Whether they have hung up, as far as is known by now.
-
-        One step of the question, without a task for it, which would cost a claim that is answered
-        at once 4 µs more.
-        """
-        question = self._receive().__await__()
-        try:
-            next(question)
-        except StopIteration as answered:
-            return bool(answered.value["type"] == "http.disconnect")
-        finally:
-            question.close()
-        return False
+        """Whether they have hung up, as far as is known by now."""
+        message = received(self._receive)
+        return message is not None and message["type"] == "http.disconnect"
 
     async def gone(self) -> None:
         """Returns when they have hung up."""

@@ -14,6 +14,7 @@ import uvicorn
 from service.accounts.model import FirstSecrets
 from service.app import Service, running
 from service.front import Front
+from service.http.one_write import OneWriteProtocol
 from service.settings import Settings
 from tests.servers.public_api import Answer, ApiUser
 
@@ -99,7 +100,13 @@ async def serve_service(directory: Path, **settings: Any) -> AsyncIterator[Runni
 async def _listening(service: Service, front: Front) -> AsyncIterator[str]:
     sock = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        front, log_config=None, lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=600
+        front,
+        http=OneWriteProtocol,
+        log_config=None,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=600,
     )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([sock]), name="service")
