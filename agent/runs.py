@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
 from contract.checks import CheckSpec
-from contract.job import Job
+from contract.job import Job, RunSource
 from contract.result import Outcome
 from runners.kit.runner import Network, PingBook, RunContext, Runner
 from runners.kit.workspace import Workspace
@@ -47,5 +47,6 @@ class Runs:
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,
             workspace=workspace,
+            keeps_files=job.run_source is not RunSource.SCHEDULER,
         )
         return self._execute(job, self._by_spec[type(job.spec)], ctx)

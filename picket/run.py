@@ -115,6 +115,7 @@ async def _look(job: Job, settings: Settings) -> Result:
             variables=job.variables,
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,
+            keeps_files=True,
         )
         started_at, began_s = datetime.now(UTC), time.monotonic()
         try:

@@ -85,7 +85,8 @@ def _judge_answer(spec: CheckSpec, seen: Observation) -> Outcome:
     failure = _answer_failure(spec, seen) or _failed_assertion(assertions) or slow
     degraded_because = None
     if failure is None:
-        degraded_because = _sluggish(seen.response_time_ms, degraded_after_ms) or _lossy(spec, seen)
+        slow_because = _sluggish(seen.response_time_ms, degraded_after_ms)
+        degraded_because = slow_because or _lossy(spec, seen) or seen.degraded_because
     return _outcome(
         seen,
         failure=failure,

@@ -66,6 +66,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """The location's proxy for the check's HTTP traffic. None: direct."""
     workspace: Workspace = msgspec.field(default_factory=Workspace)
     """Where the run keeps the files that it names as artifacts; whoever made it removes it."""
+    keeps_files: bool = False
+    """Whether a run that passed keeps its trace and video as well: somebody asked for it."""
 
 
 class Runner(Protocol[SpecT_contra]):
