@@ -20,6 +20,7 @@ from service.app import Service, running
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
+from service.folders import held_folders
 from service.front import Front, Stage
 from service.http.one_write import OneWriteProtocol
 from service.logs import configure
@@ -81,9 +82,10 @@ async def serve(settings: Settings) -> None:
     """Run the service until a signal ends it.
 
     Raises:
-        SettingsError: it cannot listen where the settings say; then nothing has been made yet.
+        SettingsError: it cannot listen where the settings say, and then nothing has been made yet,
+            or not keep its data there, alone.
     """
-    with listen(settings) as listening:
+    with listen(settings) as listening, held_folders(settings):
         await _serve_at(listening, settings)
     log.info("service.stopped")
 
