@@ -20,7 +20,7 @@ from service.jobs.rules import (
     after_queue_expired,
     after_release,
 )
-from service.results.model import Cause, Record, ResultType, RunStatus
+from service.results.model import OF_NO_CLAIM, Cause, Record, ResultType, RunStatus
 from service.results.recording import record
 
 log = structlog.get_logger()
@@ -171,7 +171,7 @@ def _record(job: HeldJob, fate: GiveUp, now_ms: int) -> Record:
     return Record(
         check_id=job.check_id,
         run_id=job.id,
-        fence=job.fence,
+        fence=OF_NO_CLAIM,
         session_id=job.session_id,
         location_id=job.location_id,
         source=RunSource(job.source),

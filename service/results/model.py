@@ -60,6 +60,8 @@ class Cause(StrEnum):
     AGENT_ERROR = "agent_error"
 
 
+OF_NO_CLAIM: Final = 0
+"""The fence of a result that no agent sent: what the last claim's agent sends later is news."""
 Kind = tuple[ResultType, RunStatus, Cause | None]
 
 
@@ -77,6 +79,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     check_id: str
     run_id: int
     fence: int
+    """Of the claim that sent it, or `OF_NO_CLAIM`."""
     session_id: str | None
     """None: the run belongs to no session."""
     location_id: str

@@ -50,7 +50,7 @@ class QueueModel:
     now: int
     live: dict[int, Run] = field(default_factory=dict)
     finals: dict[int, tuple[str, str | None, int]] = field(default_factory=dict)
-    """By run: status, cause, fence."""
+    """By run: status, cause, fence of the claim whose result it is; 0: nobody's."""
     attempts: set[tuple[int, int]] = field(default_factory=set)
     """Run and fence of failed looks that were tried again."""
     late: set[tuple[int, int]] = field(default_factory=set)
@@ -202,7 +202,7 @@ class QueueModel:
 
     def _end(self, run: Run, status: str, cause: str | None) -> None:
         del self.live[run.id]
-        self.finals[run.id] = (status, cause, run.fence)
+        self.finals[run.id] = (status, cause, 0 if cause else run.fence)
 
     def _put(self, runs: Iterable[Run]) -> None:
         self.live.update({run.id: run for run in list(runs)})

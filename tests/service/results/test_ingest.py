@@ -101,8 +101,10 @@ async def test_a_result_after_the_run_was_missed_is_history(world: World) -> Non
         world.time.pass_s(60)
         await world.change(lambda c, now: reap(c, now_ms=now))
     assert await world.submit(replace_fence(a_result(job), 1)) == [Verdict.DUPLICATE]
+    assert await world.submit(a_result(job)) == [Verdict.DUPLICATE]
+    assert await world.submit(a_result(job)) == [Verdict.DUPLICATE]
     assert await kinds_of(world, check_id) == [("FINAL", "MISSED", 1)]
-    assert len(await world.rows(select(late_result))) == 1
+    assert len(await world.rows(select(late_result))) == 2
 
 
 def replace_fence(result: Result, fence: int) -> Result:
