@@ -1,0 +1,91 @@
+"""What a child says: log lines with their time, and facts, both cut to size."""
+
+from collections.abc import Callable, Iterator
+from typing import Final, Literal
+
+from contract.result import LogLine
+
+Level = Literal["INFO", "ERROR"]
+
+FACT_BYTES: Final = 1_000_000
+"""The longest line on the facts' descriptor."""
+FACT_LINES: Final = 20_000
+"""The most lines on it."""
+_LINE_BYTES: Final = 64 * 1024
+"""A longer line of the log is broken in two, so that a flood without line ends is told as well."""
+_LINE_COST_BYTES: Final = 32
+"""What a line counts beside its text: a million empty lines are no small log."""
+_CUT: Final = "The log is cut here: it reached its limit of {limit} bytes."
+
+
+class Log:
+    """Collects the lines of stdout and stderr in the order in which they come."""
+
+    def __init__(self, limit_bytes: int, *, now_ms: Callable[[], float]) -> None:
+        self._limit_bytes = limit_bytes
+        self._left_bytes = limit_bytes
+        self._now_ms = now_ms
+        """Since the program started."""
+        self._open: dict[Level, bytes] = {"INFO": b"", "ERROR": b""}
+        self._lines: list[LogLine] = []
+
+    def take(self, level: Level, data: bytes) -> None:
+        """Add what came; the last line stays open until its end comes."""
+        if self._left_bytes <= 0:
+            return
+        *whole, rest = (self._open[level] + data).split(b"\n")
+        for line in whole:
+            self._add(level, line)
+        while len(rest) > _LINE_BYTES:
+            self._add(level, rest[:_LINE_BYTES])
+            rest = rest[_LINE_BYTES:]
+        self._open[level] = rest
+
+    def close(self) -> tuple[LogLine, ...]:
+        """All lines, with those that had no end."""
+        for level, rest in self._open.items():
+            if rest:
+                self._add(level, rest)
+                self._open[level] = b""
+        return tuple(self._lines)
+
+    def _add(self, level: Level, line: bytes) -> None:
+        if self._left_bytes <= 0:
+            return
+        kept = line[: self._left_bytes].removesuffix(b"\r").decode(errors="replace")
+        self._append(level, kept)
+        self._left_bytes -= len(line) + _LINE_COST_BYTES
+        if self._left_bytes <= 0:
+            self._append("ERROR", _CUT.format(limit=self._limit_bytes))
+
+    def _append(self, level: Level, message: str) -> None:
+        self._lines.append(LogLine(after_ms=self._now_ms(), level=level, message=message))
+
+
+class Facts:
+    """Splits the facts' descriptor into lines and drops what is more than allowed."""
+
+    def __init__(self) -> None:
+        self.cut = False
+        self._rest = b""
+        self._lines = 0
+        self._skipping = False
+        """Inside a line that is too long."""
+
+    def take(self, data: bytes) -> Iterator[bytes]:
+        """The lines that are whole now; an unfinished last line is dropped at the end."""
+        *whole, rest = (self._rest + data).split(b"\n")
+        for line in whole:
+            if not self._skipping and self._allowed(line):
+                yield line
+            self._skipping = False
+        self._rest = rest
+        if len(rest) > FACT_BYTES or self._skipping:
+            self.cut = self._skipping = True
+            self._rest = b""
+
+    def _allowed(self, line: bytes) -> bool:
+        self._lines += 1
+        fits = len(line) <= FACT_BYTES and self._lines <= FACT_LINES
+        self.cut = self.cut or not fits
+        return fits and bool(line)

@@ -1,0 +1,107 @@
+"""The command line that puts a program under its limits before its first instruction."""
+
+import os
+import resource
+import shutil
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from runners.kit.program import Limits, Program
+
+_MB: Final = 1024 * 1024
+_LEAST_DATA_MB: Final = 1024
+"""Node reserves more than it uses and does not start with 600."""
+_TOOLS: Final = ("prlimit", "setpriv", "env")
+_CHOWN, _DAC_OVERRIDE, _KILL, _SETGID, _SETUID = (1 << bit for bit in (0, 1, 5, 6, 7))
+_SETPCAP: Final = 1 << 8
+_FOR_OWN_USERS: Final = _CHOWN | _DAC_OVERRIDE | _KILL | _SETGID | _SETUID
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a program is to the system, and how its processes are told from all others."""
+
+    uid: int | None
+    """Its own user, and group of the same number. None: it runs as the agent does."""
+    tag: int
+    """Its limit of file locks, which Linux does not enforce: each process inherits it, and none
+    can take it off. Documented in docs/isolation.md."""
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True):
+    """The programs that set limits, by path."""
+
+    prlimit: str
+    setpriv: str
+    env: str
+
+
+def find_tools() -> Tools:
+    """Where they are.
+
+    Raises:
+        FileNotFoundError: one is missing; the sentence names it.
+    """
+    found = {name: shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin") for name in _TOOLS}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise FileNotFoundError(
+            f"Scripts cannot be run in isolation: {' and '.join(missing)} not found; "
+            "install util-linux and coreutils"
+        )
+    return Tools(**{name: path for name, path in found.items() if path is not None})
+
+
+@lru_cache(maxsize=1)
+def capabilities() -> int:
+    """The capabilities of this process, as a set of bits."""
+    status = Path("/proc/thread-self/status").read_text()
+    return int(status.split("CapEff:", 1)[1].split(None, 1)[0], 16)
+
+
+def can_have_own_users() -> bool:
+    """Whether this process may run programs as other users, and clear up after them."""
+    return os.geteuid() == 0 and capabilities() & _FOR_OWN_USERS == _FOR_OWN_USERS
+
+
+def command(tools: Tools, program: Program, identity: Identity) -> list[str]:
+    """What to start so that the program runs limited, without privileges, as its own user."""
+    return [
+        tools.prlimit,
+        *_limits(program.limits, identity),
+        tools.setpriv,
+        *_privileges(identity),
+        tools.env,
+        f"--chdir={program.folder}",
+        *program.argv,
+    ]
+
+
+def _limits(limits: Limits, identity: Identity) -> list[str]:
+    wanted = {
+        "data": (resource.RLIMIT_DATA, max(limits.memory_mb, _LEAST_DATA_MB) * _MB),
+        "fsize": (resource.RLIMIT_FSIZE, limits.file_mb * _MB),
+        "nofile": (resource.RLIMIT_NOFILE, limits.open_files),
+        "core": (resource.RLIMIT_CORE, 0),
+    }
+    if identity.uid is not None:
+        # The count is the user's, on the whole machine: a shared user may be at any number.
+        wanted["nproc"] = (resource.RLIMIT_NPROC, limits.processes)
+    given = [f"--{name}={_at_most(kind, value)}" for name, (kind, value) in wanted.items()]
+    return [*given, f"--locks={identity.tag}"]
+
+
+def _at_most(kind: int, wanted: int) -> int:
+    _, hard = resource.getrlimit(kind)
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+
+
+def _privileges(identity: Identity) -> list[str]:
+    dropped = ["--no-new-privs", "--pdeathsig=KILL", "--inh-caps=-all"]
+    if capabilities() & _SETPCAP:
+        dropped.append("--bounding-set=-all")
+    if identity.uid is not None:
+        dropped += [f"--reuid={identity.uid}", f"--regid={identity.uid}", "--clear-groups"]
+    return dropped

@@ -1,0 +1,90 @@
+"""A program runs in the sandbox, and nothing of it is left."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from runners.kit.program import Limits, Program
+from runners.kit.sandbox import Sandbox
+from runners.kit.workspace import Workspace
+
+PYTHON = os.path.realpath(sys.executable)
+LONG_S = 60
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    opened = Sandbox()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    made = Workspace()
+    yield made
+    made.remove()
+
+
+def python(workspace: Workspace, script: str, **limits: int) -> Program:
+    return Program(
+        argv=(PYTHON, "-c", script),
+        folder=workspace.folder,
+        env={"LANG": "C.UTF-8"},
+        limits=Limits(**({"memory_mb": 500} | limits)),
+    )
+
+
+async def test_a_program_tells_by_log_facts_and_exit_code(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    facts: list[bytes] = []
+    script = """if True:
+        import os, sys
+        print("out")
+        print("err", file=sys.stderr)
+        os.write(3, b"{}\\n[1]\\n")
+        sys.exit(7)
+    """
+    child = await sandbox.start(python(workspace, script), owner=workspace)
+    ended = await child.ended(timeout_s=LONG_S, on_fact=facts.append)
+    assert (ended.exit_code, ended.signal, ended.timed_out) == (7, None, False)
+    assert {(line.level, line.message) for line in ended.log} == {("INFO", "out"), ("ERROR", "err")}
+    assert facts == [b"{}", b"[1]"]
+
+
+async def test_a_program_gets_its_job_on_stdin(sandbox: Sandbox, workspace: Workspace) -> None:
+    script = "import sys; print(len(sys.stdin.read()))"
+    child = await sandbox.start(python(workspace, script), owner=workspace)
+    await child.feed(b"x" * 1_000_000)
+    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    assert [line.message for line in ended.log] == ["1000000"]
+
+
+async def test_a_program_that_hangs_is_ended_at_the_limit(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    child = await sandbox.start(python(workspace, "import time; time.sleep(600)"), owner=workspace)
+    ended = await child.ended(timeout_s=0.5, on_fact=lambda _: None)
+    assert ended.timed_out
+    assert ended.exit_code is None
+
+
+async def test_a_kill_ends_whoever_waits(sandbox: Sandbox, workspace: Workspace) -> None:
+    child = await sandbox.start(python(workspace, "import time; time.sleep(600)"), owner=workspace)
+    waiting = asyncio.create_task(child.ended(timeout_s=LONG_S, on_fact=lambda _: None))
+    await child.kill()
+    assert (await waiting).signal == 9
+
+
+async def test_a_program_that_is_not_there_is_our_fault(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    program = Program(
+        argv=("/nowhere/node",), folder=workspace.folder, env={}, limits=Limits(memory_mb=10)
+    )
+    with pytest.raises(FileNotFoundError, match="/nowhere/node"):
+        await sandbox.start(program, owner=workspace)
