@@ -7,6 +7,7 @@ from typing import Literal
 from contract.assertions import AssertionResult
 from contract.checks import CheckType
 from contract.job import Lease
+from contract.script_evidence import BrowserEvidence, MultiStepEvidence
 from contract.wire import Milliseconds, Seconds, Wire
 
 
@@ -219,7 +220,15 @@ class HeartbeatEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="
     grace_s: Seconds
 
 
-Evidence = HttpEvidence | TcpEvidence | DnsEvidence | IcmpEvidence | HeartbeatEvidence
+Evidence = (
+    HttpEvidence
+    | TcpEvidence
+    | DnsEvidence
+    | IcmpEvidence
+    | HeartbeatEvidence
+    | BrowserEvidence
+    | MultiStepEvidence
+)
 """What was seen, kept for whoever reads the result."""
 
 

@@ -23,7 +23,9 @@ from contract.result import (
     Timings,
     TlsFacts,
 )
+from contract.script_evidence import BrowserEvidence, MultiStepEvidence
 from picket.printable import duration, one_line, printable
+from picket.script_report import pages, requests
 
 STYLES: Final = {
     Status.PASSED: "bold green",
@@ -152,6 +154,11 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
             yield from _section("Echoes", _facts(_icmp_facts(evidence)))
         case HeartbeatEvidence():
             yield from _section("Pings", _facts(_heartbeat_facts(evidence)))
+        case BrowserEvidence():
+            yield from _section("Pages", pages(evidence.pages))
+            yield from _section("Requests", requests(evidence.requests))
+        case MultiStepEvidence():
+            yield from _section("Requests", requests(evidence.requests))
 
 
 def _facts(facts: dict[str, str | None]) -> Table:

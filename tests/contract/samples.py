@@ -80,6 +80,16 @@ from contract.result import (
     Timings,
     TlsFacts,
 )
+from contract.script_evidence import (
+    BrowserEvidence,
+    MultiStepEvidence,
+    PageMetrics,
+    PageSeen,
+    RequestNode,
+    RequestTimings,
+    ScriptError,
+    StepSeen,
+)
 from contract.wire import encode
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -240,7 +250,65 @@ _TLS = TlsFacts(
     ),
 )
 
+REQUEST_NODE = RequestNode(
+    method="POST",
+    url="https://api.example.com/login",
+    started_after_ms=410.5,
+    status_code=201,
+    status_text="Created",
+    remote_address="192.0.2.7",
+    body_bytes=512,
+    timings=RequestTimings(dns=1.5, tcp=2, tls=9.25, first_byte=40, download=1, total=55),
+    error="socket hang up",
+)
+STEP = StepSeen(
+    title='Click locator("#buy")',
+    category="pw:api",
+    where="script.js:8:12",
+    started_after_ms=500,
+    took_ms=30.5,
+    error="Timeout 30ms exceeded.",
+)
+SCRIPT_ERROR = ScriptError(
+    message="Error: expect(received).toBe(expected)", where="script.js:9:3", is_soft=True
+)
+PAGE = PageSeen(
+    index=0,
+    url="https://shop.example.com/",
+    metrics=PageMetrics(
+        ttfb_ms=104,
+        fcp_ms=136,
+        lcp_ms=1236,
+        cls=0.15625,
+        tbt_ms=300,
+        content_loaded_ms=140,
+        load_ms=1240,
+    ),
+    console_errors=5,
+    network_errors=3,
+    document_errors=2,
+)
+
 EVIDENCE: dict[str, Evidence] = {
+    "browser": BrowserEvidence(
+        runtime_id="2026.04",
+        playwright="1.65.1",
+        requests=(REQUEST_NODE,),
+        steps=(STEP,),
+        steps_left_off=1,
+        errors=(SCRIPT_ERROR,),
+        user_script_errors=1,
+        pages=(PAGE,),
+    ),
+    "multiStep": MultiStepEvidence(
+        runtime_id="2026.04",
+        playwright="1.65.1",
+        requests=(REQUEST_NODE,),
+        steps=(STEP,),
+        steps_left_off=1,
+        errors=(SCRIPT_ERROR,),
+        user_script_errors=1,
+    ),
     "http": HttpEvidence(
         request=SentRequest(
             method="POST", url="https://shop.example", headers={"accept": "*/*"}, body="{}"
