@@ -3,7 +3,6 @@
 import os
 import shutil
 import ssl
-import tempfile
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -23,19 +22,21 @@ class NoRootsError(RuntimeError):
 class CaRoots:
     """The system's roots and the operator's own ones, as one file.
 
-    One file for the life of the process: libcurl then reads it once and not per connection.
+    One file for the life of the process: libcurl then reads it once and not per connection. It lies
+    in memory, so that nothing is left of it however the process ends.
     """
 
     def __init__(self, *, extra_ca_pem: bytes | None = None) -> None:
         self._system = system_bundle()
-        self._own: Path | None = None
+        self._own: int | None = None
+        """The descriptor of the joined file. None: the system's will do."""
         if extra_ca_pem:
             self._own = _joined(self._system, extra_ca_pem)
 
     @property
     def path(self) -> str:
-        """Where libcurl reads them."""
-        return str(self._own or self._system)
+        """Where libcurl reads them; of no use to another process."""
+        return str(self._system) if self._own is None else f"/proc/self/fd/{self._own}"
 
     @cached_property
     def _pem(self) -> bytes:
@@ -54,9 +55,10 @@ class CaRoots:
         return self._pem + b"\n" + ca.encode()
 
     def close(self) -> None:
-        """Remove the file, if it is ours."""
+        """Let go of the file, if it is ours."""
         if self._own is not None:
-            self._own.unlink(missing_ok=True)
+            os.close(self._own)
+            self._own = None
 
 
 def system_bundle() -> Path:
@@ -80,10 +82,10 @@ def system_bundle() -> Path:
     )
 
 
-def _joined(system: Path, extra_pem: bytes) -> Path:
-    descriptor, name = tempfile.mkstemp(prefix="picket-roots-", suffix=".pem")
-    with os.fdopen(descriptor, "wb") as file, system.open("rb") as roots:
+def _joined(system: Path, extra_pem: bytes) -> int:
+    descriptor = os.memfd_create("picket-roots")
+    with os.fdopen(descriptor, "wb", closefd=False) as file, system.open("rb") as roots:
         # Piece by piece: what is read at once leaves half a MB of the heap behind, empty.
         shutil.copyfileobj(roots, file)
         file.write(b"\n" + extra_pem)
-    return Path(name)
+    return descriptor
