@@ -8,6 +8,7 @@ from contract.assertions import AssertionResult
 from contract.checks import CheckType
 from contract.job import Lease
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
+from contract.suite_evidence import PlaywrightEvidence
 from contract.wire import Milliseconds, Seconds, Wire
 
 
@@ -228,6 +229,7 @@ Evidence = (
     | HeartbeatEvidence
     | BrowserEvidence
     | MultiStepEvidence
+    | PlaywrightEvidence
 )
 """What was seen, kept for whoever reads the result."""
 

@@ -24,8 +24,10 @@ from contract.result import (
     TlsFacts,
 )
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
+from contract.suite_evidence import PlaywrightEvidence
 from picket.printable import duration, one_line, printable
 from picket.script_report import pages, requests
+from picket.suite_report import suite_tests
 
 STYLES: Final = {
     Status.PASSED: "bold green",
@@ -159,6 +161,8 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
             yield from _section("Requests", requests(evidence.requests))
         case MultiStepEvidence():
             yield from _section("Requests", requests(evidence.requests))
+        case PlaywrightEvidence():
+            yield from _section("Tests", suite_tests(evidence))
 
 
 def _facts(facts: dict[str, str | None]) -> Table:

@@ -90,6 +90,7 @@ from contract.script_evidence import (
     ScriptError,
     StepSeen,
 )
+from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestCounts
 from contract.wire import encode
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -367,6 +368,26 @@ EVIDENCE: dict[str, Evidence] = {
             Echo(sequence=1, success=True, rtt_ms=0.5, ttl=64),
             Echo(sequence=2, success=False, error="host-unreachable"),
         ),
+    ),
+    "playwright": PlaywrightEvidence(
+        playwright_version="1.58.2",
+        node_version="24.19.0",
+        counts=TestCounts(planned=6, passed=1, failed=1, flaky=1, skipped=1, did_not_run=2),
+        tests=(
+            SuiteTest(
+                project="chromium",
+                title="basket keeps a lamp",
+                file="tests/basket.spec.ts",
+                line=7,
+                status="failed",
+                outcome="unexpected",
+                took_ms=1250.5,
+                retries=2,
+                errors=("Error: expect(received).toBe(expected)",),
+            ),
+        ),
+        errors=("playwright.config.ts:3: the web server did not start",),
+        truncated=True,
     ),
     "heartbeat": HeartbeatEvidence(silent_for_s=12.5, period_s=3600, grace_s=600),
 }

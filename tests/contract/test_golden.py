@@ -9,6 +9,7 @@ import contract.agent_api
 import contract.job
 import contract.result
 import contract.script_evidence
+import contract.suite_evidence
 from contract.checks import SOURCES, SPEC_TYPES, CheckType, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.wire import UnreadableMessageError, Wire, decode
@@ -44,7 +45,13 @@ def test_unknown_fields_pass(name: str) -> None:
 
 
 def wire_types() -> set[type[Wire]]:
-    modules = (contract.agent_api, contract.job, contract.result, contract.script_evidence)
+    modules = (
+        contract.agent_api,
+        contract.job,
+        contract.result,
+        contract.script_evidence,
+        contract.suite_evidence,
+    )
     members = [value for module in modules for value in vars(module).values()]
     types = {value for value in members if inspect.isclass(value) and issubclass(value, Wire)}
     # What two kinds of evidence have in common is none by itself.
