@@ -87,7 +87,11 @@ async def trigger_check_sessions(
     backend: BackendDep,
     body: Annotated[TriggerWrite | None, Body()] = None,
 ) -> Response:
-    """Run checks now: one session for each activated check that the target means."""
+    """Run checks now: one session for each activated check that the target means.
+
+    Without a body, without a target and with an empty one, that is every activated check of the
+    account. Heartbeats are never run on demand.
+    """
     base_url, target = backend.base_url(request), _target(body)
 
     def change(connection: Connection) -> list[dict[str, Any]]:

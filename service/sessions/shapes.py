@@ -19,8 +19,10 @@ class TargetWrite(Strict):
     model_config = ConfigDict(extra="forbid")
 
     match_tags: list[list[Text]] | None = None
-    """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there."""
+    """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there.
+    Null or empty: whatever the tags."""
     check_id: list[Text] | None = None
+    """Any of these checks. Null or empty: whichever the check."""
 
 
 class TriggerWrite(Strict):
@@ -29,7 +31,7 @@ class TriggerWrite(Strict):
     model_config = ConfigDict(extra="forbid")
 
     target: TargetWrite | None = None
-    """Null: every check that is activated."""
+    """Null or empty: every check that is activated."""
     refresh_cache: bool = False
     """For Playwright suites only."""
 

@@ -66,6 +66,16 @@ async def test_every_operation_is_described_and_keyed(alice: ApiUser) -> None:
             assert "x-service-account" in {one["name"] for one in operation["parameters"]}
 
 
+async def test_the_trigger_says_what_an_empty_target_means(alice: ApiUser) -> None:
+    document = (await alice.get("/openapi.json")).body
+    operation = document["paths"]["/v1/check-sessions/trigger"]["post"]
+    words = " ".join(operation["description"].split())
+    assert "without a target and with an empty one, that is every activated check" in words
+    selectors = document["components"]["schemas"]["TargetWrite"]["properties"]
+    for name in ("matchTags", "checkId"):
+        assert "Null or empty:" in selectors[name]["description"]
+
+
 async def test_the_page_shows_all_of_it_without_loading_anything(
     api: PublicApi, alice: ApiUser
 ) -> None:
