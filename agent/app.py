@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -20,7 +21,7 @@ from agent.introduction import Introduction
 from agent.leases import Leases
 from agent.lifecycle import Lifecycle
 from agent.metrics import Metrics
-from agent.parcels import ParcelFolder
+from agent.parcel_folder import ParcelFolder
 from agent.releases import Releases
 from agent.running import RunningJobs
 from agent.segments import SegmentFolder
@@ -30,7 +31,14 @@ from agent.shutdown import end_what_outlasts, exit_at_once, on_signals
 from agent.spool import DiskSpool, SpoolLimits, steady_time
 from agent.uploads import Uploads
 from agent.version import runtimes
-from agent.work import Loops, hello_of, open_dispatcher, resolver_of, runnable_types
+from agent.work import (
+    Loops,
+    hello_of,
+    open_dispatcher,
+    open_scripts,
+    resolver_of,
+    runnable_types,
+)
 from contract.checks import Lane
 from contract.release import RELEASE
 from runners.registry import RUNNERS
@@ -107,12 +115,13 @@ class Agent:
                 loops = [
                     group.create_task(loop(), name=name) for name, loop in self._loops().items()
                 ]
-                code = await self._serve()
+                async with open_scripts(self._ground.settings) as harness:
+                    code = await self._serve(replace(self._ground, harness=harness))
                 for task in loops:
                     task.cancel()
         finally:
-            await self._spool.persist()
             await self._files.close()
+            await self._spool.persist()
             self._ground.lifecycle.stopped()
             await self._faces.close()
         log.info("agent.stopped", exit_code=code, results_left=self._results_waiting())
@@ -131,6 +140,7 @@ class Agent:
             "releases": self._releases.run,
             "spool": self._spool.keep,
             "delivery": self._delivery.run,
+            "files": self._files.keep,
             "uploads": self._uploads.run,
             "reports": self._reporter.run,
             "shutdown": end_runs,
@@ -138,8 +148,7 @@ class Agent:
             **self._faces.loops(),
         }
 
-    async def _serve(self) -> int:
-        ground = self._ground
+    async def _serve(self, ground: Ground) -> int:
         resolver = resolver_of(ground.settings)
         hello = hello_of(ground, await runnable_types(ground))
         introduction = Introduction(ground.client, hello, on_limits=self._delivery.keep_to)
@@ -167,9 +176,16 @@ class Agent:
         return EXIT_STOPPED
 
     async def _hand_over(self) -> None:
-        """Deliver what is left, within a limit; the rest waits on disk."""
-        await self._uploads.flush()
+        """Deliver what is left, results first, each within a limit; the rest waits on disk."""
+        waited = self._files.waiting()
         limit_s = self._ground.makeup.pace.flush_s
+        await self._flush(limit_s)
+        await self._uploads.flush(limit_s=limit_s)
+        await self._files.let_results_go()
+        if self._files.waiting() < waited:  # these results follow their files
+            await self._flush(limit_s)
+
+    async def _flush(self, limit_s: float) -> None:
         async with asyncio.TaskGroup() as last:
             last.create_task(self._releases.flush(limit_s=limit_s), name="flush-releases")
             last.create_task(self._delivery.flush(limit_s=limit_s), name="flush-results")

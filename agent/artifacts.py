@@ -1,22 +1,24 @@
-"""Results with files that wait: on disk, oldest first, within the bounds of the spool."""
+"""Results with files that wait: on disk, each in its turn, within the bounds of the spool."""
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
-import msgspec
 import structlog
 
-from agent.enclosures import without
-from agent.parcels import Parcel, ParcelFolder, UnreadableParcelError
+from agent.artifacts_lost import DropMeter, Losses
+from agent.parcel_folder import Legacy, ParcelFolder
+from agent.parcels import Parcel, UnreadableParcelError, count_files, files_in, unpack, write_letter
 from agent.spool import SpoolLimits
 from contract.job import Lease
 from contract.result import Artifact
-from contract.wire import encode
 from runners.kit.scrub import Clean, CleanFile
 from runners.kit.workspace import Workspace
+
+_LOOK_EACH_S: Final = 60.0
 
 log = structlog.get_logger(__name__)
 
@@ -36,16 +38,6 @@ class WaitingLeases(Protocol):
 
     def let_go(self, lease: Lease) -> None:
         """The result is on its way."""
-
-
-class DropMeter(Protocol):
-    """Where it is counted what nobody will get."""
-
-    def artifacts_dropped(self, count: int) -> None:
-        """So many files were given up."""
-
-    def results_dropped(self, count: int) -> None:
-        """So many results were given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,36 +64,54 @@ class Artifacts:
         wall_clock: Callable[[], float],
     ) -> None:
         self._folder = folder
-        self._spool, self._leases, self._meter = heirs.spool, heirs.leases, heirs.meter
+        self._spool, self._leases = heirs.spool, heirs.leases
+        self._losses = Losses(heirs.meter)
         self._limits = limits
         self._wall_clock = wall_clock
         self._parcels: deque[Parcel] = deque()
+        """In the order in which they are tried."""
         self._out: Parcel | None = None
         """The one that is being delivered. None: none is."""
-        self._packing: set[asyncio.Task[None]] = set()
+        self._unwritten: dict[Path, Clean] = {}
+        """Results that changed since they were packed, and could not be written down so."""
+        self._at_work: set[asyncio.Task[None]] = set()
         self.arrived = asyncio.Event()
         """Set when there is something to deliver; whoever delivers clears it."""
 
     async def open(self) -> None:
         """Take over what an earlier process left; without a usable folder, warn and go on."""
         try:
-            found = await asyncio.to_thread(self._folder.open)
+            left = await asyncio.to_thread(self._folder.open)
         except OSError as problem:
             log.warning("artifacts.temporary", because=str(problem))
             self._folder.open_elsewhere()
             return
-        self._parcels.extend(found)
-        for parcel in found:
-            self._leases.wait_for(parcel.lease, lease_s=parcel.lease_s)
-        if found:
-            log.info("artifacts.taken_over", results=len(found), files=self.waiting_files())
-            self.arrived.set()
+        self._inherit(left)
+
+    async def keep(self) -> None:
+        """Try again what could not be taken over before; runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_EACH_S)
+            await self._wholly(self._look_again())
 
     async def close(self) -> None:
-        """Leave what waits to the next agent, if the disk lasts."""
-        if not self._folder.lasts and (files := self.waiting_files()):
-            self._drop(files, "no disk")
+        """Leave what waits to the next agent; what will not last lets its results go.
+
+        Before the spool is written to disk, which takes them.
+        """
+        while self._at_work:
+            await asyncio.wait(self._at_work)
+        await self.let_results_go()
+        if not self._folder.lasts:
+            for parcel in self._parcels:
+                self._losses.unreadable(parcel, "it could not be read, and there is no disk")
         await asyncio.to_thread(self._folder.close)
+
+    async def let_results_go(self) -> None:
+        """Where no agent will find the files, let their results go without them."""
+        if not self._folder.lasts:
+            for parcel in tuple(self._parcels):
+                await self._wholly(self._strip(parcel, "the agent ended, and has no disk"))
 
     def workspace(self) -> Workspace:
         """A new run's folder, on the same disk if that lasts."""
@@ -117,52 +127,36 @@ class Artifacts:
         return sum(parcel.files for parcel in (*self._parcels, *out))
 
     async def put(self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
-        """Keep a result and its files until they are delivered.
-
-        Once begun it ends, even when whoever asked is cancelled: half a parcel is nobody's.
-        """
-        packing = asyncio.create_task(self._pack(clean, files, lease_s), name="artifacts-pack")
-        self._packing.add(packing)
-        packing.add_done_callback(self._packing.discard)
-        await asyncio.shield(packing)
-
-    async def _pack(self, clean: Clean, files: Sequence[CleanFile], lease_s: float) -> None:
-        clean, files = self._matched(clean, files)
-        now_s = self._wall_clock()
-        try:
-            parcel = await asyncio.to_thread(
-                self._folder.pack, clean, files, lease_s=lease_s, put_at_s=now_s
-            )
-        except OSError as problem:
-            because = problem.strerror or "it cannot be kept"
-            self._spool.put(self._given_up(clean, clean.result.outcome.artifacts, because))
-            return
-        self._parcels.append(parcel)
-        self._leases.wait_for(parcel.lease, lease_s=lease_s)
-        await self.enforce_limits()
-        self.arrived.set()
+        """Keep a result and its files until they are delivered."""
+        await self._wholly(self._pack(clean, files, lease_s))
 
     async def next(self) -> Parcel | None:
-        """The oldest result with files. None: there is none.
+        """The result with files whose turn it is. None: there is none.
 
         It is out until it is `delivered` or `put_back`; there is one at a time.
         """
-        await self.enforce_limits()
+        await self._wholly(self._enforce_limits())
         self._out = self._parcels.popleft() if self._parcels else None
         return self._out
 
     def put_back(self, parcel: Parcel) -> None:
-        """It could not be delivered now; it stays the oldest."""
-        self._out = None
-        self._parcels.appendleft(parcel)
+        """It could not be delivered now; the others come first, for it may be its own fault."""
+        if self._out is parcel:  # else it is settled
+            self._out = None
+            self._parcels.append(parcel)
 
     async def unpack(self, parcel: Parcel) -> Clean | None:
-        """The result. None: the parcel is broken, and given up."""
+        """The result. None: the parcel is broken, and given up.
+
+        Raises:
+            OSError: it cannot be read now.
+        """
+        if (changed := self._unwritten.get(parcel.folder)) is not None:
+            return changed
         try:
-            return await asyncio.to_thread(self._folder.unpack, parcel)
+            return await asyncio.to_thread(unpack, parcel)
         except UnreadableParcelError as problem:
-            self._drop(parcel.files, "broken", because=str(problem))
-            self._meter.results_dropped(1)
+            self._losses.unreadable(parcel, str(problem))
             await self._close(parcel)
             return None
 
@@ -170,65 +164,107 @@ class Artifacts:
         self, parcel: Parcel, clean: Clean, artifact: Artifact, because: str
     ) -> Clean:
         """One of its files will never be delivered; the result without it."""
-        left = self._given_up(clean, (artifact,), because)
-        await asyncio.to_thread(self._folder.repack, parcel, left)
+        left = self._losses.without(clean, (artifact,), because)
+        self._unwritten[parcel.folder] = left
+        try:
+            await asyncio.to_thread(write_letter, parcel.folder, left, parcel.lease_s)
+            parcel.file(artifact.name).unlink(missing_ok=True)
+        except OSError as problem:  # a full disk: it must be neither counted nor tried again
+            log.warning("artifacts.not_noted", because=str(problem))
+        else:
+            del self._unwritten[parcel.folder]
         return left
+
+    async def give_up_rest(self, parcel: Parcel, because: str) -> None:
+        """Nothing more of it will be delivered but its result.
+
+        Raises:
+            OSError: the result cannot be read now.
+        """
+        if (clean := await self.unpack(parcel)) is not None:
+            await self.delivered(parcel, await self._without_rest(parcel, clean, because))
 
     async def delivered(self, parcel: Parcel, clean: Clean) -> None:
         """All its files are settled: now the result may go."""
         self._spool.put(clean)
         await self._close(parcel)
 
-    async def enforce_limits(self) -> None:
+    async def _look_again(self) -> None:
+        self._inherit(await asyncio.to_thread(self._folder.look_again))
+
+    def _inherit(self, left: Legacy) -> None:
+        for broken in left.broken:
+            self._losses.left_broken(broken)
+        if not left.parcels:
+            return
+        self._parcels.extend(left.parcels)
+        for parcel in left.parcels:
+            self._leases.wait_for(parcel.lease, lease_s=parcel.lease_s)
+        files = sum(parcel.files for parcel in left.parcels)
+        log.info("artifacts.taken_over", results=len(left.parcels), files=files)
+        self.arrived.set()
+
+    async def _wholly(self, work: Coroutine[object, object, None]) -> None:
+        """Once begun it ends, even when whoever asked is cancelled: half a parcel is nobody's."""
+        task = asyncio.create_task(work, name="artifacts")
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
+        await asyncio.shield(task)
+
+    async def _pack(self, clean: Clean, files: Sequence[CleanFile], lease_s: float) -> None:
+        clean, files = self._losses.of_names(clean, files)
+        now_s = self._wall_clock()
+        try:
+            parcel = await asyncio.to_thread(
+                self._folder.pack, clean, files, lease_s=lease_s, put_at_s=now_s
+            )
+        except (OSError, UnreadableParcelError) as problem:
+            strange = problem.strerror if isinstance(problem, OSError) else str(problem)
+            because = strange or "it cannot be kept"
+            self._spool.put(self._losses.without(clean, clean.result.outcome.artifacts, because))
+            return
+        self._parcels.append(parcel)
+        self._leases.wait_for(parcel.lease, lease_s=lease_s)
+        await self._enforce_limits()
+        self.arrived.set()
+
+    async def _enforce_limits(self) -> None:
         """Give up the oldest files that are too many bytes or too old."""
         oldest_s = self._wall_clock() - self._limits.max_age_s
-        while self._parcels:
-            too_old = self._parcels[0].put_at_s < oldest_s
-            total = sum(parcel.size_bytes for parcel in self._parcels)
-            if not too_old and total <= self._limits.max_bytes:
-                return
-            await self._give_up_whole(self._parcels.popleft(), is_too_old=too_old)
+        for parcel in sorted(self._parcels, key=lambda one: one.put_at_s):
+            if parcel.put_at_s < oldest_s:
+                await self._expire(parcel)
+            elif sum(one.size_bytes for one in self._parcels) > self._limits.max_bytes:
+                await self._strip(parcel, "no room")
 
-    async def _give_up_whole(self, parcel: Parcel, *, is_too_old: bool) -> None:
-        clean = await self.unpack(parcel)
-        if clean is None:
+    async def _expire(self, parcel: Parcel) -> None:
+        if parcel not in self._parcels:  # it is being delivered
             return
-        because = "too old" if is_too_old else "no room"
-        left = self._given_up(clean, clean.result.outcome.artifacts, because)
-        if is_too_old:
-            self._meter.results_dropped(1)
-            log.error("results.dropped", count=1, reason=because)
-        else:
-            self._spool.put(left)
+        self._parcels.remove(parcel)
+        files = await asyncio.to_thread(count_files, parcel.folder, otherwise=parcel.files)
+        self._losses.too_old(parcel.lease.job_id, files)
         await self._close(parcel)
 
-    def _matched(
-        self, clean: Clean, files: Sequence[CleanFile]
-    ) -> tuple[Clean, tuple[CleanFile, ...]]:
-        """Without files whose name held a secret: the result calls them by another one."""
-        named = clean.result.outcome.artifacts
-        kept = tuple(file for file in files if file.artifact in named)
-        if len(kept) == len(files):
-            return clean, kept
-        held = [file.artifact for file in kept]
-        strange = [one for one in named if one not in held]
-        return self._given_up(clean, strange, "its name held a secret"), kept
+    async def _strip(self, parcel: Parcel, because: str) -> None:
+        """Let a result go without its files, if it can be read."""
+        if parcel not in self._parcels:  # it is being delivered
+            return
+        self._parcels.remove(parcel)
+        try:
+            await self.give_up_rest(parcel, because)
+        except OSError as problem:
+            log.warning("artifacts.not_read", parcel=parcel.folder.name, because=str(problem))
+            self._parcels.append(parcel)
 
-    def _given_up(self, clean: Clean, artifacts: Sequence[Artifact], because: str) -> Clean:
-        """The result, which says so. Encoded anew: what is added is not a target's word."""
-        outcome = clean.result.outcome
-        for artifact in artifacts:
-            outcome = without(outcome, artifact, because=because)
-        self._drop(len(artifacts), because, job_id=clean.result.job_id)
-        result = msgspec.structs.replace(clean.result, outcome=outcome)
-        return Clean(result, encode(result))
+    async def _without_rest(self, parcel: Parcel, clean: Clean, because: str) -> Clean:
+        """The result, which names what arrived before, and says what became of the rest."""
+        left = await asyncio.to_thread(files_in, parcel.folder)
+        artifacts = [one for one in clean.result.outcome.artifacts if one.name in left]
+        return self._losses.without(clean, artifacts, because)
 
     async def _close(self, parcel: Parcel) -> None:
         if self._out is parcel:
             self._out = None
+        self._unwritten.pop(parcel.folder, None)
         self._leases.let_go(parcel.lease)
         await asyncio.to_thread(self._folder.remove, parcel)
-
-    def _drop(self, count: int, reason: str, **more: str) -> None:
-        self._meter.artifacts_dropped(count)
-        log.error("artifacts.dropped", count=count, reason=reason, **more)

@@ -3,120 +3,25 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from agent import artifacts, parcels
 from agent import uploads as module
-from agent.artifacts import Artifacts, Heirs
-from agent.delivery import Delivery
-from agent.leases import Leases
-from agent.parcels import ParcelFolder
-from agent.segments import SegmentFolder
-from agent.spool import DiskSpool, SpoolLimits, steady_time
-from agent.uploads import Uploads
+from agent.parcel_folder import ParcelFolder
 from contract.job import Lease
 from contract.result import Artifact
 from contract.wire import encode
 from runners.kit.scrub import Clean, CleanFile
 from runners.kit.workspace import RunFile
-from tests.builders.agents import QUICK, a_client, clean, ids, metrics, until
+from tests.builders.agents import clean, until
+from tests.builders.artifacts import BIG, LIMITS, bench, make_unreadable
 from tests.builders.observations import a_result, an_outcome
-from tests.builders.specs import a_job
 from tests.fakes.service import FakeService, Fault
-
-LIMITS = SpoolLimits(max_bytes=10**9, max_age_s=3600)
-BIG = bytes(range(256)) * 1000
-"""More than a first piece."""
-
-
-class Bench:
-    """Everything between a run that left files and a service."""
-
-    def __init__(
-        self, folder: Path, service: FakeService, client: Any, *, agent_id: str, **limits: Any
-    ) -> None:
-        self.folder, self.service, self.meter = folder, service, metrics()
-        self.now_s, clock = 0.0, steady_time()
-        held = replace(LIMITS, **limits)
-        self.spool = DiskSpool(
-            SegmentFolder(folder / "results", agent_id=agent_id),
-            limits=held,
-            meter=self.meter,
-            wall_clock=clock,
-        )
-        self.leases = Leases(client, meter=self.meter)
-        self.files = Artifacts(
-            ParcelFolder(folder / "artifacts", agent_id=agent_id),
-            Heirs(spool=self.spool, leases=self.leases, meter=self.meter),
-            limits=held,
-            wall_clock=lambda: clock() + self.now_s,
-        )
-        self.uploads = Uploads(client, self.files, pace=QUICK)
-        self.delivery = Delivery(client, self.spool, meter=self.meter, pace=QUICK)
-
-    def lease(self, *job_ids: str) -> None:
-        """Let the service know jobs as handed out."""
-        for job_id in job_ids:
-            self.service.book.offer(a_job(job_id=job_id))
-            entry = self.service.book.entries[job_id]
-            self.service.book.queue[entry.lane].remove(entry)
-            entry.fence = 1
-
-    async def put(self, job_id: str, **contents: bytes) -> None:
-        """A run of this job left these files, `_` for a dot."""
-        workspace = self.files.workspace()
-        named: dict[Artifact, Path] = {}
-        for name, content in contents.items():
-            path = workspace.folder / name.replace("_", ".")
-            path.write_bytes(content)
-            named[workspace.artifact(path.name, "file")] = path
-        result = clean(job_id, outcome=an_outcome(artifacts=tuple(named)))
-        files = [CleanFile(RunFile(path, artifact)) for artifact, path in named.items()]
-        await self.files.put(result, files, lease_s=60)
-        workspace.remove()
-
-    async def arrived(self, *job_ids: str) -> None:
-        await self.service.until(lambda: ids(self.service.results) >= set(job_ids))
-
-    def log_of(self, job_id: str) -> list[str]:
-        (result,) = (one for one in self.service.results if one.job_id == job_id)
-        return [line.message for line in result.outcome.log]
-
-    def parcels(self) -> list[Path]:
-        return sorted((self.folder / "artifacts").glob("*/parcel-*"))
-
-
-@asynccontextmanager
-async def bench(
-    folder: Path,
-    *,
-    service: FakeService | None = None,
-    agent_id: str = "a1",
-    works: bool = True,
-    **limits: Any,
-) -> AsyncIterator[Bench]:
-    """`works`: whether anything is uploaded."""
-    async with FakeService() as own, a_client(service or own) as client:
-        it = Bench(folder, service or own, client, agent_id=agent_id, **limits)
-        await it.spool.open()
-        await it.files.open()
-        loops = [it.delivery.run(), it.leases.keep(), *([it.uploads.run()] if works else [])]
-        tasks = [asyncio.create_task(loop) for loop in loops]
-        if not works:
-            loops = []
-        try:
-            yield it
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await it.files.close()
 
 
 async def test_files_arrive_before_the_result_that_names_them(tmp_path: Path) -> None:
@@ -290,7 +195,7 @@ async def test_a_result_waits_for_its_files_byte_for_byte(tmp_path: Path) -> Non
     result = a_result()
     packed = Clean(result, msgspec.json.format(encode(result)))  # no encoder of ours writes so
     parcel = folder.pack(packed, (), lease_s=60, put_at_s=1)
-    assert folder.unpack(parcel) == packed
+    assert parcels.unpack(parcel) == packed
     folder.close()
 
 
@@ -335,35 +240,6 @@ async def test_the_lease_is_renewed_until_the_files_arrived(tmp_path: Path) -> N
         task.cancel()
 
 
-async def test_a_flush_waits_for_the_last_byte(tmp_path: Path) -> None:
-    async with bench(tmp_path) as it:
-        it.lease("job-1")
-        it.service.fail("artifacts", Fault(delay_s=0.2), Fault(delay_s=0.2), Fault(cut="after"))
-        await it.put("job-1", a_bin=BIG)
-        await it.uploads.flush()
-        assert it.service.artifacts["job-1/a.bin"] == BIG
-        assert it.files.waiting() == 0
-
-
-async def test_a_flush_does_not_wait_for_a_service_that_stays_away(tmp_path: Path) -> None:
-    async with bench(tmp_path) as it:
-        it.service.fail_always("artifacts", Fault(status=503))
-        await it.put("job-1", a_bin=BIG)
-        await it.uploads.flush()
-        assert (it.files.waiting(), len(it.parcels())) == (1, 1)
-
-
-async def test_a_flush_ends_when_it_is_told_to(tmp_path: Path) -> None:
-    async with bench(tmp_path) as it:
-        it.service.fail_always("artifacts", Fault(delay_s=100))
-        await it.put("job-1", a_bin=BIG)
-        flush = asyncio.create_task(it.uploads.flush())
-        await it.service.until(lambda: it.service.calls("artifacts") > 0)
-        it.uploads.let_go()
-        await flush
-        assert it.files.waiting() == 1
-
-
 async def test_a_run_that_is_stopped_leaves_no_half_parcel(tmp_path: Path) -> None:
     async with bench(tmp_path, works=False) as it:
         putting = asyncio.create_task(it.put("job-1", a_bin=BIG))
@@ -372,3 +248,112 @@ async def test_a_run_that_is_stopped_leaves_no_half_parcel(tmp_path: Path) -> No
         with suppress(asyncio.CancelledError):
             await putting
         await until(lambda: it.files.waiting() == len(it.parcels()))
+
+
+async def test_results_that_wait_where_no_disk_lasts_go_on_without_their_files(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "artifacts").write_text("no folder")
+    async with bench(tmp_path, works=False) as it:
+        it.service.fail_always("results", Fault(status=503))
+        await it.put("job-1", a_txt=b"one", b_txt=b"two")
+        await it.files.close()
+        assert (it.spool.waiting(), it.files.waiting()) == (1, 0)
+        it.lease("job-1")
+        it.service.heal()
+        await it.arrived("job-1")
+        assert it.log_of("job-1") == [
+            f"The file {name} is not there: the agent ended, and has no disk."
+            for name in ("a.txt", "b.txt")
+        ]
+        assert it.dropped() == (2, 0)
+
+
+async def test_a_file_that_arrived_stays_named_when_the_others_are_given_up(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "artifacts").write_text("no folder")
+    async with bench(tmp_path) as it:
+        it.lease("job-1")
+        it.service.fail("artifacts", Fault(), *[Fault(status=503)] * 1000)
+        await it.put("job-1", a_txt=b"one", b_txt=b"two")
+        await it.service.until(lambda: it.service.calls("artifacts") > 1)
+        await it.uploads.flush(limit_s=0.1)
+        await it.files.let_results_go()
+        await it.arrived("job-1")
+        (result,) = it.service.results
+        assert [one.name for one in result.outcome.artifacts] == ["a.txt"]
+        assert it.dropped() == (1, 0)
+
+
+async def test_a_result_that_cannot_be_read_where_no_disk_lasts_is_counted(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "artifacts").write_text("no folder")
+    async with bench(tmp_path, works=False) as it:
+        await it.put("job-1", a_txt=b"one")
+        assert it.files._folder.own is not None
+        (letter,) = it.files._folder.own.glob("*/.letter")
+        make_unreadable(letter)
+        await it.files.close()
+        assert it.dropped() == (1, 1)
+
+
+async def test_an_end_waits_for_the_parcel_that_is_being_packed(tmp_path: Path) -> None:
+    async with bench(tmp_path, works=False) as it:
+        putting = asyncio.create_task(it.put("job-1", a_bin=BIG))
+        await asyncio.sleep(0)
+        assert it.files._at_work
+        putting.cancel()
+        await it.files.close()
+        (parcel,) = it.parcels()
+        assert parcels.files_in(parcel) == {"a.bin"}
+        assert it.files.waiting() == 1
+
+
+async def test_a_parcel_that_could_not_be_taken_over_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "_LOOK_EACH_S", 0.05)
+    async with FakeService() as service:
+        async with bench(tmp_path, service=service, works=False) as it:
+            await it.put("job-1", a_txt=b"one")
+            content = make_unreadable(it.parcels()[0] / ".letter")
+        async with bench(tmp_path, service=service, agent_id="b2") as it:
+            it.lease("job-1")
+            assert (it.files.waiting(), it.dropped()) == (0, (0, 0))
+            (parcel,) = it.parcels()
+            (parcel / ".letter").rmdir()
+            (parcel / ".letter").write_bytes(content)
+            keeping = asyncio.create_task(it.files.keep())
+            await it.arrived("job-1")
+            keeping.cancel()
+        assert service.artifacts == {"job-1/a.txt": b"one"}
+
+
+async def test_what_cannot_be_read_gives_way_to_no_limit_but_age(tmp_path: Path) -> None:
+    async with bench(tmp_path, works=False, max_bytes=len(BIG) + 10) as it:
+        it.lease("job-2")
+        await it.put("job-1", a_bin=BIG)
+        make_unreadable(it.parcels()[0] / ".letter")
+        await it.put("job-2", a_bin=BIG)
+        await it.arrived("job-2")
+        assert (it.files.waiting(), it.dropped()) == (1, (1, 0))
+        it.now_s = LIMITS.max_age_s + 1
+        assert await it.files.next() is None
+        assert it.dropped() == (2, 1)
+
+
+async def test_what_cannot_be_packed_goes_on_without_its_files(tmp_path: Path) -> None:
+    async with bench(tmp_path) as it:
+        it.lease("job-1")
+        workspace = it.files.workspace()
+        (workspace.folder / "a.txt").write_bytes(b"one")
+        artifact = workspace.artifact("a.txt", "file")
+        result = clean("job-1", outcome=an_outcome(artifacts=(artifact,)))
+        strange = Clean(result.result, b"{}")
+        file = CleanFile(RunFile(workspace.folder / "a.txt", artifact))
+        await it.files.put(strange, [file], lease_s=60)
+        await it.arrived("job-1")
+        assert it.log_of("job-1")[0].startswith("The file a.txt is not there: Object missing")
+        assert (it.parcels(), it.dropped()) == ([], (1, 0))

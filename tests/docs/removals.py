@@ -144,8 +144,8 @@ REMOVALS: Final = (
     ),
     Removal(
         "agent/artifacts.py",
-        "            await self._give_up_whole(self._parcels.popleft(), is_too_old=too_old)\n",
-        "            return\n",
+        '                await self._strip(parcel, "no room")\n',
+        "                pass\n",
         "tests/agent/test_artifacts.py"
         "::test_the_oldest_files_go_when_there_is_no_room_and_their_result_says_so",
     ),
