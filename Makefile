@@ -13,10 +13,14 @@ help: ## Print these verbs
 .venv/.ready: pyproject.toml uv.lock scripts/setup.sh
 	@sh scripts/setup.sh
 
-.venv/.ready-for-tests: .venv/.ready
+RUNTIME_FILES := scripts/runtimes.sh scripts/warm.cjs $(wildcard runners/harness/runtimes/*/*)
+.venv/.ready-for-scripts: .venv/.ready $(RUNTIME_FILES)
+	@sh scripts/setup.sh scripts
+
+.venv/.ready-for-tests: .venv/.ready-for-scripts
 	@sh scripts/setup.sh tests
 
-run: .venv/.ready ## Start service, agent and starter checks; ARGS="--until-results 30" ends by itself
+run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="--until-results 30" ends by itself
 	@$(BIN)/picket up $(ARGS)
 
 test: .venv/.ready-for-tests ## Run every test, format, lint, type and import checks included

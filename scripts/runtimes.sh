@@ -57,12 +57,22 @@ install_libraries() {
         \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 }
 
-# A script that could write there would run in the next check as well.
+# Read-only: a script that could write there would run in the next check as well.
 compile_ahead() {
     cp scripts/warm.cjs "$1/warm.cjs"
     NODE_COMPILE_CACHE="$1/compile-cache" quietly "$1/bin/node" "$1/warm.cjs"
     rm "$1/warm.cjs"
+    share_cache "$1/compile-cache"
     chmod -R a+rX,a-w "$1/compile-cache"
+}
+
+# Node keeps a cache per user, whose number ends the folder's name: the image's user and those of
+# runners/kit/slot_users.py get the same one.
+share_cache() {
+    made=$(basename "$1"/*)
+    for user in 10001 $(seq 60600 60799); do
+        [ -e "$1/${made%-*}-$user" ] || ln -s "$made" "$1/${made%-*}-$user"
+    done
 }
 
 install_runtime() {
@@ -80,14 +90,22 @@ install_runtime() {
 
 # Playwright records videos with it. The wheel's program bears its version in its name.
 link_ffmpeg() {
-    folder=$("$PYTHON" -c 'import imageio_ffmpeg as wheel; print(wheel.__path__[0])')
+    folder=$("$PYTHON" -c 'from importlib.util import find_spec
+print(find_spec("imageio_ffmpeg").submodule_search_locations[0])')
     ln -sf "$folder"/binaries/ffmpeg-* "$FOLDER/ffmpeg"
 }
 
+is_current() { [ "$(fingerprint "$1")" = "$(cat "$FOLDER/$1/ready" 2>/dev/null)" ]; }
+
 mkdir -p "$FOLDER"
 FOLDER=$(cd "$FOLDER" && pwd)
-link_ffmpeg
+[ -x "$FOLDER/ffmpeg" ] || link_ffmpeg
+# At once, as each waits now for the network, now for one processor.
+installing=
 for id in "$@"; do
     id=$(basename "$id")
-    [ "$(fingerprint "$id")" = "$(cat "$FOLDER/$id/ready" 2>/dev/null)" ] || install_runtime "$id"
+    is_current "$id" || { install_runtime "$id" & installing="$installing $!"; }
+done
+for process in $installing; do
+    wait "$process"
 done

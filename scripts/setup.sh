@@ -1,6 +1,7 @@
 #!/bin/sh
 # Make .venv with the locked dependencies, on a machine that has Python >= 3.11 and perhaps nothing else.
-# With the word `tests`: install what the tests need beyond Python as well.
+# With the word `scripts`: install what scripted checks need as well: the runtimes, and Chromium.
+# With the word `tests`: install what the tests need beyond that.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -87,11 +88,65 @@ install_for_tests() {
     quietly apt_install $missing
 }
 
-if [ "${1:-}" = tests ]; then
+RUNTIMES=.tools/runtimes
+DEBIANS_CHROMIUM=/usr/lib/chromium/chromium-headless-shell
+
+has_chromium() {
+    for program in "${CHROMIUM_PATH:-$DEBIANS_CHROMIUM}" "$RUNTIMES/chromium"; do
+        "$program" --version >/dev/null 2>&1 && return
+    done
+    return 1
+}
+
+install_chromium() {
+    has_chromium && return
+    say "installing Chromium's headless shell"
+    if command -v apt-get >/dev/null 2>&1; then
+        quietly as_root apt-get update
+        quietly apt_install --no-install-recommends chromium-headless-shell
+    else
+        download_chromium
+    fi
+    has_chromium
+}
+
+# Playwright's own build, for distributions without the package; its libraries may be missing.
+download_chromium() {
+    newest=$(find "$RUNTIMES" -maxdepth 1 -name '2*' | sort | tail -n 1)
+    quietly env PLAYWRIGHT_BROWSERS_PATH="$PWD/.tools/browsers" "$newest/bin/node" \
+        "$newest/node_modules/@playwright/test/cli.js" install --only-shell chromium
+    found=$(find "$PWD/.tools/browsers" -type f -perm -u+x \
+        \( -name chrome-headless-shell -o -name headless_shell \) | head -n 1)
+    [ -n "$found" ] && ln -sf "$found" "$RUNTIMES/chromium"
+}
+
+# In brackets, each in a shell of its own: what fails there ends that shell only.
+install_for_scripts() {
+    if (sh scripts/runtimes.sh .venv/bin/python .tools/bin/uv "$RUNTIMES"); then
+        (install_chromium) || go_without "BROWSER checks and Playwright suites: there is no Chromium"
+    else
+        go_without "scripted checks: their runtimes could not be installed"
+    fi
+}
+
+# Only what a person starts goes on without; once it can be had, `sh scripts/setup.sh scripts` gets it.
+go_without() {
+    [ -z "${CI:-}" ] || { say "failed: no $1"; exit 2; }
+    say "going on without $1; to try again: sh scripts/setup.sh scripts"
+}
+
+case "${1:-}" in
+scripts)
+    install_for_scripts
+    touch .venv/.ready-for-scripts
+    exit 0
+    ;;
+tests)
     install_for_tests
     touch .venv/.ready-for-tests
     exit 0
-fi
+    ;;
+esac
 
 PYTHON=$(find_python)
 
