@@ -34,6 +34,7 @@ from contract.job import Job
 from contract.result import Status
 from runners.kit.egress import EgressRules
 from runners.kit.execute import execute
+from runners.kit.harness import Harness
 from runners.kit.icmp_socket import PingerUnavailableError
 from runners.kit.network import open_network
 from runners.kit.runner import Network, RunContext, Runner
@@ -85,7 +86,7 @@ class _LiteralResolver:
 
 
 async def boot_check(
-    check_types: Iterable[CheckType], *, runner_for: RunnerFor
+    check_types: Iterable[CheckType], *, runner_for: RunnerFor, harness: Harness | None = None
 ) -> tuple[TypeChecked, ...]:
     """Check every one of the types, all at once, each within `LIMIT_S`, up to three times.
 
@@ -94,7 +95,7 @@ async def boot_check(
     wanted = sorted(set(check_types))
     async with (
         open_targets() as targets,
-        open_network(EgressRules(), resolver=_LiteralResolver()) as network,
+        open_network(EgressRules(), resolver=_LiteralResolver(), harness=harness) as network,
         asyncio.TaskGroup() as group,
     ):
         specs = _specs(targets)

@@ -8,6 +8,7 @@ from agent.client import ServiceClient
 from agent.lifecycle import Lifecycle
 from agent.metrics import Metrics
 from agent.settings import Settings
+from runners.kit.harness import Harness
 from runners.kit.runner import Runner
 
 
@@ -31,3 +32,5 @@ class Ground:
     client: ServiceClient
     lifecycle: Lifecycle
     metrics: Metrics
+    harness: Harness | None = None
+    """What scripts run with. None: no script runs here."""

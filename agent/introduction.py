@@ -78,8 +78,14 @@ class Introduction:
                 return
 
 
-def served_slots(slots: Mapping[Lane, int], check_types: tuple[CheckType, ...]) -> dict[Lane, int]:
+def served_slots(
+    slots: Mapping[Lane, int], check_types: tuple[CheckType, ...], *, has_node: bool
+) -> dict[Lane, int]:
     """The slots of the lanes that have anything to run; the others get no jobs."""
     kinds = frozenset(check_types)
-    has_work = {Lane.UPTIME: bool(kinds - _MAIN_TYPES), Lane.MAIN: bool(kinds & _MAIN_TYPES)}
+    scripts_of_api = has_node and CheckType.API in kinds
+    has_work = {
+        Lane.UPTIME: bool(kinds - _MAIN_TYPES),
+        Lane.MAIN: bool(kinds & _MAIN_TYPES) or scripts_of_api,
+    }
     return {on: count if has_work[on] else 0 for on, count in slots.items()}

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
-from contract.checks import CheckSpec
+from contract.checks import CheckSpec, Lane, lane
 from contract.job import Job, RunSource
 from contract.result import Outcome
-from runners.kit.runner import Network, PingBook, RunContext, Runner
+from runners.kit.job_environment import job_environment
+from runners.kit.runner import NOTHING, Network, PingBook, RunContext, Runner
 from runners.kit.workspace import Workspace
 
 _SPARE_S: Final = 0.5
@@ -44,6 +45,7 @@ class Runs:
             pings=self._pings,
             timeout_s=max(job.deadline_s - _SPARE_S, job.deadline_s * 0.9),
             variables=job.variables,
+            environment=NOTHING if lane(job.spec) is Lane.UPTIME else job_environment(job),
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,
             workspace=workspace,

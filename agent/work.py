@@ -1,7 +1,7 @@
 """What an agent works with: runners on one network, slots, a source, envelopes."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,12 @@ from contract.agent_api import Hello
 from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
 from runners.kit.execute import execute
+from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
 from runners.kit.job_secrets import SHORTEST_CHARS
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
+from runners.kit.runtimes import find_runtimes
 from runners.kit.scrub import Scrubber
 
 log = structlog.get_logger(__name__)
@@ -50,6 +52,22 @@ def resolver_of(settings: Settings) -> Resolver:
     return SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
 
 
+@asynccontextmanager
+async def open_scripts(settings: Settings) -> AsyncIterator[Harness | None]:
+    """What scripts run with, for as long as the block lasts. None: no script runs here."""
+    async with AsyncExitStack() as stack:
+        opening = open_harness(find_runtimes(), extra_roots=settings.extra_ca_certs)
+        try:
+            harness = await stack.enter_async_context(opening)
+        except OSError as problem:
+            log.warning("scripts.unavailable", because=str(problem))
+            harness = None
+        else:
+            if harness is None:
+                log.info("scripts.unavailable", because=NO_RUNTIME)
+        yield harness
+
+
 async def runnable_types(ground: Ground) -> tuple[CheckType, ...]:
     """The types whose jobs are claimed: those with a runner that passed its boot check."""
     runners = {runner.spec: runner for runner in ground.makeup.runners}
@@ -58,9 +76,11 @@ async def runnable_types(ground: Ground) -> tuple[CheckType, ...]:
         return runners[type(spec)]
 
     known = tuple(kind for kind, spec in SPEC_TYPES.items() if spec in runners)
+    known = tuple(kind for kind in known if missing_for(kind, ground.harness) is None)
     if not ground.makeup.checks_itself:
         return known
-    return working_types(await boot_check(known, runner_for=runner_for))
+    checked = await boot_check(known, runner_for=runner_for, harness=ground.harness)
+    return working_types(checked)
 
 
 def hello_of(ground: Ground, check_types: tuple[CheckType, ...]) -> Hello:
@@ -73,7 +93,7 @@ def hello_of(ground: Ground, check_types: tuple[CheckType, ...]) -> Hello:
         platform=platform_name(),
         runtimes=runtimes(),
         check_types=check_types,
-        slots=served_slots(slots, check_types),
+        slots=served_slots(slots, check_types, has_node=ground.harness is not None),
     )
 
 
@@ -98,6 +118,7 @@ async def open_dispatcher(
         settings.egress,
         resolver=resolver,
         extra_ca_pem=None if roots is None else roots.read_text(),
+        harness=ground.harness,
     ) as network:
         works = Works(
             source=ServiceSource(ground.client, loops.releases, introduction, pace=makeup.pace),

@@ -3,14 +3,15 @@
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from agent.settings import BadSettingsError, Settings, read_settings
-from contract.checks import ApiSpec, Lane, check_type, deadline_ms, lane
+from contract.checks import Lane, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.result import Outcome, Result, Status
 from picket.check_file import CheckFile, load
@@ -18,11 +19,14 @@ from picket.errors import CommandError, ExitCode
 from picket.report import report
 from picket.terminal import Terminal
 from runners.kit.execute import execute
+from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
 from runners.kit.http_roots import NoRootsError
 from runners.kit.icmp_socket import PingerUnavailableError
+from runners.kit.job_environment import local_environment
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, SystemResolver
 from runners.kit.runner import RunContext
+from runners.kit.runtimes import MissingRuntimeError, find_runtimes
 from runners.kit.scrub import Clean, Scrubber
 from runners.registry import RUNNABLE, runner_for
 
@@ -95,24 +99,51 @@ def _job(check: CheckFile, *, timeout_s: float | None) -> Job:
 
 def _hold_runnable(check: CheckFile) -> None:
     kind = check_type(check.spec)
-    scripts = " with scripts" if isinstance(check.spec, ApiSpec) else ""
-    if kind not in RUNNABLE or (scripts and lane(check.spec) is Lane.MAIN):
+    if kind not in RUNNABLE:
         raise CommandError(
-            f"this version has no runner for {kind} checks{scripts}; "
+            f"this version has no runner for {kind} checks; "
             f"it has runners for {', '.join(sorted(RUNNABLE))}",
             ExitCode.OWN_FAULT,
         )
 
 
+@asynccontextmanager
+async def _scripts_for(job: Job, settings: Settings) -> AsyncIterator[Harness | None]:
+    """What the check's scripts run with. None: it has none.
+
+    Raises:
+        CommandError: something that they need is not there.
+    """
+    if lane(job.spec) is Lane.UPTIME:
+        yield None
+        return
+    async with AsyncExitStack() as stack:
+        opening = open_harness(find_runtimes(), extra_roots=settings.extra_ca_certs)
+        try:
+            harness = await stack.enter_async_context(opening)
+        except OSError as problem:
+            raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
+        missing = NO_RUNTIME if harness is None else missing_for(check_type(job.spec), harness)
+        if missing is not None:
+            raise CommandError(missing, ExitCode.OWN_FAULT)
+        yield harness
+
+
 async def _look(job: Job, settings: Settings) -> Result:
     resolver = SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
     roots = settings.extra_ca_certs.read_text() if settings.extra_ca_certs else None
-    async with open_network(settings.egress, resolver=resolver, extra_ca_pem=roots) as network:
+    async with (
+        _scripts_for(job, settings) as harness,
+        open_network(
+            settings.egress, resolver=resolver, extra_ca_pem=roots, harness=harness
+        ) as network,
+    ):
         ctx = RunContext(
             network=network,
             pings=NoPings(),
             timeout_s=job.deadline_s,
             variables=job.variables,
+            environment=local_environment(job),
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,
             keeps_files=True,
@@ -121,7 +152,7 @@ async def _look(job: Job, settings: Settings) -> Result:
         try:
             patient = msgspec.structs.replace(job, deadline_s=job.deadline_s + _DEADLINE_SLACK_S)
             outcome = await execute(patient, runner_for(job.spec), ctx)
-        except PingerUnavailableError as problem:
+        except (PingerUnavailableError, MissingRuntimeError) as problem:
             raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
     return _result(job, outcome, started_at=started_at, took_s=time.monotonic() - began_s)
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from runners.kit.aside import Aside
 from runners.kit.egress import EgressRules
+from runners.kit.harness import Harness
 from runners.kit.http import HttpEngine
 from runners.kit.icmp import Pinger
 from runners.kit.readiness import Readiness
@@ -15,9 +16,13 @@ from runners.kit.tls import TlsContexts
 
 @asynccontextmanager
 async def open_network(
-    egress: EgressRules, *, resolver: Resolver, extra_ca_pem: str | None = None
+    egress: EgressRules,
+    *,
+    resolver: Resolver,
+    extra_ca_pem: str | None = None,
+    harness: Harness | None = None,
 ) -> AsyncIterator[Network]:
-    """The tools, for as long as the block lasts; the resolver stays the caller's.
+    """The tools, for as long as the block lasts; resolver and harness stay the caller's.
 
     HTTP exchanges resolve inside libcurl, by the system; the resolver is for the other runners.
     """
@@ -33,6 +38,7 @@ async def open_network(
                 tls=TlsContexts(extra_ca_pem=extra_ca_pem),
                 readiness=readiness,
                 aside=aside,
+                harness=harness,
             )
         finally:
             pinger.close()

@@ -1,8 +1,9 @@
 """What a runner is, and what it may use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -12,14 +13,17 @@ from contract.job import ClientCertificate, Variable
 from runners.kit.aside import Aside
 from runners.kit.deadlines import Deadlines
 from runners.kit.egress import EgressRules
+from runners.kit.harness import NO_RUNTIME, Harness
 from runners.kit.http import HttpEngine
 from runners.kit.icmp import Pinger
 from runners.kit.observation import Observation
 from runners.kit.readiness import Readiness
 from runners.kit.resolve import Resolver
+from runners.kit.runtimes import MissingRuntimeError
 from runners.kit.tls import TlsContexts
 from runners.kit.workspace import Workspace
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _REMEMBERED_HOSTS: Final = 4096
 
 SpecT_contra = TypeVar("SpecT_contra", bound=CheckSpec, contravariant=True)
@@ -45,12 +49,24 @@ class Network:
     deadlines: Deadlines = field(default_factory=Deadlines)
     readiness: Readiness = field(default_factory=Readiness)
     aside: Aside = field(default_factory=Aside)
+    harness: Harness | None = None
+    """What scripts run with. None: this machine has no runtime, so no script can run."""
     refusals: Callable[[str], str | None] = field(init=False)
     """Why the egress rules refuse a host, as `EgressRules.refuses_name` says, remembered."""
 
     def __post_init__(self) -> None:
         remembered = lru_cache(maxsize=_REMEMBERED_HOSTS)(self.egress.refuses_name)
         object.__setattr__(self, "refusals", remembered)
+
+    def scripts(self) -> Harness:
+        """What scripts run with.
+
+        Raises:
+            MissingRuntimeError: nothing is there; the job belongs to another agent.
+        """
+        if self.harness is None:
+            raise MissingRuntimeError(NO_RUNTIME)
+        return self.harness
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +77,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
     """The runner ends by itself within this time and says what it was waiting for."""
     variables: tuple[Variable, ...] = ()
+    environment: Mapping[str, str] = NOTHING
+    """What scripts learn of their run from `process.env`, beside the variables, which win."""
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
     """The location's proxy for the check's HTTP traffic. None: direct."""

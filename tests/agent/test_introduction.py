@@ -65,15 +65,17 @@ async def test_an_agent_that_is_told_to_stop_waits_for_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "slots"),
+    ("types", "has_node", "slots"),
     [
-        ((CheckType.URL, CheckType.API), {Lane.UPTIME: 8, Lane.MAIN: 0}),
-        ((CheckType.BROWSER,), {Lane.UPTIME: 0, Lane.MAIN: 2}),
-        ((CheckType.URL, CheckType.PLAYWRIGHT), {Lane.UPTIME: 8, Lane.MAIN: 2}),
-        ((), {Lane.UPTIME: 0, Lane.MAIN: 0}),
+        ((CheckType.URL, CheckType.API), False, {Lane.UPTIME: 8, Lane.MAIN: 0}),
+        ((CheckType.URL, CheckType.API), True, {Lane.UPTIME: 8, Lane.MAIN: 2}),
+        ((CheckType.URL,), True, {Lane.UPTIME: 8, Lane.MAIN: 0}),
+        ((CheckType.BROWSER,), True, {Lane.UPTIME: 0, Lane.MAIN: 2}),
+        ((CheckType.URL, CheckType.PLAYWRIGHT), True, {Lane.UPTIME: 8, Lane.MAIN: 2}),
+        ((), True, {Lane.UPTIME: 0, Lane.MAIN: 0}),
     ],
 )
 def test_only_lanes_with_work_get_slots(
-    types: tuple[CheckType, ...], slots: dict[Lane, int]
+    types: tuple[CheckType, ...], *, has_node: bool, slots: dict[Lane, int]
 ) -> None:
-    assert served_slots({Lane.UPTIME: 8, Lane.MAIN: 2}, types) == slots
+    assert served_slots({Lane.UPTIME: 8, Lane.MAIN: 2}, types, has_node=has_node) == slots

@@ -1,0 +1,82 @@
+// Runs one setup or teardown script: the job comes on stdin, facts leave on descriptor 3.
+// A spare is this very program, started before there is a job: it waits for its stdin.
+'use strict';
+
+const fs = require('node:fs');
+const vm = require('node:vm');
+const channel = require('./channel.cjs');
+const { collectConsole } = require('./console.cjs');
+const { openEnvironment } = require('./environment.cjs');
+const { describe } = require('./errors.cjs');
+const { modulesOf } = require('./modules.cjs');
+const { exposeRequest, exposeResponse, readRequest, readBody } = require('./exchange.cjs');
+
+const STDIN = 0;
+const end = process.reallyExit.bind(process);
+
+function finish(fact) {
+  channel.tell(fact);
+  end(0);
+}
+
+function fail(error, job) {
+  finish({ fact: 'failed', ...describe(error, job) });
+}
+
+function watch(job) {
+  process.on('uncaughtException', (error) => fail(error, job));
+  process.on('unhandledRejection', (error) => fail(error, job));
+  process.on('beforeExit', () => {
+    fail(new Error('the script waits for something that cannot come any more'), job);
+  });
+}
+
+/** The script as a function, its lines where the user has them. */
+function compiled(job) {
+  const source = `(async (require, module, exports) => {\n${job.script}\n})`;
+  return vm.runInThisContext(source, { filename: job.file, lineOffset: -1 });
+}
+
+/** What the script left behind. */
+function outcome(job, environment) {
+  const isSetup = job.phase === 'setup';
+  return {
+    fact: 'done',
+    env: environment.changed(),
+    request: isSetup ? readRequest(globalThis.request) : null,
+    body: isSetup ? null : readBody(globalThis.response),
+  };
+}
+
+function holdSize(said, job) {
+  const bytes = Buffer.byteLength(JSON.stringify(said));
+  if (bytes > job.limitBytes) {
+    const sizes = `${bytes} bytes, more than the ${job.limitBytes} that may pass`;
+    throw new RangeError(`what the script hands on has ${sizes}`);
+  }
+  return said;
+}
+
+async function run(job) {
+  watch(job);
+  collectConsole(channel);
+  const environment = openEnvironment(job, channel);
+  Object.defineProperty(globalThis, 'REGION', { value: job.region, enumerable: true });
+  exposeRequest(job);
+  exposeResponse(job);
+  const modules = modulesOf(job);
+  // Whatever ends this process from here on is the script's own doing.
+  channel.tell({ fact: 'begun' });
+  try {
+    const module = { exports: {} };
+    await compiled(job)(modules.requireFrom(''), module, module.exports);
+    finish(holdSize(outcome(job, environment), job));
+  } catch (error) {
+    fail(error, job);
+  }
+}
+
+const text = fs.readFileSync(STDIN, 'utf8');
+// Nothing came: a spare whose agent has ended.
+if (text === '') end(0);
+else run(JSON.parse(text));

@@ -1,0 +1,83 @@
+"""What scripts run with on this machine: a sandbox, runtimes, and Node processes kept warm."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from contract.checks import CheckType
+from runners.kit.runtimes import Runtime, Runtimes
+from runners.kit.sandbox import Sandbox
+from runners.kit.script_node import ScriptNode, start_node
+from runners.kit.script_spares import Spares
+
+NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
+_NO_BROWSER: Final = "There is no Chromium on this machine (the package chromium-headless-shell)."
+_SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+_NEED_NODE: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
+_NEED_BROWSER: Final = frozenset({CheckType.BROWSER, CheckType.PLAYWRIGHT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harness:
+    """Made once per process, where there is a runtime; shared by all runs."""
+
+    sandbox: Sandbox
+    runtimes: Runtimes
+    spares: Spares
+    """Of setup and teardown scripts."""
+    extra_roots: Path | None = None
+    """PEM file of further roots that scripts trust. None: Node's own alone."""
+
+    def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
+        """What a child starts with, before the variables of its check."""
+        return _environment(runtime, self.extra_roots, folder)
+
+
+@asynccontextmanager
+async def open_harness(
+    runtimes: Runtimes, *, extra_roots: Path | None = None
+) -> AsyncIterator[Harness | None]:
+    """For as long as the block lasts. None: this machine has no runtime.
+
+    Raises:
+        OSError: the machine lacks what keeps scripts apart; the sentence names it.
+    """
+    if not runtimes.installed:
+        yield None
+        return
+    sandbox = Sandbox()
+
+    async def start(runtime: Runtime) -> ScriptNode:
+        return await start_node(sandbox, runtime, partial(_environment, runtime, extra_roots))
+
+    spares = Spares(start)
+    try:
+        yield Harness(sandbox=sandbox, runtimes=runtimes, spares=spares, extra_roots=extra_roots)
+    finally:
+        await spares.close()
+        await sandbox.close()
+
+
+def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
+    """What a check type needs and this machine has not got, as a sentence. None: nothing."""
+    if kind not in _NEED_NODE:
+        return None
+    if harness is None:
+        return NO_RUNTIME
+    if kind in _NEED_BROWSER and harness.runtimes.browser is None:
+        return _NO_BROWSER
+    return None
+
+
+def _environment(runtime: Runtime, roots: Path | None, folder: Path) -> dict[str, str]:
+    trusted = {} if roots is None else {"NODE_EXTRA_CA_CERTS": str(roots)}
+    return {
+        "PATH": f"{runtime.node.parent}:{_SYSTEM_PATH}",
+        "LANG": "C.UTF-8",
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        **trusted,
+    }

@@ -1,0 +1,27 @@
+"""What scripts of all types learn of their run from the environment. Pure.
+
+Left out is what an agent does not know: the account, the id that the service will give the
+result, and the public addresses of its network.
+"""
+
+from contract.checks import check_type
+from contract.job import Job, RunSource
+
+_BY_SCHEDULE = frozenset({RunSource.SCHEDULER})
+
+
+def job_environment(job: Job) -> dict[str, str]:
+    """The generic variables of a run that a service asked for."""
+    known = {**local_environment(job), "CHECK_ID": job.check_id}
+    if job.run_source in _BY_SCHEDULE:
+        known["CHECK_RUN_ID"] = job.run_id
+    return known
+
+
+def local_environment(job: Job) -> dict[str, str]:
+    """The same of a run without a service, which has no ids."""
+    return {
+        "CHECK_NAME": job.check_name,
+        "CHECK_TYPE": check_type(job.spec).value,
+        "REGION": job.location,
+    }
