@@ -1,10 +1,11 @@
 """One check from a JSON or YAML file, in the contract's form or the public API's."""
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -15,11 +16,13 @@ from contract.checks import (
     CheckType,
 )
 from contract.job import ClientCertificate, Variable
-from picket.check_sense import spec_problem
+from contract.sense import Wrong
+from picket.check_sense import spec_problems
 from picket.document import LIMIT_BYTES, DocumentError, read_document
 from picket.errors import CommandError
-from picket.field_errors import explain, shown, unknown_field
-from picket.public_form import FormError, SpecForm, as_text, to_contract
+from picket.field_errors import shown, unknown_fields
+from picket.public_form import SpecForm, as_text, to_contract
+from picket.wrong_fields import wrong_fields
 from runners.registry import RUNNABLE
 
 _BESIDE_SPEC: Final = (
@@ -32,6 +35,9 @@ _BESIDE_SPEC: Final = (
     "proxyUrl",
 )
 """What a file says beside the spec itself."""
+_MOST_LINES: Final = 20
+"""A list of 1000 wrong entries is told by its first ones."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 EntryT = TypeVar("EntryT", Variable, ClientCertificate)
@@ -53,7 +59,7 @@ def load(source: str) -> CheckFile:
     """Read the file, or standard input when the source is `-`.
 
     Raises:
-        CommandError: with file, path of the wrong field, its value and the mend.
+        CommandError: a line per wrong field, with file, path, value and the mend.
     """
     name = "standard input" if source == "-" else source
     return parse(_text(source, name), name)
@@ -84,7 +90,7 @@ def parse(text: str, name: str) -> CheckFile:
     """The check that the text describes; `name` is what sentences call the file.
 
     Raises:
-        CommandError: with file, path of the wrong field, its value and the mend.
+        CommandError: a line per wrong field, with file, path, value and the mend.
     """
     try:
         document = read_document(text)
@@ -98,77 +104,82 @@ def parse(text: str, name: str) -> CheckFile:
 
 
 class _Reader:
-    """Reads one document; every problem it meets names the file and the field."""
+    """Reads one document and collects what is wrong with it, by the field."""
 
     def __init__(self, file_name: str, document: Mapping[str, object]) -> None:
         self._file_name = file_name
         self._document = document
+        self._wrong: dict[str, str] = {}
 
     def read(self) -> CheckFile:
-        """The whole check."""
-        kind = self._kind()
+        """The whole check.
+
+        Raises:
+            CommandError: with a line per wrong field.
+        """
+        name, kind = self._name(), self._kind()
+        spec = None if kind is None else self._spec(kind)
+        variables = self._variables()
+        certificates = self._listed(
+            "clientCertificates", ClientCertificate, self._document.get("clientCertificates")
+        )
+        proxy_url = self._proxy_url()
+        if spec is None or self._wrong:
+            raise CommandError("\n".join(self._lines()))
         return CheckFile(
-            name=self._name(),
-            spec=self._spec(kind),
-            variables=self._variables(),
-            client_certificates=self._listed(
-                "clientCertificates", ClientCertificate, self._document.get("clientCertificates")
-            ),
-            proxy_url=self._proxy_url(),
+            name=name,
+            spec=spec,
+            variables=variables,
+            client_certificates=certificates,
+            proxy_url=proxy_url,
         )
 
-    def _refuse(self, path: str, problem: str) -> NoReturn:
-        raise CommandError(f"{self._file_name}: {path} {problem}")
+    def _lines(self) -> Iterator[str]:
+        for path, problem in list(self._wrong.items())[:_MOST_LINES]:
+            yield _CONTROL.sub(" ", f"{self._file_name}: {path} {problem}")
+        if (more := len(self._wrong) - _MOST_LINES) > 0:
+            yield f"{self._file_name}: {more} more fields are wrong"
 
-    def _kind(self) -> CheckType:
+    def _note(self, *wrong: Wrong) -> None:
+        """The first word on a field counts: it is the one that knows most of it."""
+        for path, problem in wrong:
+            self._wrong.setdefault(path, problem)
+
+    def _kind(self) -> CheckType | None:
+        """None: it is wrong, so that nobody knows what the spec should be."""
         field = "type" if "type" in self._document else "checkType"
         types = ", ".join(sorted(RUNNABLE))
         value = self._document.get(field)
+        if isinstance(value, str) and value.upper() in list(CheckType):
+            return CheckType(value.upper())
         if value is None:
-            self._refuse("$.type", f"is missing; use one of {types}")
-        if not isinstance(value, str) or value.upper() not in list(CheckType):
-            self._refuse(f"$.{field}", f"is {shown(value)}; use one of {types}")
-        return CheckType(value.upper())
+            self._note(("$.type", f"is missing; use one of {types}"))
+        else:
+            self._note((f"$.{field}", f"is {shown(value)}; use one of {types}"))
+        return None
 
     def _name(self) -> str:
         name = self._document.get("name")
         if name is not None and not isinstance(name, str):
-            self._refuse("$.name", f"is {shown(name)}; use text")
+            self._note(("$.name", f"is {shown(name)}; use text"))
+            return ""
         return name or "Unnamed"
 
-    def _spec(self, kind: CheckType) -> CheckSpec:
+    def _spec(self, kind: CheckType) -> CheckSpec | None:
+        """None: it is wrong."""
         fields = {k: v for k, v in self._document.items() if k not in _BESIDE_SPEC}
-        try:
-            form = to_contract(fields, kind)
-        except FormError as problem:
-            self._refuse(problem.path, str(problem))
-        return self._fitting(form, kind)
-
-    def _fitting(self, form: SpecForm, kind: CheckType) -> CheckSpec:
-        spec_type = SPEC_TYPES[kind]
-        if unknown := unknown_field(form.fields, spec_type):
-            path, problem = unknown
-            self._refuse(form.path_in_file(path), problem)
-        self._hold_sources(form, kind)
-        try:
-            spec = msgspec.convert(form.fields, spec_type)
-        except msgspec.ValidationError as trouble:
-            path, problem = explain(str(trouble), form.fields, spec_type)
-            self._refuse(form.path_in_file(path), problem)
-        if senseless := spec_problem(spec):
-            path, problem = senseless
-            self._refuse(form.path_in_file(path), problem)
+        form = to_contract(fields, kind)
+        unknown = unknown_fields(form.fields, SPEC_TYPES[kind])
+        unread = [
+            *_strange_sources(form.fields.get("assertions"), kind),
+            *wrong_fields(form.fields, SPEC_TYPES[kind]),
+        ]
+        self._note(*form.wrong, *_in_file(form, unknown), *_in_file(form, unread))
+        if unread:
+            return None  # whether a check makes sense shows only once all of it can be read
+        spec: CheckSpec = msgspec.convert(form.fields, SPEC_TYPES[kind])
+        self._note(*_in_file(form, spec_problems(spec)))
         return spec
-
-    def _hold_sources(self, form: SpecForm, kind: CheckType) -> None:
-        """Each type takes some sources only; the spec's own type would let all of them pass."""
-        assertions = form.fields.get("assertions")
-        for order, assertion in enumerate(assertions if isinstance(assertions, list) else []):
-            source = assertion.get("source") if isinstance(assertion, dict) else None
-            if source is not None and kind in SOURCES and source not in list(SOURCES[kind]):
-                path = form.path_in_file(f"$.assertions[{order}].source")
-                takes = ", ".join(sorted(SOURCES[kind]))
-                self._refuse(path, f"is {shown(source)}; a check of type {kind} takes {takes}")
 
     def _variables(self) -> tuple[Variable, ...]:
         field = "variables" if "variables" in self._document else "environmentVariables"
@@ -181,23 +192,37 @@ class _Reader:
 
     def _listed(self, field: str, entry: type[EntryT], given: object) -> tuple[EntryT, ...]:
         if given is not None and not isinstance(given, list):
-            self._refuse(f"$.{field}", f"is {shown(given, secret=True)}; use a list")
-        return tuple(
-            self._entry(f"$.{field}[{i}]", entry, each) for i, each in enumerate(given or [])
-        )
-
-    def _entry(self, path: str, entry: type[EntryT], given: object) -> EntryT:
-        try:
-            return msgspec.convert(given, entry)
-        except msgspec.ValidationError as trouble:
-            inner, problem = explain(str(trouble), given, entry)
-            self._refuse(path + inner.removeprefix("$"), problem)
+            self._note((f"$.{field}", f"is {shown(given, secret=True)}; use a list"))
+        entries = given if isinstance(given, list) else []
+        wrong = [
+            (f"$.{field}[{position}]{path.removeprefix('$')}", problem)
+            for position, each in enumerate(entries)
+            for path, problem in wrong_fields(each, entry)
+        ]
+        self._note(*wrong)
+        return () if wrong else tuple(msgspec.convert(each, entry) for each in entries)
 
     def _proxy_url(self) -> str | None:
         proxy_url = self._document.get("proxyUrl")
         if proxy_url is not None and not isinstance(proxy_url, str):
-            self._refuse("$.proxyUrl", f"is {shown(proxy_url, secret=True)}; use an address")
+            self._note(("$.proxyUrl", f"is {shown(proxy_url, secret=True)}; use an address"))
+            return None
         return proxy_url
+
+
+def _in_file(form: SpecForm, found: Iterable[Wrong]) -> Iterator[Wrong]:
+    """The same, by the path that the reader of the file knows."""
+    return ((form.path_in_file(path), problem) for path, problem in found)
+
+
+def _strange_sources(assertions: object, kind: CheckType) -> Iterator[Wrong]:
+    """Each type takes some sources only; the spec's own type would let all of them pass."""
+    for order, assertion in enumerate(assertions if isinstance(assertions, list) else []):
+        source = assertion.get("source") if isinstance(assertion, dict) else None
+        if source is not None and kind in SOURCES and source not in list(SOURCES[kind]):
+            takes = ", ".join(sorted(SOURCES[kind]))
+            sentence = f"is {shown(source)}; a check of type {kind} takes {takes}"
+            yield f"$.assertions[{order}].source", sentence
 
 
 def _with_text_value(entry: object) -> object:

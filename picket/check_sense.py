@@ -19,12 +19,8 @@ from runners.kit.jsonpath import BadPathError, hold_path
 from runners.kit.patterns import BadPatternError, compile_pattern
 
 
-def spec_problem(spec: CheckSpec) -> Wrong | None:
-    """The first field that cannot work, by its path, and why. None: all can."""
-    return next(_problems(spec), None)
-
-
-def _problems(spec: CheckSpec) -> Iterator[Wrong]:
+def spec_problems(spec: CheckSpec) -> Iterator[Wrong]:
+    """The fields that cannot work, by their paths, and why."""
     if isinstance(spec, UrlSpec | ApiSpec):
         yield from _of_http(spec.request)
     if isinstance(spec, TcpSpec | IcmpSpec):

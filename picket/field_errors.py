@@ -2,10 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
+
+from contract.sense import Wrong
 
 _PATH: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
 _STEP: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>\d+|\.\.\.)\]")
@@ -36,7 +38,7 @@ def split_problem(problem: str) -> tuple[str, str]:
     return (found["path"], problem[: found.start()]) if found else ("$", problem)
 
 
-def explain(problem: str, document: object, spec: type[msgspec.Struct]) -> tuple[str, str]:
+def explain(problem: str, document: object, spec: type[msgspec.Struct]) -> Wrong:
     """The wrong field's path, and what is wrong with it."""
     path, sentence = split_problem(problem)
     if missing := re.fullmatch(r"Object missing required field `(?P<name>\w+)`", sentence):
@@ -142,39 +144,35 @@ def _child_type(kind: msgspec.inspect.Type | None, key: str | None) -> msgspec.i
     return None
 
 
-def unknown_field(document: object, spec: type[msgspec.Struct]) -> tuple[str, str] | None:
-    """The first field that the spec does not know, and what it may have meant. None: all known.
+def unknown_fields(document: object, spec: type[msgspec.Struct]) -> Iterator[Wrong]:
+    """The fields that the spec does not know, and what they may have meant.
 
     The wire ignores what it does not know; a person who mistypes `assertions` wants to hear it.
     """
     return _unknown(document, msgspec.inspect.type_info(spec), "$")
 
 
-def _unknown(value: object, kind: msgspec.inspect.Type | None, path: str) -> tuple[str, str] | None:
+def _unknown(value: object, kind: msgspec.inspect.Type | None, path: str) -> Iterator[Wrong]:
     for branch in _branches(kind):
         if isinstance(branch, msgspec.inspect.StructType) and isinstance(value, Mapping):
-            return _unknown_in_struct(value, branch, path)
-        if isinstance(branch, msgspec.inspect.VarTupleType) and isinstance(value, list):
-            inside = (
-                _unknown(each, branch.item_type, f"{path}[{i}]") for i, each in enumerate(value)
-            )
-            return next((problem for problem in inside if problem), None)
-    return None
+            yield from _unknown_in_struct(value, branch, path)
+        elif isinstance(branch, msgspec.inspect.VarTupleType) and isinstance(value, list):
+            for position, each in enumerate(value):
+                yield from _unknown(each, branch.item_type, f"{path}[{position}]")
 
 
 def _unknown_in_struct(
     value: Mapping[object, object], kind: msgspec.inspect.StructType, path: str
-) -> tuple[str, str] | None:
+) -> Iterator[Wrong]:
     known = {each.encode_name: each.type for each in kind.fields}
     tag = {kind.tag_field} if kind.tag_field else set()
     for key, inner in value.items():
         if key in tag:
             continue
-        if key not in known:
-            return f"{path}.{key}", f"is no field here; {_meant(str(key), sorted(known))}"
-        if problem := _unknown(inner, known[str(key)], f"{path}.{key}"):
-            return problem
-    return None
+        if key in known:
+            yield from _unknown(inner, known[str(key)], f"{path}.{key}")
+        else:
+            yield f"{path}.{key}", f"is no field here; {_meant(str(key), sorted(known))}"
 
 
 def _meant(key: str, known: list[str]) -> str:

@@ -1,10 +1,12 @@
 """The public API's way to write a check, mapped to the contract's. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from contract.checks import SECONDS_PER, CheckType, TimeUnit
+from contract.sense import Wrong
+from picket.field_errors import shown
 
 CONTROL_PLANE_FIELDS: Final = frozenset(
     {
@@ -18,6 +20,7 @@ CONTROL_PLANE_FIELDS: Final = frozenset(
 """What a check of the public API holds beyond how to look: no matter to a single run."""
 
 _SNIPPETS: Final = ("setupSnippetId", "tearDownSnippetId")
+_NO_SNIPPETS: Final = "names a snippet; without a service there are none"
 _RENAMED: Final = {"localSetupScript": "setupScript", "localTearDownScript": "teardownScript"}
 
 
@@ -28,6 +31,8 @@ class SpecForm:
     fields: dict[str, object]
     moved: dict[str, str] = field(default_factory=dict)
     """Path in `fields` to path in the file, for what stands elsewhere there."""
+    wrong: list[Wrong] = field(default_factory=list)
+    """What could not be mapped, by its path in the file; in its place stands what is right."""
 
     def path_in_file(self, path: str) -> str:
         """Where the reader finds what the contract calls `path`."""
@@ -37,79 +42,90 @@ class SpecForm:
         return path
 
 
-class FormError(ValueError):
-    """A field of the public form is wrong; knows the path and what is wrong there."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(problem)
-        self.path = path
-
-
 def to_contract(document: Mapping[str, object], kind: CheckType) -> SpecForm:
-    """The check's spec fields; fields that only concern the control plane are left out.
-
-    Raises:
-        FormError: a field of the public form cannot be mapped.
-    """
+    """The check's spec fields; fields that only concern the control plane are left out."""
     fields = {key: value for key, value in document.items() if key not in CONTROL_PLANE_FIELDS}
-    moved: dict[str, str] = {}
+    form = SpecForm(fields)
     for snippet in _SNIPPETS:
         if fields.pop(snippet, None) is not None:
-            raise FormError(f"$.{snippet}", "names a snippet; without a service there are none")
+            form.wrong.append((f"$.{snippet}", _NO_SNIPPETS))
     for public, ours in _RENAMED.items():
         if public in fields:
             fields[ours] = fields.pop(public)
-            moved[f"$.{ours}"] = f"$.{public}"
-    _lift_assertions(fields, moved)
+            form.moved[f"$.{ours}"] = f"$.{public}"
+    _lift_assertions(form)
     if kind is CheckType.HEARTBEAT:
-        _flatten_heartbeat(fields, moved)
+        _flatten_heartbeat(form)
     fields["type"] = kind.value
-    return SpecForm(_text_where_text_is_meant(fields), moved)
+    return replace(form, fields=_text_where_text_is_meant(fields))
 
 
-def _lift_assertions(fields: dict[str, object], moved: dict[str, str]) -> None:
+def _lift_assertions(form: SpecForm) -> None:
     """The public form keeps assertions in the request."""
+    fields = form.fields
     request = fields.get("request")
     if not isinstance(request, dict) or "assertions" not in request:
         return
-    if "assertions" in fields:
-        raise FormError("$.request.assertions", "stands beside $.assertions; keep one of them")
     fields["request"] = {key: value for key, value in request.items() if key != "assertions"}
+    if "assertions" in fields:
+        twice = "stands beside $.assertions; keep one of them"
+        form.wrong.append(("$.request.assertions", twice))
+        return
     fields["assertions"] = request["assertions"]
-    moved["$.assertions"] = "$.request.assertions"
+    form.moved["$.assertions"] = "$.request.assertions"
 
 
-def _flatten_heartbeat(fields: dict[str, object], moved: dict[str, str]) -> None:
-    heartbeat = fields.pop("heartbeat", None)
-    if isinstance(heartbeat, dict):
-        for name in ("period", "grace"):
-            fields[f"{name}Seconds"] = _seconds(heartbeat, name)
-            moved[f"$.{name}Seconds"] = f"$.heartbeat.{name}"
-        rest = {key: heartbeat[key] for key in heartbeat if key not in _HEARTBEAT_TIMES}
-        moved.update({f"$.{key}": f"$.heartbeat.{key}" for key in rest})
-        fields.update(rest)
-    elif heartbeat is not None:
-        raise FormError("$.heartbeat", "must hold period, periodUnit, grace and graceUnit")
-    for shown in _SHOWN_WITH_HEARTBEATS:
-        fields.pop(shown, None)
+def _flatten_heartbeat(form: SpecForm) -> None:
+    fields = form.fields
+    if "heartbeat" in fields and fields["heartbeat"] is not None:
+        heartbeat = fields.pop("heartbeat")
+        if not isinstance(heartbeat, dict):
+            form.wrong.append(("$.heartbeat", _HEARTBEAT_HOLDS))
+            heartbeat = _ANY_HEARTBEAT
+        _take_heartbeat(form, heartbeat)
+    fields.pop("heartbeat", None)
+    for name in _SHOWN_WITH_HEARTBEATS:
+        fields.pop(name, None)
     if fields.get("pingToken") is None:
         # The service makes one when the check is created; a single run needs none.
         fields["pingToken"] = "none"
 
 
+def _take_heartbeat(form: SpecForm, heartbeat: Mapping[str, object]) -> None:
+    for name in ("period", "grace"):
+        form.fields[f"{name}Seconds"] = _seconds(form, heartbeat, name)
+        form.moved[f"$.{name}Seconds"] = f"$.heartbeat.{name}"
+    rest = {key: heartbeat[key] for key in heartbeat if key not in _HEARTBEAT_TIMES}
+    form.moved.update({f"$.{key}": f"$.heartbeat.{key}" for key in rest})
+    form.fields.update(rest)
+
+
 _HEARTBEAT_TIMES: Final = frozenset({"period", "periodUnit", "grace", "graceUnit"})
+_HEARTBEAT_HOLDS: Final = "must hold period, periodUnit, grace and graceUnit"
+_ANY_TIME_S: Final = 60.0
+_ANY_HEARTBEAT: Final = {
+    "period": _ANY_TIME_S,
+    "periodUnit": TimeUnit.SECONDS,
+    "grace": _ANY_TIME_S,
+    "graceUnit": TimeUnit.SECONDS,
+}
+"""In the place of one that is refused, so that the rest of the check can still be read."""
 _SHOWN_WITH_HEARTBEATS: Final = ("shouldFail", "pingUrl")
 """What the public API shows with a heartbeat check, and means nothing to a run."""
 
 
-def _seconds(heartbeat: Mapping[str, object], name: str) -> float:
+def _seconds(form: SpecForm, heartbeat: Mapping[str, object], name: str) -> float:
     unit, amount = heartbeat.get(f"{name}Unit"), heartbeat.get(name)
-    if not isinstance(unit, str) or unit not in list(TimeUnit):
+    known = TimeUnit(unit) if isinstance(unit, str) and unit in list(TimeUnit) else None
+    if known is None:
         units = ", ".join(TimeUnit)
-        raise FormError(f"$.heartbeat.{name}Unit", f"is {unit}; use one of {units}")
+        form.wrong.append((f"$.heartbeat.{name}Unit", f"is {shown(unit)}; use one of {units}"))
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-        raise FormError(f"$.heartbeat.{name}", f"is {amount}; use a number of {unit}")
-    return amount * SECONDS_PER[TimeUnit(unit)]
+        of = f" of {known}" if known else ""
+        form.wrong.append((f"$.heartbeat.{name}", f"is {shown(amount)}; use a number{of}"))
+    elif known is not None:
+        return amount * SECONDS_PER[known]
+    return _ANY_TIME_S
 
 
 def _text_where_text_is_meant(fields: dict[str, object]) -> dict[str, object]:

@@ -135,6 +135,85 @@ def test_a_bad_file_is_refused_with_its_field_and_its_value(name: str) -> None:
     assert refused.value.code is ExitCode.BAD_INPUT
 
 
+def test_all_wrong_fields_of_a_file_are_told_at_once() -> None:
+    said = refusal(
+        """
+        type: API
+        name: [1]
+        request:
+          method: FETCH
+          skipSsl: true
+          headers: [{ key: a, value: b }, text, { key: c, value: [1] }]
+        assertions:
+          - { source: STATUS, comparison: EQUALS, target: 200 }
+          - { source: STATUS_CODE, comparison: IS, target: 200 }
+        maxResponseTime: 60000
+        variables: [{ key: A }, { key: B, value: b }, { value: c }]
+        proxyUrl: 8
+        """
+    )
+    fields = [line.removeprefix("check.yaml: $.").split(" is ")[0] for line in said.splitlines()]
+    assert fields == [
+        "name",
+        "request.skipSsl",
+        "assertions[0].source",
+        "request.method",
+        "request.headers[1]",
+        "request.headers[2].value",
+        "request.url",
+        "assertions[1].comparison",
+        "maxResponseTime",
+        "variables[0].value",
+        "variables[2].key",
+        "proxyUrl",
+    ]
+
+
+def test_all_that_makes_no_sense_is_told_at_once() -> None:
+    said = refusal(
+        """
+        type: URL
+        request: { url: ftp://a }
+        assertions:
+          - { source: STATUS_CODE, comparison: EQUALS, target: fine }
+          - { source: STATUS_CODE, comparison: HAS_KEY, target: 1 }
+        """
+    )
+    assert [line.split()[1] for line in said.splitlines()] == [
+        "$.request.url",
+        "$.assertions[0].target",
+        "$.assertions[1].comparison",
+    ]
+
+
+def test_every_wrong_part_of_the_public_form_is_told() -> None:
+    heartbeat = "{ period: hourly, periodUnit: hours, grace: 5, graceUnit: weeks }"
+    said = refusal(f"type: HEARTBEAT\nsetupSnippetId: 3\nheartbeat: {heartbeat}")
+    assert said.splitlines() == [
+        "check.yaml: $.setupSnippetId names a snippet; without a service there are none",
+        "check.yaml: $.heartbeat.period is hourly; use a number of hours",
+        "check.yaml: $.heartbeat.graceUnit is weeks; use one of seconds, minutes, hours, days",
+    ]
+    said = refusal("type: HEARTBEAT\nheartbeat: hourly\npingTokn: a")
+    assert said.splitlines() == [
+        "check.yaml: $.heartbeat must hold period, periodUnit, grace and graceUnit",
+        "check.yaml: $.pingTokn is no field here; did you mean pingToken?",
+    ]
+
+
+def test_a_thousand_wrong_entries_are_told_by_the_first_ones() -> None:
+    entries = ", ".join("{ key: A }" for _ in range(1000))
+    said = refusal(f"type: URL\nrequest: {{ url: http://a }}\nvariables: [{entries}]")
+    assert len(said.splitlines()) == 21
+    assert said.endswith("check.yaml: 980 more fields are wrong")
+
+
+def test_a_field_cannot_forge_a_line() -> None:
+    said = refusal('{"type": "URL", "request": {"url": "http://a"}, "a\\nb": 1}')
+    assert said.startswith("check.yaml: $.a b is no field here; ")
+    assert len(said.splitlines()) == 1
+
+
 def test_every_sentence_of_the_table_has_its_file() -> None:
     assert {path.name for path in BAD_FILES.iterdir()} == set(REFUSED)
 
