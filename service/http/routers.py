@@ -13,6 +13,7 @@ from service.http.openapi import install_openapi
 from service.http.routes import EVERYWHERE, refusals
 from service.locations import api as locations
 from service.results import api as results
+from service.runtimes import api as runtimes
 from service.sessions import api as sessions
 
 PREFIX: Final = "/v1"
@@ -25,7 +26,7 @@ routers: Final[tuple[APIRouter, ...]] = (
     sessions.router,
 )
 """Operations that need an API key."""
-open_routers: Final[tuple[APIRouter, ...]] = (locations.regions_router,)
+open_routers: Final[tuple[APIRouter, ...]] = (locations.regions_router, runtimes.router)
 """Operations that need none."""
 
 

@@ -8,6 +8,20 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BIN = "/usr/bin:/bin"
+COMMANDS = (
+    "sh",
+    "chmod",
+    "dirname",
+    "env",
+    "find",
+    "head",
+    "id",
+    "ln",
+    "mkdir",
+    "sort",
+    "tail",
+    "touch",
+)
 
 
 class Machine:
@@ -117,7 +131,7 @@ def test_a_distribution_without_apt_gets_the_build_of_playwright(machine: Machin
     (runtime / "bin").mkdir()
     (runtime / "bin/node").symlink_to("/bin/sh")
     (machine.programs / "apt-get").unlink()
-    for name in "sh dirname env find head id ln mkdir chmod sort tail touch".split():
+    for name in COMMANDS:
         (machine.programs / name).symlink_to(Path("/usr/bin") / name)
     done = machine.set_up(PATH=str(machine.programs), **NO_CHROMIUM)
     assert (done.returncode, done.stderr) == (0, "setup: installing Chromium's headless shell\n")

@@ -12,6 +12,11 @@ def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
+def is_open(name: str) -> bool:
+    """Whether the operation needs no key."""
+    return name.startswith(("GET /v1/locations", "GET /v1/runtimes"))
+
+
 async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
     alice: ApiUser,
 ) -> None:
@@ -27,6 +32,8 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "GET /v1/checks/{id}",
         "DELETE /v1/checks/{id}",
         "GET /v1/locations",
+        "GET /v1/runtimes",
+        "GET /v1/runtimes/{id}",
         "GET /v1/private-locations",
         "POST /v1/private-locations",
         "GET /v1/private-locations/{id}",
@@ -49,7 +56,7 @@ async def test_every_operation_says_how_it_refuses(alice: ApiUser) -> None:
     document = (await alice.get("/openapi.json")).body
     for name, operation in operations(document):
         refused = {status for status in operation["responses"] if status >= "4"}
-        wanted = {"500"} if name == "GET /v1/locations" else {"400", "401", "403", "429", "500"}
+        wanted = {"500"} if is_open(name) else {"400", "401", "403", "429", "500"}
         assert wanted <= refused, name
         for status in refused:
             schema = operation["responses"][status]["content"]["application/json"]["schema"]
@@ -61,7 +68,7 @@ async def test_every_operation_is_described_and_keyed(alice: ApiUser) -> None:
     for name, operation in operations(document):
         assert operation["description"], name
         assert operation["tags"], name
-        if name != "GET /v1/locations":
+        if not is_open(name):
             assert operation["security"] == [{"apiKey": []}], name
             assert "x-service-account" in {one["name"] for one in operation["parameters"]}
 

@@ -1,0 +1,1 @@
+"""The runtimes that scripts of a check can name."""
