@@ -1,7 +1,6 @@
 """Files of runs: uploaded in parts, resumable, kept under the data directory."""
 
 import asyncio
-import hashlib
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -18,9 +17,11 @@ from contract.agent_api import (
     MAX_ARTIFACT_BYTES,
     ArtifactStored,
 )
-from service.agents.refusals import NoRoomError, RangeError
+from service.agents.refusals import RangeError
+from service.artifacts.files import RunFile
 from service.db.engine import Database
-from service.http.errors import InvalidError, NotFoundError, SlowBodyError, TooLargeError
+from service.http.errors import InvalidError, NoRoomError, NotFoundError, TooLargeError
+from service.http.streams import digest_of, in_time
 from service.jobs import actions as jobs
 from service.jobs.model import fence_number, job_number
 
@@ -28,7 +29,6 @@ _FENCE: Final = re.compile(r"\d{1,12}", re.ASCII)
 _RANGE: Final = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\d{1,12})")
 PATIENCE_S: Final = 60.0
 """How long the next bytes may take to arrive."""
-_BLOCK_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +38,6 @@ class _Part:
     first: int
     length: int
     total: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a file goes, and under which claim."""
-
-    location_id: str
-    job: int
-    name: str
-    fence: int
-
-    def path(self, folder: Path) -> Path:
-        """The file, once it is whole."""
-        return folder / self.location_id / str(self.job) / self.name
-
-    def unfinished(self, folder: Path) -> Path:
-        """What came of it; each claim has its own, so that no two mix their bytes."""
-        path = self.path(folder)
-        return path.with_name(f"{path.name}.{self.fence}.part")
 
 
 class ArtifactDoor:
@@ -90,7 +71,7 @@ class ArtifactDoor:
                     f"The file cannot be kept: {problem.strerror}. Send it again later."
                 ) from problem
 
-    async def _put(self, request: Request, part: _Part, place: _Place) -> ArtifactStored:
+    async def _put(self, request: Request, part: _Part, place: RunFile) -> ArtifactStored:
         digest = request.headers.get(ARTIFACT_DIGEST_HEADER, "").lower()
         path, unfinished = place.path(self._folder), place.unfinished(self._folder)
         if await asyncio.to_thread(_is_complete, path, part.total, digest):
@@ -105,14 +86,14 @@ class ArtifactDoor:
                 f"The part begins at {part.first}, but {held} bytes are stored; go on there.",
                 attributes={"offset": held},
             )
-        parts = _in_time(request.stream(), patience_s=PATIENCE_S)
+        parts = in_time(request.stream(), patience_s=PATIENCE_S, mend="go on where it broke")
         await _append(unfinished, parts, limit_bytes=part.length)
         stored = await asyncio.to_thread(_size, unfinished)
         if stored < part.total:
             return ArtifactStored(offset=stored, complete=False)
         return await self._finish(place, digest)
 
-    async def _finish(self, place: _Place, digest: str) -> ArtifactStored:
+    async def _finish(self, place: RunFile, digest: str) -> ArtifactStored:
         """Put a whole file in its place; what earlier claims began goes."""
         unfinished = place.unfinished(self._folder)
         size = await asyncio.to_thread(_size_of_intact, unfinished, digest)
@@ -120,17 +101,17 @@ class ArtifactDoor:
         await asyncio.to_thread(_move, unfinished, place.path(self._folder), place.fence)
         return ArtifactStored(offset=size, complete=True)
 
-    async def _check(self, place: _Place) -> None:
+    async def _check(self, place: RunFile) -> None:
         """Whether this claim is the newest of a job of this location."""
-        held = await self._database.read(lambda c: jobs.held(c, [place.job]))
-        job = held.get(place.job)
+        held = await self._database.read(lambda c: jobs.held(c, [place.run_id]))
+        job = held.get(place.run_id)
         if job is None or job.location_id != place.location_id:
             raise NotFoundError("This location has no such job.")
         if job.fence != place.fence:
             raise NotFoundError("The job went to another agent.")
 
 
-def _place(request: Request, location_id: str) -> _Place:
+def _place(request: Request, location_id: str) -> RunFile:
     job_id, name = str(request.path_params["job_id"]), str(request.path_params["name"])
     if not ARTIFACT_NAME.fullmatch(name) or name.endswith(".part"):
         raise InvalidError(
@@ -138,7 +119,9 @@ def _place(request: Request, location_id: str) -> _Place:
             keys=("name",),
             source="path",
         )
-    return _Place(location_id, job_number(job_id), name, _fence(request))
+    return RunFile(
+        location_id=location_id, run_id=job_number(job_id), fence=_fence(request), name=name
+    )
 
 
 def _fence(request: Request) -> int:
@@ -177,22 +160,6 @@ def _part(request: Request) -> _Part:
     return part
 
 
-async def _in_time(parts: AsyncIterator[bytes], *, patience_s: float) -> AsyncIterator[bytes]:
-    """The parts of a body, as long as none lets us wait for too long."""
-    while True:
-        try:
-            async with asyncio.timeout(patience_s):
-                part = await anext(parts, None)
-        except TimeoutError as problem:
-            raise SlowBodyError(
-                f"Nothing came for {patience_s:g} s; go on where it broke.",
-                headers={"connection": "close"},
-            ) from problem
-        if part is None:
-            return
-        yield part
-
-
 async def _append(path: Path, parts: AsyncIterator[bytes], *, limit_bytes: int) -> None:
     """Whatever arrives stays, so that a broken upload goes on where it broke."""
     left = limit_bytes
@@ -220,13 +187,13 @@ def _size(path: Path) -> int:
 
 
 def _is_complete(path: Path, total: int, digest: str) -> bool:
-    """Whether this very file is there; an attempt's file may replace one of an earlier attempt."""
-    return _size(path) == total and path.is_file() and digest in ("", _digest(path))
+    """Whether this very file is there; another one of its name goes."""
+    return _size(path) == total and path.is_file() and digest in ("", digest_of(path))
 
 
 def _size_of_intact(unfinished: Path, digest: str) -> int:
     """How long the file is, if it is what its sender meant to send; else it begins anew."""
-    if _digest(unfinished) != digest:
+    if digest_of(unfinished) != digest:
         unfinished.unlink()
         raise InvalidError(
             f"The file does not have the sha256 of {ARTIFACT_DIGEST_HEADER}; send it again from 0.",
@@ -238,16 +205,9 @@ def _size_of_intact(unfinished: Path, digest: str) -> int:
 
 def _move(unfinished: Path, path: Path, fence: int) -> None:
     """Finish a file, and remove what earlier claims began of it."""
+    path.parent.mkdir(exist_ok=True)
     unfinished.replace(path)
     of_this = re.compile(rf"{re.escape(path.name)}\.(\d+)\.part")
-    for other in path.parent.iterdir():
+    for other in unfinished.parent.iterdir():
         if (begun := of_this.fullmatch(other.name)) and int(begun[1]) < fence:
             other.unlink(missing_ok=True)
-
-
-def _digest(path: Path) -> str:
-    seen = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            seen.update(block)
-    return seen.hexdigest()

@@ -15,9 +15,3 @@ class RangeError(ApiError):
     """416: the part does not begin where the stored bytes end; says where that is."""
 
     status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-
-
-class NoRoomError(ApiError):
-    """507: the disk takes no more; a later try may find room."""
-
-    status = HTTPStatus.INSUFFICIENT_STORAGE

@@ -94,3 +94,9 @@ class TooManyError(ApiError):
     """429: wait, then go on."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
+
+
+class NoRoomError(ApiError):
+    """507: the disk takes no more; a later try may find room."""
+
+    status = HTTPStatus.INSUFFICIENT_STORAGE

@@ -45,7 +45,7 @@ class Shelf:
 
     def assert_whole(self, *, runs: int = 1) -> None:
         """Each run's file is there once, as its result says."""
-        paths = sorted(self._folder.glob("*/*/*"))
+        paths = sorted(path for path in self._folder.rglob("*") if path.is_file())
         assert [path.name for path in paths] == [NAME] * runs
         for path in paths:
             assert path.read_bytes() == content(FILE_BYTES)

@@ -38,8 +38,9 @@ async def put(
     return await service.agent("PUT", path, data=body, headers=headers)
 
 
-def stored(service: RunningService, directory: Path) -> bytes:
-    return (directory / "artifacts" / service.secrets.location_id / "1" / "trace.zip").read_bytes()
+def stored(service: RunningService, directory: Path, *, fence: int = 1) -> bytes:
+    run = directory / "artifacts" / service.secrets.location_id / "1"
+    return (run / str(fence) / "trace.zip").read_bytes()
 
 
 async def test_a_file_is_stored_as_it_was_sent(service: RunningService, tmp_path: Path) -> None:
@@ -211,10 +212,8 @@ async def test_a_new_claim_begins_its_file_anew_and_clears_what_the_old_one_bega
     assert (await put(service, BODY[:500], first=0, fence=2)).body["offset"] == 500
     assert (await put(service, b"x" * 1000, first=1000, fence=1)).status == 404
     assert (await put(service, BODY[500:], first=500, fence=2)).body["complete"]
-    assert stored(service, tmp_path) == BODY
-    assert [path.name for path in unfinished_file(service, tmp_path).parent.iterdir()] == [
-        "trace.zip"
-    ]
+    assert stored(service, tmp_path, fence=2) == BODY
+    assert [path.name for path in unfinished_file(service, tmp_path).parent.iterdir()] == ["2"]
 
 
 async def test_a_file_whose_claim_ended_while_its_bytes_came_takes_no_place(
@@ -242,4 +241,4 @@ async def test_a_file_whose_claim_ended_while_its_bytes_came_takes_no_place(
     go_on.set()
     assert (await slowly).status == 404
     assert (await put(service, BODY, fence=2)).status == 200
-    assert stored(service, tmp_path) == BODY
+    assert stored(service, tmp_path, fence=2) == BODY
