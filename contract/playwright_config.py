@@ -1,5 +1,6 @@
 """The parts of a Playwright configuration that a check may set. Pure."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -7,6 +8,8 @@ Wrong = tuple[str, str]
 """The path of the wrong field inside the configuration, and the end of a sentence about it."""
 
 MAX_TIMEOUT_MS: Final = 240_000
+_MOST_DEPTH: Final = 8
+_LARGEST_NUMBER: Final = 2**53
 
 
 def _is_time(value: object) -> str | None:
@@ -93,6 +96,7 @@ def _problems(config: Mapping[str, object]) -> Iterator[Wrong]:
         inside = config.get(part)
         if isinstance(inside, Mapping):
             yield from _of_fields(inside, known, f"{part}.")
+            yield from _of_values(inside, f"{part}.")
 
 
 def _of_fields(
@@ -103,3 +107,34 @@ def _of_fields(
         problem = judge(value) if judge else f"cannot be set here; use {', '.join(known)}"
         if problem:
             yield f"{path}{name}", problem
+
+
+def _of_values(fields: Mapping[str, object], path: str) -> Iterator[Wrong]:
+    for name, value in fields.items():
+        if problem := _unwritable(value, depth=0):
+            yield f"{path}{name}", problem
+
+
+def _unwritable(value: object, *, depth: int) -> str | None:
+    """Why a value cannot travel as JSON, or should not."""
+    if depth > _MOST_DEPTH:
+        return f"is nested deeper than {_MOST_DEPTH} levels"
+    if isinstance(value, str):
+        return _unwritable_text(value)
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
+        return "holds a number that is too large" if math.isfinite(value) else "holds no number"
+    inside: list[object] = []
+    if isinstance(value, Mapping):
+        inside = [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple):
+        inside = [*value]
+    found = (_unwritable(one, depth=depth + 1) for one in inside)
+    return next((problem for problem in found if problem), None)
+
+
+def _unwritable_text(text: str) -> str | None:
+    try:
+        plain = b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        plain = False
+    return None if plain else "holds a NUL or half a surrogate pair"

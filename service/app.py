@@ -20,6 +20,8 @@ from service.agents.api import AgentApi
 from service.agents.artifacts import ArtifactDoor
 from service.agents.keys import LocationKeys
 from service.agents.presence import Presence
+from service.bundles.api import BundleDoor
+from service.bundles.files import BundleFiles
 from service.clock import Clock, ProcessClock
 from service.db.engine import Database, DatabaseBusyError
 from service.db.migrate import migrate
@@ -164,7 +166,8 @@ def _assemble(
         keys=LocationKeys(database, monotonic=time.monotonic),
         presence=presence,
         desk=desk,
-        artifacts=ArtifactDoor(database, settings.data_dir / "artifacts"),
+        artifacts=ArtifactDoor(database, backend.artifacts),
+        bundles=BundleDoor(database, backend.bundles),
         claimed=metrics.claimed,
     )
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
@@ -180,7 +183,7 @@ def _assemble(
 def _application(app: FastAPI, agents: AgentApi, backend: Backend) -> ShortCut:
     """Put all that answers into the application."""
     calls = agents.calls()
-    app.router.routes += [*calls, agents.upload()]
+    app.router.routes += [*calls, *agents.files()]
     app.add_exception_handler(DatabaseBusyError, _busy)
     # Agents' calls pass it by: nothing asks from where they come, and it is 2 % of a claim.
     app.add_middleware(ProxyHeadersMiddleware)
@@ -196,6 +199,8 @@ def _backend(settings: Settings, database: Database, clock: Clock) -> Backend:
         keys=ApiKeys(database, monotonic=time.monotonic),
         waiters=SessionWaiters(database),
         rate=RateLimit(monotonic=time.monotonic),
+        bundles=BundleFiles(settings.data_dir / "bundles"),
+        artifacts=settings.data_dir / "artifacts",
         public_url=settings.public_url,
     )
 

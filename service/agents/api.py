@@ -23,6 +23,7 @@ from service.agents.model import Opened
 from service.agents.presence import Presence
 from service.agents.refusals import TooOldError
 from service.agents.rules import MIN_AGENT_VERSION, is_too_old
+from service.bundles.api import BundleDoor
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, take_pings
@@ -63,6 +64,7 @@ class AgentApi:
     presence: Presence
     desk: ClaimDesk
     artifacts: ArtifactDoor
+    bundles: BundleDoor
     claimed: Callable[[int], None]
     """Told how many jobs each claim was given."""
 
@@ -81,13 +83,16 @@ class AgentApi:
             Route(path, self._for_agents(call), methods=["POST"]) for path, call in calls.items()
         ]
 
-    def upload(self) -> Route:
-        """The route that takes files, part by part."""
-        put = self._for_agents(self.artifacts.put)
-        return Route(f"{wire.ARTIFACTS}/{{job_id}}/{{name}}", put, methods=["PUT"])
+    def files(self) -> list[Route]:
+        """The routes that take files part by part, and give them out."""
+        put, get = self._for_agents(self.artifacts.put), self._for_agents(self.bundles.get)
+        return [
+            Route(f"{wire.ARTIFACTS}/{{job_id}}/{{name}}", put, methods=["PUT"]),
+            Route(f"{wire.BUNDLES}/{{sha256}}", get, methods=["GET"]),
+        ]
 
     def _for_agents(
-        self, call: Callable[[Request, str], Awaitable[msgspec.Struct]]
+        self, call: Callable[[Request, str], Awaitable[msgspec.Struct | Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
             scheme, _, key = request.headers.get("authorization", "").partition(" ")
@@ -99,6 +104,8 @@ class AgentApi:
                 answer = await call(request, opened.location_id)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
+            if isinstance(answer, Response):
+                return answer
             return Response(encode(answer), media_type="application/json")
 
         return serve

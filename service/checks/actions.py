@@ -52,3 +52,21 @@ def users_of(connection: Connection, location_id: str) -> tuple[int, tuple[str, 
 def places_in_use(connection: Connection) -> set[str]:
     """The ids of the locations where any activated check runs."""
     return store.places_in_use(connection)
+
+
+def users_of_snippet(
+    connection: Connection, account_id: str, snippet_id: int
+) -> tuple[int, tuple[str, ...]]:
+    """How many checks have a snippet as a phase, and the names of the first few."""
+    names = store.users_of_snippet(connection, account_id, snippet_id)
+    return len(names), names[:4]
+
+
+def owner_of_bundle(connection: Connection, location_id: str, sha256: str) -> str | None:
+    """The account whose check of this location runs the bundle. None: none does."""
+    return store.owner_of_bundle(connection, location_id, sha256)
+
+
+def bundles_in_use(connection: Connection) -> frozenset[str]:
+    """The content hashes of all bundles that checks run."""
+    return store.bundles_in_use(connection)

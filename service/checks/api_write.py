@@ -11,9 +11,12 @@ from service.checks import changes
 from service.checks.bodies import (
     AnyCheckWrite,
     ApiCheckWrite,
+    BrowserCheckWrite,
     DnsCheckWrite,
     HeartbeatCheckWrite,
     IcmpCheckWrite,
+    MultiStepCheckWrite,
+    PlaywrightCheckWrite,
     TcpCheckWrite,
     UrlCheckWrite,
 )
@@ -21,9 +24,12 @@ from service.checks.changes import Scope
 from service.checks.model import CheckRow
 from service.checks.views import (
     ApiCheckShown,
+    BrowserCheckShown,
     DnsCheckShown,
     HeartbeatCheckShown,
     IcmpCheckShown,
+    MultiStepCheckShown,
+    PlaywrightCheckShown,
     TcpCheckShown,
     UrlCheckShown,
     shown,
@@ -170,4 +176,52 @@ async def replace_heartbeat_check(
     check_id: CheckId, body: Annotated[HeartbeatCheckWrite, Body()], writing: WritingDep
 ) -> Response:
     """Set a heartbeat monitor up anew; what is left out takes its default."""
+    return await writing.replace(check_id, body)
+
+
+@router.post("/browser", status_code=201, responses=answers(201, BrowserCheckShown, _CREATED))
+async def create_browser_check(
+    body: Annotated[BrowserCheckWrite, Body()], writing: WritingDep
+) -> Response:
+    """Create a browser check."""
+    return await writing.create(body)
+
+
+@router.put("/browser" + ONE, responses=answers(200, BrowserCheckShown, _CREATED, 404))
+async def replace_browser_check(
+    check_id: CheckId, body: Annotated[BrowserCheckWrite, Body()], writing: WritingDep
+) -> Response:
+    """Set a browser check up anew; what is left out takes its default."""
+    return await writing.replace(check_id, body)
+
+
+@router.post("/multistep", status_code=201, responses=answers(201, MultiStepCheckShown, _CREATED))
+async def create_multi_step_check(
+    body: Annotated[MultiStepCheckWrite, Body()], writing: WritingDep
+) -> Response:
+    """Create a multi-step check."""
+    return await writing.create(body)
+
+
+@router.put("/multistep" + ONE, responses=answers(200, MultiStepCheckShown, _CREATED, 404))
+async def replace_multi_step_check(
+    check_id: CheckId, body: Annotated[MultiStepCheckWrite, Body()], writing: WritingDep
+) -> Response:
+    """Set a multi-step check up anew; what is left out takes its default."""
+    return await writing.replace(check_id, body)
+
+
+@router.post("/playwright", status_code=201, responses=answers(201, PlaywrightCheckShown, _CREATED))
+async def create_playwright_suite(
+    body: Annotated[PlaywrightCheckWrite, Body()], writing: WritingDep
+) -> Response:
+    """Create a Playwright suite."""
+    return await writing.create(body)
+
+
+@router.put("/playwright" + ONE, responses=answers(200, PlaywrightCheckShown, _CREATED, 404))
+async def replace_playwright_suite(
+    check_id: CheckId, body: Annotated[PlaywrightCheckWrite, Body()], writing: WritingDep
+) -> Response:
+    """Set a Playwright suite up anew; what is left out takes its default."""
     return await writing.replace(check_id, body)

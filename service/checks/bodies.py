@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from contract.checks import CheckType
+from contract.checks import CheckType, Dependency
+from contract.scripts import dependencies_problem
 from service.checks.fields import (
     AlertSettings,
     AlertSubscription,
@@ -23,7 +24,6 @@ from service.checks.fields import (
     Region,
     RetryStrategy,
     Runtime,
-    Script,
     ShortThreshold,
     TriggerIncident,
 )
@@ -35,7 +35,25 @@ from service.checks.requests import (
     TcpRequest,
     UrlRequest,
 )
-from service.checks.rules import offset_problem, unsupported_problem
+from service.checks.rules import (
+    offset_problem,
+    phase_problem,
+    runtime_problem,
+    unsupported_problem,
+)
+from service.checks.script_fields import (
+    Browser,
+    BundlePath,
+    Command,
+    DependencyWrite,
+    Domain,
+    Engine,
+    Label,
+    PhaseScript,
+    PlaywrightConfig,
+    Script,
+    ScriptPath,
+)
 from service.http.strict import Number, Strict, Text, Whole, blank_is_none, field_error
 
 
@@ -88,7 +106,7 @@ class CheckWrite(Strict):
     @model_validator(mode="before")
     @classmethod
     def _nothing_is_dropped_in_silence(cls, body: Any) -> Any:
-        if isinstance(body, dict) and (found := unsupported_problem(body)):
+        if isinstance(body, dict) and (found := unsupported_problem(body, cls.kind)):
             raise field_error(*found)
         return body
 
@@ -117,9 +135,26 @@ class ApiCheckWrite(CheckWrite):
     degraded_response_time: HttpThreshold | None = 5000
     max_response_time: HttpThreshold | None = 20_000
     setup_snippet_id: Id = None
+    """A snippet that runs before the request, instead of `localSetupScript`."""
     tear_down_snippet_id: Id = None
-    local_setup_script: Script = None
-    local_tear_down_script: Script = None
+    """A snippet that runs on the response, instead of `localTearDownScript`."""
+    local_setup_script: PhaseScript = None
+    """Node.js code that runs before the request and may change it. Null: none."""
+    local_tear_down_script: PhaseScript = None
+    """Node.js code that runs on the response, before the assertions. Null: none."""
+
+    @model_validator(mode="after")
+    def _phases_fit(self) -> "ApiCheckWrite":
+        setup, teardown = self.local_setup_script, self.local_tear_down_script
+        ids = self.setup_snippet_id, self.tear_down_snippet_id
+        if problem := phase_problem("localSetupScript", script=setup, snippet_id=ids[0]):
+            raise field_error("setupSnippetId", problem)
+        if problem := phase_problem("localTearDownScript", script=teardown, snippet_id=ids[1]):
+            raise field_error("tearDownSnippetId", problem)
+        has_scripts = any(one is not None for one in (setup, teardown, *ids))
+        if has_scripts and (problem := runtime_problem(self.runtime_id)):
+            raise field_error("runtimeId", problem)
+        return self
 
 
 class TcpCheckWrite(CheckWrite):
@@ -158,6 +193,68 @@ class HeartbeatCheckWrite(MinuteCheckWrite):
     """Minutes between looks at the last ping: how late a silence may be noticed."""
 
 
+class ScriptCheckWrite(MinuteCheckWrite):
+    """Fields of the types that are one script, with the files that it imports."""
+
+    script: Script
+    """Node.js or TypeScript code: a Playwright Test file, or a plain script."""
+    script_path: ScriptPath = None
+    """Where the script stands among its files, as in checks/shop.spec.ts. Null: script.js."""
+    dependencies: Listing[DependencyWrite] = Field(default_factory=list)
+    """Files that the script imports."""
+    playwright_config: PlaywrightConfig | None = None
+    """The parts `timeout`, `use` and `expect` of a Playwright configuration. Null: defaults."""
+
+    @model_validator(mode="after")
+    def _files_fit(self) -> "ScriptCheckWrite":
+        files = [Dependency(path=one.path, content=one.content) for one in self.dependencies or ()]
+        if found := dependencies_problem(files, script_path=self.script_path):
+            raise field_error(f"dependencies{found[0]}", found[1])
+        if problem := runtime_problem(self.runtime_id):
+            raise field_error("runtimeId", problem)
+        return self
+
+
+class BrowserCheckWrite(ScriptCheckWrite):
+    """A browser check: a script that drives a browser."""
+
+    kind = CheckType.BROWSER
+    ssl_check_domain: Domain = None
+    """Host whose certificate belongs to the check. Null: none."""
+
+
+class MultiStepCheckWrite(ScriptCheckWrite):
+    """A multi-step check: a script of several API requests."""
+
+    kind = CheckType.MULTI_STEP
+
+
+class PlaywrightCheckWrite(MinuteCheckWrite):
+    """A Playwright suite: tests, configuration and packages of a whole project."""
+
+    kind = CheckType.PLAYWRIGHT
+    double_check: bool = False
+    """Not followed: a suite retries as its own configuration says."""
+    code_bundle_path: BundlePath
+    """The SHA-256 of a tar.gz that was sent to `/v1/code-bundles`."""
+    test_command: Command = "npx playwright test"
+    """With options as the suite needs them, as in --project=chromium --grep=@smoke."""
+    install_command: Command = ""
+    """Empty: by the lock file of the suite."""
+    browsers: Listing[Browser] = Field(default_factory=list)
+    """Those that the suite's projects use; empty: not said."""
+    playwright_version: Label = None
+    """Null: as the lock file says."""
+    working_dir: ScriptPath = None
+    """Folder of the bundle that commands run in. Null: its root."""
+    cache_hash: Label = None
+    """Suites with the same one share installed packages. Null: by the lock file."""
+    engine: Engine = None
+    """Null: node."""
+    engine_version: Label = None
+    """Null: the newest of the agent."""
+
+
 AnyCheckWrite = (
     UrlCheckWrite
     | ApiCheckWrite
@@ -165,4 +262,7 @@ AnyCheckWrite = (
     | DnsCheckWrite
     | IcmpCheckWrite
     | HeartbeatCheckWrite
+    | BrowserCheckWrite
+    | MultiStepCheckWrite
+    | PlaywrightCheckWrite
 )

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from contract.checks import CheckType, lane
 from contract.wire import encode
-from service.checks import running, store
+from service.checks import running, scripted, store
 from service.checks.actions import find
 from service.checks.bodies import AnyCheckWrite, HeartbeatCheckWrite
 from service.checks.model import CheckRow
@@ -31,13 +31,13 @@ def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckR
     """Set up a check; it runs from now on if it is activated.
 
     Raises:
-        InvalidError: it names a location that is not there, or none.
+        InvalidError: it names a location, snippet or bundle that is not there, or no location.
         ConflictError: its ping token is another check's.
     """
     location_ids = places(connection, scope.account_id, check)
     check_id, token = new_id(scope.now_ms), _token(check, kept=None)
     row = {
-        **_columns(check, token),
+        **_columns(connection, scope, check, token),
         "id": check_id,
         "account_id": scope.account_id,
         "type": type_of(check).value,
@@ -56,17 +56,18 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
 
     Raises:
         NotFoundError: the account has no such check.
-        InvalidError: it is of another type, or names a location that is not there, or none.
+        InvalidError: it is of another type, or names a location, snippet or bundle that is not
+            there, or no location.
     """
     before = find(connection, scope.account_id, check_id)
     if before.type != type_of(check).value:
-        path = f"/v1/checks/{before.type.lower()}/{check_id}"
+        path = f"/v1/checks/{before.type.lower().replace('_', '')}/{check_id}"
         raise InvalidError(
             f"The check is of type {before.type}; use PUT {path}.", keys=("id",), source="path"
         )
     location_ids = places(connection, scope.account_id, check)
     token = _token(check, kept=before.doc.get("heartbeat", {}).get("pingToken"))
-    values = {**_columns(check, token), "updated_ms": scope.now_ms}
+    values = {**_columns(connection, scope, check, token), "updated_ms": scope.now_ms}
     store.update_check(connection, check_id, values)
     _hang_on(connection, check_id, check=check, location_ids=location_ids)
     running.change(connection, before, check=check, token=token, now_ms=scope.now_ms)
@@ -90,9 +91,12 @@ def _token(check: AnyCheckWrite, *, kept: str | None) -> str | None:
     return check.heartbeat.ping_token or kept or str(uuid.uuid4())
 
 
-def _columns(check: AnyCheckWrite, token: str | None) -> Mapping[str, Any]:
-    spec = spec_of(check, ping_token=token)
+def _columns(
+    connection: Connection, scope: Scope, check: AnyCheckWrite, token: str | None
+) -> Mapping[str, Any]:
     doc = doc_of(check)
+    spec = spec_of(check, ping_token=token)
+    spec = scripted.completed(connection, scope.account_id, spec, doc=doc)
     if type_of(check) is CheckType.HEARTBEAT:
         doc["heartbeat"]["pingToken"] = token
     return {

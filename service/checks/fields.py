@@ -15,7 +15,6 @@ from service.http.strict import (
     Strict,
     Text,
     Whole,
-    blank_is_none,
     field_error,
     zero_is_none,
 )
@@ -108,7 +107,6 @@ HttpThreshold = Annotated[float, Field(ge=0, le=30_000), JsonNumber]
 ShortThreshold = Annotated[float, Field(ge=0, le=5_000), JsonNumber]
 Percentage = Annotated[float, Field(ge=0, le=100), JsonNumber]
 PortNumber = Annotated[int, Field(ge=1, le=65_535), JsonNumber]
-Script = Annotated[Text | None, BeforeValidator(blank_is_none)]
 Id = Annotated[int | None, BeforeValidator(zero_is_none), JsonNumber]
 """A number that names something else; 0 means none."""
 

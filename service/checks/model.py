@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from contract.checks import CheckType, Lane
 
-CheckKind = Literal["API", "URL", "TCP", "DNS", "ICMP", "HEARTBEAT"]
+CheckKind = Literal[
+    "API", "URL", "TCP", "DNS", "ICMP", "HEARTBEAT", "BROWSER", "MULTI_STEP", "PLAYWRIGHT"
+]
 """The types that this version can set up."""
 StatusFilter = Literal["passing", "failing", "degraded"]
 
@@ -55,6 +57,17 @@ class CheckTerms:
     frequency_offset: int | None
     """None: the phase comes from the id."""
     run_parallel: bool
+    doc: Mapping[str, Any]
+    spec: bytes
+    """JSON of the contract's spec."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedRow:
+    """A check that may use snippets."""
+
+    id: str
+    type: str
     doc: Mapping[str, Any]
     spec: bytes
     """JSON of the contract's spec."""

@@ -1,9 +1,8 @@
 """What a check of each type asks of its target, as people write it, read strictly."""
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from contract.checks import SECONDS_PER, TimeUnit
 from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
@@ -24,20 +23,18 @@ from service.checks.fields import (
     Version,
 )
 from service.checks.rules import heartbeat_problem
-from service.http.strict import JsonNumber, Strict, Text, blank_is_none, field_error, spelled
+from service.http.strict import (
+    JsonNumber,
+    Strict,
+    Text,
+    blank_is_none,
+    field_error,
+    judged_by,
+    spelled,
+)
 
-
-def _without(problem_of: Callable[[str], str | None]) -> AfterValidator:
-    def judge(value: str) -> str:
-        if problem := problem_of(value):
-            raise field_error("", problem)
-        return value
-
-    return AfterValidator(judge)
-
-
-Url = Annotated[Text, Field(min_length=1, max_length=2048), _without(url_problem)]
-Hostname = Annotated[Text, Field(min_length=1, max_length=2048), _without(hostname_problem)]
+Url = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(url_problem)]
+Hostname = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(hostname_problem)]
 
 
 class HttpWrite(Strict):
@@ -115,9 +112,9 @@ class DnsRequest(Strict):
         "SVCB",
         "TLSA",
     ]
-    query: Annotated[Text, Field(min_length=1, max_length=253), _without(dns_name_problem)]
+    query: Annotated[Text, Field(min_length=1, max_length=253), judged_by(dns_name_problem)]
     name_server: Annotated[
-        Annotated[Text, Field(max_length=253), _without(hostname_problem)] | None,
+        Annotated[Text, Field(max_length=253), judged_by(hostname_problem)] | None,
         BeforeValidator(blank_is_none),
     ] = None
     """Host or address to ask. Null: the agent's default resolvers."""

@@ -5,16 +5,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from contract.assertions import JSON_SOURCES, Source
+from contract.checks import CheckType
 
 SUB_MINUTE_OFFSETS: Final = (10, 20, 30)
 
 
 _NOT_YET: Final[dict[str, str]] = {
     "groupId": "names a check group, and there is none with this id; leave it out",
-    "setupSnippetId": "names a snippet, and there is none with this id; leave it out",
-    "tearDownSnippetId": "names a snippet, and there is none with this id; leave it out",
-    "localSetupScript": "would not run: this version has no setup phase; leave it out",
-    "localTearDownScript": "would not run: this version has no teardown phase; leave it out",
     "assertions": "belongs inside request; here it would be passed over",
     "variables": "would not be filled in: this version has no variables of a check; leave them out",
     "environmentVariables": "would not be filled in: this version has no variables of a check;"
@@ -24,6 +21,27 @@ _NOT_YET: Final[dict[str, str]] = {
     "triggerIncident": "names a status page service, and there is none with this id; leave it out",
 }
 """Fields that would silently not work: refused unless they are empty."""
+_NO_PHASES: Final[dict[str, str]] = dict.fromkeys(
+    ("setupSnippetId", "tearDownSnippetId", "localSetupScript", "localTearDownScript"),
+    "would not run: only API checks have a setup and a teardown; leave it out",
+)
+_SCRIPT_DECIDES: Final = {
+    "shouldFail": "would not be followed: the script says itself what must fail; leave it out"
+}
+_SUITE_RETRIES: Final = {
+    "retryStrategy": "would not be followed: a suite retries as its own configuration says;"
+    " leave it out"
+}
+_OF_TYPE: Final[dict[CheckType, dict[str, str]]] = {
+    **dict.fromkeys(CheckType, _NO_PHASES),
+    CheckType.API: {},
+    CheckType.BROWSER: _NO_PHASES | _SCRIPT_DECIDES,
+    CheckType.MULTI_STEP: _NO_PHASES | _SCRIPT_DECIDES,
+    CheckType.PLAYWRIGHT: _NO_PHASES | _SCRIPT_DECIDES | _SUITE_RETRIES,
+}
+"""What a type does not have."""
+_RUNTIMES: Final = ("2026.04", "2025.04")
+"""Those that agents have; of the others the specification knows the name only."""
 
 
 def offset_problem(frequency: int, offset: int | None) -> str | None:
@@ -48,12 +66,26 @@ def frequency_problem(frequency: object) -> str | None:
     return None
 
 
-def unsupported_problem(body: Mapping[str, object]) -> tuple[str, str] | None:
+def unsupported_problem(body: Mapping[str, object], kind: CheckType) -> tuple[str, str] | None:
     """The first field that would silently not work, and why."""
-    for field, sentence in _NOT_YET.items():
+    for field, sentence in (_NOT_YET | _OF_TYPE[kind]).items():
         if body.get(field):
             return field, sentence
     return None
+
+
+def runtime_problem(runtime_id: str | None) -> str | None:
+    """What scripts run on is what agents have."""
+    if runtime_id is None or runtime_id in _RUNTIMES:
+        return None
+    return f"is {runtime_id}, which no agent has; use {' or '.join(_RUNTIMES)}, or leave it out"
+
+
+def phase_problem(script_field: str, *, script: str | None, snippet_id: int | None) -> str | None:
+    """A phase has one script: a snippet, or one of the check's own."""
+    if script is None or snippet_id is None:
+        return None
+    return f"is given beside {script_field}; use one of them"
 
 
 def property_problem(source: str, prop: str) -> str | None:

@@ -8,9 +8,12 @@ from contract.checks import SPEC_TYPES, CheckSpec, CheckType, HeartbeatSpec
 from service.checks.bodies import (
     AnyCheckWrite,
     ApiCheckWrite,
+    BrowserCheckWrite,
     DnsCheckWrite,
     HeartbeatCheckWrite,
     IcmpCheckWrite,
+    MultiStepCheckWrite,
+    PlaywrightCheckWrite,
     TcpCheckWrite,
     UrlCheckWrite,
 )
@@ -22,7 +25,16 @@ _TYPES: Final[dict[type[AnyCheckWrite], CheckType]] = {
     DnsCheckWrite: CheckType.DNS,
     IcmpCheckWrite: CheckType.ICMP,
     HeartbeatCheckWrite: CheckType.HEARTBEAT,
+    BrowserCheckWrite: CheckType.BROWSER,
+    MultiStepCheckWrite: CheckType.MULTI_STEP,
+    PlaywrightCheckWrite: CheckType.PLAYWRIGHT,
 }
+_ELSEWHERE: Final = {
+    "setupScript": "localSetupScript",
+    "teardownScript": "localTearDownScript",
+    "bundleSha256": "codeBundlePath",
+}
+"""Fields of specs that bodies call otherwise."""
 
 
 def type_of(check: AnyCheckWrite) -> CheckType:
@@ -39,8 +51,9 @@ def doc_of(check: AnyCheckWrite) -> dict[str, Any]:
 def spec_of(check: AnyCheckWrite, *, ping_token: str | None = None) -> CheckSpec:
     """What a run of the check needs.
 
-    A heartbeat needs its ping token. The spellings of bodies and specs are the same but for
-    assertions, which bodies keep inside `request`.
+    A heartbeat needs its ping token. The spellings of bodies and specs are the same but for a few,
+    and for assertions, which bodies keep inside `request`. Snippets come into a spec by
+    `service.checks.scripted`.
     """
     if isinstance(check, HeartbeatCheckWrite):
         return HeartbeatSpec(
@@ -49,7 +62,10 @@ def spec_of(check: AnyCheckWrite, *, ping_token: str | None = None) -> CheckSpec
             ping_token=ping_token or "",
         )
     doc, kind = doc_of(check), type_of(check)
-    fields = {**doc, "type": kind.value, "assertions": doc["request"]["assertions"]}
+    fields = {**doc, "type": kind.value}
+    fields |= {name: doc[given] for name, given in _ELSEWHERE.items() if given in doc}
+    if "request" in doc:
+        fields["assertions"] = doc["request"]["assertions"]
     return msgspec.convert(fields, SPEC_TYPES[kind])
 
 

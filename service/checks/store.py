@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from contract.checks import CheckType, Lane
-from service.checks.model import CheckFilter, CheckRow, CheckTerms, StatusFilter
+from service.checks.model import CheckFilter, CheckRow, CheckTerms, ScriptedRow, StatusFilter
 from service.db.tables import check_, check_location, check_state, check_tag
 from service.results.model import RunStatus
 
@@ -69,6 +69,37 @@ _PLACES_IN_USE: Final = (
     select(check_location.c.location_id)
     .join(check_, check_.c.id == check_location.c.check_id)
     .where(check_.c.activated)
+    .distinct()
+)
+_SCRIPTED: Final = select(check_.c.id, check_.c.type, check_.c.doc, check_.c.spec).where(
+    check_.c.account_id == bindparam("account_id"),
+    check_.c.lane == Lane.MAIN.value,
+    check_.c.type.in_((CheckType.API.value, CheckType.BROWSER.value, CheckType.MULTI_STEP.value)),
+)
+_PHASES: Final = or_(
+    *(
+        check_.c.doc[field].as_integer() == bindparam("snippet_id")
+        for field in ("setupSnippetId", "tearDownSnippetId")
+    )
+)
+_NAMED_BY: Final = (
+    select(check_.c.name)
+    .where(check_.c.account_id == bindparam("account_id"), check_.c.type == "API", _PHASES)
+    .order_by(check_.c.name)
+)
+_BUNDLED: Final = (
+    select(check_.c.account_id)
+    .join(check_location, check_location.c.check_id == check_.c.id)
+    .where(
+        check_location.c.location_id == bindparam("location_id"),
+        check_.c.type == CheckType.PLAYWRIGHT.value,
+        check_.c.doc["codeBundlePath"].as_string() == bindparam("sha256"),
+    )
+    .limit(1)
+)
+_BUNDLES: Final = (
+    select(check_.c.doc["codeBundlePath"].as_string())
+    .where(check_.c.type == CheckType.PLAYWRIGHT.value)
     .distinct()
 )
 _STATUSES: Final[dict[StatusFilter, tuple[RunStatus, ...]]] = {
@@ -168,6 +199,35 @@ def users_of(connection: Connection, location_id: str) -> tuple[int, tuple[str, 
 def places_in_use(connection: Connection) -> set[str]:
     """The locations where any activated check runs."""
     return set(connection.execute(_PLACES_IN_USE).scalars())
+
+
+def scripted(connection: Connection, account_id: str) -> tuple[ScriptedRow, ...]:
+    """The account's checks that may use snippets."""
+    rows = connection.execute(_SCRIPTED, {"account_id": account_id})
+    return tuple(ScriptedRow(**row._mapping) for row in rows)  # noqa: SLF001 - as in `_check`
+
+
+def put_spec(connection: Connection, check_id: str, spec: bytes) -> None:
+    """Change what runs of a check need, without changing the check."""
+    connection.execute(update(check_).where(check_.c.id == check_id).values(spec=spec))
+
+
+def users_of_snippet(connection: Connection, account_id: str, snippet_id: int) -> tuple[str, ...]:
+    """The names of the checks that have the snippet as a phase."""
+    values = {"account_id": account_id, "snippet_id": snippet_id}
+    return tuple(connection.execute(_NAMED_BY, values).scalars())
+
+
+def owner_of_bundle(connection: Connection, location_id: str, sha256: str) -> str | None:
+    """Whose bundle it is that a check of the location runs. None: none does."""
+    values = {"location_id": location_id, "sha256": sha256}
+    found: str | None = connection.execute(_BUNDLED, values).scalar_one_or_none()
+    return found
+
+
+def bundles_in_use(connection: Connection) -> frozenset[str]:
+    """The content hashes of all bundles that checks run."""
+    return frozenset(connection.execute(_BUNDLES).scalars())
 
 
 def _check(row: Row[Any]) -> CheckRow:

@@ -8,10 +8,13 @@ from pydantic import Field
 
 from service.checks.bodies import (
     ApiCheckWrite,
+    BrowserCheckWrite,
     CheckWrite,
     DnsCheckWrite,
     HeartbeatCheckWrite,
     IcmpCheckWrite,
+    MultiStepCheckWrite,
+    PlaywrightCheckWrite,
     TcpCheckWrite,
     UrlCheckWrite,
 )
@@ -85,6 +88,24 @@ class HeartbeatCheckShown(CheckShown, HeartbeatCheckWrite):
     """The same as in `heartbeat`, where clients of either habit find it."""
 
 
+class BrowserCheckShown(CheckShown, BrowserCheckWrite):
+    """A browser check."""
+
+    check_type: Literal["BROWSER"]
+
+
+class MultiStepCheckShown(CheckShown, MultiStepCheckWrite):
+    """A multi-step check."""
+
+    check_type: Literal["MULTI_STEP"]
+
+
+class PlaywrightCheckShown(CheckShown, PlaywrightCheckWrite):
+    """A Playwright suite."""
+
+    check_type: Literal["PLAYWRIGHT"]
+
+
 AnyCheckShown = (
     ApiCheckShown
     | UrlCheckShown
@@ -92,6 +113,9 @@ AnyCheckShown = (
     | DnsCheckShown
     | IcmpCheckShown
     | HeartbeatCheckShown
+    | BrowserCheckShown
+    | MultiStepCheckShown
+    | PlaywrightCheckShown
 )
 """For the OpenAPI document; `shown` makes the values, which were validated when written."""
 

@@ -183,6 +183,29 @@ check_state: Final = Table(
     Column("result_ms", BigInteger, nullable=False),
 )
 
+snippet: Final = Table(
+    "snippet",
+    metadata,
+    Column("id", _COUNTED, primary_key=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("name", String, nullable=False),  # of the file that scripts import, without .js
+    Column("script", String, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger),  # None: never changed
+    UniqueConstraint("account_id", "name"),
+    sqlite_autoincrement=True,  # checks name snippets by number
+)
+
+code_bundle: Final = Table(
+    # The tar.gz of a Playwright suite; its bytes are a file in the data directory.
+    "code_bundle",
+    metadata,
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    Column("sha256", String, primary_key=True),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),  # when it was sent last
+)
+
 schedule: Final = Table(
     "schedule",
     metadata,
@@ -323,6 +346,7 @@ session: Final = Table(
     Column("pending", Integer, nullable=False),  # runs without a FINAL result
     Column("started_ms", BigInteger, nullable=False),
     Column("stopped_ms", BigInteger),  # None: it goes on
+    Column("refresh_cache", Boolean),  # suites install their dependencies anew; None: as false
     Index(None, "check_id"),
 )
 

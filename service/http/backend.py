@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, FastAPI
 from starlette.requests import Request
 
 from service.accounts.authenticate import ApiKeys
+from service.bundles.files import BundleFiles
 from service.clock import Clock
 from service.db.engine import Database
 from service.http.rate import RateLimit
@@ -25,6 +27,9 @@ class Backend:
     keys: ApiKeys
     waiters: SessionWaiters
     rate: RateLimit
+    bundles: BundleFiles
+    artifacts: Path
+    """The folder of the files of runs."""
     public_url: str | None = None
     """Where people and jobs reach the service. None: where the request came in."""
 

@@ -26,17 +26,20 @@ class BodyGate:
         app: ASGIApp,
         *,
         prefix: str,
+        streamed: str | None = None,
         limit_bytes: int = LIMIT_BYTES,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._patience_s = patience_s
         self._app = app
         self._prefix = prefix
+        self._streamed = streamed
+        """Bodies below this path are left to their routes. None: none is."""
         self._limit_bytes = limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, then hand it on in one piece."""
-        if scope["type"] != "http" or not scope["path"].startswith(self._prefix):
+        if scope["type"] != "http" or not self._reads(scope["path"]):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -52,6 +55,10 @@ class BodyGate:
             await error_response(refusal)(scope, receive, send)
             return
         await self._app(scope, _replay(body, receive), send)
+
+    def _reads(self, path: str) -> bool:
+        is_streamed = self._streamed is not None and path.startswith(self._streamed)
+        return path.startswith(self._prefix) and not is_streamed
 
     async def _read_in_time(self, receive: Receive, headers: Headers) -> bytes:
         try:

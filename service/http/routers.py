@@ -4,6 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
+from service.bundles import api as bundles
 from service.checks import api as checks
 from service.checks import api_write as checks_write
 from service.http.backend import Backend, attach
@@ -15,6 +16,7 @@ from service.locations import api as locations
 from service.results import api as results
 from service.runtimes import api as runtimes
 from service.sessions import api as sessions
+from service.snippets import api as snippets
 
 PREFIX: Final = "/v1"
 
@@ -24,6 +26,8 @@ routers: Final[tuple[APIRouter, ...]] = (
     locations.router,
     results.router,
     sessions.router,
+    snippets.router,
+    bundles.router,
 )
 """Operations that need an API key."""
 open_routers: Final[tuple[APIRouter, ...]] = (locations.regions_router, runtimes.router)
@@ -39,4 +43,4 @@ def install_api(app: FastAPI, backend: Backend) -> None:
     for router in open_routers:
         app.include_router(router)
     install_openapi(app)
-    app.add_middleware(BodyGate, prefix=PREFIX)
+    app.add_middleware(BodyGate, prefix=PREFIX, streamed=bundles.PREFIX)

@@ -1,6 +1,7 @@
 """What people send, read strictly: no guesses, no conversions, unknown fields passed over."""
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -66,6 +67,17 @@ def spelled(pattern: str, words: str) -> AfterValidator:
     def judge(value: str) -> str:
         if letters.fullmatch(value) is None:
             raise PydanticCustomError("rule", "{sentence}", {"sentence": words})
+        return value
+
+    return AfterValidator(judge)
+
+
+def judged_by(problem_of: Callable[[str], str | None]) -> AfterValidator:
+    """Refuse a text that a rule of the contract refuses, with the rule's own words."""
+
+    def judge(value: str) -> str:
+        if problem := problem_of(value):
+            raise field_error("", problem)
         return value
 
     return AfterValidator(judge)

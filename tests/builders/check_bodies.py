@@ -23,3 +23,14 @@ def check_body(kind: str = "url", **fields: Any) -> dict[str, Any]:
 def with_request(kind: str, **fields: Any) -> dict[str, Any]:
     """A body of this type with these fields in its request."""
     return check_body(kind, request={**LEAST[kind]["request"], **fields})
+
+
+SCRIPTED: Final[dict[str, dict[str, Any]]] = {
+    "browser": {"name": "Shop", "script": "await page.goto('http://127.0.0.1/')"},
+    "multistep": {"name": "Order", "script": "await request.get('http://127.0.0.1/')"},
+}
+
+
+def script_body(kind: str = "browser", **fields: Any) -> dict[str, Any]:
+    """A check that is one script, and runs at the location `default`."""
+    return {**SCRIPTED[kind], "privateLocations": ["default"], **fields}

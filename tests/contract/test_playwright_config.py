@@ -38,6 +38,16 @@ def test_the_documented_parts_may_be_set() -> None:
         ({"use": {"extraHTTPHeaders": {"a": 1}}}, "use.extraHTTPHeaders", "an object of strings"),
         ({"use": {"viewport": 1}}, "use.viewport", "must be an object or null"),
         ({"use": {"locale": 1}}, "use.locale", "must be a string"),
+        ({"use": {"geolocation": {"latitude": float("nan")}}}, "use.geolocation", "no number"),
+        ({"use": {"geolocation": {"latitude": 2**60}}}, "use.geolocation", "too large"),
+        ({"use": {"locale": "a\0"}}, "use.locale", "holds a NUL"),
+        ({"use": {"proxy": {"\ud800": 1}}}, "use.proxy", "half a surrogate pair"),
+        ({"use": {"proxy": [[[[[[[[[[1]]]]]]]]]]}}, "use.proxy", "must be an object"),
+        (
+            {"use": {"proxy": {"a": [[[[[[[[[1]]]]]]]]]}}},
+            "use.proxy",
+            "is nested deeper than 8 levels",
+        ),
         ({"use": {"deviceScaleFactor": "2"}}, "use.deviceScaleFactor", "must be a number"),
     ],
 )

@@ -19,6 +19,7 @@ from service.accounts import store as accounts_store
 from service.accounts.authenticate import ApiKeys
 from service.accounts.keys import LOCATION_PREFIX, new_key
 from service.accounts.model import FirstSecrets
+from service.bundles.files import BundleFiles
 from service.clock import ProcessClock
 from service.db.engine import Database
 from service.db.ids import new_id
@@ -123,7 +124,7 @@ async def serve_public_api(
     """Serve it with a first account, Alice's."""
     database = open_sqlite(directory / "service.db")
     await database.write(metadata.create_all)
-    backend = _backend(database, per_minute=per_minute)
+    backend = _backend(database, directory, per_minute=per_minute)
     secrets = await database.write(
         lambda connection: accounts.first_start(connection, now_ms=backend.clock.now_ms(connection))
     )
@@ -139,7 +140,7 @@ async def serve_public_api(
         await database.close()
 
 
-def _backend(database: Database, *, per_minute: int) -> Backend:
+def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend:
     return Backend(
         database=database,
         clock=ProcessClock(),
@@ -147,6 +148,8 @@ def _backend(database: Database, *, per_minute: int) -> Backend:
         keys=ApiKeys(database, monotonic=time.monotonic),
         waiters=SessionWaiters(database),
         rate=RateLimit(monotonic=time.monotonic, per_minute=per_minute),
+        bundles=BundleFiles(directory / "bundles"),
+        artifacts=directory / "artifacts",
     )
 
 

@@ -4,10 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract.checks import CheckType
 from service.checks.rules import (
     frequency_problem,
     offset_problem,
+    phase_problem,
     property_problem,
+    runtime_problem,
     unsupported_problem,
 )
 
@@ -55,17 +58,13 @@ def test_a_header_assertion_names_its_header() -> None:
 
 @pytest.mark.parametrize("empty", [None, 0, "", [], {}, False])
 def test_an_empty_field_of_a_later_feature_is_harmless(empty: object) -> None:
-    assert unsupported_problem({"groupId": empty, "localSetupScript": empty}) is None
+    assert unsupported_problem({"groupId": empty, "localSetupScript": empty}, CheckType.URL) is None
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("groupId", 5),
-        ("setupSnippetId", 1),
-        ("tearDownSnippetId", 1),
-        ("localSetupScript", "request.url = 'x'"),
-        ("localTearDownScript", "1"),
         ("assertions", [{"source": "STATUS_CODE"}]),
         ("variables", {"A": "b"}),
         ("environmentVariables", [{"key": "A", "value": "b"}]),
@@ -74,9 +73,51 @@ def test_an_empty_field_of_a_later_feature_is_harmless(empty: object) -> None:
     ],
 )
 def test_what_would_silently_not_work_is_refused(field: str, value: object) -> None:
-    found = unsupported_problem({field: value})
+    for kind in CheckType:
+        found = unsupported_problem({field: value}, kind)
+        assert found is not None
+        assert found[0] == field
+
+
+@pytest.mark.parametrize(
+    "field", ["setupSnippetId", "tearDownSnippetId", "localSetupScript", "localTearDownScript"]
+)
+def test_only_api_checks_have_phases(field: str) -> None:
+    for kind in CheckType:
+        found = unsupported_problem({field: "1"}, kind)
+        assert (found is None) == (kind is CheckType.API)
+
+
+@pytest.mark.parametrize("kind", [CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT])
+def test_a_script_says_itself_what_must_fail(kind: CheckType) -> None:
+    found = unsupported_problem({"shouldFail": True}, kind)
     assert found is not None
-    assert found[0] == field
+    assert found[0] == "shouldFail"
+    assert unsupported_problem({"shouldFail": False}, kind) is None
+
+
+def test_a_suite_retries_by_itself() -> None:
+    strategy = {"retryStrategy": {"type": "FIXED"}}
+    assert unsupported_problem(strategy, CheckType.BROWSER) is None
+    assert unsupported_problem(strategy, CheckType.PLAYWRIGHT) is not None
+
+
+@pytest.mark.parametrize("runtime", [None, "2026.04", "2025.04"])
+def test_scripts_run_on_what_agents_have(runtime: str | None) -> None:
+    assert runtime_problem(runtime) is None
+
+
+def test_a_runtime_that_no_agent_has_is_refused_with_those_that_they_have() -> None:
+    assert runtime_problem("2024.02") == (
+        "is 2024.02, which no agent has; use 2026.04 or 2025.04, or leave it out"
+    )
+
+
+def test_a_phase_has_one_script() -> None:
+    assert phase_problem("localSetupScript", script="1", snippet_id=None) is None
+    assert phase_problem("localSetupScript", script=None, snippet_id=1) is None
+    found = phase_problem("localSetupScript", script="1", snippet_id=1)
+    assert found == "is given beside localSetupScript; use one of them"
 
 
 def test_frequency_0_is_told_whose_it_is() -> None:

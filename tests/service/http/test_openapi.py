@@ -3,6 +3,11 @@ from typing import Any
 
 from tests.servers.public_api import ApiUser, PublicApi
 
+KINDS = (
+    *("api", "url", "tcp", "dns", "icmp", "heartbeat"),
+    *("browser", "multistep", "playwright"),
+)
+
 
 def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [
@@ -23,11 +28,8 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
     document = (await alice.get("/openapi.json")).body
     names = {name for name, _ in operations(document)}
     assert names == {
-        *(f"POST /v1/checks/{kind}" for kind in ("api", "url", "tcp", "dns", "icmp", "heartbeat")),
-        *(
-            f"PUT /v1/checks/{kind}/{{id}}"
-            for kind in ("api", "url", "tcp", "dns", "icmp", "heartbeat")
-        ),
+        *(f"POST /v1/checks/{kind}" for kind in KINDS),
+        *(f"PUT /v1/checks/{kind}/{{id}}" for kind in KINDS),
         "GET /v1/checks",
         "GET /v1/checks/{id}",
         "DELETE /v1/checks/{id}",
@@ -47,6 +49,13 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "POST /v1/check-sessions/trigger",
         "GET /v1/check-sessions/{checkSessionId}",
         "GET /v1/check-sessions/{checkSessionId}/completion",
+        "GET /v1/snippets",
+        "POST /v1/snippets",
+        "GET /v1/snippets/{id}",
+        "PUT /v1/snippets/{id}",
+        "DELETE /v1/snippets/{id}",
+        "PUT /v1/code-bundles/{sha256}",
+        "GET /v1/code-bundles/{sha256}",
     }
     assert "422" not in str(document)
     assert "HTTPValidationError" not in str(document)

@@ -1,0 +1,1 @@
+"""Code of Playwright suites, by content hash."""

@@ -1,0 +1,110 @@
+"""`/v1/code-bundles`: people send the code of suites; `/agent/v1/bundles`: agents fetch it."""
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Path
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import Response
+
+from contract.scripts import sha256_problem
+from service.bundles import actions
+from service.bundles.files import BundleFiles
+from service.bundles.model import MAX_BUNDLE_BYTES, BundleRow, BundleShown
+from service.checks import actions as checks
+from service.db.engine import Database
+from service.http.auth import CallerDep
+from service.http.backend import BackendDep
+from service.http.errors import InvalidError, NotFoundError
+from service.http.files import file_answer
+from service.http.routes import answers, json_model
+from service.http.times import moment
+
+PREFIX: Final = "/v1/code-bundles"
+"""Bodies below it are streams, and not read whole before their route."""
+_MEDIA_TYPE: Final = "application/gzip"
+_BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": f"A tar.gz of at most {MAX_BUNDLE_BYTES} bytes.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+_ONE: Final = "/{sha256}"
+
+router = APIRouter(prefix=PREFIX, tags=["code bundles"])
+
+
+def _sha256(
+    sha256: Annotated[
+        str,
+        Path(
+            description="Of the whole file, in lower-case hexadecimal digits.",
+            json_schema_extra={"pattern": "^[0-9a-f]{64}$"},
+        ),
+    ],
+) -> str:
+    if problem := sha256_problem(sha256):
+        raise InvalidError(f'"sha256" {problem}.', keys=("sha256",), source="path")
+    return sha256
+
+
+Sha256Dep = Annotated[str, Depends(_sha256)]
+
+
+@router.put(
+    _ONE,
+    status_code=201,
+    openapi_extra=_BODY,
+    responses=answers(201, BundleShown, "It is kept; sent again, it stays as it is.", 507),
+)
+async def put_code_bundle(
+    sha256: Sha256Dep, request: Request, caller: CallerDep, backend: BackendDep
+) -> Response:
+    """Send the tar.gz of a Playwright suite; the path holds its hash."""
+    size = await backend.bundles.keep(caller.account_id, sha256, request.stream())
+
+    def change(connection: Connection) -> BundleRow:
+        now_ms = backend.clock.now_ms(connection)
+        row = BundleRow(sha256=sha256, size_bytes=size, created_ms=now_ms)
+        return actions.put(connection, caller.account_id, row)
+
+    return json_model(_shown(await backend.database.write(change)), status=201)
+
+
+@router.get(_ONE, responses=answers(200, BundleShown, "It is there.", 404))
+async def read_code_bundle(sha256: Sha256Dep, caller: CallerDep, backend: BackendDep) -> Response:
+    """Ask whether a bundle was sent already."""
+    row = await backend.database.read(lambda c: actions.find(c, caller.account_id, sha256))
+    return json_model(_shown(row))
+
+
+class BundleDoor:
+    """Gives agents the bundles of the checks that run at their location."""
+
+    def __init__(self, database: Database, files: BundleFiles) -> None:
+        self._database = database
+        self._files = files
+
+    async def get(self, request: Request, location_id: str) -> Response:
+        """A bundle's bytes, whole or in part.
+
+        Raises:
+            NotFoundError: no check of the location runs it.
+        """
+        sha256 = str(request.path_params["sha256"])
+        account_id = await self._database.read(
+            lambda c: checks.owner_of_bundle(c, location_id, sha256)
+        )
+        path = self._files.path(account_id, sha256) if account_id else None
+        if path is None or not path.is_file():
+            raise NotFoundError("No check of this location runs a bundle with this SHA-256.")
+        return file_answer(request, path, sha256=sha256, media_type=_MEDIA_TYPE)
+
+
+def _shown(row: BundleRow) -> BundleShown:
+    return BundleShown(
+        code_bundle_path=row.sha256,
+        size_bytes=row.size_bytes,
+        created_at=moment(row.created_ms),
+    )

@@ -1,0 +1,32 @@
+"""Code bundles as they are stored and seen."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import Field
+
+from service.http.strict import Shown
+from service.http.times import Moment
+
+MAX_BUNDLE_BYTES: Final = 256 * 1024 * 1024
+"""As much as agents take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleRow:
+    """A bundle as it is stored; its bytes are a file."""
+
+    sha256: str
+    size_bytes: int
+    created_ms: int
+    """When it was sent last."""
+
+
+class BundleShown(Shown):
+    """A bundle."""
+
+    code_bundle_path: str
+    """What a Playwright suite names it by: its SHA-256."""
+    size_bytes: int
+    created_at: Moment = Field(alias="created_at")
+    """When it was sent last."""

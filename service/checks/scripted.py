@@ -1,0 +1,94 @@
+"""The scripts of a check as its runs need them: its own, and the snippets that it uses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from contract.checks import (
+    SPEC_TYPES,
+    ApiSpec,
+    BrowserSpec,
+    CheckSpec,
+    CheckType,
+    MultiStepSpec,
+    PlaywrightSpec,
+)
+from contract.wire import decode, encode
+from service.bundles import actions as bundles
+from service.checks import store
+from service.http.errors import InvalidError
+from service.snippets import actions as snippets
+
+
+def completed(
+    connection: Connection, account_id: str, spec: CheckSpec, *, doc: Mapping[str, Any]
+) -> CheckSpec:
+    """The spec with what it needs of other features.
+
+    Raises:
+        InvalidError: it names a snippet or a bundle that the account does not have.
+    """
+    match spec:
+        case ApiSpec():
+            return _with_phases(connection, account_id, spec, doc)
+        case BrowserSpec() | MultiStepSpec():
+            scripts = [spec.script, *(file.content for file in spec.dependencies)]
+            files = snippets.files_for(connection, account_id, scripts)
+            return msgspec.structs.replace(spec, snippets=files)
+        case PlaywrightSpec():
+            _hold_bundle(connection, account_id, spec.bundle_sha256)
+            return spec
+        case _:
+            return spec
+
+
+def refresh(connection: Connection, account_id: str) -> None:
+    """A snippet has changed: runs that have not begun yet see it.
+
+    Raises:
+        InvalidError: a check's snippets are more than a job can carry now.
+    """
+    for row in store.scripted(connection, account_id):
+        spec = decode(row.spec, SPEC_TYPES[CheckType(row.type)])
+        fresh = encode(completed(connection, account_id, spec, doc=row.doc))
+        if fresh != row.spec:
+            store.put_spec(connection, row.id, fresh)
+
+
+def _with_phases(
+    connection: Connection, account_id: str, spec: ApiSpec, doc: Mapping[str, Any]
+) -> ApiSpec:
+    setup = _phase(connection, account_id, doc, ("localSetupScript", "setupSnippetId"))
+    teardown = _phase(connection, account_id, doc, ("localTearDownScript", "tearDownSnippetId"))
+    scripts = [script for script in (setup, teardown) if script]
+    files = snippets.files_for(connection, account_id, scripts)
+    return msgspec.structs.replace(
+        spec, setup_script=setup, teardown_script=teardown, snippets=files
+    )
+
+
+def _phase(
+    connection: Connection, account_id: str, doc: Mapping[str, Any], fields: tuple[str, str]
+) -> str | None:
+    own, named = fields
+    snippet_id = doc.get(named)
+    if snippet_id is None:
+        script: str | None = doc.get(own)
+        return script
+    found = snippets.script_of(connection, account_id, snippet_id)
+    if found is None:
+        raise InvalidError(
+            f'"{named}" is {snippet_id}, and there is no snippet with this id.', keys=(named,)
+        )
+    return found
+
+
+def _hold_bundle(connection: Connection, account_id: str, sha256: str) -> None:
+    if not bundles.is_there(connection, account_id, sha256):
+        raise InvalidError(
+            '"codeBundlePath" names a bundle that was not sent; send the tar.gz to'
+            f" PUT /v1/code-bundles/{sha256} first.",
+            keys=("codeBundlePath",),
+        )

@@ -1,0 +1,73 @@
+"""What everyone asks about snippets; each is part of the caller's transaction."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection
+
+from contract.checks import Dependency
+from contract.scripts import (
+    MAX_SCRIPTS_BYTES,
+    size_bytes,
+    snippet_path,
+    snippets_of_scripts,
+    snippets_of_snippet,
+)
+from service.http.errors import InvalidError, NotFoundError
+from service.snippets import store
+from service.snippets.model import SnippetRow
+
+
+def find(connection: Connection, account_id: str, snippet_id: int) -> SnippetRow:
+    """A snippet of the account.
+
+    Raises:
+        NotFoundError: the account has none with this id.
+    """
+    row = store.find(connection, account_id, snippet_id)
+    if row is None:
+        raise NotFoundError(f"There is no snippet {snippet_id}.")
+    return row
+
+
+def page(
+    connection: Connection, account_id: str, *, limit: int, offset: int
+) -> tuple[SnippetRow, ...]:
+    """A page of the account's snippets, oldest first."""
+    return store.page(connection, account_id, limit=limit, offset=offset)
+
+
+def script_of(connection: Connection, account_id: str, snippet_id: int) -> str | None:
+    """The code of a snippet. None: the account has none with this id."""
+    row = store.find(connection, account_id, snippet_id)
+    return None if row is None else row.script
+
+
+def files_for(
+    connection: Connection, account_id: str, scripts: Iterable[str]
+) -> tuple[Dependency, ...]:
+    """The snippets that scripts import, and those that these import, as files beside a script.
+
+    A name that no snippet has is passed over: the script says so when it runs.
+
+    Raises:
+        InvalidError: they are more than a job can carry.
+    """
+    wanted = snippets_of_scripts(scripts)
+    known = store.names(connection, account_id) if wanted else frozenset()
+    found: dict[str, str] = {}
+    while more := (wanted & known) - found.keys():
+        scripts_of = store.scripts(connection, account_id, sorted(more))
+        found.update(scripts_of)
+        wanted = frozenset().union(*map(snippets_of_snippet, scripts_of.values()))
+    _hold_size(found.values())
+    return tuple(Dependency(path=snippet_path(name), content=found[name]) for name in sorted(found))
+
+
+def _hold_size(scripts: Iterable[str]) -> None:
+    size = sum(map(size_bytes, scripts))
+    if size > MAX_SCRIPTS_BYTES:
+        raise InvalidError(
+            f"The snippets that a script imports have {size} bytes together; use at most"
+            f" {MAX_SCRIPTS_BYTES}.",
+            keys=("script",),
+        )

@@ -1,0 +1,66 @@
+"""Making, changing and deleting snippets, and what that means for the checks that use them."""
+
+from sqlalchemy import Connection
+
+from service.checks import actions as checks
+from service.checks import scripted
+from service.http.errors import ConflictError
+from service.snippets import store
+from service.snippets.actions import find
+from service.snippets.model import SnippetRow, SnippetWrite
+
+
+def create(
+    connection: Connection, account_id: str, body: SnippetWrite, *, now_ms: int
+) -> SnippetRow:
+    """Make a snippet; scripts that import its name find it from their next run on.
+
+    Raises:
+        ConflictError: the account has one of this name.
+    """
+    _hold_free(connection, account_id, body.name, but=None)
+    row = {"account_id": account_id, "name": body.name, "script": body.script}
+    snippet_id = store.add(connection, {**row, "created_ms": now_ms, "updated_ms": None})
+    scripted.refresh(connection, account_id)
+    return find(connection, account_id, snippet_id)
+
+
+def replace(
+    connection: Connection, account_id: str, snippet_id: int, *, body: SnippetWrite, now_ms: int
+) -> SnippetRow:
+    """Change a snippet; the checks that use it run with the new one from their next run on.
+
+    Raises:
+        NotFoundError: the account has no such snippet.
+        ConflictError: another one has this name.
+    """
+    find(connection, account_id, snippet_id)
+    _hold_free(connection, account_id, body.name, but=snippet_id)
+    values = {"name": body.name, "script": body.script, "updated_ms": now_ms}
+    store.change(connection, snippet_id, values)
+    scripted.refresh(connection, account_id)
+    return find(connection, account_id, snippet_id)
+
+
+def delete(connection: Connection, account_id: str, snippet_id: int) -> None:
+    """Forget a snippet. Scripts that import it by name fail from their next run on.
+
+    Raises:
+        NotFoundError: the account has no such snippet.
+        ConflictError: it is a phase of a check.
+    """
+    row = find(connection, account_id, snippet_id)
+    uses, names = checks.users_of_snippet(connection, account_id, snippet_id)
+    if uses:
+        shown = ", ".join(names) + (" and others" if uses > len(names) else "")
+        raise ConflictError(
+            f"The snippet {row.name} is the setup or teardown of {uses} checks ({shown});"
+            " change or delete them first."
+        )
+    store.remove(connection, snippet_id)
+    scripted.refresh(connection, account_id)
+
+
+def _hold_free(connection: Connection, account_id: str, name: str, *, but: int | None) -> None:
+    if store.id_of(connection, account_id, name) not in (None, but):
+        raise ConflictError(f"There is a snippet {name} already; use another name.")

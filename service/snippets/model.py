@@ -1,0 +1,43 @@
+"""Snippets as they are stored, sent and seen."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from contract.scripts import MAX_SCRIPT_BYTES, script_problem, snippet_name_problem
+from service.http.strict import Shown, Strict, Text, judged_by
+from service.http.times import Moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnippetRow:
+    """A snippet as it is stored."""
+
+    id: int
+    name: str
+    script: str
+    created_ms: int
+    updated_ms: int | None
+    """None: never changed."""
+
+
+class SnippetWrite(Strict):
+    """A snippet as people send it."""
+
+    name: Annotated[Text, Field(min_length=1), judged_by(snippet_name_problem)]
+    """What scripts import it by: `./snippets/<name>.js`. No other snippet has it."""
+    script: Annotated[Text, Field(min_length=1), judged_by(script_problem)] = Field(
+        description=f"Node.js code, of at most {MAX_SCRIPT_BYTES} bytes."
+    )
+
+
+class SnippetShown(Shown):
+    """A snippet."""
+
+    id: int
+    name: str
+    script: str
+    created_at: Moment = Field(alias="created_at")
+    updated_at: Moment | None = Field(alias="updated_at")
+    """Null: never changed."""
