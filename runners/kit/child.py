@@ -11,38 +11,29 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from runners.kit.child_exit import ChildExit
 from runners.kit.child_output import Facts, Log
 from runners.kit.child_pipes import PipeReader, PipeWriter
-from runners.kit.memory import used_mb
+from runners.kit.endings import End, tell
+from runners.kit.memory import ended_for_want_of_memory
 from runners.kit.process_tree import ProcessTree
 from runners.kit.program import Ended, Limits
+from runners.kit.spawning import Spawned
+from runners.kit.watch import LOOK_EVERY_S, Excess, Watch
 
 AnswerT = TypeVar("AnswerT")
 
 _GRACE_S: Final = 2
 """Between the polite signal and the end of the whole tree."""
-_LOOK_EVERY_S: Final = 0.25
-
-
-class Spawned(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that was just started, and our ends of its pipes."""
-
-    pid: int
-    stdin: int
-    stdout: int
-    stderr: int
-    facts: int | None
-    """None: the program has no such descriptor."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What a child needs of the sandbox it is in."""
 
     tree: ProcessTree
+    watch: Watch
     threads: Executor
     """For looking at processes, which blocks."""
-    kill_at_once: Callable[[], None] | None
-    """Ends all processes of the child's user. None: it has no user of its own."""
     release: Callable[[], Awaitable[None]]
     """Gives back what the child had borrowed; called once, when nothing of it is left."""
 
@@ -55,9 +46,9 @@ class Child:
         self._limits = limits
         self._around = around
         self._started = time.monotonic()
+        self._took_before = ended_for_want_of_memory()
         self._log = Log(limits.log_bytes, now_ms=self._now_ms)
         self._facts = Facts()
-        self._on_fact: Callable[[bytes], None] = _ignore
         self._stdin = PipeWriter(spawned.stdin)
         self._readers = [
             PipeReader(spawned.stdout, lambda data: self._log.take("INFO", data)),
@@ -65,11 +56,11 @@ class Child:
         ]
         self._facts_pipe = spawned.facts
         """Read from `ended` on: until then the pipe itself holds what comes. None: no more."""
-        self._exit = _Exit(spawned.pid)
-        self._peak_mb = 0.0
-        self._out_of_memory = False
+        self._exit = ChildExit(spawned.pid)
+        self._was_asked = False
+        self._excess: Excess | None = None
         self._end: asyncio.Future[int] | None = None
-        """How the program ended. None: nobody has asked for its end."""
+        """The program's status. None: nobody has asked for its end."""
 
     async def feed(self, message: bytes) -> None:
         """Write to stdin, then close it."""
@@ -79,18 +70,21 @@ class Child:
         """Wait for the end; when this returns, nothing of the program is left.
 
         Raises:
-            OSError: a process of it cannot be ended.
+            OSError: it never began, the disk is full, or a process of it cannot be ended.
         """
         self._listen(on_fact)
-        watch = asyncio.create_task(self._watch(), name="sandbox.watch")
+        watching = asyncio.create_task(self._watch(), name="sandbox.watch")
         try:
             timed_out = not await self._exit.within(timeout_s)
             if timed_out:
                 await self._ask_to_end()
         finally:
-            watch.cancel()
+            watching.cancel()
             await self.kill()
-        return self._told(timed_out=timed_out)
+            (problem,) = await asyncio.gather(watching, return_exceptions=True)
+        if isinstance(problem, Exception):
+            raise problem
+        return self._told(timed_out=timed_out and self._excess is None)
 
     async def kill(self) -> None:
         """End the whole tree at once.
@@ -99,42 +93,44 @@ class Child:
             OSError: a process of it cannot be ended.
         """
         if self._end is None:
+            self._was_asked = self._was_asked or not self._exit.is_seen
             self._end = asyncio.ensure_future(self._clear())
         await asyncio.shield(self._end)
 
     def _listen(self, on_fact: Callable[[bytes], None]) -> None:
         self._stdin.close()
-        self._on_fact = on_fact
-        if self._facts_pipe is not None:
-            self._readers.append(PipeReader(self._facts_pipe, self._take_facts))
-            self._facts_pipe = None
+        if self._facts_pipe is None:
+            return
 
-    def _take_facts(self, data: bytes) -> None:
-        for line in self._facts.take(data):
-            self._on_fact(line)
+        def take(data: bytes) -> None:
+            for line in self._facts.take(data):
+                on_fact(line)
+
+        self._readers.append(PipeReader(self._facts_pipe, take))
+        self._facts_pipe = None
 
     async def _ask_to_end(self) -> None:
+        self._was_asked = True
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._pid, signal.SIGTERM)
         await self._exit.within(_GRACE_S)
 
     async def _watch(self) -> None:
-        while not self._out_of_memory:
-            await asyncio.sleep(_LOOK_EVERY_S)
-            used = await self._aside(lambda: used_mb(self._around.tree.living()))
-            self._peak_mb = max(self._peak_mb, used)
-            self._out_of_memory = used > self._limits.memory_mb
-        await self.kill()
+        try:
+            while self._excess is None:
+                await asyncio.sleep(LOOK_EVERY_S)
+                self._excess = await self._aside(self._around.watch.look)
+        finally:
+            await self.kill()
 
     async def _clear(self) -> int:
-        around = self._around
-        await self._aside(lambda: around.tree.kill(also=around.kill_at_once))
+        await self._aside(self._around.tree.kill)
         await self._exit.within(_GRACE_S)
         self._close_pipes()
-        status, largest_mb = around.tree.reap()
-        self._peak_mb = max(self._peak_mb, largest_mb)
+        status, largest_mb = self._around.tree.reap()
+        self._around.watch.note(largest_mb)
         self._exit.close()
-        await around.release()
+        await self._around.release()
         return status
 
     def _close_pipes(self) -> None:
@@ -146,50 +142,22 @@ class Child:
             self._facts_pipe = None
 
     def _told(self, *, timed_out: bool) -> Ended:
-        code = os.waitstatus_to_exitcode(self._end.result() if self._end else 0)
-        return Ended(
-            exit_code=code if code >= 0 else None,
-            signal=-code if code < 0 else None,
+        end = End(
+            status=self._end.result() if self._end else 0,
+            was_asked=self._was_asked,
             timed_out=timed_out,
-            out_of_memory=self._out_of_memory,
-            peak_mb=self._peak_mb,
-            took_s=self._now_ms() / 1000,
+            excess=self._excess,
+            system_took_some=ended_for_want_of_memory() > self._took_before,
+            peak_mb=self._around.watch.peak_mb,
+            took_s=self._exit.seen_at - self._started,
             log=self._log.close(),
+            any_facts=self._facts.any,
             facts_cut=self._facts.cut,
         )
+        return tell(end, self._limits)
 
     def _now_ms(self) -> float:
         return (time.monotonic() - self._started) * 1000
 
     async def _aside(self, function: Callable[[], AnswerT]) -> AnswerT:
         return await asyncio.get_running_loop().run_in_executor(self._around.threads, function)
-
-
-class _Exit:
-    """Notices the end of a process without waiting for it, so that its number stays taken."""
-
-    def __init__(self, pid: int) -> None:
-        self._descriptor = os.pidfd_open(pid)
-        self._seen = asyncio.Event()
-        asyncio.get_running_loop().add_reader(self._descriptor, self._see)
-
-    async def within(self, seconds: float) -> bool:
-        """Whether the process ended in time."""
-        try:
-            await asyncio.wait_for(self._seen.wait(), seconds)
-        except TimeoutError:
-            return self._seen.is_set()
-        return True
-
-    def close(self) -> None:
-        """Nobody asks any more."""
-        asyncio.get_running_loop().remove_reader(self._descriptor)
-        os.close(self._descriptor)
-
-    def _see(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._descriptor)
-        self._seen.set()
-
-
-def _ignore(_: bytes) -> None:
-    """Nobody listens yet."""

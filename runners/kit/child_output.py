@@ -66,6 +66,8 @@ class Facts:
     """Splits the facts' descriptor into lines and drops what is more than allowed."""
 
     def __init__(self) -> None:
+        self.any = False
+        """Something was written, if only half a line."""
         self.cut = False
         self._rest = b""
         self._lines = 0
@@ -74,6 +76,7 @@ class Facts:
 
     def take(self, data: bytes) -> Iterator[bytes]:
         """The lines that are whole now; an unfinished last line is dropped at the end."""
+        self.any = True
         *whole, rest = (self._rest + data).split(b"\n")
         for line in whole:
             if not self._skipping and self._allowed(line):

@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import subprocess
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from runners.kit.program import Limits, Program
 _MB: Final = 1024 * 1024
 _LEAST_DATA_MB: Final = 1024
 """Node reserves more than it uses and does not start with 600."""
+_SHELL: Final = "/bin/sh"
 _TOOLS: Final = ("prlimit", "setpriv", "env")
 _CHOWN, _DAC_OVERRIDE, _KILL, _SETGID, _SETUID = (1 << bit for bit in (0, 1, 5, 6, 7))
 _SETPCAP: Final = 1 << 8
@@ -26,8 +28,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     uid: int | None
     """Its own user, and group of the same number. None: it runs as the agent does."""
     tag: int
-    """Its limit of file locks, which Linux does not enforce: each process inherits it, and none
-    can take it off. Documented in docs/isolation.md."""
+    """By it its processes are found, wherever they went (`run_tags`)."""
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,25 @@ def command(tools: Tools, program: Program, identity: Identity) -> list[str]:
         f"--chdir={program.folder}",
         *program.argv,
     ]
+
+
+def require(program: Program) -> None:
+    """Refuse a program that is not there.
+
+    Raises:
+        FileNotFoundError: it, or its folder, is missing.
+    """
+    binary = Path(program.argv[0])
+    if not binary.is_absolute() or "=" in program.argv[0] or not os.access(binary, os.X_OK):
+        raise FileNotFoundError(f"The program {binary} cannot be executed")
+    if not program.folder.is_dir():
+        raise FileNotFoundError(f"The folder {program.folder} is not there")
+
+
+def end_user(tools: Tools, uid: int) -> None:
+    """End all processes of a user at one blow, which none can dodge; it blocks."""
+    kill = (tools.setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", _SHELL)
+    subprocess.run([*kill, "-c", "kill -KILL -1"], check=False, capture_output=True)  # noqa: S603
 
 
 def _limits(limits: Limits, identity: Identity) -> list[str]:

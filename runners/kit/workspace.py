@@ -1,9 +1,10 @@
-"""A folder of one run's own, for files that it brings back."""
+"""What one run has of its own: a folder for files, and secrets that it came upon."""
 
+import contextlib
+import fcntl
 import hashlib
 import mimetypes
 import os
-import shutil
 import stat
 import tempfile
 from dataclasses import dataclass
@@ -12,8 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from contract.result import Artifact, ArtifactKind
+from runners.kit.removal import remove_folder
 
-_PREFIX: Final = "run-"
+PREFIX: Final = "run-"
+"""Of all runs' folders: by it they are found again after a kill of the agent."""
+_UNLOCKED: Final = "new-"
+"""Stands before that until the folder is locked, so that nobody takes it for a deserted one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +30,25 @@ class RunFile:
 
 
 class Workspace:
-    """Made on disk when it is first asked for: most runs need none."""
+    """Its folder is made on disk when it is first asked for: most runs need none."""
 
-    __slots__ = ("_folder", "_within")
+    __slots__ = ("_folder", "_lock", "_within", "secrets")
 
     def __init__(self, within: Path | None = None) -> None:
         """`within`: the folder in which to make it. None: the system's for temporary files."""
         self._within = within
         self._folder: Path | None = None
         """None: nobody has asked for it."""
+        self._lock: int | None = None
+        """Held as long as the folder is in use; the system lets it go when we are killed. None:
+        nobody has asked for the folder."""
+        self.secrets: tuple[str, ...] = ()
+        """Values that turned out to be secret; what the run brings back is searched for them."""
+
+    def keep_secret(self, value: str) -> None:
+        """This must not be seen in what the run brings back."""
+        if value not in self.secrets:
+            self.secrets += (value,)
 
     @property
     def is_made(self) -> bool:
@@ -48,7 +63,9 @@ class Workspace:
             OSError: it cannot be made.
         """
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._within))
+            made = Path(tempfile.mkdtemp(prefix=_UNLOCKED + PREFIX, dir=self._within))
+            self._lock = _lock(made)
+            self._folder = made.rename(made.with_name(made.name.removeprefix(_UNLOCKED)))
         return self._folder
 
     def artifact(self, name: str, kind: ArtifactKind) -> Artifact:
@@ -70,8 +87,11 @@ class Workspace:
     def remove(self) -> None:
         """Delete the folder with all that is left in it."""
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_folder(self._folder)
             self._folder = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -85,3 +105,25 @@ def open_plain(path: Path) -> BufferedReader:
         os.close(handle)
         raise OSError(f"{path.name} is no plain file")
     return os.fdopen(handle, "rb")
+
+
+def is_deserted(folder: Path) -> bool:
+    """Whether a run's folder is of an agent that is no more; no, where locks do not work."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _lock(folder: Path) -> int:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor

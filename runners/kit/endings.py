@@ -1,0 +1,87 @@
+"""Says how a program ended, from what the system and its log tell."""
+
+import os
+import re
+import signal
+from typing import Final
+
+import msgspec
+
+from contract.result import LogLine
+from runners.kit.program import Ended, Limits
+from runners.kit.watch import Excess, too_much_memory
+
+_LAUNCHERS: Final = re.compile(r"(?:\S*/)?(?:prlimit|setpriv|env): ")
+_OUT_OF_MEMORY: Final = re.compile(r"^(?:FATAL ERROR: |#).*(?:out of memory|Allocation failed)")
+"""What V8 says before it gives up."""
+
+
+class LaunchError(OSError):
+    """The program was never started, and that is our fault."""
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known when nothing of a program is left."""
+
+    status: int
+    """As the system tells it."""
+    was_asked: bool
+    """We ended it, by a signal."""
+    timed_out: bool
+    excess: Excess | None
+    """The limit for which we ended it. None: it was not for one."""
+    system_took_some: bool
+    """The system ran out of memory meanwhile, and ended processes."""
+    peak_mb: float
+    took_s: float
+    log: tuple[LogLine, ...]
+    any_facts: bool
+    facts_cut: bool
+
+
+def tell(end: End, limits: Limits) -> Ended:
+    """Put the end of a program into words.
+
+    Raises:
+        LaunchError: it never began.
+    """
+    code = os.waitstatus_to_exitcode(end.status)
+    if code > 0 and not end.any_facts:
+        _require_launch(end.log)
+    out_of_memory = _is_out_of_memory(end, code)
+    return Ended(
+        exit_code=code if code >= 0 else None,
+        signal=-code if code < 0 else None,
+        timed_out=end.timed_out,
+        out_of_memory=out_of_memory,
+        stopped_because=_because(end, code, limits, out_of_memory=out_of_memory),
+        peak_mb=end.peak_mb,
+        took_s=end.took_s,
+        log=end.log,
+        facts_cut=end.facts_cut,
+    )
+
+
+def _require_launch(log: tuple[LogLine, ...]) -> None:
+    if len(log) == 1 and log[0].level == "ERROR" and _LAUNCHERS.match(log[0].message):
+        raise LaunchError(f"The program could not be started: {log[0].message}")
+
+
+def _is_out_of_memory(end: End, code: int) -> bool:
+    if end.excess is not None:
+        return end.excess.is_memory
+    if code == 0:
+        return False
+    taken = code == -signal.SIGKILL and not end.was_asked and end.system_took_some
+    said = any(line.level == "ERROR" and _OUT_OF_MEMORY.match(line.message) for line in end.log)
+    return taken or said
+
+
+def _because(end: End, code: int, limits: Limits, *, out_of_memory: bool) -> str | None:
+    if end.excess is not None:
+        return end.excess.because
+    if out_of_memory:
+        return too_much_memory(limits.memory_mb, end.peak_mb)
+    if code == -signal.SIGXFSZ:
+        return f"It wrote a file larger than {limits.file_mb} MB, which is the limit"
+    return None

@@ -1,0 +1,53 @@
+"""What the system shows of its processes."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+_PROC: Final = Path("/proc")
+_ENDED: Final = "ZX"
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the system's table."""
+
+    parent: int
+    has_ended: bool
+    """It is there only until its parent asks how it ended."""
+
+
+def all_pids() -> Iterator[int]:
+    """Every process that this one can see."""
+    names = os.listdir(_PROC)  # noqa: PTH208 -- thousands of names, four times a second
+    return (int(name) for name in names if name.isdecimal())
+
+
+def user_of(pid: int) -> int | None:
+    """The user that a process runs as. None: there is no such process."""
+    try:
+        return (_PROC / str(pid)).stat().st_uid
+    except OSError:
+        return None
+
+
+def look_up(pid: int) -> Process | None:
+    """What is known of a process. None: there is no such process."""
+    try:
+        _, _, rest = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")
+    except OSError:
+        return None
+    state, parent = rest.split(None, 2)[:2]
+    return Process(parent=int(parent), has_ended=state.decode() in _ENDED)
+
+
+def is_in_a_container(pid: int) -> bool:
+    """Whether a process counts its numbers in a world of its own, below ours."""
+    try:
+        status = (_PROC / str(pid) / "status").read_text()
+    except OSError:
+        return False
+    _, _, rest = status.partition("NSpid:")
+    return len(rest.partition("\n")[0].split()) > 1

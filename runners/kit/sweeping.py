@@ -1,0 +1,75 @@
+"""Clears away what agents left that were killed: their scripts' processes, and their folders."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Final
+
+from runners.kit.process_limits import can_have_own_users
+from runners.kit.process_tree import send
+from runners.kit.processes import all_pids, is_in_a_container, user_of
+from runners.kit.removal import remove_folder
+from runners.kit.run_tags import is_of_a_dead_agent, tag_of
+from runners.kit.slot_users import SLOT_UIDS, SlotUsers
+from runners.kit.workspace import PREFIX, is_deserted
+
+_ROUNDS: Final = 100
+_PAUSE_S: Final = 0.02
+
+
+def sweep_processes(users: SlotUsers | None) -> None:
+    """End what scripts of dead agents have left running; it blocks.
+
+    Args:
+        users: the pool, when runs have users of their own.
+    """
+    free: AbstractSet[int] = set() if users is None else _idle_users(users)
+    for _ in range(_ROUNDS):
+        stale = [pid for pid in all_pids() if _is_stale(pid, free)]
+        for pid in stale:
+            send(pid, signal.SIGKILL, when=lambda pid: _is_stale(pid, free))
+        if not stale:
+            break
+        time.sleep(_PAUSE_S)
+    for uid in free:
+        if users is not None:
+            users.give_back(uid)
+
+
+def sweep_folders(within: Path) -> None:
+    """Remove the folders of runs whose agent is no more; it blocks."""
+    for folder in within.glob(f"{PREFIX}*"):
+        if is_deserted(folder):
+            remove_folder(folder)
+
+
+def _idle_users(users: SlotUsers) -> set[int]:
+    """Users of the pool with processes, though no agent has lent them out; locked until we end."""
+    seen = {user_of(pid) for pid in all_pids()}
+    return {uid for uid in SLOT_UIDS if uid in seen and users.lock(uid)}
+
+
+def _is_stale(pid: int, free: AbstractSet[int]) -> bool:
+    tag = tag_of(pid)
+    if tag is None:
+        return False
+    uid = user_of(pid)
+    if uid is None:
+        return False
+    if uid in free:
+        return is_of_a_dead_agent(tag) or not is_in_a_container(pid)
+    return uid == os.geteuid() and is_of_a_dead_agent(tag)
+
+
+def main() -> None:
+    """Sweep on behalf of an agent that was killed; the arguments are the folders with runs."""
+    sweep_processes(SlotUsers() if can_have_own_users() else None)
+    for within in sys.argv[1:]:
+        sweep_folders(Path(within))
+
+
+if __name__ == "__main__":
+    main()
