@@ -40,6 +40,10 @@ class Settings:
     extra_ca_certs: Path | None = None
     """None: the system's roots alone."""
     egress: EgressRules = field(default_factory=EgressRules)
+    runtimes_dir: Path | None = None
+    """None: where they were installed."""
+    chromium_path: Path | None = None
+    """None: the system's."""
     data_dir: Path = Path("/var/lib/picket")
     spool_max_bytes: int = 1024**3
     spool_max_age_s: float = 86400

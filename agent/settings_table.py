@@ -173,6 +173,22 @@ SETTINGS: Final = (
         meaning="Networks and names that checks may not reach; wins over EGRESS_ALLOW.",
     ),
     Setting(
+        name="PICKET_RUNTIMES",
+        field="runtimes_dir",
+        read=values.existing_directory,
+        default="",
+        allowed="the absolute path of a folder",
+        meaning="Where the runtimes of scripted checks are, if not where they were installed.",
+    ),
+    Setting(
+        name="CHROMIUM_PATH",
+        field="chromium_path",
+        read=values.program,
+        default="",
+        allowed="the absolute path of a program",
+        meaning="Chromium's headless shell, if not the system's; it says its version at start.",
+    ),
+    Setting(
         name="AGENT_DATA_DIR",
         field="data_dir",
         read=values.directory,

@@ -1,5 +1,6 @@
 """Reads single values of settings; what cannot be used raises `ValueError`."""
 
+import os
 import ssl
 from collections.abc import Callable
 from enum import StrEnum
@@ -119,6 +120,22 @@ def directory(text: str) -> Path:
     """An absolute path; it is made later, when something is to be kept in it."""
     path = Path(text)
     if not path.is_absolute():
+        raise ValueError(text)
+    return path
+
+
+def existing_directory(text: str) -> Path:
+    """A folder that is there."""
+    path = directory(text)
+    if not path.is_dir():
+        raise ValueError(text)
+    return path
+
+
+def program(text: str) -> Path:
+    """A file that may be executed, by its absolute path."""
+    path = directory(text)
+    if not (path.is_file() and os.access(path, os.X_OK)):
         raise ValueError(text)
     return path
 

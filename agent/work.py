@@ -56,7 +56,8 @@ def resolver_of(settings: Settings) -> Resolver:
 async def open_scripts(settings: Settings) -> AsyncIterator[Harness | None]:
     """What scripts run with, for as long as the block lasts. None: no script runs here."""
     async with AsyncExitStack() as stack:
-        opening = open_harness(find_runtimes(), extra_roots=settings.extra_ca_certs)
+        found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
+        opening = open_harness(found, extra_roots=settings.extra_ca_certs)
         try:
             harness = await stack.enter_async_context(opening)
         except OSError as problem:
@@ -91,7 +92,7 @@ def hello_of(ground: Ground, check_types: tuple[CheckType, ...]) -> Hello:
         agent_id=ground.agent_id,
         version=RELEASE,
         platform=platform_name(),
-        runtimes=runtimes(),
+        runtimes=runtimes(None if ground.harness is None else ground.harness.runtimes),
         check_types=check_types,
         slots=served_slots(slots, check_types, has_node=ground.harness is not None),
     )

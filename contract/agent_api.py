@@ -54,7 +54,8 @@ class Hello(Wire, frozen=True, kw_only=True):
     platform: str
     """As in linux-x86_64."""
     runtimes: dict[str, str] = {}
-    """Runtime name to version: `python`, and `node` and `chromium` where there are any."""
+    """Runtime name to version: `python`; where there are any, those of scripts by their ids, with
+    the version of their Node, and `chromium`."""
     check_types: tuple[CheckType, ...]
     """What the agent can run, after its boot check."""
     slots: dict[Lane, int]

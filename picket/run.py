@@ -27,7 +27,9 @@ from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, SystemResolver
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError, find_runtimes
+from runners.kit.script_run import NodeBrokeError
 from runners.kit.scrub import Clean, Scrubber
+from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, runner_for
 
 _HERE: Final = "here"
@@ -55,11 +57,15 @@ def run_file(source: str, *, as_json: bool, timeout_s: float | None) -> int:
     settings = settings_for_runs(os.environ)
     job = _job(check, timeout_s=timeout_s)
     _hold_runnable(check)
+    workspace = Workspace()
     try:
-        result = asyncio.run(_look(job, settings))
+        result = asyncio.run(_look(job, settings, workspace))
     except NoRootsError as problem:
         raise CommandError(str(problem)) from problem
-    clean = Scrubber(settings.service_secrets.values()).clean(result, job=job)
+    finally:
+        workspace.remove()
+    scrubber = Scrubber(settings.service_secrets.values())
+    clean = scrubber.clean(result, job=job, found=workspace.secrets)
     _print(clean, check.name, as_json=as_json)
     return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
 
@@ -118,7 +124,8 @@ async def _scripts_for(job: Job, settings: Settings) -> AsyncIterator[Harness | 
         yield None
         return
     async with AsyncExitStack() as stack:
-        opening = open_harness(find_runtimes(), extra_roots=settings.extra_ca_certs)
+        found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
+        opening = open_harness(found, extra_roots=settings.extra_ca_certs)
         try:
             harness = await stack.enter_async_context(opening)
         except OSError as problem:
@@ -129,7 +136,7 @@ async def _scripts_for(job: Job, settings: Settings) -> AsyncIterator[Harness | 
         yield harness
 
 
-async def _look(job: Job, settings: Settings) -> Result:
+async def _look(job: Job, settings: Settings, workspace: Workspace) -> Result:
     resolver = SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
     roots = settings.extra_ca_certs.read_text() if settings.extra_ca_certs else None
     async with (
@@ -146,13 +153,14 @@ async def _look(job: Job, settings: Settings) -> Result:
             environment=local_environment(job),
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,
+            workspace=workspace,
             keeps_files=True,
         )
         started_at, began_s = datetime.now(UTC), time.monotonic()
         try:
             patient = msgspec.structs.replace(job, deadline_s=job.deadline_s + _DEADLINE_SLACK_S)
             outcome = await execute(patient, runner_for(job.spec), ctx)
-        except (PingerUnavailableError, MissingRuntimeError) as problem:
+        except (PingerUnavailableError, MissingRuntimeError, NodeBrokeError) as problem:
             raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
     return _result(job, outcome, started_at=started_at, took_s=time.monotonic() - began_s)
 

@@ -2,6 +2,7 @@
 
 `scripts/runtimes.sh` lays them out:
 
+    <id>/package.json     what it is made of, which is locked
     <id>/bin/             node, npm and npx, to be put in front of PATH
     <id>/node_modules/    the libraries of its lock file
     <id>/compile-cache/   what Node compiled of them in advance, read-only
@@ -12,6 +13,8 @@
 
 import json
 import os
+import re
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +25,9 @@ from typing import Final
 _DEBIANS_BROWSER: Final = Path("/usr/lib/chromium/chromium-headless-shell")
 """Debian's command of the same name is a shell that stays between us and the browser."""
 _READY: Final = "ready"
+_VERSION: Final = re.compile(rb"\d+(\.\d+){3}")
+_START_LIMIT_S: Final = 30
+"""A cold disk, and libraries of some 500 MB."""
 
 
 class MissingRuntimeError(LookupError):
@@ -35,6 +41,7 @@ class Runtime:
     id: str
     node: Path
     """The program; npm and npx stand beside it."""
+    node_version: str
     modules: Path
     """The folder `node_modules` of its libraries."""
     playwright: str
@@ -50,7 +57,8 @@ class Runtimes:
     by_id: Mapping[str, Runtime] = field(default_factory=lambda: MappingProxyType({}))
     """The newest first."""
     browser: Path | None = None
-    """Program of Chromium's headless shell. None: there is none."""
+    """Program of Chromium's headless shell, which said its version. None: there is none."""
+    browser_version: str | None = None
     ffmpeg: Path | None = None
     """Records videos of pages. None: there is none."""
 
@@ -76,18 +84,22 @@ class Runtimes:
 
 
 def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Runtimes:
-    """Look at this machine; reads a few small files.
+    """Look at this machine; reads a few small files, and has the browser say its version.
 
     `folder`: where they are. None: where the installation puts them. `browser`: Chromium's
     program. None: the installation's or Debian's.
     """
     place = _default_folder() if folder is None else folder
     browsers = (place / "chromium", _DEBIANS_BROWSER) if browser is None else (browser,)
+    answering = ((path.resolve(), version) for path in browsers if (version := _version_of(path)))
+    found, version = next(answering, (None, None))
+    ffmpeg = (place / "ffmpeg").resolve()
     newest_first = sorted(_runtimes_in(place), key=lambda runtime: runtime.id, reverse=True)
     return Runtimes(
         by_id=MappingProxyType({runtime.id: runtime for runtime in newest_first}),
-        browser=_first_program(browsers),
-        ffmpeg=_first_program((place / "ffmpeg",)),
+        browser=found,
+        browser_version=version,
+        ffmpeg=ffmpeg if os.access(ffmpeg, os.X_OK) else None,
     )
 
 
@@ -105,17 +117,26 @@ def _runtimes_in(folder: Path) -> list[Runtime]:
 
 
 def _runtime(folder: Path) -> Runtime:
-    modules, cache = folder / "node_modules", folder / "compile-cache"
-    package = json.loads((modules / "@playwright/test/package.json").read_bytes())
+    package = json.loads((folder / "package.json").read_bytes())
+    cache = folder / "compile-cache"
     return Runtime(
         id=folder.name,
         node=folder / "bin/node",
-        modules=modules,
-        playwright=package["version"],
+        node_version=package["engines"]["node"],
+        modules=folder / "node_modules",
+        playwright=package["dependencies"]["@playwright/test"],
         compile_cache=cache if cache.is_dir() else None,
     )
 
 
-def _first_program(paths: tuple[Path, ...]) -> Path | None:
-    """Whichever of them there is and may be started, not the link that leads to it."""
-    return next((path.resolve() for path in paths if os.access(path, os.X_OK)), None)
+def _version_of(browser: Path) -> str | None:
+    """None: it is not there, or does not start, for want of a library perhaps."""
+    try:
+        command = (browser, "--version")
+        said = subprocess.run(  # noqa: S603 - named by the installation or by its operator
+            command, capture_output=True, check=True, timeout=_START_LIMIT_S
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = _VERSION.search(said.stdout)
+    return None if version is None else version[0].decode()

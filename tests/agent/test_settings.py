@@ -57,6 +57,8 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
             "EXTRA_CA_CERTS": str(pem),
             "EGRESS_ALLOW": "10.0.0.0/8, *.internal",
             "EGRESS_DENY": "10.1.0.0/16",
+            "PICKET_RUNTIMES": str(tmp_path),
+            "CHROMIUM_PATH": "/bin/sh",
             "AGENT_DATA_DIR": str(tmp_path),
             "SPOOL_MAX_BYTES": "512MiB",
             "SPOOL_MAX_AGE_S": "60",
@@ -74,6 +76,7 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
     assert settings.use_os_dns_resolver
     assert settings.extra_ca_certs == pem
     assert settings.egress.deny
+    assert (settings.runtimes_dir, settings.chromium_path) == (tmp_path, Path("/bin/sh"))
     assert settings.spool_max_bytes == 512 * 1024**2
     assert (settings.spool_max_age_s, settings.shutdown_grace_s) == (60, 5)
     assert settings.ready_grace_s == 7
@@ -88,6 +91,12 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
         ("JOB_CONCURRENCY", "0", "JOB_CONCURRENCY is 0; use 1 to 1000"),
         ("EXTERNAL_OBSERVABILITY", "maybe", "EXTERNAL_OBSERVABILITY is maybe; use on or off"),
         ("LOG_LEVEL", "LOUD", "LOG_LEVEL is LOUD; use DEBUG, INFO, LOG, WARN or ERROR"),
+        (
+            "PICKET_RUNTIMES",
+            "/nowhere",
+            "PICKET_RUNTIMES is /nowhere; use the absolute path of a folder",
+        ),
+        ("CHROMIUM_PATH", "/tmp", "CHROMIUM_PATH is /tmp; use the absolute path of a program"),
         ("AGENT_DATA_DIR", "spool", "AGENT_DATA_DIR is spool; use an absolute path"),
         ("SHUTDOWN_GRACE_S", "-1", "SHUTDOWN_GRACE_S is -1; use 0 to 86400 seconds"),
         ("SHUTDOWN_GRACE_S", "nan", "SHUTDOWN_GRACE_S is nan; use 0 to 86400 seconds"),

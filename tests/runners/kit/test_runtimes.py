@@ -12,15 +12,16 @@ def lay_out(
     folder: Path, runtime_id: str, *, playwright: str = "1.65.1", ready: bool = True
 ) -> None:
     """A runtime as `scripts/runtimes.sh` leaves it, without what is large."""
-    package = folder / runtime_id / "node_modules/@playwright/test/package.json"
-    package.parent.mkdir(parents=True)
-    package.write_text(json.dumps({"version": playwright}))
+    made_of = {"engines": {"node": "24.19.0"}, "dependencies": {"@playwright/test": playwright}}
+    (folder / runtime_id).mkdir()
+    (folder / runtime_id / "package.json").write_text(json.dumps(made_of))
     if ready:
         (folder / runtime_id / "ready").write_text("")
 
 
-def program(path: Path, mode: int = 0o755) -> Path:
-    path.write_text("#!/bin/sh\n")
+def browser(folder: Path, *, says: str = "Chromium 156.0.8078.79", mode: int = 0o755) -> Path:
+    path = folder / "chromium"
+    path.write_text(f'#!/bin/sh\ntest "$1" = --version && echo {says}\n')
     path.chmod(mode)
     return path
 
@@ -39,7 +40,7 @@ def test_a_runtime_tells_where_its_parts_are_and_which_playwright_it_has(tmp_pat
     runtime = find_runtimes(tmp_path).get("2025.04")
     assert runtime.node == tmp_path / "2025.04/bin/node"
     assert runtime.modules == tmp_path / "2025.04/node_modules"
-    assert runtime.playwright == "1.51.1"
+    assert (runtime.node_version, runtime.playwright) == ("24.19.0", "1.51.1")
     assert runtime.compile_cache is None
 
 
@@ -67,13 +68,32 @@ def test_a_machine_without_runtimes_says_so(tmp_path: Path) -> None:
 
 
 def test_the_browser_is_the_program_that_a_person_named(tmp_path: Path) -> None:
-    browser = program(tmp_path / "chromium")
-    assert find_runtimes(tmp_path, browser).browser == browser
+    found = find_runtimes(tmp_path / "nowhere", browser(tmp_path))
+    assert found.browser == tmp_path / "chromium"
+    assert found.browser_version == "156.0.8078.79"
 
 
-@pytest.mark.parametrize("mode", [None, 0o644], ids=["absent", "no program"])
-def test_a_browser_that_cannot_be_started_is_none(tmp_path: Path, mode: int | None) -> None:
-    path = tmp_path / "chromium"
-    if mode is not None:
-        program(path, mode)
-    assert find_runtimes(tmp_path, path).browser is None
+def test_a_browser_beside_the_runtimes_goes_before_the_systems(tmp_path: Path) -> None:
+    (tmp_path / "downloaded").mkdir()
+    downloaded = browser(tmp_path / "downloaded", says="Google Chrome for Testing 149.0.7827.0")
+    (tmp_path / "chromium").symlink_to(downloaded)
+    found = find_runtimes(tmp_path)
+    assert (found.browser, found.browser_version) == (downloaded, "149.0.7827.0")
+
+
+@pytest.mark.parametrize(
+    ("says", "mode"), [("Chromium 1.2.3.4", 0o644), ("hello", 0o755), ("; exit 127", 0o755)]
+)
+def test_a_browser_that_cannot_be_started_is_none(tmp_path: Path, says: str, mode: int) -> None:
+    found = find_runtimes(tmp_path, browser(tmp_path, says=says, mode=mode))
+    assert (found.browser, found.browser_version) == (None, None)
+
+
+def test_a_browser_that_is_not_there_is_none(tmp_path: Path) -> None:
+    assert find_runtimes(tmp_path, tmp_path / "chromium").browser is None
+
+
+def test_videos_need_the_ffmpeg_beside_the_runtimes(tmp_path: Path) -> None:
+    assert find_runtimes(tmp_path).ffmpeg is None
+    (tmp_path / "ffmpeg").symlink_to("/bin/sh")
+    assert find_runtimes(tmp_path).ffmpeg == Path("/bin/sh").resolve()
