@@ -19,6 +19,7 @@ SNIPPET_FOLDER: Final = "snippets"
 """Beside the script; each snippet is a file `<name>.js` in it."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_LIBRARIES: Final = "node_modules"
 _MOST_NAME_BYTES: Final = 240
 """With its ending a snippet's name is still a file name on every system."""
 _NOT_IN_A_NAME: Final = re.compile(r"[/\\\x00-\x1f\x7f\"'`]")
@@ -47,8 +48,13 @@ def path_problem(path: str) -> str | None:
         return f"has {len(path)} characters; use at most {MAX_PATH_LETTERS}"
     if path.startswith("/") or _NOT_IN_A_PATH.search(path):
         return "must be a relative path with / between its parts, as in pages/login.js"
-    if any(part in {"", ".", ".."} for part in path.split("/")):
+    parts = path.split("/")
+    if any(part in {"", ".", ".."} for part in parts):
         return "must lead down from the folder of the check, without . or .. or empty parts"
+    if _LIBRARIES in parts:
+        return f"must not lead into {_LIBRARIES}, where the libraries of the runtime are"
+    if any(size_bytes(part) > _MOST_NAME_BYTES for part in parts):
+        return f"has a part of more than {_MOST_NAME_BYTES} bytes between two slashes"
     return None
 
 
@@ -59,15 +65,24 @@ def dependencies_problem(
     if len(dependencies) > MAX_DEPENDENCIES:
         return "", f"has {len(dependencies)} files; use at most {MAX_DEPENDENCIES}"
     taken = {script_path or "script.js"}
+    folders = _folders(taken)
     for order, file in enumerate(dependencies):
         if problem := path_problem(file.path):
             return f"[{order}].path", problem
         if file.path in taken:
             return f"[{order}].path", f"is {file.path}, which another file of the check has"
+        if file.path in folders or not taken.isdisjoint(_folders({file.path})):
+            return f"[{order}].path", f"is {file.path}, but one of its parts is a file already"
         taken.add(file.path)
+        folders |= _folders({file.path})
         if (size := size_bytes(file.content)) > MAX_SCRIPT_BYTES:
             return f"[{order}].content", f"has {size} bytes; use at most {MAX_SCRIPT_BYTES}"
     return None
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    """Every folder on the way to these files."""
+    return {path[:end] for path in paths for end, letter in enumerate(path) if letter == "/"}
 
 
 def snippet_name_problem(name: str) -> str | None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from contract.assertions import JSON_SOURCES, Source
 from contract.checks import CheckType
+from contract.runtimes import RUNTIMES
 
 SUB_MINUTE_OFFSETS: Final = (10, 20, 30)
 
@@ -40,8 +41,6 @@ _OF_TYPE: Final[dict[CheckType, dict[str, str]]] = {
     CheckType.PLAYWRIGHT: _NO_PHASES | _SCRIPT_DECIDES | _SUITE_RETRIES,
 }
 """What a type does not have."""
-_RUNTIMES: Final = ("2026.04", "2025.04")
-"""Those that agents have; of the others the specification knows the name only."""
 
 
 def offset_problem(frequency: int, offset: int | None) -> str | None:
@@ -76,9 +75,9 @@ def unsupported_problem(body: Mapping[str, object], kind: CheckType) -> tuple[st
 
 def runtime_problem(runtime_id: str | None) -> str | None:
     """What scripts run on is what agents have."""
-    if runtime_id is None or runtime_id in _RUNTIMES:
+    if runtime_id is None or runtime_id in RUNTIMES:
         return None
-    return f"is {runtime_id}, which no agent has; use {' or '.join(_RUNTIMES)}, or leave it out"
+    return f"is {runtime_id}, which no agent has; use {' or '.join(RUNTIMES)}, or leave it out"
 
 
 def phase_problem(script_field: str, *, script: str | None, snippet_id: int | None) -> str | None:

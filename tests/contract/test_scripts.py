@@ -29,7 +29,19 @@ def test_a_script_says_something() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/etc/passwd", "../x.js", "a/../x.js", "a//x.js", "", ".", "a\\x.js", "a\nx", "x" * 1001],
+    [
+        "/etc/passwd",
+        "../x.js",
+        "a/../x.js",
+        "a//x.js",
+        "",
+        ".",
+        "a\\x.js",
+        "a\nx",
+        "x" * 1001,
+        "node_modules/x.js",
+        "x" * 241,
+    ],
 )
 def test_a_path_cannot_leave_the_folder_of_the_check(path: str) -> None:
     assert path_problem(path) is not None
@@ -50,6 +62,13 @@ def test_two_files_cannot_stand_at_one_place() -> None:
     found = dependencies_problem((one,), script_path="a.js")
     assert found is not None
     assert found[0] == "[0].path"
+
+
+@pytest.mark.parametrize(("first", "then"), [("a", "a/b"), ("a/b", "a")])
+def test_a_file_is_no_folder(first: str, then: str) -> None:
+    files = [Dependency(path=path, content="") for path in (first, then)]
+    found = dependencies_problem(files, script_path=None)
+    assert found == ("[1].path", f"is {then}, but one of its parts is a file already")
 
 
 def test_a_check_has_a_few_files_at_most() -> None:
