@@ -22,8 +22,8 @@ log = structlog.get_logger(__name__)
 class FileCleaner(Protocol):
     """The only one who can make a file clean."""
 
-    def clean_file(self, file: RunFile, *, job: Job) -> CleanedFile:
-        """The file without secrets, those of its job included; it blocks."""
+    def clean_file(self, file: RunFile, *, job: Job, found: tuple[str, ...] = ()) -> CleanedFile:
+        """The file without secrets, those of its job and of its run included; it blocks."""
 
 
 class FileMeter(Protocol):
@@ -79,7 +79,9 @@ class Enclosures:
             raise UnsearchableFileError("its name does not fit")
         file = RunFile(workspace.folder / artifact.name, artifact)
         try:
-            cleaned = await asyncio.to_thread(self._cleaner.clean_file, file, job=job)
+            cleaned = await asyncio.to_thread(
+                self._cleaner.clean_file, file, job=job, found=workspace.secrets
+            )
         except UnsearchableFileError:
             self._meter.scrub_refused()
             raise

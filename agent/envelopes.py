@@ -13,8 +13,10 @@ from runners.kit.scrub import Clean
 class Cleaner(Protocol):
     """The only one who can make a result clean."""
 
-    def clean(self, result: Result, *, job: Job | None = None) -> Clean:
-        """The result without secrets, those of its job included."""
+    def clean(
+        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
+    ) -> Clean:
+        """The result without secrets, those of its job and those found in its run included."""
 
 
 class ScrubMeter(Protocol):
@@ -39,7 +41,7 @@ class SealedEnvelopes:
         """The outcome in its envelope, without secrets; what it raises is our fault."""
         result = self._in_envelope(run, outcome, ended_at=ended_at)
         try:
-            clean = self._cleaner.clean(result, job=run.job)
+            clean = self._cleaner.clean(result, job=run.job, found=run.workspace.secrets)
         except Exception:
             self._meter.scrub_refused()
             raise

@@ -66,9 +66,14 @@ class Scrubber:
         """How many of the agent's own secrets are too short, or too common, to be hidden."""
         return sum(not usable([secret]) for secret in self._secrets)
 
-    def clean(self, result: Result, *, job: Job | None = None) -> Clean:
-        """The result without secrets. The job tells its own; None: there is none to ask."""
-        secrets = self._secrets_with(job)
+    def clean(
+        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
+    ) -> Clean:
+        """The result without secrets. The job tells its own; None: there is none to ask.
+
+        `found`: those that the run came upon.
+        """
+        secrets = self._secrets_with(job, found)
         locked = locked_headers(job) if job is not None else frozenset[str]()
         if not secrets and not locked and not _has_sensitive_headers(result.outcome):
             body = encode(result)
@@ -80,20 +85,23 @@ class Scrubber:
         )
         return _rewritten(result, rewriter)
 
-    def clean_file(self, file: RunFile, *, job: Job) -> CleanedFile:
+    def clean_file(self, file: RunFile, *, job: Job, found: tuple[str, ...] = ()) -> CleanedFile:
         """The file without secrets, rewritten where it lies; it blocks while it reads.
+
+        `found`: those that the run came upon.
 
         Raises:
             UnsearchableFileError: a secret could be in it and not be found.
             OSError: it cannot be read or written.
         """
-        secrets = self._secrets_with(job)
+        secrets = self._secrets_with(job, found)
         pattern = self._patterns.of(secrets) if secrets else None
         changed, replacements = hide_in_file(file, pattern, rounds=ROUNDS)
         return CleanedFile(CleanFile(changed), replacements)
 
-    def _secrets_with(self, job: Job | None) -> tuple[str, ...]:
-        found = secrets_of(job) if job is not None else ()
+    def _secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
+        if job is not None:
+            found += secrets_of(job)
         return usable((*self._own, *found)) if found else self._own
 
 

@@ -169,7 +169,7 @@ async def test_our_own_fault_releases_the_job_and_fails_no_check() -> None:
 
 async def test_a_result_that_cannot_be_cleaned_is_not_sent() -> None:
     class Broken:
-        def clean(self, result: Any, *, job: Any = None) -> Clean:
+        def clean(self, result: Any, *, job: Any = None, found: tuple[str, ...] = ()) -> Clean:
             raise ValueError("cannot")
 
     async with bench(cleaner=Broken()) as it:

@@ -27,3 +27,15 @@ def test_a_secret_of_the_agent_is_taken_out_and_counted() -> None:
     result = envelopes.seal(run, an_outcome(log=(line,)), ended_at=1.0).result
     assert "hunter2" not in result.outcome.log[0].message
     assert b"picket_agent_scrub_replacements_total 1.0" in meter.text()
+
+
+def test_a_secret_that_the_run_came_upon_is_taken_out() -> None:
+    run = a_run()
+    run.start(0.0)
+    run.workspace.keep_secret("fresh-t0ken")
+    run.workspace.keep_secret("fresh-t0ken")
+    line = LogLine(after_ms=0, level="INFO", message="logged in with fresh-t0ken")
+    envelopes = SealedEnvelopes(Scrubber(), agent_id="agent-1", meter=metrics())
+    result = envelopes.seal(run, an_outcome(log=(line,)), ended_at=1.0).result
+    assert "fresh-t0ken" not in result.outcome.log[0].message
+    assert run.workspace.secrets == ("fresh-t0ken",)
