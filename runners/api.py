@@ -1,16 +1,10 @@
 """API checks: does this API answer as it should?"""
 
-from contract.checks import ApiSpec
+from contract.checks import ApiSpec, is_scripted
+from runners.kit.api_scripts import look_with_scripts
 from runners.kit.http_look import look
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext
-
-
-class ScriptedCheckError(RuntimeError):
-    """An API check with setup or teardown scripts came to a runner that has no Node.
-
-    Such a check belongs to the lane `main`, which this runner does not serve; the job goes back.
-    """
 
 
 class ApiRunner:
@@ -19,15 +13,13 @@ class ApiRunner:
     spec = ApiSpec
 
     async def observe(self, spec: ApiSpec, ctx: RunContext) -> Observation:
-        """Send the request once.
+        """Send the request once, between the check's scripts if it has any.
 
         Raises:
             CheckFailed: of kind PROTOCOL, when the request cannot be sent as it is written.
-            ScriptedCheckError: the check has scripts.
+            MissingRuntimeError: the check has scripts, and there is nothing to run them with.
         """
-        if spec.setup_script is not None or spec.teardown_script is not None:
-            raise ScriptedCheckError(
-                "This API check has a setup or teardown script, which this agent cannot run."
-            )
         sources = frozenset(assertion.source for assertion in spec.assertions)
+        if is_scripted(spec):
+            return await look_with_scripts(spec, ctx, sources=sources)
         return await look(spec.request, ctx, sources=sources)

@@ -28,6 +28,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """How much was read."""
     body_cut: bool
     """Reading stopped at the limit."""
+    charset: str | None = None
+    """What the body is written in, whatever its header says. None: as the header says."""
 
 
 class Exchanged(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """One look at a target over HTTP: fill in the variables, exchange, tell the facts."""
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from datetime import UTC, datetime
 from functools import partial
 from random import SystemRandom
@@ -30,6 +30,8 @@ KEPT_BYTES: Final = max(STORED_BYTES, STORED_IMAGE_BYTES) + 1
 REASON_TIMEOUT_S: Final = 2.0
 """The longest that a better reason for a name without an address is waited for."""
 
+Alter = Callable[[Exchanged], Awaitable[Exchanged]]
+
 
 async def look(
     request: HttpRequest,
@@ -37,18 +39,24 @@ async def look(
     *,
     sources: Collection[Source] = (),
     stored_bytes: int = STORED_BYTES,
+    alter: Alter | None = None,
 ) -> Observation:
     """Send the request; `sources` are what assertions will read.
+
+    `alter` makes another exchange of what was seen, whole, before its facts are told.
 
     Raises:
         CheckFailed: the request cannot be filled in (SCRIPT) or sent as it is written (PROTOCOL).
     """
-    keep_bytes = KEPT_BYTES if _OF_THE_BODY.isdisjoint(sources) else READ_LIMIT_BYTES
+    reads_body = alter is not None or not _OF_THE_BODY.isdisjoint(sources)
+    keep_bytes = READ_LIMIT_BYTES if reads_body else KEPT_BYTES
     exchanged = await _exchange(request, ctx, keep_bytes=keep_bytes)
     if exchanged.failure is not None and exchanged.failure.kind is FailureKind.DNS:
         left_s = ctx.timeout_s - (exchanged.timings.total or 0) / 1000
         failure = await _with_reason(exchanged.failure, request, ctx, left_s=left_s)
         exchanged = msgspec.structs.replace(exchanged, failure=failure)
+    if alter is not None:
+        exchanged = await alter(exchanged)
     answer = exchanged.answer
     if answer is not None and len(answer.body) >= HEAVY_CHARS:
         tell = partial(observation, exchanged, sources, stored_bytes=stored_bytes)

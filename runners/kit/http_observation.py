@@ -27,6 +27,8 @@ def observation(
     response = None
     if answer is not None:
         kind = content_type(answer.head.headers.get("content-type"))
+        if answer.charset is not None:
+            kind = kind._replace(charset=answer.charset)
         facts = _facts(answer, kind, sources)
         text = Source.TEXT_BODY in sources
         body = BodyRead(answer.body, answer.body_bytes, answer.body_cut)

@@ -16,8 +16,8 @@ limits hold as ever, and what kept the check from looking at all is never a pass
 | HEARTBEAT | (has no shouldFail)               |                          |                      |
 
 Which failure is named when several hold: what stood in the way of a look; then the answer itself
-(status, response code, loss, overdue ping), since it is the likeliest cause of the rest; then the
-first assertion that failed, in the check's order; last, being too slow.
+(status, response code, loss, overdue ping), since it is the likeliest cause of the rest; then a
+teardown script; then the first assertion that failed, in the check's order; last, being too slow.
 """
 
 from collections.abc import Callable, Mapping
@@ -82,7 +82,8 @@ def _judge_answer(spec: CheckSpec, seen: Observation) -> Outcome:
     assertions = evaluate(_assertions(spec), seen.facts)
     degraded_after_ms, failed_after_ms = _limits(spec)
     slow = _too_slow(seen.response_time_ms, failed_after_ms)
-    failure = _answer_failure(spec, seen) or _failed_assertion(assertions) or slow
+    before = _answer_failure(spec, seen) or seen.script_failure
+    failure = before or _failed_assertion(assertions) or slow
     degraded_because = None
     if failure is None:
         slow_because = _sluggish(seen.response_time_ms, degraded_after_ms)

@@ -55,6 +55,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What assertions read. A missing source makes its assertions fail with a sentence."""
     failure: Failure | None = None
     """What stood in the way of a full look. None: nothing did."""
+    script_failure: Failure | None = None
+    """What a script made wrong after the answer, which is judged all the same. None: nothing."""
     degraded_because: str | None = None
     """What the check's own script says against it. None: nothing."""
     evidence: Evidence | None = None

@@ -8,6 +8,7 @@ from typing import Any
 from contract.checks import IpFamily
 from runners.kit.addresses import literal_family
 from runners.kit.egress import EgressRules
+from runners.kit.harness import Harness
 from runners.kit.network import open_network
 from runners.kit.resolve import Resolver, literal_answer, lookup_failed
 from runners.kit.runner import Network, RunContext
@@ -48,11 +49,13 @@ async def a_network(
     resolver: Resolver | None = None,
     names: Mapping[str, tuple[str, ...]] | None = None,
     extra_ca_pem: str | None = None,
+    harness: Harness | None = None,
 ) -> AsyncIterator[Network]:
     async with open_network(
         egress or EgressRules(),
         resolver=resolver or TableResolver(names or {}),
         extra_ca_pem=extra_ca_pem,
+        harness=harness,
     ) as network:
         yield network
 

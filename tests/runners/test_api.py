@@ -7,10 +7,11 @@ import pytest
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import BodyType, HttpMethod
 from contract.result import FailureKind, HttpEvidence, Outcome, SeenResponse, Status
-from runners.api import ApiRunner, ScriptedCheckError
+from runners.api import ApiRunner
 from runners.kit.http_body import STORED_BYTES, STORED_IMAGE_BYTES
 from runners.kit.http_transfer import READ_LIMIT_BYTES
 from runners.kit.judge import judge
+from runners.kit.runtimes import MissingRuntimeError
 from tests.builders.context import a_context
 from tests.builders.specs import an_api_spec, an_assertion, an_http_request, headers
 from tests.servers.http_origin import Page, http_origin, reply
@@ -177,7 +178,7 @@ async def test_the_request_goes_out_as_the_check_says() -> None:
     assert asked.one("x-trace") == "1"
 
 
-async def test_a_check_with_scripts_goes_back_and_fails_nobody() -> None:
+async def test_without_a_runtime_a_check_with_scripts_goes_back_and_fails_nobody() -> None:
     async with a_context() as ctx:
-        with pytest.raises(ScriptedCheckError):
+        with pytest.raises(MissingRuntimeError):
             await ApiRunner().observe(an_api_spec(setup_script="request.url = ''"), ctx)

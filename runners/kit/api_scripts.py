@@ -1,0 +1,196 @@
+"""An API check with scripts: setup, request, teardown, in this order, each in its own process."""
+
+from collections.abc import Collection
+from typing import Final, Literal, NoReturn
+
+import msgspec
+
+from contract.assertions import Source
+from contract.checks import ApiSpec, HttpRequest
+from contract.job import Variable
+from contract.result import Failure, LogLine
+from runners.kit.failures import CheckFailed
+from runners.kit.http_chain import Answer, Exchanged
+from runners.kit.http_look import look
+from runners.kit.observation import Observation
+from runners.kit.runner import RunContext
+from runners.kit.script_exchange import answered, as_sent, changed, shown, with_body
+from runners.kit.script_messages import (
+    LIMIT_BYTES,
+    Done,
+    ScriptJob,
+    ScriptRequest,
+    ScriptResponse,
+)
+from runners.kit.script_run import ScriptRunner
+from runners.kit.script_verdict import NAMES, no_time, too_much
+
+LIMIT_S: Final = 10.0
+"""Of each script."""
+REQUEST_LIMIT_S: Final = 30.0
+"""Of the request between them, as of one without scripts."""
+_LEAST_S: Final = 0.05
+
+
+async def look_with_scripts(
+    spec: ApiSpec, ctx: RunContext, *, sources: Collection[Source]
+) -> Observation:
+    """Run the scripts and send the request between them.
+
+    Raises:
+        MissingRuntimeError: the runtime is not there.
+        NodeBrokeError, OSError: Node does not start.
+    """
+    phases = _Phases(spec, ctx)
+    try:
+        request = await phases.set_up()
+        seen = await look(
+            request,
+            phases.context_of_the_request(),
+            sources=sources,
+            alter=phases.tear_down,
+        )
+    except CheckFailed as failed:
+        return Observation(failure=failed.failure, log=tuple(phases.log))
+    return msgspec.structs.replace(seen, log=tuple(phases.log), script_failure=phases.failure)
+
+
+class _Phases:
+    """The scripts of one run, and what they hand on to each other."""
+
+    def __init__(self, spec: ApiSpec, ctx: RunContext) -> None:
+        harness = ctx.network.scripts()
+        runtime = harness.runtimes.get(spec.runtime_id)
+        self.log: list[LogLine] = []
+        self.failure: Failure | None = None
+        """The first of a teardown script. None: there is none."""
+        self._spec, self._ctx = spec, ctx
+        self._runner = ScriptRunner(harness, runtime, keep_secret=ctx.workspace.keep_secret)
+        self._given = {**ctx.environment, "RUNTIME_VERSION": runtime.id}
+        self._env = {**self._given, **{one.key: one.value for one in ctx.variables}}
+
+    async def set_up(self) -> HttpRequest:
+        """The request as the setup scripts leave it.
+
+        Raises:
+            CheckFailed: one of them failed.
+        """
+        request, spec = self._spec.request, self._spec
+        for file, script in (
+            ("group-setup.js", spec.group_setup_script),
+            ("setup.js", spec.setup_script),
+        ):
+            if script is not None:
+                job = self._job(file, "setup", script, request=shown(request))
+                done = await self._done(job)
+                if done.request is not None:
+                    request = changed(request, done.request, file=file)
+        return request
+
+    def context_of_the_request(self) -> RunContext:
+        """With the variables as the scripts left them; those that they were given stay theirs."""
+        own = {one.key for one in self._ctx.variables}
+        return msgspec.structs.replace(
+            self._ctx,
+            variables=tuple(
+                Variable(key=key, value=value)
+                for key, value in self._env.items()
+                if key in own or self._given.get(key) != value
+            ),
+            timeout_s=min(REQUEST_LIMIT_S, self._left_s()),
+        )
+
+    async def tear_down(self, exchanged: Exchanged) -> Exchanged:
+        """What the teardown scripts leave of the answer; each runs, whatever the others did."""
+        spec = self._spec
+        for file, script in (
+            ("teardown.js", spec.teardown_script),
+            ("group-teardown.js", spec.group_teardown_script),
+        ):
+            if script is not None:
+                exchanged = await self._torn_down(exchanged, file, script)
+        return exchanged
+
+    async def _torn_down(self, exchanged: Exchanged, file: str, script: str) -> Exchanged:
+        answer = exchanged.answer
+        if answer is None or exchanged.failure is not None:
+            self._warn(f"There was no whole response, so {NAMES[file]} did not run.")
+            return exchanged
+        try:
+            body = await self._body_after(exchanged, answer, file, script)
+        except CheckFailed as failed:
+            self.failure = self.failure or failed.failure
+            return exchanged
+        return msgspec.structs.replace(exchanged, answer=with_body(answer, body))
+
+    async def _body_after(
+        self, exchanged: Exchanged, answer: Answer, file: str, script: str
+    ) -> str:
+        if answer.body_cut or answer.body_bytes > LIMIT_BYTES:
+            self._fail(too_much(file, "The response", answer.body_bytes))
+        response = answered(answer, exchanged.timings)
+        request = as_sent(exchanged.sent)
+        job = self._job(file, "teardown", script, request=request, response=response)
+        done = await self._done(job)
+        return response.body if done.body is None else done.body
+
+    def _job(
+        self,
+        file: str,
+        phase: Literal["setup", "teardown"],
+        script: str,
+        *,
+        request: ScriptRequest,
+        response: ScriptResponse | None = None,
+    ) -> ScriptJob:
+        self._given["REQUEST_URL"] = self._env["REQUEST_URL"] = request.url
+        return ScriptJob(
+            file=file,
+            phase=phase,
+            script=script,
+            env=self._env,
+            secret_names=tuple(one.key for one in self._ctx.variables if one.secret or one.locked),
+            region=self._ctx.environment.get("REGION", ""),
+            request=request,
+            response=response,
+            snippets={one.path: one.content for one in self._spec.snippets},
+            modules=str(self._runner.runtime.modules),
+        )
+
+    async def _done(self, job: ScriptJob) -> Done:
+        """What a script left behind.
+
+        Raises:
+            CheckFailed: it failed.
+        """
+        if job.passed_bytes > LIMIT_BYTES:
+            self._fail(too_much(job.file, "What is passed", job.passed_bytes))
+        limit_s = min(LIMIT_S, self._left_s())
+        if limit_s <= _LEAST_S:
+            self._fail(no_time(job.file))
+        ran = await self._runner.run(job, limit_s=limit_s)
+        self.log += ran.log
+        if isinstance(ran.ending, Failure):
+            raise _as_exception(ran.ending)
+        self._env = ran.ending.env
+        return ran.ending
+
+    def _left_s(self) -> float:
+        return max(_LEAST_S, self._ctx.timeout_s - self._runner.used_s())
+
+    def _warn(self, message: str) -> None:
+        at_ms = self._runner.used_s() * 1000
+        self.log.append(LogLine(after_ms=at_ms, level="WARN", message=message))
+
+    def _fail(self, failure: Failure) -> NoReturn:
+        """Fail before there is a process.
+
+        Raises:
+            CheckFailed: with this failure.
+        """
+        self._warn(failure.message)
+        raise _as_exception(failure)
+
+
+def _as_exception(failure: Failure) -> CheckFailed:
+    return CheckFailed(failure.kind, failure.message, failure.detail)

@@ -1,0 +1,107 @@
+"""What the end of a setup or teardown script means for its check. Pure."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from contract.result import Failure, FailureKind
+from runners.kit.sandbox import Ended
+from runners.kit.script_facts import ScriptFacts
+from runners.kit.script_messages import LIMIT_BYTES, Broke, Done
+from runners.kit.script_node import MEMORY_MB
+
+NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "group-setup.js": "the group's setup script",
+        "setup.js": "the setup script",
+        "teardown.js": "the teardown script",
+        "group-teardown.js": "the group's teardown script",
+    }
+)
+"""Each script by the file that its stacks name."""
+
+_MAX_MESSAGE_CHARS: Final = 500
+_V8_HAS_NO_MEMORY: Final = "out of memory"
+"""Among Node's last words when its heap, or a limit of the system, is full."""
+
+
+def ending_of(file: str, facts: ScriptFacts, ended: Ended, *, limit_s: float) -> Done | Failure:
+    """What the script left behind, or why it failed."""
+    ending = facts.ending
+    if isinstance(ending, Done) and not facts.is_garbled:
+        return ending
+    if isinstance(ending, Broke) and not facts.is_garbled:
+        return _broke(file, ending)
+    if _lacked_memory(ended):
+        return _out_of_memory(file, ended)
+    kind, why = FailureKind.SCRIPT, _why(facts, ended, limit_s)
+    return Failure(kind=kind, message=f"{_name(file)} {why}.", detail={"script": file})
+
+
+def too_much(file: str, what: str, size_bytes: int) -> Failure:
+    """More than may pass to a script."""
+    return Failure(
+        kind=FailureKind.SCRIPT,
+        message=(
+            f"{what} has {size_bytes} bytes, and at most {LIMIT_BYTES} may pass to "
+            f"{NAMES[file]}, so it did not run."
+        ),
+        detail={"script": file, "bytes": size_bytes},
+    )
+
+
+def no_time(file: str) -> Failure:
+    """The run's own time was over before the script's turn came."""
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        message=f"No time was left for {NAMES[file]}.",
+        detail={"script": file},
+    )
+
+
+def _broke(file: str, ending: Broke) -> Failure:
+    said = " ".join(ending.message.split())
+    if len(said) > _MAX_MESSAGE_CHARS:
+        said = f"{said[: _MAX_MESSAGE_CHARS - 1]}…"
+    place = f" ({ending.place})" if ending.place is not None else ""
+    return Failure(
+        kind=FailureKind.SCRIPT,
+        message=f"{_name(file)} failed: {said}{place}",
+        detail={"script": file, "place": ending.place},
+    )
+
+
+def _why(facts: ScriptFacts, ended: Ended, limit_s: float) -> str:
+    if ended.timed_out:
+        return f"did not end within {limit_s:g} s"
+    if facts.is_garbled or ended.facts_cut:
+        return "wrote into the channel on which its result comes"
+    if ended.stopped_because is not None:
+        return f"was stopped: {ended.stopped_because.rstrip('.')}"
+    if ended.signal is not None:
+        return f"ended with signal {ended.signal} before it was done"
+    return f"ended its process with exit code {ended.exit_code} before it was done"
+
+
+def _lacked_memory(ended: Ended) -> bool:
+    if ended.out_of_memory:
+        return True
+    return ended.exit_code != 0 and any(
+        line.level == "ERROR" and _V8_HAS_NO_MEMORY in line.message for line in ended.log
+    )
+
+
+def _out_of_memory(file: str, ended: Ended) -> Failure:
+    return Failure(
+        kind=FailureKind.OUT_OF_MEMORY,
+        message=(
+            f"{_name(file)} used more memory than its {MEMORY_MB} MB; "
+            f"{ended.peak_mb:.0f} MB were seen."
+        ),
+        detail={"script": file, "limitMb": MEMORY_MB, "peakMb": round(ended.peak_mb, 1)},
+    )
+
+
+def _name(file: str) -> str:
+    name = NAMES[file]
+    return name[0].upper() + name[1:]
