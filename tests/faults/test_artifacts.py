@@ -12,8 +12,8 @@ import pytest
 
 from tests.faults.filing import NAME, content
 from tests.faults.processes import AgentChild
-from tests.faults.scene import Scene
-from tests.servers.fault_proxy import Fault
+from tests.faults.scene import RESULTS, Scene
+from tests.servers.fault_proxy import Fault, http_answer
 
 pytestmark = pytest.mark.faults
 
@@ -178,3 +178,54 @@ async def test_files_for_which_there_is_no_room_are_counted_and_their_results_ar
     assert named_digests(scene.database) == []
     assert await agent.metric("artifacts_dropped_total") == 2
     assert (await agent.logged("artifacts.dropped"))["reason"] == "no room"
+
+
+async def test_an_agent_that_stops_leaves_a_file_that_stands_still_to_the_next(
+    scene: Scene, shelf: Shelf
+) -> None:
+    scene.proxy.arm(STUCK, when=PUT)
+    agent = await start_agent(scene, QUICK_FLUSH_S="1")
+    await scene.check()
+    await scene.until(lambda: shelf.begun_bytes() > ENOUGH)
+    agent.signal(signal.SIGTERM)
+    assert await agent.ended() == 0
+    assert agent.events("artifacts.not_delivered") == [], "it did not wait for the line to end"
+    assert agent.events("agent.stopped")[0]["results_left"] == 1
+    await start_agent(scene)
+    await scene.settle()
+    shelf.assert_whole()
+    assert scene.target.seen["/"] == 1
+
+
+async def test_an_agent_that_stops_where_no_disk_keeps_files_brings_the_results(
+    scene: Scene, shelf: Shelf
+) -> None:
+    scene.spool().parent.mkdir()
+    (scene.spool().parent / "artifacts").write_text("no folder")
+    scene.proxy.arm(http_answer(503), when=PUT, times=10_000)
+    agent = await start_agent(scene, QUICK_FLUSH_S="1")
+    await scene.check()
+    await agent.logged("artifacts.not_delivered")
+    agent.signal(signal.SIGTERM)
+    assert await agent.ended() == 0
+    assert agent.events("agent.stopped")[0]["results_left"] == 0
+    assert agent.events("artifacts.dropped")[0]["count"] == 1
+    assert (scene.ledger().final, named_digests(scene.database)) == (1, [])
+    assert scene.target.seen["/"] == 1
+
+
+async def test_an_agent_that_stops_tries_results_before_files(scene: Scene, shelf: Shelf) -> None:
+    agent = await start_agent(scene, QUICK_FLUSH_S="1")
+    scene.proxy.arm(http_answer(503), when=RESULTS, times=10_000)
+    await scene.check()
+    await agent.logged("results.not_delivered")
+    scene.proxy.arm(http_answer(503), when=PUT, times=10_000)
+    await scene.check()
+    await agent.logged("artifacts.not_delivered")
+    agent.signal(signal.SIGTERM)
+    assert await agent.ended() == 0
+    said = [json.loads(line)["event"] for line in agent.lines if line.startswith("{")]
+    assert said.index("results.left") < said.index("artifacts.left")
+    await start_agent(scene)
+    await scene.settle()
+    shelf.assert_whole(runs=2)
