@@ -150,6 +150,19 @@ REMOVALS: Final = (
         "::test_the_oldest_files_go_when_there_is_no_room_and_their_result_says_so",
     ),
     Removal(
+        "agent/artifacts.py",
+        "            self._out = None\n            self._parcels.append(parcel)\n",
+        "            self._out = None\n            self._parcels.appendleft(parcel)\n",
+        "tests/agent/test_uploads.py::test_a_parcel_that_is_always_put_off_holds_up_no_other",
+    ),
+    Removal(
+        "agent/parcel_folder.py",
+        "            if self._is_silent(other, own):\n",
+        "            if True:\n",
+        "tests/agent/test_parcel_folder.py"
+        "::test_on_a_disk_without_locks_a_living_agent_loses_nothing",
+    ),
+    Removal(
         "service/agents/artifacts.py",
         "        if job.fence != place.fence:",
         "        if False:",
