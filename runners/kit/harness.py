@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from contract.checks import CheckType
-from runners.kit.runtimes import Runtime, Runtimes
+from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
 from runners.kit.sandbox import Sandbox
 from runners.kit.script_node import ScriptNode, start_node
 from runners.kit.script_spares import Spares
+from runners.kit.suites import SuitePlaces, Suites, suites_of
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
 _NO_BROWSER: Final = "There is no Chromium on this machine (the package chromium-headless-shell)."
@@ -30,6 +31,18 @@ class Harness:
     """Of setup and teardown scripts."""
     extra_roots: Path | None = None
     """PEM file of further roots that scripts trust. None: Node's own alone."""
+    suites: Suites | None = None
+    """What check suites need beside. None: nobody has said where bundles come from."""
+
+    def required_suites(self) -> Suites:
+        """What check suites need.
+
+        Raises:
+            MissingRuntimeError: nobody has said where bundles come from.
+        """
+        if self.suites is None:
+            raise MissingRuntimeError("There is no place here that code bundles come from.")
+        return self.suites
 
     def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
         """What a child starts with, before the variables of its check."""
@@ -38,7 +51,7 @@ class Harness:
 
 @asynccontextmanager
 async def open_harness(
-    runtimes: Runtimes, *, extra_roots: Path | None = None
+    runtimes: Runtimes, *, extra_roots: Path | None = None, suites: SuitePlaces | None = None
 ) -> AsyncIterator[Harness | None]:
     """For as long as the block lasts. None: this machine has no runtime.
 
@@ -55,7 +68,13 @@ async def open_harness(
 
     spares = Spares(start)
     try:
-        yield Harness(sandbox=sandbox, runtimes=runtimes, spares=spares, extra_roots=extra_roots)
+        yield Harness(
+            sandbox=sandbox,
+            runtimes=runtimes,
+            spares=spares,
+            extra_roots=extra_roots,
+            suites=None if suites is None else suites_of(suites, sandbox),
+        )
     finally:
         await spares.close()
         await sandbox.close()

@@ -1,0 +1,67 @@
+'use strict';
+// The reporter of a check suite: it tells tests of several projects and workers apart, and what
+// files each of them left; steps, of which a suite may have very many, it leaves out.
+
+const path = require('node:path');
+const settings = require('./settings.cjs');
+const { report } = require('./facts.cjs');
+const FactReporter = require('./reporter.cjs');
+
+const MOST_ERRORS = 5;
+const MOST_ATTACHMENTS = 20;
+
+/** Escape sequences that colour a terminal. */
+function plain(text) {
+  // eslint-disable-next-line no-control-regex
+  return String(text).replace(/\u001b\[[0-9;]*m/g, '');
+}
+
+function messageOf(error) {
+  return plain(error.message ?? error.value ?? 'an error without a message');
+}
+
+function placeOf(location) {
+  const file = location?.file ? path.relative(settings.root, location.file) : '';
+  return { file, line: location?.line ?? 0 };
+}
+
+function aboutTest(test) {
+  // Root, project, file, and then the titles that the user wrote.
+  const [, project, , ...titles] = test.titlePath();
+  return { test: test.id, project, title: titles.join(' › '), ...placeOf(test.location) };
+}
+
+class SuiteReporter extends FactReporter {
+  onTestBegin(test, result) {
+    report({ fact: 'testBegan', ...aboutTest(test), retry: result.retry });
+  }
+
+  onStepBegin() {}
+
+  onStepEnd() {}
+
+  onTestEnd(test, result) {
+    for (const error of result.errors.slice(0, MOST_ERRORS)) {
+      report({ fact: 'testError', test: test.id, message: messageOf(error), ...placeOf(error.location) });
+    }
+    for (const file of result.attachments.slice(0, MOST_ATTACHMENTS)) {
+      if (!file.path) continue;
+      const about = { name: file.name, path: file.path, contentType: file.contentType };
+      report({ fact: 'attachment', test: test.id, retry: result.retry, ...about });
+    }
+    report({
+      fact: 'testEnded',
+      ...aboutTest(test),
+      status: result.status,
+      outcome: test.outcome(),
+      retry: result.retry,
+      tookMs: result.duration,
+    });
+  }
+
+  onError(error) {
+    report({ fact: 'suiteError', message: messageOf(error), ...placeOf(error.location) });
+  }
+}
+
+module.exports = SuiteReporter;

@@ -1,0 +1,187 @@
+"""Installs a suite's packages, or finds that it was done before."""
+
+import asyncio
+import shlex
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from contract.checks import PlaywrightSpec
+from contract.result import FailureKind
+from runners.kit.failures import CheckFailed
+from runners.kit.installation import Installation, installation, key_of
+from runners.kit.node_modules import Borrowed, NodeModules, link_packages
+from runners.kit.package_manager import Manager, Tool, UnknownManagerError
+from runners.kit.sandbox import Ended, Limits, Program, Sandbox
+from runners.kit.suite_log import SuiteLog
+from runners.kit.suite_project import Project, add_programs
+from runners.kit.suite_verdict import because
+from runners.kit.time_words import duration
+
+LIMIT_S: Final = 300.0
+"""The longest that an installation may take."""
+LIMITS: Final = Limits(memory_mb=3072, file_mb=500, folder_mb=4000)
+_NO_DISK: Final = "ENOSPC"
+_SHELL: Final = "/bin/sh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One run's wish for packages."""
+
+    project: Project
+    spec: PlaywrightSpec
+    environment: Mapping[str, str]
+    timeout_s: float
+    log: SuiteLog
+
+    def wanted(self) -> Installation:
+        """How to fulfil it; it blocks.
+
+        Raises:
+            UnknownManagerError: nobody here can.
+        """
+        project = self.project
+        return installation(project.root, project.working_dir, self.spec.install_command)
+
+    def key(self, wanted: Installation) -> str:
+        """What the packages are kept under; it blocks."""
+        engine = f"node-{self.project.runtime.node_version}"
+        return key_of(wanted, self.project.root, self.project.working_dir, engine)
+
+
+class Dependencies:
+    """Shared by all runs of an agent."""
+
+    def __init__(
+        self, sandbox: Sandbox, kept: NodeModules, *, environment: Mapping[str, str]
+    ) -> None:
+        """`environment`: the agent's proxies and further roots, which installations need."""
+        self._sandbox = sandbox
+        self._kept = kept
+        self._environment = dict(environment)
+
+    @asynccontextmanager
+    async def of(self, order: Order) -> AsyncIterator[None]:
+        """Packages in the project's place for as long as the block lasts.
+
+        Raises:
+            CheckFailed: they cannot be installed.
+            OSError: the disk refuses it, or a process cannot be started.
+        """
+        try:
+            wanted = await asyncio.to_thread(order.wanted)
+        except UnknownManagerError as problem:
+            raise CheckFailed(FailureKind.SCRIPT, str(problem)) from problem
+        await asyncio.to_thread(add_programs, order.project, programs(wanted.tool))
+        if wanted.in_place_because is not None:
+            order.log.note(f"The packages are installed in place: {wanted.in_place_because}.")
+            await self._install(order, wanted, wanted.folder)
+            yield
+            return
+        borrowed = await self._borrowed(order, wanted)
+        try:
+            await asyncio.to_thread(link_packages, borrowed.modules, wanted.folder)
+            yield
+        finally:
+            await asyncio.to_thread(self._kept.give_back, borrowed)
+
+    async def _borrowed(self, order: Order, wanted: Installation) -> Borrowed:
+        key = await asyncio.to_thread(order.key, wanted)
+        if not order.spec.refresh_cache:
+            found = await asyncio.to_thread(self._kept.borrow, key)
+            if found is not None:
+                order.log.note("The packages were installed before, and are used again.")
+                return found
+        place = order.project.workspace.folder / "install"
+        await asyncio.to_thread(_copy_inputs, wanted, place)
+        await self._install(order, wanted, place)
+        modules = place / "node_modules"
+        if modules.is_symlink() or not modules.is_dir():
+            raise CheckFailed(FailureKind.SCRIPT, _nothing_installed(wanted))
+        borrowed = await asyncio.to_thread(self._kept.keep, key, modules)
+        await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+        return borrowed
+
+    async def _install(self, order: Order, wanted: Installation, folder: Path) -> None:
+        command = wanted.command or shlex.join(wanted.tool.install)
+        program = Program(
+            argv=(_SHELL, "-c", command),
+            folder=folder,
+            env={**self._environment, **install_environment(order, wanted.tool.manager)},
+            limits=LIMITS,
+            facts_fd=False,
+        )
+        order.log.note(f"$ {command}")
+        started_ms = order.log.now_ms()
+        child = await self._sandbox.start(program, owner=order.project.workspace)
+        timeout_s = min(order.timeout_s, LIMIT_S)
+        ended = await child.ended(timeout_s=timeout_s, on_fact=lambda _: None)
+        order.log.add(ended.log, since_ms=started_ms)
+        _require_success(ended, command)
+
+
+def install_environment(order: Order, manager: Manager) -> dict[str, str]:
+    """What a package manager is told, so that it keeps to the run's folder. Pure."""
+    home = order.project.home
+    own = {
+        Manager.NPM: {},
+        Manager.PNPM: {
+            "npm_config_store_dir": str(home / "pnpm"),
+            "npm_config_package_import_method": "copy",
+        },
+        Manager.YARN_CLASSIC: {"YARN_CACHE_FOLDER": str(home / "yarn")},
+        Manager.YARN_BERRY: {
+            "YARN_CACHE_FOLDER": str(home / "yarn"),
+            "YARN_NODE_LINKER": "node-modules",
+            "YARN_IGNORE_PATH": "1",
+            "YARN_ENABLE_TELEMETRY": "0",
+            "YARN_ENABLE_GLOBAL_CACHE": "0",
+        },
+    }
+    return {
+        **order.environment,
+        "PATH": f"{order.project.programs}:{order.environment['PATH']}",
+        "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
+        "npm_config_cache": str(home / "npm"),
+        **own[manager],
+    }
+
+
+def programs(tool: Tool) -> dict[str, str]:
+    """Shell scripts for the package manager, which is itself a package. Pure."""
+    if tool.package is None:
+        return {}
+    name = "pnpm" if tool.manager is Manager.PNPM else "yarn"
+    line = f'exec npm exec --yes --package={tool.package} -- {name} "$@"'
+    return {name: f"#!/bin/sh\n{line}\n"}
+
+
+def _copy_inputs(wanted: Installation, place: Path) -> None:
+    for name in wanted.inputs:
+        target = place / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(wanted.folder / name, target)
+
+
+def _require_success(ended: Ended, command: str) -> None:
+    """Blame the suite for what its packages or its command did, ourselves for a full disk."""
+    if any(_NO_DISK in line.message for line in ended.log):
+        raise OSError("The disk is full: packages of a suite could not be installed")
+    if ended.timed_out:
+        message = f"Installing the packages with `{command}` did not end within "
+        raise CheckFailed(FailureKind.TIMEOUT, f"{message}{duration(ended.took_s)}.")
+    if ended.out_of_memory:
+        message = f"Installing the packages with `{command}` used more memory than its limit of "
+        raise CheckFailed(FailureKind.OUT_OF_MEMORY, f"{message}{LIMITS.memory_mb} MB.")
+    if ended.exit_code != 0:
+        how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
+        message = f"Installing the packages with `{command}` ended with {how}{because(ended.log)}."
+        raise CheckFailed(FailureKind.SCRIPT, message)
+
+
+def _nothing_installed(wanted: Installation) -> str:
+    return f"Installing the packages with {wanted.tool.command} left no folder node_modules."

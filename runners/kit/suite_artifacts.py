@@ -1,0 +1,105 @@
+"""The files that a suite's tests left, brought to where a run's artifacts are."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from contract.agent_api import MAX_ARTIFACT_BYTES
+from contract.result import Artifact, ArtifactKind, LogLine
+from contract.suite_evidence import PlaywrightEvidence
+from runners.kit.suite_facts import Attachment, SuiteFacts
+from runners.kit.suite_project import Project
+from runners.kit.suite_report import REPORT_NAME, report_of
+from runners.kit.workspace import Workspace, open_plain
+
+MOST_FILES: Final = 200
+MOST_BYTES: Final = 400 * 1024**2
+_NAME_CHARS: Final = 150
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_KINDS: Final[tuple[tuple[str, ArtifactKind], ...]] = (
+    ("video/", "video"),
+    ("image/png", "screenshot"),
+    ("image/jpeg", "screenshot"),
+)
+
+
+def gather(facts: SuiteFacts, project: Project) -> tuple[tuple[Artifact, ...], tuple[LogLine, ...]]:
+    """Move the attachments into the workspace, those of failed tests first; it blocks.
+
+    Raises:
+        OSError: the disk fails.
+    """
+    found: list[Artifact] = []
+    left_bytes, left_off = MOST_BYTES, 0
+    for attachment in _failed_first(facts):
+        path = _own_file(attachment, project)
+        if path is None:
+            continue
+        size_bytes = path.stat().st_size
+        if len(found) >= MOST_FILES or size_bytes > min(left_bytes, MAX_ARTIFACT_BYTES):
+            left_off += 1
+            continue
+        left_bytes -= size_bytes
+        name = _free_name(path, (one.name for one in found))
+        path.rename(project.workspace.folder / name)
+        found.append(project.workspace.artifact(name, _kind(attachment, path)))
+    return tuple(found), tuple(_notice(left_off))
+
+
+def write_report(workspace: Workspace, seen: PlaywrightEvidence, *, took_ms: float) -> Artifact:
+    """Keep the report as a file; it blocks.
+
+    Raises:
+        OSError: the disk refuses it.
+    """
+    path = workspace.folder / REPORT_NAME
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report_of(seen, took_ms=took_ms))))
+    return workspace.artifact(REPORT_NAME, "report")
+
+
+def _failed_first(facts: SuiteFacts) -> list[Attachment]:
+    def rank(attachment: Attachment) -> bool:
+        test = facts.tests.get(attachment.test)
+        return test is not None and test.outcome in {"expected", "skipped"}
+
+    return sorted(facts.attachments, key=rank)
+
+
+def _own_file(attachment: Attachment, project: Project) -> Path | None:
+    """The file, where it really is. None: it is no plain file of this run.
+
+    Nothing of the suite runs any more, so what is true now stays true.
+    """
+    try:
+        path = (project.working_dir / attachment.path).resolve()
+        if not path.is_relative_to(project.workspace.folder.resolve()):
+            return None
+        open_plain(path).close()
+    except (OSError, ValueError):
+        return None
+    return path
+
+
+def _free_name(path: Path, taken: Iterable[str]) -> str:
+    """As Playwright calls it: the test's folder, and the file's name."""
+    plain = _UNFIT.sub("-", f"{path.parent.name}-{path.stem}").strip("-.")[:_NAME_CHARS] or "file"
+    ending = _UNFIT.sub("", path.suffix)[:10]
+    used = {REPORT_NAME, *taken}
+    names = (f"{plain}{number}{ending}" for number in ("", *(f"-{n}" for n in range(2, 10_000))))
+    return next(name for name in names if name not in used)
+
+
+def _kind(attachment: Attachment, path: Path) -> ArtifactKind:
+    if attachment.name == "trace" and path.suffix == ".zip":
+        return "trace"
+    kinds = (kind for start, kind in _KINDS if attachment.content_type.startswith(start))
+    return next(kinds, "file")
+
+
+def _notice(left_off: int) -> Iterator[LogLine]:
+    if left_off:
+        message = f"{left_off} files of tests are not kept: there were too many or too large ones."
+        yield LogLine(after_ms=0, level="WARN", message=message)

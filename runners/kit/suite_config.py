@@ -1,0 +1,103 @@
+"""Which files of a suite may set options of Playwright Test: read only, never changed or run."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from runners.kit.installation import is_inside
+from runners.kit.suite_command import CONFIG_NAMES, config_named
+
+_MOST_FILES: Final = 50
+_LARGEST_BYTES: Final = 1_000_000
+_IMPORTED: Final = re.compile(r"""(?:from|import|require)\s*\(?\s*['"]([^'"\n]+)['"]""")
+_HARMLESS: Final = re.compile(
+    r"node:.*|@playwright/test|playwright|dotenv(/.*)?|path|url|os|fs|process|child_process"
+)
+"""Packages that set no option."""
+_ENDINGS: Final = ("", ".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".json")
+_INDEXES: Final = ("/index.ts", "/index.js")
+
+
+class _Reading:
+    """The texts of a configuration and of whatever of the suite it imports."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._seen: set[Path] = set()
+        self.texts: list[str] = []
+        self.is_complete = True
+
+    def read(self, path: Path) -> None:
+        if path in self._seen:
+            return
+        self._seen.add(path)
+        if len(self._seen) > _MOST_FILES or path.stat().st_size > _LARGEST_BYTES:
+            self.is_complete = False
+            return
+        text = path.read_text(encoding="utf-8", errors="replace")
+        self.texts.append(text)
+        for name in _IMPORTED.findall(text):
+            self._follow(path.parent, name)
+
+    def _follow(self, folder: Path, name: str) -> None:
+        if _HARMLESS.fullmatch(name):
+            return
+        found = self._file(folder / name) if name.startswith(".") else None
+        if found is None:
+            self.is_complete = False
+        else:
+            self.read(found)
+
+    def _file(self, path: Path) -> Path | None:
+        """As Node and TypeScript find it, within the suite."""
+        stems = (path, path.with_suffix("")) if path.suffix in _ENDINGS[1:] else (path,)
+        names = (f"{stem}{end}" for stem in stems for end in (*_ENDINGS, *_INDEXES))
+        for one in map(Path, names):
+            if one.is_file() and is_inside(one, self._root):
+                return one
+        return None
+
+
+def option_texts(
+    root: Path, working_dir: Path, command: str, arguments: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], bool]:
+    """All texts that may set an option, and whether these are all; it blocks.
+
+    `arguments`: those of `playwright test`. None: another command starts it.
+
+    Raises:
+        OSError: the disk fails.
+    """
+    reading = _Reading(root)
+    for path in _configurations(working_dir, arguments):
+        if is_inside(path, root):
+            reading.read(path)
+        break
+    scripts = () if arguments is not None else tuple(_scripts(working_dir))
+    is_complete = reading.is_complete and (arguments is not None or bool(scripts))
+    return (command, *scripts, *reading.texts), is_complete
+
+
+def _configurations(working_dir: Path, arguments: tuple[str, ...] | None) -> Iterator[Path]:
+    named = config_named(arguments or ())
+    place = working_dir / named if named is not None else working_dir
+    if place.is_file():
+        yield place
+    elif place.is_dir():
+        yield from (place / name for name in CONFIG_NAMES if (place / name).is_file())
+
+
+def _scripts(working_dir: Path) -> Iterator[str]:
+    """The commands of package.json, one of which a test command may run."""
+    try:
+        manifest = msgspec.json.decode((working_dir / "package.json").read_bytes(), type=_Manifest)
+    except (OSError, msgspec.DecodeError):
+        return
+    yield from (command for command in manifest.scripts.values() if isinstance(command, str))
+
+
+class _Manifest(msgspec.Struct):
+    scripts: dict[str, Any] = {}

@@ -1,0 +1,231 @@
+"""What a suite's reporter tells, read defensively: a suite can write these lines itself.
+
+A line of another shape is passed over, and what is kept is bounded; a forged one changes the result
+of this check alone.
+"""
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from contract.suite_evidence import (
+    PlaywrightEvidence,
+    SuiteTest,
+    TestCounts,
+    TestOutcome,
+    TestStatus,
+)
+
+MOST_TESTS: Final = 2000
+MOST_ERRORS: Final = 300
+MOST_ATTACHMENTS: Final = 2000
+ERROR_CHARS: Final = 3000
+
+_Text = Annotated[str, msgspec.Meta(max_length=4096)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+_Took = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
+class Attachment(msgspec.Struct, frozen=True, tag_field="fact", tag="attachment", rename="camel"):
+    """A file that a test left."""
+
+    test: _Text
+    name: _Text
+    path: _Text
+    content_type: _Text
+    retry: _Count
+
+
+class _Began(msgspec.Struct, frozen=True, tag_field="fact", tag="began"):
+    playwright: Annotated[str, msgspec.Meta(max_length=40)]
+    tests: _Count
+
+
+class _TestBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="testBegan"):
+    test: _Text
+    project: _Text
+    title: _Text
+    file: _Text
+    line: _Count
+
+
+class _TestError(msgspec.Struct, frozen=True, tag_field="fact", tag="testError"):
+    test: _Text
+    message: _Text
+
+
+class _TestEnded(msgspec.Struct, frozen=True, tag_field="fact", tag="testEnded", rename="camel"):
+    test: _Text
+    project: _Text
+    title: _Text
+    file: _Text
+    line: _Count
+    status: TestStatus
+    outcome: TestOutcome
+    retry: _Count
+    took_ms: _Took
+
+
+class _SuiteError(msgspec.Struct, frozen=True, tag_field="fact", tag="suiteError"):
+    message: _Text
+    file: _Text
+    line: _Count
+
+
+class _LaunchFailed(msgspec.Struct, frozen=True, tag_field="fact", tag="launchFailed"):
+    message: _Text
+    own: bool
+
+
+class _Ended(msgspec.Struct, frozen=True, tag_field="fact", tag="ended"):
+    status: Literal["passed", "failed", "timedout", "interrupted"]
+
+
+_Fact = (
+    _Began
+    | _TestBegan
+    | _TestError
+    | _TestEnded
+    | Attachment
+    | _SuiteError
+    | _LaunchFailed
+    | _Ended
+)
+_DECODER: Final = msgspec.json.Decoder(_Fact)
+
+
+class SuiteFacts:
+    """What is known of a suite's run so far."""
+
+    def __init__(self) -> None:
+        self.playwright: str | None = None
+        """Its version. None: it has not begun."""
+        self.end: str | None = None
+        """How it says that it ended. None: it does not."""
+        self.launch_error: str | None = None
+        """Why our browser did not start, with the suite's options not to blame. None: it did."""
+        self.attachments: list[Attachment] = []
+        self.tests: dict[str, SuiteTest] = {}
+        """By id, those that have ended."""
+        self.under_way: dict[str, SuiteTest] = {}
+        """By id, those that have begun and not ended, as if they had been interrupted."""
+        self.errors: list[str] = []
+        self.is_cut = False
+        self._planned = 0
+        self._told: dict[str, list[str]] = {}
+        """Errors by test, until their try ends."""
+        self._errors_left = MOST_ERRORS
+
+    def take(self, line: bytes) -> None:
+        """Read one line."""
+        try:
+            fact = _DECODER.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return
+        match fact:
+            case _Began():
+                self.playwright, self._planned = fact.playwright, fact.tests
+            case _TestBegan():
+                self._begin(fact)
+            case _TestError():
+                self._tell(fact)
+            case _TestEnded():
+                self._finish(fact)
+            case Attachment():
+                self._attach(fact)
+            case _SuiteError():
+                self._note(fact)
+            case _LaunchFailed():
+                self.launch_error = None if fact.own else fact.message
+            case _Ended():
+                self.end = fact.status
+
+    def evidence(self, *, node_version: str) -> PlaywrightEvidence:
+        """The result's picture of it."""
+        return PlaywrightEvidence(
+            playwright_version=self.playwright,
+            node_version=node_version,
+            counts=self.counts,
+            tests=(*self.tests.values(), *self.under_way.values()),
+            errors=tuple(self.errors),
+            truncated=self.is_cut,
+        )
+
+    def _begin(self, fact: _TestBegan) -> None:
+        self._told.pop(fact.test, None)
+        if self._has_room(fact.test):
+            self.under_way[fact.test] = SuiteTest(
+                project=fact.project,
+                title=fact.title,
+                file=fact.file,
+                line=fact.line,
+                status="interrupted",
+                outcome="unexpected",
+                took_ms=0,
+            )
+
+    def _tell(self, fact: _TestError) -> None:
+        if fact.test in self._told or len(self._told) < MOST_TESTS:
+            told = self._told.setdefault(fact.test, [])
+            told += [fact.message[:ERROR_CHARS]] if len(told) < MOST_ERRORS else []
+
+    def _finish(self, fact: _TestEnded) -> None:
+        errors = self._affordable(self._told.pop(fact.test, []))
+        if not self._has_room(fact.test):
+            return
+        before = self.tests.pop(fact.test, None)
+        self.under_way.pop(fact.test, None)
+        self.tests[fact.test] = SuiteTest(
+            project=fact.project,
+            title=fact.title,
+            file=fact.file,
+            line=fact.line,
+            status=fact.status,
+            outcome=fact.outcome,
+            took_ms=round(fact.took_ms + (before.took_ms if before else 0), 3),
+            retries=fact.retry,
+            errors=errors or (before.errors if before else ()),
+        )
+
+    def _has_room(self, test: str) -> bool:
+        if test in self.tests or len(self.tests) + len(self.under_way) < MOST_TESTS:
+            return True
+        self.is_cut = self.is_cut or test not in self.under_way
+        return test in self.under_way
+
+    def _affordable(self, errors: list[str]) -> tuple[str, ...]:
+        kept = tuple(errors[: self._errors_left])
+        self._errors_left -= len(kept)
+        self.is_cut = self.is_cut or len(kept) < len(errors)
+        return kept
+
+    def _attach(self, fact: Attachment) -> None:
+        if len(self.attachments) < MOST_ATTACHMENTS:
+            self.attachments.append(fact)
+        else:
+            self.is_cut = True
+
+    def _note(self, fact: _SuiteError) -> None:
+        place = f"{fact.file}:{fact.line}: " if fact.file else ""
+        self.errors += self._affordable([f"{place}{fact.message}"[:ERROR_CHARS]])
+
+    @property
+    def counts(self) -> TestCounts:
+        """How many tests ended how, so far."""
+        ended = list(self.tests.values())
+        by_outcome = {
+            outcome: sum(test.outcome == outcome and _has_run(test) for test in ended)
+            for outcome in ("expected", "unexpected", "flaky", "skipped")
+        }
+        return TestCounts(
+            planned=self._planned,
+            passed=by_outcome["expected"],
+            failed=by_outcome["unexpected"],
+            flaky=by_outcome["flaky"],
+            skipped=by_outcome["skipped"],
+            did_not_run=max(self._planned - sum(by_outcome.values()), 0),
+        )
+
+
+def _has_run(test: SuiteTest) -> bool:
+    return test.status != "interrupted"

@@ -1,0 +1,124 @@
+"""A suite on disk: its bundle unpacked, its working directory found, its Node chosen."""
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from contract.checks import PlaywrightSpec
+from contract.result import FailureKind
+from runners.kit.bundle_archive import BadBundleError, unpack
+from runners.kit.failures import CheckFailed
+from runners.kit.installation import is_inside
+from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
+from runners.kit.workspace import Workspace
+
+_PROGRAM: Final = 0o755
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Where the parts of one run of a suite are."""
+
+    workspace: Workspace
+    root: Path
+    """The unpacked bundle."""
+    working_dir: Path
+    """Where the test command runs."""
+    runtime: Runtime
+
+    @property
+    def programs(self) -> Path:
+        """Comes first in PATH: package managers that the runtime has not got."""
+        return self.workspace.folder / "programs"
+
+    @property
+    def home(self) -> Path:
+        """HOME and TMPDIR of all processes."""
+        return self.workspace.folder / "home"
+
+    @property
+    def browsers(self) -> Path:
+        """Where Playwright looks for browsers."""
+        return self.workspace.folder / "browsers"
+
+
+def open_project(
+    bundle: Path, spec: PlaywrightSpec, workspace: Workspace, runtimes: Runtimes
+) -> Project:
+    """Unpack a bundle into a run's workspace; it blocks.
+
+    Raises:
+        CheckFailed: the bundle cannot be unpacked, or does not hold what the check names.
+        MissingRuntimeError: there is no Node here at all.
+        OSError: the disk refuses it.
+    """
+    runtime = runtime_of(spec, runtimes)
+    root = workspace.folder / "suite"
+    root.mkdir()
+    try:
+        unpack(bundle, root)
+    except BadBundleError as problem:
+        raise _refused(str(problem)) from problem
+    project = Project(
+        workspace=workspace,
+        root=root,
+        working_dir=_working_dir(root, spec.working_dir),
+        runtime=runtime,
+    )
+    for folder in (project.programs, project.home):
+        folder.mkdir()
+    return project
+
+
+def add_programs(project: Project, programs: Mapping[str, str]) -> None:
+    """Put shell scripts with these contents where commands find them; it blocks."""
+    for name, content in programs.items():
+        path = project.programs / name
+        path.write_text(content)
+        path.chmod(_PROGRAM)
+
+
+def runtime_of(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
+    """The newest runtime with the engine that the check asks for.
+
+    Raises:
+        CheckFailed: nobody here has such an engine.
+        MissingRuntimeError: there is no Node here at all.
+    """
+    if spec.engine == "bun":
+        raise _refused("The engine bun is not available at this location; use node.")
+    if not runtimes.installed:
+        raise MissingRuntimeError("No runtime is installed on this machine.")
+    wanted = (spec.engine_version or "").strip().removeprefix("v")
+    for runtime in runtimes.by_id.values():
+        if _fits(runtime.node_version, wanted):
+            return runtime
+    here = ", ".join(runtime.node_version for runtime in runtimes.by_id.values())
+    raise _refused(f"Node {spec.engine_version} is not available at this location; it has {here}.")
+
+
+def _fits(version: str, wanted: str) -> bool:
+    """Whether `24.19.0` is what `24`, `24.x` or `24.19` asks for; nothing asks for anything."""
+    asked = [part for part in wanted.split(".") if part not in {"", "x", "*"}]
+    return version.split(".")[: len(asked)] == asked
+
+
+def _working_dir(root: Path, named: str | None) -> Path:
+    parts = PurePosixPath((named or "").strip().lstrip("/")).parts
+    folder = root.joinpath(*parts)
+    if ".." in parts or not _is_folder(folder) or not is_inside(folder, root):
+        raise _refused(f"The working directory {named!r} is not in the code bundle.")
+    return folder
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):  # ValueError: a NUL in its name
+        return False
+
+
+def _refused(message: str) -> CheckFailed:
+    return CheckFailed(FailureKind.SCRIPT, message)

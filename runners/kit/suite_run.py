@@ -1,0 +1,161 @@
+"""Starts a suite's test command, with our reporter and our browser, and hears what it tells."""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from contract.result import FailureKind
+from runners.kit.browser_registry import make_registry, resolve_package
+from runners.kit.failures import CheckFailed
+from runners.kit.sandbox import Ended, Limits, Program, Sandbox
+from runners.kit.suite_command import (
+    CommandError,
+    added_arguments,
+    playwright_arguments,
+    takes_added_reporter,
+)
+from runners.kit.suite_config import option_texts
+from runners.kit.suite_facts import SuiteFacts
+from runners.kit.suite_project import Project
+
+LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
+HARNESS: Final = Path(__file__).resolve().parents[1] / "harness/playwright"
+_FACTS: Final = (
+    "began",
+    "testBegan",
+    "testError",
+    "testEnded",
+    "attachment",
+    "suiteError",
+    "launchFailed",
+    "ended",
+)
+_PRELOADS: Final = ("preload.cjs", "suite_preload.cjs")
+_SHELL: Final = "/bin/sh"
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+[0-9A-Za-z.-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browser:
+    """What a location starts as Chromium."""
+
+    program: Path
+    arguments: tuple[str, ...]
+    ffmpeg: Path | None
+    """Records videos. None: there is none."""
+    proxy: Mapping[str, str] | None
+    """For traffic that asks for none of its own, in Playwright's form. None: direct."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A test command, taken apart."""
+
+    argv: tuple[str, ...]
+    added: tuple[str, ...]
+    """What `playwright test` is told beyond what the suite says."""
+    replaces_reporters: bool
+    """This Playwright takes no further reporter: ours stands in place of the user's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRun:
+    """A test command about to be started."""
+
+    project: Project
+    command: str
+    browser: Browser
+    environment: Mapping[str, str]
+    timeout_s: float
+
+
+async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]:
+    """Run the command to its end, or to its time's.
+
+    Raises:
+        CheckFailed: the command cannot be started as it is.
+        OSError: our fault.
+    """
+    project, browser = run.project, run.browser
+    plan = await asyncio.to_thread(_plan, project, run.command)
+    places = partial(make_registry, browser=browser.program, ffmpeg=browser.ffmpeg)
+    await asyncio.to_thread(places, project.browsers, project.working_dir)
+    facts = SuiteFacts()
+    program = Program(
+        argv=plan.argv,
+        folder=project.working_dir,
+        env={**run.environment, **_guidance(run, plan)},
+        limits=LIMITS,
+    )
+    child = await sandbox.start(program, owner=project.workspace)
+    ended = await child.ended(timeout_s=run.timeout_s, on_fact=facts.take)
+    return facts, ended
+
+
+def _plan(project: Project, command: str) -> _Plan:
+    try:
+        arguments = playwright_arguments(command)
+    except CommandError as problem:
+        raise _refused(str(problem)) from problem
+    runner = _test_runner(project)
+    texts, is_complete = option_texts(project.root, project.working_dir, command, arguments)
+    program = (str(project.runtime.node), str(runner / "cli.js"), "test")
+    return _Plan(
+        argv=(_SHELL, "-c", command) if arguments is None else (*program, *arguments),
+        added=added_arguments(texts, is_complete=is_complete),
+        replaces_reporters=not takes_added_reporter(_version(runner)),
+    )
+
+
+def _test_runner(project: Project) -> Path:
+    for name in ("@playwright/test", "playwright"):
+        found = resolve_package(name, project.working_dir)
+        if found is not None and (found / "cli.js").is_file():
+            return found
+    raise _refused("The suite's packages hold no @playwright/test; add it to package.json.")
+
+
+def _version(package: Path) -> str:
+    found = json.loads((package / "package.json").read_bytes())
+    version = found.get("version") if isinstance(found, dict) else None
+    return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
+
+
+def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
+    """The environment by which our parts are loaded and told what to do."""
+    project, environment = run.project, run.environment
+    reporter = str(HARNESS / "suite_reporter.cjs")
+    replaced = (f"--reporter={reporter},list",) if plan.replaces_reporters else ()
+    preloads = " ".join(f"--require={HARNESS / name}" for name in _PRELOADS)
+    return {
+        "NODE_OPTIONS": f"{preloads} {environment.get('NODE_OPTIONS', '')}".strip(),
+        "PATH": f"{project.programs}:{environment['PATH']}",
+        "PICKET_FACTS_FD": "3",
+        "PICKET_HARNESS": json.dumps(_settings(project, run.browser)),
+        "PICKET_TEST_ARGUMENTS": json.dumps([*plan.added, *replaced]),
+        "PLAYWRIGHT_BROWSERS_PATH": str(project.browsers),
+        "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
+        "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS": "1",
+        "PLAYWRIGHT_HTML_OPEN": "never",
+        **({} if plan.replaces_reporters else {"PW_TEST_REPORTER": reporter}),
+    }
+
+
+def _settings(project: Project, browser: Browser) -> dict[str, Any]:
+    """What settings.cjs reads."""
+    return {
+        "root": str(project.working_dir),
+        "browser": str(browser.program),
+        "browserArguments": browser.arguments,
+        "proxy": browser.proxy,
+        "facts": _FACTS,
+    }
+
+
+def _refused(message: str) -> CheckFailed:
+    return CheckFailed(FailureKind.SCRIPT, message)

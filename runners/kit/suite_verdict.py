@@ -1,0 +1,173 @@
+"""Why a suite did not pass, as one sentence that names the test. Pure."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from contract.result import Failure, FailureKind, LogLine
+from contract.suite_evidence import SuiteTest
+from runners.kit.program import Ended, Limits
+from runners.kit.suite_facts import SuiteFacts
+from runners.kit.time_words import duration
+
+_MISSING_BROWSER: Final = re.compile(
+    r"Executable doesn't exist at \S*/(firefox|webkit)"
+    r"|There is no (firefox|webkit) at this location"
+)
+_NOT_FOUND: Final = 127
+_SAID_CHARS: Final = 300
+
+
+def failure_of(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | None:
+    """What stands between the run and a pass. None: it passed."""
+    return (
+        _ended_by_us(facts, ended, limits)
+        or _failed_test(list(facts.tests.values()))
+        or _ended_early(facts)
+        or _ended_badly(facts, ended)
+    )
+
+
+def named(test: SuiteTest) -> str:
+    """A test as people look for it."""
+    project = f"[{test.project}] " if test.project else ""
+    return f"{project}{test.file}:{test.line} › {test.title}"  # noqa: RUF001 - Playwright's own sign
+
+
+def first_line(text: str) -> str:
+    """The line of an error that says most, within bounds."""
+    lines = (line.strip() for line in text.splitlines())
+    line = next((line for line in lines if line), "there was no message")
+    return line if len(line) <= _SAID_CHARS else f"{line[:_SAID_CHARS]}…"
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _ended_by_us(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | None:
+    """A limit of ours ended it: memory, time, or another one of the sandbox."""
+    during = _during(facts)
+    if ended.out_of_memory:
+        return Failure(
+            kind=FailureKind.OUT_OF_MEMORY,
+            message=(
+                f"The suite used more memory than its limit of {limits.memory_mb} MB: "
+                f"{ended.peak_mb:.0f} MB, {during}."
+            ),
+            detail={"limitMb": limits.memory_mb, "peakMb": round(ended.peak_mb)},
+        )
+    if ended.timed_out:
+        took = duration(ended.took_s)
+        return Failure(
+            kind=FailureKind.TIMEOUT,
+            message=f"The suite did not end within {took}; it was stopped {during}.",
+            detail={"code": "ETIMEDOUT", "timeoutSeconds": round(ended.took_s, 1)},
+        )
+    if ended.stopped_because is not None:
+        return _script(f"{ended.stopped_because.rstrip('.')} ({during}).")
+    return None
+
+
+def _during(facts: SuiteFacts) -> str:
+    """What was going on, as the end of a sentence."""
+    running = list(facts.under_way.values())
+    if running:
+        more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+        return f"while it ran {named(running[0])}{more}"
+    if facts.playwright is None:
+        return "before Playwright Test began"
+    return "before its first test" if not facts.tests else "after its last test"
+
+
+def _failed_test(tests: list[SuiteTest]) -> Failure | None:
+    failed = [
+        test for test in tests if test.outcome == "unexpected" and test.status != "interrupted"
+    ]
+    if not failed:
+        return None
+    first = failed[0]
+    more = f" {len(failed) - 1} more failed." if len(failed) > 1 else ""
+    return Failure(
+        kind=FailureKind.SCRIPT,
+        message=f"{named(first)}: {sentence(_cause(first))}{more}",
+        detail={
+            "file": first.file,
+            "line": first.line,
+            "project": first.project,
+            "failed": len(failed),
+        },
+    )
+
+
+def _cause(test: SuiteTest) -> str:
+    browser = missing_browser(test.errors)
+    if browser is not None:
+        return f"the browser {browser} is not available at this location, only Chromium"
+    if test.errors:
+        return first_line(test.errors[0])
+    return "it was expected to fail" if test.status == "passed" else f"it {_WORDS[test.status]}"
+
+
+_WORDS: Final = {
+    "failed": "failed",
+    "timedOut": "ran into its time limit",
+    "skipped": "was skipped",
+    "interrupted": "was interrupted",
+}
+
+
+def missing_browser(errors: Iterable[str]) -> str | None:
+    """Which browser a test asked for that there is none of. None: that is not what failed."""
+    for error in errors:
+        found = _MISSING_BROWSER.search(error)
+        if found is not None:
+            return found[1] or found[2]
+    return None
+
+
+def _ended_early(facts: SuiteFacts) -> Failure | None:
+    if facts.end != "timedout":
+        return None
+    counts = facts.counts
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        message=(
+            "The suite reached the globalTimeout of its own configuration; "
+            f"{counts.did_not_run} of {counts.planned} tests did not run."
+        ),
+        detail={"code": "GLOBAL_TIMEOUT", "didNotRun": counts.did_not_run},
+    )
+
+
+def _ended_badly(facts: SuiteFacts, ended: Ended) -> Failure | None:
+    """No test failed: whether the run itself did."""
+    if facts.errors:
+        return _script(sentence(first_line(facts.errors[0])))
+    how = _how(ended)
+    if facts.playwright is None:
+        return _script(f"The test command ended {how} without running a test{because(ended.log)}.")
+    if ended.exit_code != 0 or facts.end is None:
+        return _script(f"The test command ended {how}, though no test failed{because(ended.log)}.")
+    return None
+
+
+def _how(ended: Ended) -> str:
+    if ended.exit_code is None:
+        return f"by signal {ended.signal}"
+    meaning = " (a program was not found)" if ended.exit_code == _NOT_FOUND else ""
+    return f"with exit code {ended.exit_code}{meaning}"
+
+
+def because(log: tuple[LogLine, ...]) -> str:
+    """What it said last, preferably as an error."""
+    said = [line.message.strip() for line in log if line.level == "ERROR" and line.message.strip()]
+    said = said or [line.message.strip() for line in log if line.message.strip()]
+    errors = [line for line in said if re.search(r"\berror\b", line, re.IGNORECASE)]
+    last = (errors or said[-1:])[:1]
+    return f": {first_line(last[0]).rstrip('.')}" if last else ""
+
+
+def _script(message: str) -> Failure:
+    return Failure(kind=FailureKind.SCRIPT, message=message)

@@ -1,0 +1,41 @@
+"""What check suites need beside a sandbox and a runtime; made once per process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runners.kit.bundle import Bundles
+from runners.kit.dependencies import Dependencies
+from runners.kit.node_modules import NodeModules
+from runners.kit.sandbox import Sandbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuitePlaces:
+    """Where bundles come from and packages are kept."""
+
+    bundles: Bundles
+    packages: Path
+    """Installed packages lie here; read by the users of all slots."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Proxies that installations go through."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suites:
+    """Shared by all runs of suites."""
+
+    bundles: Bundles
+    dependencies: Dependencies
+
+
+def suites_of(places: SuitePlaces, sandbox: Sandbox) -> Suites:
+    """Take the places into use; it blocks while it clears up after a process that was killed.
+
+    Raises:
+        OSError: the disk refuses it.
+    """
+    kept = NodeModules(places.packages)
+    kept.sweep()
+    dependencies = Dependencies(sandbox, kept, environment=places.environment)
+    return Suites(bundles=places.bundles, dependencies=dependencies)

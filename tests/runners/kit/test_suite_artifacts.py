@@ -1,0 +1,123 @@
+"""Files of tests become artifacts, if they are the run's own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestOutcome
+from runners.kit import suite_artifacts
+from runners.kit.runtimes import Runtime
+from runners.kit.suite_artifacts import gather, write_report
+from runners.kit.suite_facts import Attachment, SuiteFacts
+from runners.kit.suite_project import Project
+from runners.kit.workspace import Workspace
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    workspace = Workspace(tmp_path)
+    root = workspace.folder / "suite"
+    root.mkdir()
+    runtime = Runtime(
+        id="x",
+        node=tmp_path,
+        node_version="24.19.0",
+        modules=tmp_path,
+        playwright="1.65.1",
+        compile_cache=None,
+    )
+    return Project(workspace=workspace, root=root, working_dir=root, runtime=runtime)
+
+
+def left(project: Project, path: str, test: str = "t", **about: Any) -> Attachment:
+    file = project.root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(path)
+    fields = {"name": "trace", "content_type": "application/zip", "retry": 0, **about}
+    return Attachment(test=test, path=str(file), **fields)
+
+
+def facts(*attachments: Attachment, **outcomes: TestOutcome) -> SuiteFacts:
+    book = SuiteFacts()
+    book.attachments = list(attachments)
+    for test, outcome in outcomes.items():
+        book.tests[test] = SuiteTest(
+            title="x", file="a", line=1, status="passed", outcome=outcome, took_ms=1
+        )
+    return book
+
+
+def names(book: SuiteFacts, project: Project) -> list[str]:
+    return [artifact.name for artifact in gather(book, project)[0]]
+
+
+def test_a_file_is_called_as_playwright_calls_it_and_lies_where_artifacts_do(
+    project: Project,
+) -> None:
+    book = facts(
+        left(project, "test-results/a-buys/trace.zip"),
+        left(project, "test-results/a-buys/video.webm", name="video", content_type="video/webm"),
+        left(project, "test-results/a-buys/shot 1.png", name="shot", content_type="image/png"),
+        left(project, "out/data.json", name="data", content_type="application/json"),
+    )
+    found, _ = gather(book, project)
+    assert [(one.name, one.kind) for one in found] == [
+        ("a-buys-trace.zip", "trace"),
+        ("a-buys-video.webm", "video"),
+        ("a-buys-shot-1.png", "screenshot"),
+        ("out-data.json", "file"),
+    ]
+    assert (project.workspace.folder / "a-buys-trace.zip").is_file()
+
+
+def test_equal_names_are_told_apart(project: Project) -> None:
+    book = facts(left(project, "one/x/trace.zip"), left(project, "two/x/trace.zip"))
+    assert names(book, project) == ["x-trace.zip", "x-trace-2.zip"]
+
+
+def test_names_that_no_artifact_may_have_are_made_fit(project: Project) -> None:
+    book = facts(left(project, "..odd ü/.hidden"), left(project, "x" * 200 + "/trace.zip"))
+    for name in names(book, project):
+        assert name.isascii()
+        assert not name.startswith(".")
+        assert len(name) <= 200
+
+
+def test_what_is_not_the_runs_own_is_left_alone(project: Project, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s")
+    (project.root / "link.zip").symlink_to(secret)
+    (project.root / "folder").mkdir()
+    paths = [str(secret), str(project.root / "link.zip"), "../../secret", "folder", "gone", "a\0b"]
+    attachments = [Attachment("t", "trace", path, "application/zip", 0) for path in paths]
+    assert names(facts(*attachments), project) == []
+    assert secret.read_text() == "s"
+
+
+def test_files_of_failed_tests_come_first_when_there_are_too_many(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite_artifacts, "MOST_FILES", 1)
+    book = facts(
+        left(project, "good/trace.zip", "good"),
+        left(project, "bad/trace.zip", "bad"),
+        good="expected",
+        bad="unexpected",
+    )
+    found, notices = gather(book, project)
+    assert [one.name for one in found] == ["bad-trace.zip"]
+    assert [line.message[:30] for line in notices] == ["1 files of tests are not kept:"]
+
+
+def test_files_that_are_too_large_together_are_left_off(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite_artifacts, "MOST_BYTES", 20)
+    book = facts(left(project, "first/x.zip"), left(project, "second/x.zip"))
+    assert names(book, project) == ["first-x.zip"]
+
+
+def test_a_report_is_an_artifact(project: Project) -> None:
+    artifact = write_report(project.workspace, PlaywrightEvidence(node_version="24"), took_ms=1)
+    assert (artifact.name, artifact.kind) == ("test-results.json", "report")

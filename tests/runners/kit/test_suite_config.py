@@ -1,0 +1,69 @@
+"""The files that may set an option are found without running any of them."""
+
+from pathlib import Path
+
+from runners.kit.suite_config import option_texts
+
+
+def suite(root: Path, **files: str) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+def texts(
+    root: Path, command: str = "", arguments: tuple[str, ...] | None = ()
+) -> tuple[tuple[str, ...], bool]:
+    return option_texts(root, root, command, arguments)
+
+
+def test_the_configuration_and_what_it_imports_are_read(tmp_path: Path) -> None:
+    suite(
+        tmp_path,
+        **{
+            "playwright.config.ts": "import base from './config/base';\nimport 'node:fs';",
+            "config/base.ts": "import { x } from '../shared.js'",
+            "shared.ts": "retries: 3",
+        },
+    )
+    found, is_complete = texts(tmp_path)
+    assert is_complete
+    assert "retries: 3" in found
+
+
+def test_a_configuration_from_a_package_is_not_all_that_could_be_read(tmp_path: Path) -> None:
+    suite(tmp_path, **{"playwright.config.js": "require('@acme/playwright-config')"})
+    assert texts(tmp_path)[1] is False
+
+
+def test_a_named_configuration_is_taken(tmp_path: Path) -> None:
+    suite(tmp_path, **{"playwright.config.ts": "one", "e2e/other.config.ts": "other"})
+    found, _ = texts(tmp_path, arguments=("--config", "e2e/other.config.ts"))
+    assert "other" in found
+    assert "one" not in found
+
+
+def test_a_configuration_outside_of_the_suite_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.ts").write_text("secret")
+    root = suite(tmp_path / "suite", **{"playwright.config.ts": "import '../secret'"})
+    found, is_complete = texts(root)
+    assert "secret" not in found
+    assert not is_complete
+
+
+def test_circles_of_imports_end(tmp_path: Path) -> None:
+    suite(tmp_path, **{"playwright.config.ts": "import './a'", "a.ts": "import './a'"})
+    assert texts(tmp_path)[1] is True
+
+
+def test_a_suite_without_a_configuration_leaves_all_open(tmp_path: Path) -> None:
+    assert texts(tmp_path, "npx playwright test") == (("npx playwright test",), True)
+
+
+def test_for_another_command_the_scripts_of_the_manifest_count(tmp_path: Path) -> None:
+    suite(tmp_path, **{"package.json": '{"scripts": {"e2e": "playwright test -j 1"}}'})
+    assert texts(tmp_path, "npm run e2e", None) == (("npm run e2e", "playwright test -j 1"), True)
+    suite(tmp_path, **{"package.json": "{"})
+    assert texts(tmp_path, "make e2e", None)[1] is False

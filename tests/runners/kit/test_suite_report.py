@@ -1,0 +1,40 @@
+"""The report has the shape of Playwright's own."""
+
+from contract.suite_evidence import PlaywrightEvidence, SuiteTest
+from runners.kit.suite_report import report_of
+
+
+def a_test(project: str, outcome: str = "expected") -> SuiteTest:
+    return SuiteTest(
+        project=project,
+        title="buys",
+        file="a.spec.ts",
+        line=3,
+        status="passed",
+        outcome=outcome,  # type: ignore[arg-type]  # a word of the wire's
+        took_ms=5,
+        errors=("boom",) if outcome == "unexpected" else (),
+    )
+
+
+def test_a_test_of_two_projects_is_one_spec_with_two_tests() -> None:
+    seen = PlaywrightEvidence(
+        playwright_version="1.65.1",
+        node_version="24",
+        tests=(a_test("chromium"), a_test("mobile", "unexpected")),
+        errors=("teardown",),
+    )
+    report = report_of(seen, took_ms=12.5)
+    (file,) = report["suites"]
+    (spec,) = file["specs"]
+    assert (file["file"], spec["title"], spec["ok"]) == ("a.spec.ts", "buys", False)
+    assert [test["projectName"] for test in spec["tests"]] == ["chromium", "mobile"]
+    assert spec["tests"][1]["results"][0]["errors"] == [{"message": "boom"}]
+    assert report["stats"] == {
+        "duration": 12.5,
+        "expected": 1,
+        "unexpected": 1,
+        "flaky": 0,
+        "skipped": 0,
+    }
+    assert report["errors"] == [{"message": "teardown"}]

@@ -1,0 +1,192 @@
+"""A suite that did not pass says in one sentence which test it was."""
+
+from typing import Any
+
+import pytest
+
+from contract.result import FailureKind, LogLine
+from contract.suite_evidence import SuiteTest
+from runners.kit.program import Ended, Limits
+from runners.kit.suite_facts import SuiteFacts
+from runners.kit.suite_verdict import failure_of
+
+LIMITS = Limits(memory_mb=4096)
+
+
+def an_end(*said: str, **changes: Any) -> Ended:
+    fields: dict[str, Any] = {
+        "exit_code": 0,
+        "signal": None,
+        "timed_out": False,
+        "out_of_memory": False,
+        "peak_mb": 512.4,
+        "took_s": 61.0,
+        "log": tuple(LogLine(after_ms=0, level="ERROR", message=line) for line in said),
+        "facts_cut": False,
+    }
+    return Ended(**{**fields, **changes})
+
+
+def a_test(**changes: Any) -> SuiteTest:
+    fields: dict[str, Any] = {
+        "project": "chromium",
+        "title": "basket",
+        "file": "a.spec.ts",
+        "line": 7,
+        "status": "passed",
+        "outcome": "expected",
+        "took_ms": 1,
+    }
+    return SuiteTest(**{**fields, **changes})
+
+
+def failed(*errors: str, **changes: Any) -> SuiteTest:
+    return a_test(**{"status": "failed", "outcome": "unexpected", "errors": errors, **changes})
+
+
+def facts(*tests: SuiteTest, under_way: tuple[SuiteTest, ...] = (), **known: Any) -> SuiteFacts:
+    book = SuiteFacts()
+    book.playwright, book.end = "1.65.1", "passed"
+    book.tests = {str(number): test for number, test in enumerate(tests)}
+    book.under_way = {f"u{number}": test for number, test in enumerate(under_way)}
+    for name, value in known.items():
+        setattr(book, name, value)
+    return book
+
+
+def said(book: SuiteFacts, end: Ended) -> str:
+    failure = failure_of(book, end, LIMITS)
+    assert failure is not None
+    return f"{failure.kind}: {failure.message}".replace(" \u203a ", " > ")
+
+
+def test_a_run_in_which_every_test_passed_has_no_failure() -> None:
+    assert failure_of(facts(a_test()), an_end(), LIMITS) is None
+
+
+def test_a_flaky_test_is_no_failure() -> None:
+    assert failure_of(facts(a_test(outcome="flaky", retries=1)), an_end(), LIMITS) is None
+
+
+@pytest.mark.parametrize(
+    ("tests", "sentence"),
+    [
+        (
+            [a_test(), failed("Error: no lamp\n  at x"), failed("other")],
+            "[chromium] a.spec.ts:7 > basket: Error: no lamp. 1 more failed.",
+        ),
+        ([failed("x", project="")], "a.spec.ts:7 > basket: x."),
+        (
+            [failed(status="timedOut")],
+            "[chromium] a.spec.ts:7 > basket: it ran into its time limit.",
+        ),
+        (
+            [failed(status="passed")],
+            "[chromium] a.spec.ts:7 > basket: it was expected to fail.",
+        ),
+        (
+            [failed("browserType.launch: Executable doesn't exist at /b/webkit-2203/pw_run.sh")],
+            (
+                "[chromium] a.spec.ts:7 > basket: the browser webkit is not available at this "
+                "location, only Chromium."
+            ),
+        ),
+        (
+            [failed("Error: There is no firefox at this location, only Chromium.")],
+            (
+                "[chromium] a.spec.ts:7 > basket: the browser firefox is not available at this "
+                "location, only Chromium."
+            ),
+        ),
+    ],
+)
+def test_the_first_failed_test_is_named_with_file_and_line(
+    tests: list[SuiteTest], sentence: str
+) -> None:
+    assert said(facts(*tests), an_end(exit_code=1)) == f"SCRIPT: {sentence}"
+
+
+def test_memory_names_limit_peak_and_test() -> None:
+    book = facts(under_way=(a_test(),), end=None)
+    end = an_end(out_of_memory=True, peak_mb=4200.4, exit_code=None, signal=9)
+    assert said(book, end) == (
+        "OUT_OF_MEMORY: The suite used more memory than its limit of 4096 MB: 4200 MB, "
+        "while it ran [chromium] a.spec.ts:7 > basket."
+    )
+
+
+@pytest.mark.parametrize(
+    ("book", "during"),
+    [
+        (facts(under_way=(a_test(),)), "while it ran [chromium] a.spec.ts:7 > basket"),
+        (
+            facts(under_way=(a_test(), a_test())),
+            "while it ran [chromium] a.spec.ts:7 > basket and 1 more",
+        ),
+        (facts(playwright=None), "before Playwright Test began"),
+        (facts(), "before its first test"),
+        (facts(a_test()), "after its last test"),
+    ],
+)
+def test_a_time_out_names_what_hung(book: SuiteFacts, during: str) -> None:
+    expected = f"TIMEOUT: The suite did not end within 1 min 1 s; it was stopped {during}."
+    assert said(book, an_end(timed_out=True)) == expected
+
+
+def test_the_suites_own_global_timeout_is_named() -> None:
+    book = facts(a_test(), end="timedout", _planned=5)
+    assert said(book, an_end(exit_code=1)) == (
+        "TIMEOUT: The suite reached the globalTimeout of its own configuration; "
+        "4 of 5 tests did not run."
+    )
+
+
+def test_a_limit_of_the_sandbox_is_told_as_it_says() -> None:
+    book = facts(under_way=(a_test(),))
+    assert said(book, an_end(stopped_because="It wrote too much.", signal=9)) == (
+        "SCRIPT: It wrote too much (while it ran [chromium] a.spec.ts:7 > basket)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("book", "end", "sentence"),
+    [
+        (
+            facts(errors=["playwright.config.ts:2: Error: boom"]),
+            an_end(exit_code=1),
+            "playwright.config.ts:2: Error: boom.",
+        ),
+        (
+            facts(playwright=None, end=None),
+            an_end("sh: 1: mocha: not found", exit_code=127),
+            (
+                "The test command ended with exit code 127 (a program was not found) without "
+                "running a test: sh: 1: mocha: not found."
+            ),
+        ),
+        (
+            facts(playwright=None, end=None),
+            an_end(),
+            "The test command ended with exit code 0 without running a test.",
+        ),
+        (
+            facts(a_test()),
+            an_end("warming up", "Error: teardown", exit_code=1),
+            "The test command ended with exit code 1, though no test failed: Error: teardown.",
+        ),
+        (
+            facts(a_test(), end=None),
+            an_end(exit_code=None, signal=11),
+            "The test command ended by signal 11, though no test failed.",
+        ),
+    ],
+)
+def test_a_run_that_broke_off_says_how(book: SuiteFacts, end: Ended, sentence: str) -> None:
+    assert said(book, end) == f"SCRIPT: {sentence}"
+
+
+def test_a_very_long_error_is_cut() -> None:
+    failure = failure_of(facts(failed("x" * 5000)), an_end(exit_code=1), LIMITS)
+    assert failure is not None
+    assert len(failure.message) < 400
+    assert failure.kind is FailureKind.SCRIPT
