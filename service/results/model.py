@@ -106,6 +106,8 @@ class StoredResult:
     id: str
     check_id: str
     run_id: int
+    fence: int
+    """Of the claim under which it ran; 0: nobody ran it."""
     session_id: str | None
     """None: the run belonged to no session."""
     location: str

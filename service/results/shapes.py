@@ -10,6 +10,12 @@ from contract.job import RunSource
 from contract.result import FailureKind
 from service.http.strict import Shown
 from service.results.model import Cause, RunStatus
+from service.results.script_shapes import (
+    BrowserResultShown,
+    LogLineShown,
+    MultiStepResultShown,
+    PlaywrightResultShown,
+)
 
 
 class AssertionShown(Shown):
@@ -76,15 +82,6 @@ class ResponseShown(Shown):
     href: str
     timings: TimingsShown
     timing_phases: TimingPhasesShown
-
-
-class LogLineShown(Shown):
-    """One line of a run's log."""
-
-    time: int
-    """Milliseconds since 1970."""
-    msg: str
-    level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
 
 
 class JobLogShown(Shown):
@@ -179,5 +176,6 @@ class CheckResultShown(Shown):
     dns_check_result: MonitorResultShown | None
     icmp_check_result: MonitorResultShown | None
     heartbeat_check_result: MonitorResultShown | None
-    browser_check_result: None
-    multi_step_check_result: None
+    browser_check_result: BrowserResultShown | None
+    multi_step_check_result: MultiStepResultShown | None
+    playwright_check_result: PlaywrightResultShown | None

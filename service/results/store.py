@@ -82,6 +82,7 @@ def _read(row: Row[Any], body: bytes | None, *, is_cut: bool = False) -> StoredR
         id=row.id,
         check_id=row.check_id,
         run_id=row.run_id,
+        fence=row.fence,
         session_id=row.session_id,
         location=row.location,
         source=row.source,

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 from contract.checks import CheckType
 from contract.result import Evidence, HttpEvidence, Outcome, Result, SeenResponse, Timings
 from service.http.times import spelled
+from service.results import script_views
 from service.results.model import Cause, RunStatus, StoredResult
 
 MOST_LISTED_LETTERS: Final = 1_000
@@ -24,6 +25,12 @@ _KEYS: Final = {
     CheckType.HEARTBEAT: "heartbeatCheckResult",
     CheckType.BROWSER: "browserCheckResult",
     CheckType.MULTI_STEP: "multiStepCheckResult",
+    CheckType.PLAYWRIGHT: "playwrightCheckResult",
+}
+_SCRIPTED: Final = {
+    CheckType.BROWSER: script_views.browser,
+    CheckType.MULTI_STEP: script_views.multi_step,
+    CheckType.PLAYWRIGHT: script_views.suite,
 }
 _CAUSES: Final = {
     Cause.NO_AGENT: "No agent is connected at this location.",
@@ -99,6 +106,8 @@ def _verdict(stored: StoredResult, outcome: Outcome | None) -> dict[str, Any]:
 def _seen(stored: StoredResult, kind: CheckType) -> dict[str, Any]:
     if stored.detail is None or kind not in _KEYS:
         return {}
+    if kind in _SCRIPTED:
+        return {_KEYS[kind]: _SCRIPTED[kind](stored.detail, stored.started_ms, stored.id)}
     is_http = kind in (CheckType.API, CheckType.URL)
     show = _http if is_http else _monitor
     return {_KEYS[kind]: show(stored.detail, stored.started_ms)}
@@ -128,7 +137,7 @@ def _http(result: Result, started_ms: int) -> dict[str, Any]:
         "hops": to_builtins(evidence.hops) if evidence else [],
         "tls": to_builtins(evidence.tls) if evidence and evidence.tls else None,
         "remoteAddress": evidence.remote_address if evidence else None,
-        "jobLog": {"setup": [], "request": _log(outcome, started_ms), "teardown": []},
+        "jobLog": {"setup": [], "request": script_views.log(outcome, started_ms), "teardown": []},
         "jobAssets": [artifact.name for artifact in outcome.artifacts],
         "pcapDataUrl": None,
     }
@@ -207,10 +216,3 @@ def _evidence(evidence: Evidence | None) -> Mapping[str, Any] | None:
 
 def _message(outcome: Outcome) -> str | None:
     return outcome.failure.message if outcome.failure else None
-
-
-def _log(outcome: Outcome, started_ms: int) -> list[dict[str, Any]]:
-    return [
-        {"time": started_ms + round(line.after_ms), "msg": line.message, "level": line.level}
-        for line in outcome.log
-    ]

@@ -46,6 +46,8 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "DELETE /v1/private-locations/{id}/keys/{keyId}",
         "GET /v1/check-results/{checkId}",
         "GET /v1/check-results/{checkId}/{checkResultId}",
+        "GET /v1/check-results/{checkId}/{checkResultId}/assets",
+        "GET /v1/check-results/{checkId}/{checkResultId}/assets/{name}",
         "POST /v1/check-sessions/trigger",
         "GET /v1/check-sessions/{checkSessionId}",
         "GET /v1/check-sessions/{checkSessionId}/completion",

@@ -1,0 +1,81 @@
+"""The files that a run left: which there are, and their bytes."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from contract.agent_api import ARTIFACT_NAME
+from contract.result import Artifact
+from service.artifacts.files import RunFile
+from service.http.errors import NotFoundError
+from service.locations import actions as locations
+from service.results.asset_paths import asset_path
+from service.results.model import StoredResult
+
+_CONTENT_TYPE: Final = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?charset=[a-z0-9-]+)?", re.IGNORECASE)
+"""Agents say it, and people's scripts have made the file: nothing else goes into a header."""
+_ANY_TYPE: Final = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file of a result."""
+
+    artifact: Artifact
+    path: Path
+    """Where it lies, if it has arrived."""
+
+    @property
+    def content_type(self) -> str:
+        """As far as it can stand in a header."""
+        given = self.artifact.content_type
+        return given if _CONTENT_TYPE.fullmatch(given) else _ANY_TYPE
+
+
+def assets_of(
+    connection: Connection, account_id: str, result: StoredResult, *, folder: Path
+) -> tuple[Asset, ...]:
+    """The files that a result names; those of a location that has gone are not found any more."""
+    artifacts = result.detail.outcome.artifacts if result.detail else ()
+    location_id = locations.ids_by_slug(connection, account_id).get(result.location)
+    return tuple(
+        Asset(one, _path(result, location_id or "gone", one.name, folder))
+        for one in artifacts
+        if ARTIFACT_NAME.fullmatch(one.name)
+    )
+
+
+def named(assets: tuple[Asset, ...], name: str) -> Asset:
+    """One of them.
+
+    Raises:
+        NotFoundError: there is none of this name, or it is not kept.
+    """
+    found = next((asset for asset in assets if asset.artifact.name == name), None)
+    if found is None:
+        raise NotFoundError("The result has no file of this name.")
+    if not found.path.is_file():
+        raise NotFoundError("The file did not arrive, or is not kept any more.")
+    return found
+
+
+def shown(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dict[str, Any]:
+    """A file as its list shows it."""
+    one = asset.artifact
+    return {
+        "name": one.name,
+        "type": one.kind,
+        "contentType": asset.content_type,
+        "sizeBytes": one.size_bytes,
+        "sha256": one.sha256,
+        "url": base_url + asset_path(check_id, result_id, one.name),
+        "isKept": asset.path.is_file(),
+    }
+
+
+def _path(result: StoredResult, location_id: str, name: str, folder: Path) -> Path:
+    file = RunFile(location_id=location_id, run_id=result.run_id, fence=result.fence, name=name)
+    return file.path(folder)

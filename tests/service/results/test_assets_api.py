@@ -1,0 +1,150 @@
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.check_bodies import script_body
+from tests.servers.service import RunningService, serve_service
+
+TRACE = bytes(range(256)) * 40
+SHA = hashlib.sha256(TRACE).hexdigest()
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
+    async with serve_service(tmp_path) as running:
+        await running.hello(checkTypes=["BROWSER"], slots={"main": 2})
+        yield running
+
+
+async def a_run(service: RunningService, **files: str) -> str:
+    """An agent ran a browser check and sent files with its result; the path of the result."""
+    body = script_body("browser", doubleCheck=False)
+    check = (await service.alice.post("/v1/checks/browser", body)).body
+    claim = {"slots": {"main": 2}, "checkTypes": ["BROWSER"]}
+    (job,) = (await service.claim("claim-1", **claim)).body["jobs"]
+    for name in files.get("sent", "trace.zip").split():
+        headers = {"x-content-sha256": SHA, "x-fence": str(job["fence"])}
+        path = f"/agent/v1/artifacts/{job['jobId']}/{name}"
+        assert (await service.agent("PUT", path, data=TRACE, headers=headers)).status == 200
+    result = result_of(job, files.get("named", "trace.zip").split(), files.get("type", ""))
+    answer = await service.agent("POST", "/agent/v1/results", {"results": [result]})
+    assert len(answer.body["accepted"]) == 1, answer.body
+    (listed,) = (await service.alice.get(f"/v1/check-results/{check['id']}")).body
+    return f"/v1/check-results/{check['id']}/{listed['id']}"
+
+
+def result_of(job: dict[str, Any], names: list[str], content_type: str) -> dict[str, Any]:
+    return {
+        "jobId": job["jobId"],
+        "fence": job["fence"],
+        "runId": job["runId"],
+        "checkId": job["checkId"],
+        "checkType": "BROWSER",
+        "agentId": "agent-1",
+        "startedAt": "2026-11-22T08:00:00Z",
+        "startedAfterSeconds": 0.1,
+        "tookSeconds": 1,
+        "outcome": {
+            "status": "PASSED",
+            "artifacts": [
+                {
+                    "name": name,
+                    "kind": "trace",
+                    "sizeBytes": len(TRACE),
+                    "sha256": SHA,
+                    "contentType": content_type or "application/zip",
+                }
+                for name in names
+            ],
+        },
+    }
+
+
+async def read(
+    service: RunningService, path: str, **headers: str
+) -> tuple[int, bytes, dict[str, str]]:
+    key = {"authorization": f"Bearer {service.secrets.api_key}"}
+    asked = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with service.http.get(service.url + path, headers={**key, **asked}) as answer:
+        lowered = {name.lower(): value for name, value in answer.headers.items()}
+        return answer.status, await answer.read(), lowered
+
+
+async def test_the_files_of_a_run_are_listed_with_where_to_read_them(
+    service: RunningService,
+) -> None:
+    path = await a_run(service)
+    assert (await service.alice.get(f"{path}/assets")).body == [
+        {
+            "name": "trace.zip",
+            "type": "trace",
+            "contentType": "application/zip",
+            "sizeBytes": len(TRACE),
+            "sha256": SHA,
+            "url": f"{service.url}{path}/assets/trace.zip",
+            "isKept": True,
+        }
+    ]
+
+
+async def test_a_file_is_read_as_it_was_sent(service: RunningService) -> None:
+    path = await a_run(service)
+    status, body, headers = await read(service, f"{path}/assets/trace.zip")
+    assert (status, body) == (200, TRACE)
+    assert headers["etag"] == f'"{SHA}"'
+    assert headers["content-type"] == "application/zip"
+    assert headers["content-disposition"] == 'attachment; filename="trace.zip"'
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_part_of_a_file_is_read(service: RunningService) -> None:
+    path = await a_run(service)
+    status, body, _ = await read(service, f"{path}/assets/trace.zip", range="bytes=100-199")
+    assert (status, body) == (206, TRACE[100:200])
+    status, body, _ = await read(service, f"{path}/assets/trace.zip", if_none_match=f'"{SHA}"')
+    assert (status, body) == (304, b"")
+
+
+async def test_a_file_that_did_not_arrive_is_listed_as_such(service: RunningService) -> None:
+    path = await a_run(service, named="trace.zip video.webm")
+    listed = (await service.alice.get(f"{path}/assets")).body
+    assert [(one["name"], one["isKept"]) for one in listed] == [
+        ("trace.zip", True),
+        ("video.webm", False),
+    ]
+    answer = await service.alice.get(f"{path}/assets/video.webm")
+    assert (answer.status, answer.body["message"]) == (
+        404,
+        "The file did not arrive, or is not kept any more.",
+    )
+
+
+async def test_a_file_that_the_result_does_not_name_is_not_read(service: RunningService) -> None:
+    path = await a_run(service, sent="trace.zip other.zip")
+    assert (await service.alice.get(f"{path}/assets/other.zip")).status == 404
+
+
+@pytest.mark.parametrize("name", ["..%2F1%2Ftrace.zip", "%2Fetc%2Fpasswd"])
+async def test_no_name_leads_out_of_the_folder(service: RunningService, name: str) -> None:
+    path = await a_run(service, named="../1/trace.zip /etc/passwd trace.zip")
+    assert (await service.alice.get(f"{path}/assets/{name}")).status in {400, 404}
+    listed = (await service.alice.get(f"{path}/assets")).body
+    assert [one["name"] for one in listed] == ["trace.zip"]
+
+
+async def test_a_strange_content_type_gets_into_no_header(service: RunningService) -> None:
+    path = await a_run(service, type="text/html\r\nx-evil: 1")
+    _, _, headers = await read(service, f"{path}/assets/trace.zip")
+    assert headers["content-type"] == "application/octet-stream"
+    assert "x-evil" not in headers
+
+
+async def test_a_result_of_another_check_has_no_files_here(service: RunningService) -> None:
+    path = await a_run(service)
+    other = (await service.alice.post("/v1/checks/browser", script_body("browser"))).body
+    wrong = f"/v1/check-results/{other['id']}/{path.rsplit('/', 1)[1]}/assets"
+    assert (await service.alice.get(wrong)).status == 404
+    assert (await service.alice.get(f"{wrong}/trace.zip")).status == 404
