@@ -23,6 +23,8 @@ from runners.kit.watch import LOOK_EVERY_S, Excess, Watch
 
 AnswerT = TypeVar("AnswerT")
 
+_FIRST_LOOK_S: Final = 0.03
+"""Short programs are to be seen at least once."""
 _GRACE_S: Final = 2
 """Between the polite signal and the end of the whole tree."""
 
@@ -79,7 +81,6 @@ class Child:
             if timed_out:
                 await self._ask_to_end()
         finally:
-            watching.cancel()
             await self.kill()
             (problem,) = await asyncio.gather(watching, return_exceptions=True)
         if isinstance(problem, Exception):
@@ -116,19 +117,21 @@ class Child:
         await self._exit.within(_GRACE_S)
 
     async def _watch(self) -> None:
+        """Look until the program ends, which we see to when it goes over a limit."""
+        pause_s = _FIRST_LOOK_S
         try:
-            while self._excess is None:
-                await asyncio.sleep(LOOK_EVERY_S)
+            while self._excess is None and not await self._exit.within(pause_s):
                 self._excess = await self._aside(self._around.watch.look)
+                pause_s = min(LOOK_EVERY_S, pause_s * 2)
         finally:
-            await self.kill()
+            if not self._exit.is_seen:
+                await self.kill()
 
     async def _clear(self) -> int:
         await self._aside(self._around.tree.kill)
         await self._exit.within(_GRACE_S)
         self._close_pipes()
-        status, largest_mb = self._around.tree.reap()
-        self._around.watch.note(largest_mb)
+        status = self._around.tree.reap()
         self._exit.close()
         await self._around.release()
         return status

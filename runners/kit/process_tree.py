@@ -1,5 +1,6 @@
 """All processes that came from one program, wherever they went, and their end."""
 
+import contextlib
 import os
 import signal
 import time
@@ -15,7 +16,6 @@ _PATIENCE_S: Final = 30
 _LONGEST_PAUSE_S: Final = 0.05
 _SLIPPERY_ROUNDS: Final = 3
 """Whatever is alive after so many rounds changes its number faster than we look."""
-_KB_PER_MB: Final = 1024
 
 
 class ProcessTree:
@@ -61,41 +61,63 @@ class ProcessTree:
 
     def living(self) -> list[int]:
         """Those that have not ended."""
-        return [pid for pid in self.pids() if (seen := look_up(pid)) and not seen.has_ended]
+        return [pid for pid in self.pids() if not _has_ended(pid)]
 
     def kill(self) -> None:
         """End all of them, and return when none is left.
+
+        One that forks and ends faster than we look leaves the ended one to us, where it stays until
+        we ask for it. So a look that finds neither living nor ended ones has missed nobody.
 
         Raises:
             OSError: one cannot be ended.
         """
         until, pause_s, rounds = time.monotonic() + _PATIENCE_S, 0.001, 0
-        while living := self.living():
+        while others := [pid for pid in self.pids() if pid != self._root or not _has_ended(pid)]:
             if time.monotonic() > until:
-                raise OSError(f"{len(living)} processes of a script cannot be ended: {living[:5]}")
-            self._strike(living, rounds)
+                raise OSError(f"{len(others)} processes of a script cannot be ended: {others[:5]}")
+            self._strike(others, rounds)
             time.sleep(pause_s)
+            self._let_go(others)
             pause_s, rounds = min(_LONGEST_PAUSE_S, pause_s * 2), rounds + 1
 
-    def reap(self) -> tuple[int, float]:
-        """Let go of all that ended: the program's status, and its largest process in MB."""
-        for pid in self.pids():
-            seen = look_up(pid)
-            if pid != self._root and seen and seen.parent == os.getpid():
-                os.waitpid(pid, os.WNOHANG)
-        _, status, usage = os.wait4(self._root, 0)
-        return status, usage.ru_maxrss / _KB_PER_MB
+    def reap(self) -> int:
+        """How the program ended; its number is free then.
 
-    def _strike(self, living: Iterable[int], rounds: int) -> None:
+        Its rusage is of no use: until its exec it counted as large as we are.
+        """
+        return os.waitpid(self._root, 0)[1]
+
+    def _let_go(self, pids: Iterable[int]) -> None:
+        for pid in pids:
+            seen = look_up(pid)
+            if pid != self._root and seen and seen.has_ended and seen.parent == os.getpid():
+                os.waitpid(pid, os.WNOHANG)
+
+    def _strike(self, pids: Iterable[int], rounds: int) -> None:
+        # Groups first: one call ends all of one, and no fork gets away meanwhile.
+        for group in {self._root, *filter(None, map(self._group_of, pids))}:
+            with contextlib.suppress(OSError):
+                os.killpg(group, signal.SIGKILL)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in pids:
+                send(pid, number, when=self.has)
         if rounds >= _SLIPPERY_ROUNDS and self._identity.uid is not None:
             self._end_user(self._identity.uid)
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in living:
-                send(pid, number, when=self.has)
+
+    def _group_of(self, pid: int) -> int | None:
+        """A group of a session that the program or its processes have opened. None: not seen."""
+        seen = look_up(pid)
+        return seen.group if seen and self.has(seen.group) else None
 
     def _is_stray(self, pid: int, tag: int) -> bool:
         # A script can lower its tag. Then its line of parents still tells.
         return not self._is_live(tag) and is_adopted(pid)
+
+
+def _has_ended(pid: int) -> bool:
+    seen = look_up(pid)
+    return seen is None or seen.has_ended
 
 
 def is_adopted(pid: int) -> bool:

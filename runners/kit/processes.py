@@ -15,6 +15,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the system's table."""
 
     parent: int
+    group: int
     has_ended: bool
     """It is there only until its parent asks how it ended."""
 
@@ -39,8 +40,8 @@ def look_up(pid: int) -> Process | None:
         _, _, rest = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")
     except OSError:
         return None
-    state, parent = rest.split(None, 2)[:2]
-    return Process(parent=int(parent), has_ended=state.decode() in _ENDED)
+    state, parent, group = rest.split(None, 3)[:3]
+    return Process(parent=int(parent), group=int(group), has_ended=state.decode() in _ENDED)
 
 
 def is_in_a_container(pid: int) -> bool:

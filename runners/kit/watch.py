@@ -44,10 +44,6 @@ class Watch:
         self._folder_due = time.monotonic() + _FOLDER_EVERY_S
         self.peak_mb = 0.0
 
-    def note(self, used_mb: float) -> None:
-        """Take in what was seen elsewhere, for what came and went between two looks."""
-        self.peak_mb = max(self.peak_mb, used_mb)
-
     def look(self) -> Excess | None:
         """What is over its limit now. None: nothing; it blocks.
 
@@ -55,7 +51,7 @@ class Watch:
             FullDiskError: the disk is full.
         """
         pids = self._tree.living()
-        return self._memory(pids) or self._processes(pids) or self._files()
+        return self._processes(pids) or self._memory(pids) or self._files()
 
     def _memory(self, pids: list[int]) -> Excess | None:
         used = used_mb(pids)
@@ -63,7 +59,7 @@ class Watch:
             # A fork doubles the figure until its exec: what lasts is seen twice.
             time.sleep(_FORK_S)
             used = min(used, used_mb(self._tree.living()))
-        self.note(used)
+        self.peak_mb = max(self.peak_mb, used)
         if used <= self._limits.memory_mb:
             return None
         return Excess(is_memory=True, because=too_much_memory(self._limits.memory_mb, used))
