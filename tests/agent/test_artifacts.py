@@ -172,6 +172,14 @@ async def test_a_parcel_that_rotted_is_counted_and_holds_up_nothing(tmp_path: Pa
         assert b"picket_agent_results_dropped_total 1.0" in it.meter.text()
 
 
+async def test_a_parcel_that_rotted_between_two_agents_is_counted(tmp_path: Path) -> None:
+    async with bench(tmp_path, works=False) as it:
+        await it.put("job-1", a_txt=b"one", b_txt=b"two")
+        (it.parcels()[0] / ".letter").write_bytes(b"{")
+    async with bench(tmp_path, agent_id="b2") as it:
+        assert (it.files.waiting(), it.parcels(), it.dropped()) == (0, [], (2, 1))
+
+
 async def test_without_a_disk_that_lasts_files_are_delivered_or_counted(tmp_path: Path) -> None:
     (tmp_path / "artifacts").write_text("no folder")
     async with bench(tmp_path) as it:

@@ -60,9 +60,10 @@ async def test_a_flush_does_not_wait_for_a_service_that_is_silent(tmp_path: Path
 async def test_a_flush_is_not_cut_short_while_the_service_takes_pieces(tmp_path: Path) -> None:
     async with bench(tmp_path) as it:
         it.lease("job-1")
-        it.uploads._clock = lambda: float(it.service.calls("artifacts"))  # a second for each piece
+        it.service.fail_always("artifacts", Fault(delay_s=0.05))
+        it.uploads._clock = lambda: 0.02 * it.service.calls("artifacts")  # each piece takes so long
         await it.put("job-1", a_bin=BIG * 10)
-        await it.uploads.flush(limit_s=1.5)
+        await it.uploads.flush(limit_s=0.03)
         assert it.service.artifacts["job-1/a.bin"] == BIG * 10
         assert it.service.calls("artifacts") > 3
 
