@@ -1,0 +1,138 @@
+'use strict';
+// Browsers are started as this location has them, and each of their contexts is watched.
+
+const settings = require('./settings.cjs');
+const { report } = require('./facts.cjs');
+const contexts = require('./contexts.cjs');
+const requests = require('./requests.cjs');
+
+const NO_BROWSER =
+  'A multi-step check starts no browser: use the `request` fixture, or make it a browser check.';
+
+const seen = new WeakSet();
+const open = new Set();
+let calls = 0;
+
+function once(object) {
+  if (!object || seen.has(object)) return false;
+  seen.add(object);
+  return true;
+}
+
+/** The launch options of the script, with our browser and without what chooses another. */
+function ours(options = {}) {
+  return {
+    ...options,
+    headless: true,
+    channel: undefined,
+    executablePath: settings.browser,
+    args: [...(options.args ?? []), ...settings.browserArguments],
+    proxy: options.proxy ?? settings.proxy ?? undefined,
+  };
+}
+
+function refuse(name) {
+  if (!settings.browser) throw new Error(NO_BROWSER);
+  if (name !== 'chromium') {
+    throw new Error(`There is no ${name} at this location, only Chromium.`);
+  }
+}
+
+async function launched(start, options) {
+  try {
+    return await start(ours(options));
+  } catch (error) {
+    // With arguments of its own the script may have kept the browser from starting.
+    const own = Boolean(options?.args?.length || options?.ignoreDefaultArgs || options?.env);
+    report({ fact: 'launchFailed', message: String(error?.message ?? error), own });
+    throw error;
+  }
+}
+
+async function wrapBrowser(browser) {
+  if (!once(browser)) return browser;
+  open.add(browser);
+  browser.on('disconnected', () => open.delete(browser));
+  const newContext = browser.newContext;
+  browser.newContext = async function (options) {
+    const context = await newContext.call(this, contexts.options(options));
+    await wrapContext(context);
+    return context;
+  };
+  const close = browser.close;
+  browser.close = async function (...given) {
+    await Promise.all(this.contexts().map(contexts.beforeEnd));
+    return close.apply(this, given);
+  };
+  await Promise.all(browser.contexts().map(wrapContext));
+  return browser;
+}
+
+async function wrapContext(context) {
+  if (!once(context)) return;
+  requests.watch(context.request);
+  await contexts.watch(context);
+}
+
+function wrapLaunches(type) {
+  const { launch, launchPersistentContext } = type;
+  type.launch = async function (options) {
+    refuse(type.name());
+    return wrapBrowser(await launched((own) => launch.call(this, own), options));
+  };
+  type.launchPersistentContext = async function (folder, options) {
+    refuse(type.name());
+    const start = (own) => launchPersistentContext.call(this, folder, own);
+    const context = await launched(start, contexts.options(options));
+    await wrapContext(context);
+    return context;
+  };
+}
+
+function wrapType(type) {
+  if (!once(type)) return;
+  wrapLaunches(type);
+  const launchServer = type.launchServer;
+  type.launchServer = function (options) {
+    refuse(type.name());
+    return launched((own) => launchServer.call(this, own), options);
+  };
+  for (const name of ['connect', 'connectOverCDP']) {
+    const connect = type[name];
+    if (!connect) continue;
+    type[name] = async function (...given) {
+      if (!settings.browser) throw new Error(NO_BROWSER);
+      return wrapBrowser(await connect.apply(this, given));
+    };
+  }
+}
+
+function titleOf(call, channel) {
+  const given = channel?.params ?? call.params ?? {};
+  const about = given.url ?? given.selector ?? '';
+  return about ? `${call.apiName} ${about}` : String(call.apiName);
+}
+
+/** Counts the calls under way; a plain script has no reporter, so its calls are told from here. */
+function watchCalls(playwright) {
+  const isPlain = Boolean(process[Symbol.for('picket.plain')]);
+  let next = 0;
+  playwright._instrumentation?.addListener({
+    onApiCallBegin(call, channel) {
+      calls += 1;
+      if (!isPlain) return;
+      call.picketId = next++;
+      const frame = call.frames?.[0];
+      const where = frame && { file: frame.file, line: frame.line, column: frame.column };
+      require('./steps.cjs').began(call.picketId, titleOf(call, channel), 'pw:api', where);
+    },
+    onApiCallEnd(call) {
+      calls -= 1;
+      if (isPlain && call.picketId !== undefined) {
+        require('./steps.cjs').ended(call.picketId, call.error?.message);
+      }
+    },
+  });
+}
+
+module.exports = { open, ours, wrapType, watchCalls, callsUnderWay: () => calls };

@@ -1,0 +1,36 @@
+'use strict';
+// Makes the configuration of a BROWSER or MULTI_STEP run: ours, with the allowed parts of the user's.
+
+const path = require('node:path');
+
+const END_MS = 3000; // for closing the browser and writing the trace before the agent ends the run
+const SCREENSHOTS = { on: 'on', 'retain-on-failure': 'only-on-failure' };
+
+function exactly(file) {
+  return new RegExp(`^${file.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`);
+}
+
+function configOf({ root, script, output, artifacts, video, timeoutMs, playwrightConfig }) {
+  const { timeout = 30_000, use = {}, expect = {} } = playwrightConfig;
+  return {
+    testDir: root,
+    testMatch: exactly(script),
+    respectGitIgnore: false,
+    outputDir: output,
+    workers: 1,
+    retries: 0, // the service retries, in another run
+    reporter: [[path.join(__dirname, 'reporter.cjs'), { alone: true }]],
+    timeout,
+    globalTimeout: timeoutMs > 4 * END_MS ? timeoutMs - END_MS : timeoutMs,
+    expect,
+    use: {
+      navigationTimeout: 30_000,
+      ...use,
+      trace: artifacts,
+      screenshot: SCREENSHOTS[artifacts],
+      video: video ? artifacts : 'off',
+    },
+  };
+}
+
+module.exports = { configOf };

@@ -1,0 +1,41 @@
+'use strict';
+// Tells the agent what happens: one JSON value per line, on a pipe that nothing else writes to.
+
+const fs = require('node:fs');
+const settings = require('./settings.cjs');
+
+// A pipe takes this much at once, so lines of several processes do not run into each other.
+const LINE_BYTES = 4096;
+
+function bytes(value) {
+  return Buffer.byteLength(JSON.stringify(value)) + 1;
+}
+
+function longestText(fact) {
+  const texts = Object.keys(fact).filter((key) => typeof fact[key] === 'string');
+  return texts.sort((one, other) => fact[other].length - fact[one].length)[0];
+}
+
+/** The fact with its longest texts cut, until it fits on a line. */
+function fit(fact) {
+  const fitting = { ...fact };
+  while (bytes(fitting) > LINE_BYTES) {
+    const key = longestText(fitting);
+    if (!key || fitting[key].length < 2) return { fact: fact.fact };
+    fitting[key] = fitting[key].slice(0, Math.floor(fitting[key].length * 0.7));
+    fitting.cut = true;
+  }
+  return fitting;
+}
+
+function report(fact) {
+  const pipe = Number(process.env.PICKET_FACTS_FD);
+  if (!pipe || (settings.facts && !settings.facts.includes(fact.fact))) return;
+  try {
+    fs.writeSync(pipe, `${JSON.stringify(fit({ at: Date.now(), ...fact }))}\n`);
+  } catch {
+    // The agent has stopped listening: the run is being ended.
+  }
+}
+
+module.exports = { LINE_BYTES, fit, report };

@@ -1,0 +1,56 @@
+'use strict';
+// Trace, video and screenshots of a plain script, which has no test runner to make them.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const settings = require('./settings.cjs');
+
+const traced = new Map(); // contexts that we trace -> how to stop it
+const isPlain = () => Boolean(process[Symbol.for('picket.plain')]);
+let count = 0;
+
+/** The script's options for a context, with a video if there are to be any. */
+function options(given = {}) {
+  if (!isPlain() || !settings.video || given.recordVideo) return given;
+  return { ...given, recordVideo: { dir: path.join(settings.output, 'video') } };
+}
+
+async function begin(context) {
+  if (!isPlain()) return;
+  const { start, stop } = context.tracing;
+  const name = `trace-${++count}.zip`;
+  await start.call(context.tracing, { screenshots: true, snapshots: true, sources: true });
+  traced.set(context, () => stop.call(context.tracing, { path: path.join(settings.output, name) }));
+  context.tracing.start = async function (...given) {
+    // The script traces by itself: only one can.
+    context.tracing.start = start;
+    traced.delete(context);
+    await stop.call(this);
+    return start.apply(this, given);
+  };
+}
+
+async function finish(context) {
+  const stop = traced.get(context);
+  traced.delete(context);
+  await stop?.().catch(() => {});
+}
+
+async function picture(page) {
+  const name = `screenshot-${++count}.png`;
+  await page.screenshot({ path: path.join(settings.output, name), timeout: 5000 }).catch(() => {});
+}
+
+/** The script has ended: what is still open is shown as it is now. */
+async function finishAll(contexts) {
+  if (!contexts.length) return;
+  await Promise.all(contexts.flatMap((context) => context.pages()).map(picture));
+  await Promise.all(contexts.map(finish));
+}
+
+/** A scheduled run that passed keeps no files. */
+function discard() {
+  fs.rmSync(settings.output, { recursive: true, force: true });
+}
+
+module.exports = { begin, discard, finish, finishAll, options };

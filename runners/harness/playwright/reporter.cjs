@@ -1,0 +1,108 @@
+'use strict';
+// Playwright Test's reporter of a run: what happens goes to the agent, which judges it.
+
+const fs = require('node:fs');
+const { report } = require('./facts.cjs');
+const steps = require('./steps.cjs');
+
+const MOST_ERRORS = 20;
+
+/** Whether a step is an `expect.soft`: it fails the test, but does not end it. */
+function isSoft(step) {
+  if (step.category !== 'expect') return false;
+  return /\bsoft\b/.test(step.title) || /\bsoft\b/.test(lineOf(step.location));
+}
+
+/** The line of the user's file; with a message of its own, a step's title does not tell. */
+function lineOf(location) {
+  try {
+    return fs.readFileSync(location.file, 'utf8').split('\n')[location.line - 1] ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Where in the user's own files an error came from: the first frame that is there. */
+function whereOf(error) {
+  const frames = String(error.stack ?? '').matchAll(/\(?([^\s(]+?):(\d+):(\d+)\)?$/gm);
+  const places = [error.location, ...[...frames].map(locationOf)];
+  return places.map(steps.place).find(Boolean) ?? null;
+}
+
+function locationOf([, file, line, column]) {
+  return { file, line: Number(line), column: Number(column) };
+}
+
+class FactReporter {
+  #softMessages = new Set();
+
+  constructor(options) {
+    this.isAlone = Boolean(options?.alone);
+  }
+
+  /** Nobody else prints beside us; next to reporters of the user's we print nothing. */
+  printsToStdio() {
+    return this.isAlone;
+  }
+
+  onBegin(config, suite) {
+    report({ fact: 'began', playwright: config.version, tests: suite.allTests().length });
+  }
+
+  onStdOut(chunk) {
+    if (this.isAlone) process.stdout.write(chunk);
+  }
+
+  onStdErr(chunk) {
+    if (this.isAlone) process.stderr.write(chunk);
+  }
+
+  onTestBegin(test, result) {
+    report({ fact: 'testBegan', title: this.#title(test), retry: result.retry });
+  }
+
+  onStepBegin(_test, _result, step) {
+    const title = step.subtitle ? `${step.title} ${step.subtitle}` : step.title;
+    steps.began(step, title, step.category, step.location);
+  }
+
+  onStepEnd(_test, _result, step) {
+    if (step.error && isSoft(step)) this.#softMessages.add(step.error.message);
+    steps.ended(step, step.error?.message);
+  }
+
+  onTestEnd(test, result) {
+    for (const error of result.errors.slice(0, MOST_ERRORS)) this.#tell(error, test);
+    report({
+      fact: 'testEnded',
+      title: this.#title(test),
+      status: result.status,
+      outcome: test.outcome(),
+      retry: result.retry,
+      tookMs: result.duration,
+      errors: result.errors.length,
+    });
+  }
+
+  /** An error outside of every test: a file that does not load, a hook of the configuration. */
+  onError(error) {
+    this.#tell(error);
+  }
+
+  onEnd(result) {
+    report({ fact: 'ended', status: result.status });
+  }
+
+  #tell(error, test) {
+    const message = String(error.message ?? error.value ?? 'an error without a message');
+    const soft = this.#softMessages.has(error.message);
+    const title = test ? this.#title(test) : null;
+    report({ fact: 'error', message, where: whereOf(error), soft, test: title });
+  }
+
+  #title(test) {
+    return test.titlePath().filter(Boolean).slice(1).join(' › ');
+  }
+}
+
+module.exports = FactReporter;

@@ -1,0 +1,106 @@
+'use strict';
+// Each call of Playwright's `request` becomes a node: what was asked, what came, how long it took.
+
+const settings = require('./settings.cjs');
+const { report } = require('./facts.cjs');
+
+const MOST_REQUESTS = 500;
+const MOST_EXCHANGES = 50;
+
+const seen = new WeakSet();
+const exchanges = new WeakMap(); // a context of Playwright's server half -> exchanges not yet taken
+let count = 0;
+
+function ms(value) {
+  return Number.isFinite(value) && value >= 0 ? Math.round(value * 1000) / 1000 : null;
+}
+
+/** The phases of the last exchange, from Playwright's timings (in HAR's sense, but since the start). */
+function phases(timings) {
+  const dns = ms(timings.dns);
+  const tls = ms(timings.ssl);
+  const connected = ms(timings.connect);
+  const tcp = connected === null ? null : ms(connected - (dns ?? 0) - (tls ?? 0));
+  const firstByte = ms(timings.send + timings.wait - (connected ?? 0));
+  return { dns, tcp, tls, firstByte, download: ms(timings.receive) };
+}
+
+/** Playwright's server half runs in this process and knows the phases. */
+function listen(context) {
+  const half = context._connection?.toImpl?.(context);
+  if (!half?.on) return [];
+  if (!exchanges.has(half)) {
+    const kept = [];
+    exchanges.set(half, kept);
+    half.on('requestfinished', (exchange) => {
+      kept.push(exchange);
+      if (kept.length > MOST_EXCHANGES) kept.shift();
+    });
+  }
+  return exchanges.get(half);
+}
+
+function take(kept, url) {
+  const index = kept.findIndex((one) => String(one.requestEvent?.url) === url);
+  return index < 0 ? null : kept.splice(index, 1)[0];
+}
+
+function answer(response, exchange) {
+  return {
+    url: response.url(),
+    status: response.status(),
+    statusText: response.statusText(),
+    address: exchange?.serverIPAddress ?? null,
+    bodyBytes: exchange?.body?.length ?? null,
+    ...(exchange ? phases(exchange.timings) : {}),
+  };
+}
+
+function node(options, startedAt) {
+  const url = String(options.url ?? options.request?.url() ?? '');
+  const method = String(options.method ?? options.request?.method() ?? 'GET').toUpperCase();
+  return { fact: 'request', index: count++, startedAt, method, url };
+}
+
+function told(fact, start) {
+  if (fact.index < MOST_REQUESTS) report({ ...fact, total: ms(performance.now() - start) });
+}
+
+async function observed(context, fetch, options) {
+  const kept = listen(context);
+  const start = performance.now();
+  const fact = node(options, Date.now());
+  try {
+    const response = await fetch();
+    told({ ...fact, ...answer(response, take(kept, response.url())) }, start);
+    return response;
+  } catch (error) {
+    told({ ...fact, error: String(error?.message ?? error) }, start);
+    throw error;
+  }
+}
+
+/** From now on the calls of this context, and of all others of its class, are told. */
+function watch(context) {
+  const kind = context && Object.getPrototypeOf(context);
+  if (!kind?._innerFetch || seen.has(kind)) return;
+  seen.add(kind);
+  const fetch = kind._innerFetch;
+  kind._innerFetch = function (options = {}) {
+    return observed(this, () => fetch.call(this, options), options);
+  };
+}
+
+function wrapFactory(factory) {
+  if (!factory?.newContext || seen.has(factory)) return;
+  seen.add(factory);
+  const newContext = factory.newContext;
+  factory.newContext = async function (options) {
+    const proxy = options?.proxy ?? settings.proxy ?? undefined;
+    const context = await newContext.call(this, proxy ? { ...options, proxy } : options);
+    watch(context);
+    return context;
+  };
+}
+
+module.exports = { phases, take, watch, wrapFactory };

@@ -1,0 +1,19 @@
+'use strict';
+// What the agent wants of this run: one JSON value in the environment, for every process of the run.
+
+const DEFAULTS = {
+  root: process.cwd(), // the folder that the user's files are in
+  script: null, // the user's script, absolute; null: a suite with a configuration of its own
+  output: null, // where Playwright and we put files, absolute; null: a suite says so itself
+  browser: null, // Chromium's program, absolute; null: this run starts no browser
+  browserArguments: [],
+  proxy: null, // { server, username?, password? } for traffic that asks for none of its own
+  vitals: null, // web-vitals as one classic script, absolute; null: no page metrics
+  artifacts: 'on', // or 'retain-on-failure'
+  video: false, // whether there is an encoder
+  timeoutMs: 0, // the whole run; 0: no limit
+  facts: null, // the names of the facts that are wanted; null: all of them
+  playwrightConfig: {}, // the allowed parts of the user's configuration
+};
+
+module.exports = { ...DEFAULTS, ...JSON.parse(process.env.PICKET_HARNESS || '{}') };

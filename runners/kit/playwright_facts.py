@@ -1,0 +1,252 @@
+"""What a run's processes tell about it, one JSON value per line. Pure.
+
+The user's script runs beside our own code and may write such lines itself: each is held to its
+types and sizes, and what does not fit is dropped. A forged line changes its own check's result,
+and nothing else.
+"""
+
+import re
+from typing import Annotated, Final, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+_ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_MOST: Final = {"pages": 200, "requests": 500, "steps": 10_000, "errors": 100, "log": 5_000}
+
+Text = Annotated[str, Meta(max_length=8_000)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+Ms = Annotated[float, Meta(ge=0, le=10_000_000)]
+Epoch = Annotated[float, Meta(ge=0, le=1e14)]
+
+
+class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="fact", rename="camel", gc=False):
+    at: Epoch = 0
+    """By the calendar, in ms."""
+
+
+class Began(_Fact, frozen=True, kw_only=True, tag="began"):
+    """The script is about to be run."""
+
+    playwright: Annotated[str, Meta(max_length=50)] | None = None
+    """Version of Playwright Test. None: the script is a plain one."""
+    tests: Count = 0
+
+
+class TestBegan(_Fact, frozen=True, kw_only=True, tag="testBegan"):
+    """A test of the script is about to be run."""
+
+    title: Text
+
+
+class TestEnded(_Fact, frozen=True, kw_only=True, tag="testEnded"):
+    """A test of the script has been run once."""
+
+    title: Text
+    status: Text
+    outcome: Literal["expected", "unexpected", "flaky", "skipped"]
+    """Of all its tries so far."""
+    errors: Count = 0
+
+
+class StepBegan(_Fact, frozen=True, kw_only=True, tag="stepBegan"):
+    """A step is under way."""
+
+    id: Count
+    title: Text
+    category: Text
+    where: Text | None = None
+
+
+class StepEnded(_Fact, frozen=True, kw_only=True, tag="stepEnded"):
+    """A step has ended."""
+
+    id: Count
+    took_ms: Ms
+    error: Text | None = None
+
+
+class ErrorFact(_Fact, frozen=True, kw_only=True, tag="error"):
+    """An error of the script."""
+
+    message: Text
+    where: Text | None = None
+    soft: bool = False
+    test: Text | None = None
+    """None: outside of any test."""
+
+
+class PageFact(_Fact, frozen=True, kw_only=True, tag="page"):
+    """All that is known of a page by now; the newest fact of a page counts."""
+
+    index: Annotated[int, Meta(ge=0, lt=200)]
+    url: Text
+    console_errors: Count = 0
+    network_errors: Count = 0
+    document_errors: Count = 0
+    ttfb: Ms | None = None
+    fcp: Ms | None = None
+    lcp: Ms | None = None
+    cls: Annotated[float, Meta(ge=0, le=10_000)] | None = None
+    tbt: Ms | None = None
+    dom_content_loaded: Ms | None = None
+    load: Ms | None = None
+
+
+class RequestFact(_Fact, frozen=True, kw_only=True, tag="request"):
+    """A call of Playwright's `request` has ended."""
+
+    index: Annotated[int, Meta(ge=0, lt=500)]
+    started_at: Epoch
+    method: Annotated[str, Meta(max_length=50)]
+    url: Text
+    status: Annotated[int, Meta(ge=0, le=999)] | None = None
+    status_text: Text = ""
+    address: Annotated[str, Meta(max_length=100)] | None = None
+    body_bytes: Annotated[int, Meta(ge=0, le=2**40)] | None = None
+    dns: Ms | None = None
+    tcp: Ms | None = None
+    tls: Ms | None = None
+    first_byte: Ms | None = None
+    download: Ms | None = None
+    total: Ms | None = None
+    error: Text | None = None
+
+
+class LogFact(_Fact, frozen=True, kw_only=True, tag="log"):
+    """Something for the log that no process printed."""
+
+    level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
+    message: Text
+
+
+class LaunchFailed(_Fact, frozen=True, kw_only=True, tag="launchFailed"):
+    """The browser did not start."""
+
+    message: Text
+    own: bool = False
+    """With arguments of the script's own, which may be why."""
+
+
+class EndedFact(_Fact, frozen=True, kw_only=True, tag="ended"):
+    """The script has been run, to its end or to ours."""
+
+    status: Literal["passed", "failed", "timedout", "interrupted"]
+
+
+class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
+    """The first process ends by its own or the script's will."""
+
+    code: int
+
+
+Fact = (
+    Began
+    | TestBegan
+    | TestEnded
+    | StepBegan
+    | StepEnded
+    | ErrorFact
+    | PageFact
+    | RequestFact
+    | LogFact
+    | LaunchFailed
+    | EndedFact
+    | Exited
+)
+
+KeyT = TypeVar("KeyT")
+FactT = TypeVar("FactT")
+
+_DECODER: Final = msgspec.json.Decoder(Fact)
+
+
+class FactBook:
+    """Collects the facts of one run."""
+
+    def __init__(self) -> None:
+        self.began: Began | None = None
+        """None: the script was not run."""
+        self.steps: dict[int, StepBegan] = {}
+        self.step_ends: dict[int, StepEnded] = {}
+        self.pages: dict[int, PageFact] = {}
+        self.requests: dict[int, RequestFact] = {}
+        self.log: list[LogFact] = []
+        self.test: str | None = None
+        """The test that began last. None: none did."""
+        self.tests: dict[str, TestEnded] = {}
+        self.launch_failed: LaunchFailed | None = None
+        """None: each browser that was started did start."""
+        self.ended: EndedFact | None = None
+        """None: nobody told that the script was run to an end."""
+        self.exited: Exited | None = None
+        """None: the first process was ended from outside."""
+        self.dropped = 0
+        """Lines that are no facts, or one too many."""
+        self._errors: list[ErrorFact] = []
+
+    def take(self, line: bytes) -> None:
+        """Note one line."""
+        try:
+            fact = _DECODER.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            self.dropped += 1
+            return
+        self._note(fact)
+
+    @property
+    def errors(self) -> list[ErrorFact]:
+        """Those that count: not of a test that was expected to fail, or passed in another try."""
+        well = {title for title, test in self.tests.items() if test.outcome != "unexpected"}
+        return [error for error in self._errors if error.test not in well]
+
+    @property
+    def open_step(self) -> StepBegan | None:
+        """The innermost step of the user's that has not ended. None: there is none."""
+        open_steps = [step for key, step in self.steps.items() if key not in self.step_ends]
+        theirs = [step for step in open_steps if step.where is not None]
+        return next(reversed(theirs or open_steps), None)
+
+    def _note(self, fact: Fact) -> None:  # noqa: C901 - one line per kind of fact
+        match fact:
+            case Began():
+                self.began = fact
+            case TestBegan():
+                self.test = fact.title
+            case TestEnded():
+                self._put(self.tests, fact.title, fact, "steps")
+            case StepBegan():
+                self._put(self.steps, fact.id, fact, "steps")
+            case StepEnded():
+                self._put(self.step_ends, fact.id, fact, "steps")
+            case ErrorFact():
+                self._add(self._errors, fact, "errors")
+            case PageFact():
+                self._put(self.pages, fact.index, fact, "pages")
+            case RequestFact():
+                self._put(self.requests, fact.index, fact, "requests")
+            case LogFact():
+                self._add(self.log, fact, "log")
+            case LaunchFailed():
+                self.launch_failed = fact
+            case EndedFact():
+                self.ended = fact
+            case Exited():
+                self.exited = fact
+
+    def _put(self, into: dict[KeyT, FactT], key: KeyT, fact: FactT, kind: str) -> None:
+        if key in into or len(into) < _MOST[kind]:
+            into[key] = fact
+        else:
+            self.dropped += 1
+
+    def _add(self, into: list[FactT], fact: FactT, kind: str) -> None:
+        if len(into) < _MOST[kind]:
+            into.append(fact)
+        else:
+            self.dropped += 1
+
+
+def plain_text(text: str) -> str:
+    """Without the colours of a terminal."""
+    return _ANSI.sub("", text)

@@ -1,0 +1,94 @@
+"""What a run left in its folder: traces, videos, screenshots, and what it said of itself.
+
+The folder was the script's own: a name in it may be a link to anywhere, so only plain files count.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from contract.result import Artifact, ArtifactKind
+from runners.kit.workspace import Workspace, open_plain
+
+MOST_FILES: Final = 50
+_DEGRADED_BYTES: Final = 64 * 1024
+_DEGRADED_CHARS: Final = 500
+_MOST_LOOKED_AT: Final = 10_000
+_NAME_CHARS: Final = 150
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_KINDS: Final[dict[str, ArtifactKind]] = {
+    ".zip": "trace",
+    ".webm": "video",
+    ".png": "screenshot",
+    ".jpg": "screenshot",
+    ".jpeg": "screenshot",
+}
+
+
+class _Degraded(msgspec.Struct):
+    """The file by which a script calls its check degraded."""
+
+    messages: list[str]
+
+
+def degraded_because(folder: Path) -> str | None:
+    """What the script wrote into `degraded.json`. None: nothing that can be read."""
+    try:
+        with open_plain(folder / "degraded.json") as file:
+            said = msgspec.json.decode(file.read(_DEGRADED_BYTES), type=_Degraded)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return None
+    return " ".join(said.messages)[:_DEGRADED_CHARS] or None
+
+
+def keep_files(workspace: Workspace, *folders: Path) -> tuple[Artifact, ...]:
+    """Put the files that results keep where artifacts are; it blocks while it reads them.
+
+    Raises:
+        OSError: the disk is at fault.
+    """
+    kept: dict[str, Path] = {}
+    for folder in folders:
+        for path in _found(folder):
+            kept.setdefault(_free_name(path, folder, taken=set(kept)), path)
+    artifacts = []
+    for name, path in list(kept.items())[:MOST_FILES]:
+        path.rename(workspace.folder / name)
+        artifacts.append(workspace.artifact(name, _KINDS[path.suffix.lower()]))
+    return tuple(artifacts)
+
+
+def _found(folder: Path) -> Iterator[Path]:
+    looked_at = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "node_modules")
+        for name in sorted(names):
+            looked_at += 1
+            path = Path(place, name)
+            if looked_at > _MOST_LOOKED_AT:
+                return
+            if path.suffix.lower() in _KINDS and _is_plain(path):
+                yield path
+
+
+def _is_plain(path: Path) -> bool:
+    try:
+        with open_plain(path) as file:
+            return os.fstat(file.fileno()).st_nlink == 1
+    except OSError:
+        return False
+
+
+def _free_name(path: Path, folder: Path, *, taken: set[str]) -> str:
+    """The file's own name; where there are several of it, with the folders that it is in."""
+    parts = path.relative_to(folder).parts
+    names = [_usual("-".join(parts[-depth:])) for depth in range(1, len(parts) + 1)]
+    return next((name for name in names if name not in taken), f"{len(taken)}-{names[-1]}")
+
+
+def _usual(name: str) -> str:
+    return (_UNUSUAL.sub("-", name).lstrip(".-") or "file")[-_NAME_CHARS:]

@@ -1,0 +1,34 @@
+"""What was seen of a script's run, as an observation."""
+
+from contract.result import Timings
+from contract.script_evidence import BrowserEvidence, MultiStepEvidence
+from runners.kit.observation import Observation
+from runners.kit.playwright_evidence import log_of
+from runners.kit.playwright_run import ScriptRun
+from runners.kit.playwright_verdict import failure_of
+
+
+def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence) -> Observation:
+    """Facts and fault of a run.
+
+    Raises:
+        BrowserDidNotStartError: our fault.
+        RunBrokeOffError: our fault.
+    """
+    took_ms = round(run.ended.took_s * 1000, 1)
+    failure = failure_of(
+        run.book,
+        run.ended,
+        timeout_s=run.timeout_s,
+        memory_mb=run.memory_mb,
+        is_degraded=run.degraded_because is not None,
+    )
+    return Observation(
+        response_time_ms=took_ms,
+        timings=Timings(total=took_ms),
+        failure=failure,
+        degraded_because=run.degraded_because,
+        evidence=evidence,
+        artifacts=run.artifacts,
+        log=log_of(run.ended.log, run.book, run.notes, start_ms=run.start_ms),
+    )

@@ -1,0 +1,127 @@
+"""From what a run told and how it ended to what is to be blamed. Pure.
+
+| what happened                                    | is                              |
+|--------------------------------------------------|---------------------------------|
+| it used more memory than its limit               | OUT_OF_MEMORY                   |
+| a browser did not start, as we start it          | ours: `BrowserDidNotStartError` |
+| the run's time was up                            | TIMEOUT, with the step it was in|
+| a test failed, or the script threw               | SCRIPT, with the first error    |
+| the script ended its process, or used a limit up | SCRIPT                          |
+| its process was ended, and not by us             | ours: `RunBrokeOffError`        |
+"""
+
+from typing import Final
+
+from contract.result import Failure, FailureKind
+from runners.kit.playwright_facts import ErrorFact, FactBook, plain_text
+from runners.kit.program import Ended
+from runners.kit.time_words import duration
+
+MESSAGE_CHARS: Final = 2000
+_HEAP: Final = "JavaScript heap out of memory"
+
+
+class BrowserDidNotStartError(RuntimeError):
+    """Chromium did not start on this machine; the script had no part in it."""
+
+
+class RunBrokeOffError(RuntimeError):
+    """A run's process ended from outside, or never began."""
+
+
+def failure_of(
+    book: FactBook, ended: Ended, *, timeout_s: float, memory_mb: int, is_degraded: bool
+) -> Failure | None:
+    """What the check is to be blamed for. None: nothing.
+
+    `is_degraded`: whether the script said so; soft errors are then no failure.
+
+    Raises:
+        BrowserDidNotStartError: our fault.
+        RunBrokeOffError: our fault.
+    """
+    if ended.out_of_memory or any(_HEAP in line.message for line in ended.log):
+        return _out_of_memory(ended, memory_mb)
+    if book.launch_failed is not None and not book.launch_failed.own:
+        raise BrowserDidNotStartError(plain_text(book.launch_failed.message))
+    if ended.timed_out or (book.ended is not None and book.ended.status == "timedout"):
+        return _timed_out(book, timeout_s)
+    if ended.stopped_because is not None:
+        return _of_script(ended.stopped_because, code="LIMIT")
+    errors = [error for error in book.errors if not (error.soft and is_degraded)]
+    if errors:
+        return _of_error(errors)
+    return _of_end(book, ended, is_degraded=is_degraded)
+
+
+def first_error(errors: list[ErrorFact]) -> ErrorFact:
+    """The one to be told: where a test's time was up comes after that it was."""
+    return next((error for error in errors if error.where is not None), errors[0])
+
+
+def _out_of_memory(ended: Ended, memory_mb: int) -> Failure:
+    return Failure(
+        kind=FailureKind.OUT_OF_MEMORY,
+        message=(
+            f"The script and its browser used {ended.peak_mb:.0f} MB of memory; "
+            f"the limit is {memory_mb} MB."
+        ),
+        detail={"peakMb": round(ended.peak_mb), "limitMb": memory_mb},
+    )
+
+
+def _timed_out(book: FactBook, timeout_s: float) -> Failure:
+    step = book.open_step
+    within = f"The run did not end within {duration(timeout_s)}"
+    if step is not None:
+        where = f" ({step.where})" if step.where else ""
+        message = f"{within}: it was in “{plain_text(step.title)}”{where}."
+    elif book.began is None:
+        message = f"{within}: it was still loading the script."
+    else:
+        message = f"{within}, and no step was under way: is a timer or a browser still open?"
+    where_is = None if step is None else step.where
+    detail: dict[str, str | int | float | None] = {"code": "RUN_TIME", "where": where_is}
+    return Failure(kind=FailureKind.TIMEOUT, message=message[:MESSAGE_CHARS], detail=detail)
+
+
+def _of_error(errors: list[ErrorFact]) -> Failure:
+    error = first_error(errors)
+    first, *rest = plain_text(error.message).strip().split("\n")
+    where = f" ({error.where})" if error.where else ""
+    message = "\n".join([f"{first}{where}", *rest])[:MESSAGE_CHARS]
+    return Failure(
+        kind=FailureKind.SCRIPT,
+        message=message,
+        detail={"where": error.where, "errors": len(errors)},
+    )
+
+
+def _of_end(book: FactBook, ended: Ended, *, is_degraded: bool) -> Failure | None:
+    """There is no error; but did it get to its end?"""
+    if book.ended is None:
+        if book.exited is None:
+            raise RunBrokeOffError(_broke_off(ended))
+        return _of_script(
+            f"The script ended its own process, with exit code {book.exited.code}.",
+            code="EXIT",
+        )
+    if book.ended.status == "passed" or (is_degraded and book.errors):
+        return None
+    unexpected = [title for title, test in book.tests.items() if test.outcome == "unexpected"]
+    if unexpected:
+        return _of_script(
+            f"The test “{unexpected[0]}” passed, and is marked to fail.", code="UNEXPECTED"
+        )
+    return _of_script("The script did not run to its end.", code="INTERRUPTED")
+
+
+def _broke_off(ended: Ended) -> str:
+    how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
+    last = next((line.message for line in reversed(ended.log) if line.message.strip()), "")
+    said = f"; it said last: {last[:300]}" if last else ""
+    return f"Node ended with {how} and told nothing of the script's end{said}"
+
+
+def _of_script(message: str, *, code: str) -> Failure:
+    return Failure(kind=FailureKind.SCRIPT, message=message, detail={"code": code})

@@ -1,0 +1,35 @@
+"""Builders of what scripted checks run with: real Node, real Chromium, a folder of their own."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runners.kit.harness import open_harness
+from runners.kit.runner import RunContext
+from runners.kit.runtimes import Runtimes, find_runtimes
+from runners.kit.workspace import Workspace
+from tests.builders.context import a_context
+
+
+@contextlib.asynccontextmanager
+async def a_scripted_context(
+    *, runtimes: Runtimes | None = None, **changes: Any
+) -> AsyncIterator[RunContext]:
+    """`changes`: fields of the context. A machine without a runtime fails the test."""
+    async with open_harness(runtimes or find_runtimes()) as harness, a_context() as ctx:
+        assert harness is not None, "no runtime is installed: run `make test`"
+        network = ctx.network
+        object.__setattr__(network, "harness", harness)
+        workspace = Workspace()
+        try:
+            yield msgspec.structs.replace(ctx, workspace=workspace, **changes)
+        finally:
+            workspace.remove()
+
+
+def names(folder: Path) -> set[str]:
+    """Of the files at the top of a folder."""
+    return {path.name for path in folder.iterdir() if path.is_file()}

@@ -1,0 +1,79 @@
+"""What a run left is kept when it is a plain file of the run's own, wherever its names lead."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runners.kit.playwright_files import MOST_FILES, degraded_because, keep_files
+from runners.kit.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def put(folder: Path, path: str, content: bytes = b"x") -> Path:
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+def kept(workspace: Workspace) -> set[str]:
+    return {one.name for one in keep_files(workspace, workspace.folder / "out")}
+
+
+def test_files_of_known_kinds_are_kept_under_their_own_names(workspace: Workspace) -> None:
+    out = workspace.folder / "out"
+    for name in ("a/trace.zip", "a/video.webm", "deep/er/shot.PNG", "notes.md", ".last-run.json"):
+        put(out, name)
+    assert kept(workspace) == {"trace.zip", "video.webm", "shot.PNG"}
+    assert (workspace.folder / "trace.zip").read_bytes() == b"x"
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(workspace: Workspace) -> None:
+    for name in ("one/trace.zip", "t wo/trace.zip", "deep/one/trace.zip"):
+        put(workspace.folder / "out", name)
+    assert len(kept(workspace)) == 3
+
+
+def test_no_link_leads_us_out_of_the_run(workspace: Workspace, tmp_path: Path) -> None:
+    secret = put(tmp_path, "secret.png")
+    out = workspace.folder / "out"
+    put(out, "mine.png")
+    (out / "soft.png").symlink_to(secret)
+    os.link(secret, out / "hard.png")
+    (out / "folder").symlink_to(tmp_path)
+    os.mkfifo(out / "pipe.png")
+    assert kept(workspace) == {"mine.png"}
+
+
+def test_no_more_files_are_kept_than_a_result_names(workspace: Workspace) -> None:
+    for number in range(MOST_FILES + 5):
+        put(workspace.folder / "out", f"{number}.png")
+    assert len(kept(workspace)) == MOST_FILES
+
+
+@pytest.mark.parametrize(
+    ("written", "because"),
+    [
+        (json.dumps({"messages": ["slow", "again"]}), "slow again"),
+        (json.dumps({"messages": []}), None),
+        (json.dumps({"messages": [7]}), None),
+        ("[" * 100_000, None),
+        ("", None),
+    ],
+)
+def test_a_script_says_by_a_file_that_its_check_is_degraded(
+    tmp_path: Path, written: str, because: str | None
+) -> None:
+    put(tmp_path, "degraded.json", written.encode())
+    assert degraded_because(tmp_path) == because
+
+
+def test_a_script_that_says_nothing_is_not_degraded(tmp_path: Path) -> None:
+    (tmp_path / "degraded.json").symlink_to(put(tmp_path, "x.json", b'{"messages":["a"]}'))
+    assert degraded_because(tmp_path) is None

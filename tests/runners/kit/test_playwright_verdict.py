@@ -1,0 +1,132 @@
+"""Whose fault it is that a script did not pass, from what was told and how it ended."""
+
+import json
+from typing import Any
+
+import pytest
+
+from contract.result import Failure, FailureKind, LogLine
+from runners.kit.playwright_facts import FactBook
+from runners.kit.playwright_verdict import (
+    BrowserDidNotStartError,
+    RunBrokeOffError,
+    failure_of,
+)
+from runners.kit.program import Ended
+
+BEGAN = {"fact": "began", "playwright": "1.65.1", "tests": 1}
+PASSED = {"fact": "ended", "status": "passed"}
+FAILED = {"fact": "ended", "status": "failed"}
+CLICK = {"fact": "stepBegan", "id": 0, "title": "Click #a", "category": "x", "where": "s.js:2:3"}
+
+
+def an_end(**changes: Any) -> Ended:
+    fields = {
+        "exit_code": 0,
+        "signal": None,
+        "timed_out": False,
+        "out_of_memory": False,
+        "peak_mb": 400.4,
+        "took_s": 1.0,
+        "log": (),
+        "facts_cut": False,
+    }
+    return Ended(**{**fields, **changes})
+
+
+def an_error(**changes: Any) -> dict[str, Any]:
+    return {"fact": "error", "message": "Error: no\nmore", "where": "s.js:1:2", **changes}
+
+
+def failure(*facts: dict[str, Any], is_degraded: bool = False, **end: Any) -> Failure | None:
+    book = FactBook()
+    for fact in facts:
+        book.take(json.dumps(fact).encode())
+    return failure_of(book, an_end(**end), timeout_s=238, memory_mb=1500, is_degraded=is_degraded)
+
+
+def blamed(*facts: dict[str, Any], **end: Any) -> Failure:
+    found = failure(*facts, **end)
+    assert found is not None
+    return found
+
+
+def test_a_script_that_ran_to_its_end_is_to_blame_for_nothing() -> None:
+    assert failure(BEGAN, PASSED) is None
+
+
+def test_the_first_error_is_told_with_its_place_on_the_first_line() -> None:
+    found = blamed(BEGAN, an_error(), an_error(message="Error: second"), FAILED)
+    assert found.kind is FailureKind.SCRIPT
+    assert found.message == "Error: no (s.js:1:2)\nmore"
+    assert found.detail == {"where": "s.js:1:2", "errors": 2}
+
+
+def test_where_a_tests_time_was_up_is_told_rather_than_that_it_was() -> None:
+    over = an_error(message="Test timeout of 30000ms exceeded.", where=None)
+    assert blamed(BEGAN, over, an_error(message="page.click: waiting"), FAILED).message == (
+        "page.click: waiting (s.js:1:2)"
+    )
+
+
+def test_soft_errors_fail_the_check_unless_it_calls_itself_degraded() -> None:
+    soft = an_error(soft=True)
+    assert blamed(BEGAN, soft, FAILED).kind is FailureKind.SCRIPT
+    assert failure(BEGAN, soft, FAILED, is_degraded=True) is None
+    assert failure(BEGAN, soft, an_error(), FAILED, is_degraded=True) is not None
+
+
+def test_memory_is_told_with_its_limit_and_its_peak() -> None:
+    found = blamed(BEGAN, an_error(), out_of_memory=True, peak_mb=1612.3, signal=9)
+    assert found.kind is FailureKind.OUT_OF_MEMORY
+    assert found.detail == {"peakMb": 1612, "limitMb": 1500}
+
+
+def test_a_heap_that_is_full_is_out_of_memory_as_well() -> None:
+    line = LogLine(after_ms=1, level="ERROR", message="FATAL: JavaScript heap out of memory")
+    assert blamed(BEGAN, log=(line,), signal=6).kind is FailureKind.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize(
+    "facts", [(BEGAN, CLICK), (BEGAN, CLICK, {**FAILED, "status": "timedout"})]
+)
+def test_a_time_out_names_the_step_that_it_hung_in(facts: tuple[dict[str, Any], ...]) -> None:
+    found = blamed(*facts, timed_out=len(facts) == 2)
+    assert found.kind is FailureKind.TIMEOUT
+    assert (
+        found.message == "The run did not end within 3 min 58 s: it was in “Click #a” (s.js:2:3)."
+    )
+
+
+def test_a_time_out_before_the_first_step_says_so() -> None:
+    assert "still loading" in blamed(timed_out=True).message
+    assert "no step was under way" in blamed(BEGAN, timed_out=True).message
+
+
+def test_a_browser_that_does_not_start_is_our_fault() -> None:
+    told = {"fact": "launchFailed", "message": "no such file", "own": False}
+    with pytest.raises(BrowserDidNotStartError, match="no such file"):
+        failure(BEGAN, told, an_error(), FAILED)
+    assert blamed(BEGAN, {**told, "own": True}, an_error(), FAILED).kind is FailureKind.SCRIPT
+
+
+def test_a_process_that_was_ended_from_outside_is_our_fault() -> None:
+    with pytest.raises(RunBrokeOffError, match="signal 9"):
+        failure(BEGAN, exit_code=None, signal=9)
+
+
+def test_a_script_that_ends_its_process_is_its_own_fault() -> None:
+    found = blamed(BEGAN, {"fact": "exited", "code": 3}, exit_code=3)
+    assert found.kind is FailureKind.SCRIPT
+    assert "exit code 3" in found.message
+
+
+def test_a_limit_that_was_used_up_is_the_scripts_fault() -> None:
+    assert blamed(BEGAN, stopped_because="It wrote too much.", signal=9).message == (
+        "It wrote too much."
+    )
+
+
+def test_a_test_that_should_have_failed_is_named() -> None:
+    passed = {"fact": "testEnded", "title": "b", "status": "passed", "outcome": "unexpected"}
+    assert "“b” passed" in blamed(BEGAN, passed, FAILED).message

@@ -1,0 +1,95 @@
+"""Multi-step checks: each request of the script is a node, and no browser is started."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from contract.checks import MultiStepSpec
+from contract.result import FailureKind, Outcome, Status
+from contract.script_evidence import MultiStepEvidence
+from runners.kit.judge import judge
+from runners.multi_step import MultiStepRunner
+from tests.builders.scripts import a_scripted_context
+from tests.servers.measured_site import measured_site
+from tests.servers.tcp import refusing_port, swallowing_port
+
+ENOUGH_S = (6.0, 20.0, 60.0)
+"""Time limits to try in turn, where a script is to come to some step before time is up."""
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[str]:
+    async with measured_site() as url:
+        yield url
+
+
+async def looked(body: str, **ctx: Any) -> Outcome:
+    script = (
+        "import { test, expect } from '@playwright/test'\n"
+        f"test('steps', async ({{ request }}) => {{\n{body}\n}})\n"
+    )
+    spec = MultiStepSpec(script=script, playwright_config={"timeout": 0})
+    async with a_scripted_context(**ctx) as given:
+        return judge(spec, await MultiStepRunner().observe(spec, given))
+
+
+def evidence(outcome: Outcome) -> MultiStepEvidence:
+    assert isinstance(outcome.evidence, MultiStepEvidence)
+    return outcome.evidence
+
+
+async def test_each_request_is_a_node_with_its_answer_and_phases(site: str) -> None:
+    outcome = await looked(
+        f"const made = await request.post('{site}/orders', {{ data: {{ tea: 1 }} }})\n"
+        "expect(made.status()).toBe(201)\n"
+        "await Promise.all([1, 2].map((n) =>"
+        f" request.get('{site}/away', {{ params: {{ n }} }})))"
+    )
+    assert outcome.failure is None
+    made, *away = evidence(outcome).requests
+    assert (made.method, made.url, made.status_code) == ("POST", f"{site}/orders", 201)
+    assert (made.status_text, made.remote_address) == ("Created", "127.0.0.1")
+    assert made.body_bytes == len('{"asked": {"tea": 1}}')
+    phases = made.timings
+    assert phases.tcp is not None
+    assert phases.first_byte is not None
+    assert phases.total is not None
+    assert phases.tcp + phases.first_byte <= phases.total + 1
+    assert [(node.url, node.status_code) for node in away] == [(f"{site}/plain", 200)] * 2
+
+
+async def test_a_request_that_gets_no_answer_says_why() -> None:
+    with refusing_port() as port:
+        outcome = await looked(f"await request.get('http://127.0.0.1:{port}/')")
+    assert outcome.status is Status.FAILED
+    (node,) = evidence(outcome).requests
+    assert node.status_code is None
+    assert "ECONNREFUSED" in (node.error or "")
+
+
+async def test_a_script_that_starts_a_browser_is_told_what_to_do_instead() -> None:
+    outcome = await looked("const { chromium } = require('playwright')\nawait chromium.launch()")
+    assert outcome.failure is not None
+    assert outcome.failure.kind is FailureKind.SCRIPT
+    assert "A multi-step check starts no browser: use the `request`" in outcome.failure.message
+
+
+async def test_requests_go_through_the_locations_proxy(site: str) -> None:
+    with refusing_port() as port:
+        proxy = f"http://user:pass@127.0.0.1:{port}"
+        outcome = await looked(f"await request.get('{site}/plain')", proxy_url=proxy)
+    (node,) = evidence(outcome).requests
+    assert f"ECONNREFUSED 127.0.0.1:{port}" in (node.error or "")
+
+
+async def test_a_time_out_names_the_request_that_the_run_hung_in() -> None:
+    with swallowing_port() as port:
+        hangs = f"await request.get('http://127.0.0.1:{port}/', {{ timeout: 0 }})"
+        for timeout_s in ENOUGH_S:
+            outcome = await looked(hangs, timeout_s=timeout_s)
+            if str(port) in str(outcome.failure):
+                break
+    assert outcome.status is Status.TIMED_OUT
+    assert outcome.failure is not None
+    assert outcome.failure.detail["where"] == "script.js:3:15"
