@@ -12,6 +12,8 @@ from runners.kit.workspace import Workspace
 
 MAIN: Final = Path(__file__).resolve().parents[1] / "harness/script/main.cjs"
 MEMORY_MB: Final = 512
+HEAP_MB: Final = 384
+"""Of JavaScript objects; buffers and Node itself take the rest."""
 LIMITS: Final = Limits(memory_mb=MEMORY_MB, file_mb=1, folder_mb=1, processes=64, open_files=1024)
 
 
@@ -65,6 +67,7 @@ def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Pro
         argv=(
             str(runtime.node),
             "--permission",
+            f"--max-old-space-size={HEAP_MB}",
             *(f"--allow-fs-read={one}/*" for one in readable),
             str(MAIN),
         ),

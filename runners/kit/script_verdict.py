@@ -21,8 +21,10 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 """Each script by the file that its stacks name."""
 
 _MAX_MESSAGE_CHARS: Final = 500
-_V8_HAS_NO_MEMORY: Final = "out of memory"
-"""Among Node's last words when its heap, or a limit of the system, is full."""
+_NODE_HAS_NO_MEMORY: Final = "out of memory"
+"""Among Node's last words when its heap is full."""
+_REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation failed")
+"""What a script gets when the system refuses it more."""
 
 
 def ending_of(file: str, facts: ScriptFacts, ended: Ended, *, limit_s: float) -> Done | Failure:
@@ -30,10 +32,10 @@ def ending_of(file: str, facts: ScriptFacts, ended: Ended, *, limit_s: float) ->
     ending = facts.ending
     if isinstance(ending, Done) and not facts.is_garbled:
         return ending
+    if _lacked_memory(facts, ended):
+        return _out_of_memory(file, ended)
     if isinstance(ending, Broke) and not facts.is_garbled:
         return _broke(file, ending)
-    if _lacked_memory(ended):
-        return _out_of_memory(file, ended)
     kind, why = FailureKind.SCRIPT, _why(facts, ended, limit_s)
     return Failure(kind=kind, message=f"{_name(file)} {why}.", detail={"script": file})
 
@@ -83,20 +85,21 @@ def _why(facts: ScriptFacts, ended: Ended, limit_s: float) -> str:
     return f"ended its process with exit code {ended.exit_code} before it was done"
 
 
-def _lacked_memory(ended: Ended) -> bool:
+def _lacked_memory(facts: ScriptFacts, ended: Ended) -> bool:
+    """The system may refuse memory before anybody has seen how much there is in use."""
     if ended.out_of_memory:
         return True
-    return ended.exit_code != 0 and any(
-        line.level == "ERROR" and _V8_HAS_NO_MEMORY in line.message for line in ended.log
-    )
+    if isinstance(facts.ending, Broke):
+        return any(sign in facts.ending.message for sign in _REFUSED_MEMORY)
+    return any(line.level == "ERROR" and _NODE_HAS_NO_MEMORY in line.message for line in ended.log)
 
 
 def _out_of_memory(file: str, ended: Ended) -> Failure:
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
         message=(
-            f"{_name(file)} used more memory than its {MEMORY_MB} MB; "
-            f"{ended.peak_mb:.0f} MB were seen."
+            f"{_name(file)} ran out of memory: it may use {MEMORY_MB} MB, "
+            f"and {ended.peak_mb:.0f} MB were seen."
         ),
         detail={"script": file, "limitMb": MEMORY_MB, "peakMb": round(ended.peak_mb, 1)},
     )

@@ -20,6 +20,7 @@ GROWING_S: Final = (0.3, 3.0, 30.0)
 
 RUNNERS_LIMITS: Final = (
     "runners.dns.SERVER_TIMEOUT_S",
+    "runners.kit.api_scripts.LIMIT_S",
     "runners.kit.http_look.REASON_TIMEOUT_S",
     "runners.kit.resolve.LOOKUP_TIMEOUT_S",
     "runners.kit.resolve.SERVER_TIMEOUT_S",
