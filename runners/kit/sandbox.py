@@ -58,7 +58,9 @@ class Sandbox:
         folder = Path(tempfile.gettempdir()) if within is None else within
         sweep_processes(self._users)
         self._threads.submit(sweep_folders, folder)
-        self._after_death = AfterDeath([folder])
+        self._folder = folder
+        self._after_death: AfterDeath | None = None
+        """None: nothing was started that could be left behind."""
 
     async def start(self, program: Program, *, owner: Workspace | None = None) -> Child:
         """Start a program, which has a folder to itself: that of `owner`, or its own.
@@ -69,6 +71,7 @@ class Sandbox:
             OSError: it cannot be started, and that is our fault.
         """
         require(program)
+        self._after_death = self._after_death or AfterDeath([self._folder])
         folder = program.folder if owner is None else owner.folder
         require_room(folder)
         users = self._users
@@ -88,7 +91,8 @@ class Sandbox:
         for child in tuple(self._children.values()):
             await child.kill()
         self._threads.shutdown(wait=True)
-        self._after_death.close()
+        if self._after_death is not None:
+            self._after_death.close()
 
     def _around(
         self, spawned: Spawned, program: Program, identity: Identity, folder: Path
