@@ -21,6 +21,7 @@ from picket.check_sense import spec_problems
 from picket.document import LIMIT_BYTES, DocumentError, read_document
 from picket.errors import CommandError
 from picket.field_errors import shown, unknown_fields
+from picket.named_files import with_files
 from picket.public_form import SpecForm, as_text, to_contract
 from picket.wrong_fields import wrong_fields
 from runners.registry import RUNNABLE
@@ -35,6 +36,7 @@ _BESIDE_SPEC: Final = (
     "proxyUrl",
 )
 """What a file says beside the spec itself."""
+_HERE: Final = Path()
 _MOST_LINES: Final = 20
 """A list of 1000 wrong entries is told by its first ones."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
@@ -53,6 +55,8 @@ class CheckFile:
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
     """Proxy for the check's HTTP traffic. None: direct."""
+    suite: Path | None = None
+    """The folder of a suite, which is not packed yet. None: the check is of another type."""
 
 
 def load(source: str) -> CheckFile:
@@ -62,7 +66,8 @@ def load(source: str) -> CheckFile:
         CommandError: a line per wrong field, with file, path, value and the mend.
     """
     name = "standard input" if source == "-" else source
-    return parse(_text(source, name), name)
+    folder = Path() if source == "-" else Path(source).parent
+    return parse(_text(source, name), name, folder=folder)
 
 
 def _text(source: str, name: str) -> str:
@@ -86,8 +91,10 @@ def _bytes(source: str) -> bytes:
     return body
 
 
-def parse(text: str, name: str) -> CheckFile:
+def parse(text: str, name: str, *, folder: Path = _HERE) -> CheckFile:
     """The check that the text describes; `name` is what sentences call the file.
+
+    Files that it names are looked for in the folder.
 
     Raises:
         CommandError: a line per wrong field, with file, path, value and the mend.
@@ -100,15 +107,18 @@ def parse(text: str, name: str) -> CheckFile:
         raise CommandError(f"{name} holds a list of {len(document)}; one check stands in one file")
     if not isinstance(document, dict):
         raise CommandError(f"{name} holds {shown(document)}; a check is an object with a type")
-    return _Reader(name, document).read()
+    return _Reader(name, document, folder).read()
 
 
 class _Reader:
     """Reads one document and collects what is wrong with it, by the field."""
 
-    def __init__(self, file_name: str, document: Mapping[str, object]) -> None:
+    def __init__(self, file_name: str, document: Mapping[str, object], folder: Path) -> None:
         self._file_name = file_name
         self._document = document
+        self._folder = folder
+        self._suite: Path | None = None
+        """None: the check names no folder of a suite."""
         self._wrong: dict[str, str] = {}
 
     def read(self) -> CheckFile:
@@ -132,6 +142,7 @@ class _Reader:
             variables=variables,
             client_certificates=certificates,
             proxy_url=proxy_url,
+            suite=self._suite,
         )
 
     def _lines(self) -> Iterator[str]:
@@ -168,7 +179,11 @@ class _Reader:
     def _spec(self, kind: CheckType) -> CheckSpec | None:
         """None: it is wrong."""
         fields = {k: v for k, v in self._document.items() if k not in _BESIDE_SPEC}
-        form = to_contract(fields, kind)
+        named = with_files(fields, kind, self._folder)
+        self._suite = named.suite
+        self._note(*named.wrong)
+        form = to_contract(named.fields, kind)
+        form.moved.update(named.moved)
         unknown = unknown_fields(form.fields, SPEC_TYPES[kind])
         unread = [
             *_strange_sources(form.fields.get("assertions"), kind),

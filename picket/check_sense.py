@@ -5,14 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contract.assertions import Assertion
 from contract.checks import (
     ApiSpec,
+    BrowserSpec,
     CheckSpec,
     DnsSpec,
     HttpRequest,
     IcmpSpec,
+    MultiStepSpec,
+    PlaywrightSpec,
     TcpSpec,
     UrlSpec,
     check_type,
 )
+from contract.playwright_config import config_problem
+from contract.scripts import dependencies_problem, path_problem, script_problem
 from contract.sense import Wrong, assertion_problem, expression_of, path_of
 from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
 from runners.kit.jsonpath import BadPathError, hold_path
@@ -30,11 +35,27 @@ def spec_problems(spec: CheckSpec) -> Iterator[Wrong]:
         yield from _of("$.request.nameServer", spec.request.name_server or "", _server_problem)
     if isinstance(spec, UrlSpec | ApiSpec | TcpSpec | DnsSpec | IcmpSpec):
         yield from _of_assertions(spec, spec.assertions)
+    if isinstance(spec, ApiSpec):
+        yield from _of("$.setupScript", spec.setup_script, script_problem)
+        yield from _of("$.teardownScript", spec.teardown_script, script_problem)
+    if isinstance(spec, BrowserSpec | MultiStepSpec):
+        yield from _of_script(spec)
+    if isinstance(spec, PlaywrightSpec):
+        yield from _of("$.workingDir", spec.working_dir, path_problem)
 
 
-def _of(path: str, text: str, problem_of: Callable[[str], str | None]) -> Iterator[Wrong]:
-    if problem := problem_of(text):
+def _of(path: str, text: str | None, problem_of: Callable[[str], str | None]) -> Iterator[Wrong]:
+    if text is not None and (problem := problem_of(text)):
         yield path, problem
+
+
+def _of_script(spec: BrowserSpec | MultiStepSpec) -> Iterator[Wrong]:
+    yield from _of("$.script", spec.script, script_problem)
+    yield from _of("$.scriptPath", spec.script_path, path_problem)
+    if found := dependencies_problem(spec.dependencies, script_path=spec.script_path):
+        yield f"$.dependencies{found[0]}", found[1]
+    if spec.playwright_config and (found := config_problem(spec.playwright_config)):
+        yield f"$.playwrightConfig.{found[0]}", found[1]
 
 
 def _of_http(request: HttpRequest) -> Iterator[Wrong]:

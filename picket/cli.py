@@ -35,18 +35,25 @@ def cli(*, debug: bool) -> None:
     "timeout_s",
     type=click.FloatRange(min=0.1, max=1800),
     metavar="SECONDS",
-    help="The longest that the run may take (30 for uptime checks).",
+    help="The longest that the run may take (30 for uptime checks, 240 for scripts).",
 )
-def run(file: str, *, as_json: bool, timeout_s: float | None) -> int:
+@click.option(
+    "--artifacts",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Put the files that the run leaves into this folder: traces, videos, screenshots.",
+)
+def run(file: str, *, as_json: bool, timeout_s: float | None, artifacts: Path | None) -> int:
     """Run one check from a JSON or YAML FILE (- reads standard input), without a service.
 
     Types: API, DNS, HEARTBEAT, ICMP, TCP, URL. The file holds a check as docs/checks.md shows it,
     or as the public API takes it.
     Exit codes: 0 passed or degraded, 1 failed or timed out, 2 wrong file, 70 we could not look.
     """
-    from picket.run import run_file
+    from picket.run import RunOptions, run_file
 
-    return run_file(file, as_json=as_json, timeout_s=timeout_s)
+    options = RunOptions(as_json=as_json, timeout_s=timeout_s, artifacts=artifacts)
+    return run_file(file, options)
 
 
 class _WithSettings(click.Command):

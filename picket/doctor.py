@@ -12,9 +12,10 @@ import msgspec
 import structlog
 from rich.text import Text
 
-from agent.boot import boot_check
+from agent.boot import TypeChecked, boot_check
 from agent.settings import BadSettingsError, Settings, read_settings
 from agent.settings_table import SETTINGS
+from agent.work import open_scripts
 from contract.checks import IpFamily
 from picket.doctor_host import (
     data_folder,
@@ -33,12 +34,14 @@ from picket.doctor_service import (
 from picket.errors import ExitCode
 from picket.findings import Finding, Health, fail, ok, warn
 from picket.terminal import Terminal
+from runners.kit.harness import missing_for
 from runners.kit.http_roots import NoRootsError, system_bundle
 from runners.registry import RUNNABLE, runner_for
 
 _NEEDED: Final = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1"}
 """Stand in for what is not set, so that the rest can still be looked at."""
 _UNTIL_THEN: Final = "do what it says; the agent takes no such checks until then"
+_WITH_SCRIPTS: Final = "set up the runtimes, or leave it: this agent takes the other types"
 _STYLES: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 
 
@@ -82,7 +85,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
         file_limit(settings),
         *ports_are_free(settings),
     ]
-    return findings + await _check_types()
+    return findings + await _check_types(settings)
 
 
 def _no_roots(problem: NoRootsError) -> Finding:
@@ -118,7 +121,7 @@ def _wrong_setting(problem: str) -> Finding:
     return fail("settings", seen, mend=mend or "see picket agent --help")
 
 
-async def _check_types() -> list[Finding]:
+async def _check_types(settings: Settings) -> list[Finding]:
     """The agent's own boot check: one real check of every type against loopback."""
     try:
         bundle = system_bundle()
@@ -127,13 +130,22 @@ async def _check_types() -> list[Finding]:
     if not _holds_certificates(bundle):
         mend = "install ca-certificates, or mend SSL_CERT_FILE"
         return [fail("roots", f"{bundle} holds no certificates that can be read", mend=mend)]
-    found = await boot_check(RUNNABLE, runner_for=runner_for)
-    return [
-        ok(f"{one.check_type} checks", f"work ({one.took_ms:.0f} ms)")
-        if one.problem is None
-        else fail(f"{one.check_type} checks", one.problem, mend=_UNTIL_THEN)
-        for one in found
+    async with open_scripts(settings) as harness:
+        lacking = {kind: missing_for(kind, harness) for kind in sorted(RUNNABLE)}
+        here = [kind for kind, sentence in lacking.items() if sentence is None]
+        found = await boot_check(here, runner_for=runner_for, harness=harness)
+    return [_checked(one) for one in found] + [
+        warn(f"{kind} checks", f"are not taken: {sentence}", mend=_WITH_SCRIPTS)
+        for kind, sentence in lacking.items()
+        if sentence is not None
     ]
+
+
+def _checked(one: TypeChecked) -> Finding:
+    name = f"{one.check_type} checks"
+    if one.problem is None:
+        return ok(name, f"work ({one.took_ms:.0f} ms)")
+    return fail(name, one.problem, mend=_UNTIL_THEN)
 
 
 def _holds_certificates(bundle: Path) -> bool:

@@ -14,11 +14,14 @@ CONTROL_PLANE_FIELDS: Final = frozenset(
         "alertSettings", "useGlobalAlertSettings", "groupId", "groupOrder",
         "alertChannelSubscriptions", "retryStrategy", "triggerIncident", "runParallel",
         "description", "frequency", "frequencyOffset", "created_at", "updated_at",
-        "alertChannels", "runtimeId",
+        "alertChannels",
     }
 )  # fmt: skip
 """What a check of the public API holds beyond how to look: no matter to a single run."""
 
+_WITH_RUNTIME: Final = frozenset({CheckType.API, CheckType.BROWSER, CheckType.MULTI_STEP})
+"""Of other types a runtime is no matter to a run."""
+_SCRIPTED: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
 _SNIPPETS: Final = ("setupSnippetId", "tearDownSnippetId")
 _NO_SNIPPETS: Final = "names a snippet; without a service there are none"
 _RENAMED: Final = {"localSetupScript": "setupScript", "localTearDownScript": "teardownScript"}
@@ -49,6 +52,10 @@ def to_contract(document: Mapping[str, object], kind: CheckType) -> SpecForm:
     for snippet in _SNIPPETS:
         if fields.pop(snippet, None) is not None:
             form.wrong.append((f"$.{snippet}", _NO_SNIPPETS))
+    if kind not in _WITH_RUNTIME or fields.get("runtimeId") == "":
+        fields.pop("runtimeId", None)
+    if kind in _SCRIPTED and fields.get("shouldFail") is False:
+        del fields["shouldFail"]  # the public API shows it with every check
     for public, ours in _RENAMED.items():
         if public in fields:
             fields[ours] = fields.pop(public)

@@ -4,19 +4,23 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from agent.settings import BadSettingsError, Settings, read_settings
-from contract.checks import Lane, check_type, deadline_ms, lane
+from contract.checks import CheckSpec, Lane, PlaywrightSpec, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.result import Outcome, Result, Status
 from picket.check_file import CheckFile, load
 from picket.errors import CommandError, ExitCode
+from picket.kept_files import keep, prepare
 from picket.report import report
+from picket.suite_folder import packed
 from picket.terminal import Terminal
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
@@ -29,6 +33,7 @@ from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError, find_runtimes
 from runners.kit.script_run import NodeBrokeError
 from runners.kit.scrub import Clean, Scrubber
+from runners.kit.suites import SuitePlaces
 from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, runner_for
 
@@ -47,7 +52,18 @@ class NoPings:
         return None
 
 
-def run_file(source: str, *, as_json: bool, timeout_s: float | None) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What a person may choose for a run."""
+
+    as_json: bool = False
+    timeout_s: float | None = None
+    """The longest that the run may take. None: as long as its type may."""
+    artifacts: Path | None = None
+    """Where to put the files that it leaves. None: they go."""
+
+
+def run_file(source: str, options: RunOptions) -> int:
     """Run the file's check once and print its result; gives the exit code.
 
     Raises:
@@ -55,19 +71,39 @@ def run_file(source: str, *, as_json: bool, timeout_s: float | None) -> int:
     """
     check = load(source)
     settings = settings_for_runs(os.environ)
-    job = _job(check, timeout_s=timeout_s)
     _hold_runnable(check)
+    if options.artifacts is not None:
+        prepare(options.artifacts)
+    with ExitStack() as stack:
+        suites: SuitePlaces | None = None
+        spec = check.spec
+        if check.suite is not None and isinstance(spec, PlaywrightSpec):
+            suites, sha256 = stack.enter_context(packed(check.suite, os.environ))
+            spec = msgspec.structs.replace(spec, bundle_sha256=sha256)
+        job = _job(check, spec, timeout_s=options.timeout_s)
+        clean = _seen(job, settings, suites, options.artifacts)
+    _print(clean, check.name, as_json=options.as_json)
+    return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
+
+
+def _seen(
+    job: Job, settings: Settings, suites: SuitePlaces | None, artifacts: Path | None
+) -> Clean:
+    """What came of the run, its files put where they are wanted."""
     workspace = Workspace()
+    scrubber = Scrubber(settings.service_secrets.values())
     try:
-        result = asyncio.run(_look(job, settings, workspace))
+        result = asyncio.run(_look(job, settings, workspace, suites))
+        if artifacts is not None:
+            outcome = keep(
+                result.outcome, artifacts, job=job, workspace=workspace, scrubber=scrubber
+            )
+            result = msgspec.structs.replace(result, outcome=outcome)
     except NoRootsError as problem:
         raise CommandError(str(problem)) from problem
     finally:
         workspace.remove()
-    scrubber = Scrubber(settings.service_secrets.values())
-    clean = scrubber.clean(result, job=job, found=workspace.secrets)
-    _print(clean, check.name, as_json=as_json)
-    return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
+    return scrubber.clean(result, job=job, found=workspace.secrets)
 
 
 def settings_for_runs(environ: Mapping[str, str]) -> Settings:
@@ -84,8 +120,8 @@ def settings_for_runs(environ: Mapping[str, str]) -> Settings:
         raise CommandError("\n".join(bad.problems)) from bad
 
 
-def _job(check: CheckFile, *, timeout_s: float | None) -> Job:
-    limit_s = timeout_s or deadline_ms(check.spec) / 1000
+def _job(check: CheckFile, spec: CheckSpec, *, timeout_s: float | None) -> Job:
+    limit_s = timeout_s or deadline_ms(spec) / 1000
     return Job(
         job_id=_HERE,
         fence=1,
@@ -96,7 +132,7 @@ def _job(check: CheckFile, *, timeout_s: float | None) -> Job:
         location=_HERE,
         scheduled_for=datetime.now(UTC),
         deadline_s=limit_s,
-        spec=check.spec,
+        spec=spec,
         variables=check.variables,
         client_certificates=check.client_certificates,
         proxy_url=check.proxy_url,
@@ -114,7 +150,9 @@ def _hold_runnable(check: CheckFile) -> None:
 
 
 @asynccontextmanager
-async def _scripts_for(job: Job, settings: Settings) -> AsyncIterator[Harness | None]:
+async def _scripts_for(
+    job: Job, settings: Settings, suites: SuitePlaces | None
+) -> AsyncIterator[Harness | None]:
     """What the check's scripts run with. None: it has none.
 
     Raises:
@@ -125,7 +163,7 @@ async def _scripts_for(job: Job, settings: Settings) -> AsyncIterator[Harness | 
         return
     async with AsyncExitStack() as stack:
         found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
-        opening = open_harness(found, extra_roots=settings.extra_ca_certs)
+        opening = open_harness(found, extra_roots=settings.extra_ca_certs, suites=suites)
         try:
             harness = await stack.enter_async_context(opening)
         except OSError as problem:
@@ -136,11 +174,13 @@ async def _scripts_for(job: Job, settings: Settings) -> AsyncIterator[Harness | 
         yield harness
 
 
-async def _look(job: Job, settings: Settings, workspace: Workspace) -> Result:
+async def _look(
+    job: Job, settings: Settings, workspace: Workspace, suites: SuitePlaces | None
+) -> Result:
     resolver = SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
     roots = settings.extra_ca_certs.read_text() if settings.extra_ca_certs else None
     async with (
-        _scripts_for(job, settings) as harness,
+        _scripts_for(job, settings, suites) as harness,
         open_network(
             settings.egress, resolver=resolver, extra_ca_pem=roots, harness=harness
         ) as network,

@@ -337,8 +337,8 @@ def test_every_type_of_the_language_can_be_read(kind: CheckType) -> None:
         CheckType.DNS: "request: { query: a.test, recordType: A }",
         CheckType.ICMP: "request: { hostname: a }",
         CheckType.HEARTBEAT: "periodSeconds: 60\ngraceSeconds: 5\npingToken: nightly",
-        CheckType.BROWSER: "script: ''",
-        CheckType.MULTI_STEP: "script: ''",
+        CheckType.BROWSER: "script: '1'",
+        CheckType.MULTI_STEP: "script: '1'",
         CheckType.PLAYWRIGHT: "bundleSha256: abc",
         CheckType.AGENTIC: "prompt: look",
     }
