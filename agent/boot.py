@@ -16,6 +16,7 @@ from agent.boot_targets import Targets, open_targets
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
     ApiSpec,
+    BrowserSpec,
     CheckSpec,
     CheckType,
     DnsRequest,
@@ -25,21 +26,27 @@ from contract.checks import (
     IcmpRequest,
     IcmpSpec,
     IpFamily,
+    Lane,
+    MultiStepSpec,
     TcpRequest,
     TcpSpec,
     UrlSpec,
     check_type,
+    lane,
 )
 from contract.job import Job
-from contract.result import Status
+from contract.result import Outcome, Status
 from runners.kit.egress import EgressRules
 from runners.kit.execute import execute
 from runners.kit.harness import Harness
 from runners.kit.icmp_socket import PingerUnavailableError
 from runners.kit.network import open_network
 from runners.kit.runner import Network, RunContext, Runner
+from runners.kit.workspace import Workspace
 
 LIMIT_S: Final = 5.0
+SCRIPT_LIMIT_S: Final = 30.0
+"""For types that start Node or a browser: on a cold disk that takes seconds."""
 TRIES: Final = 3
 """A host that stands still while the agent starts must not cost it a type for its whole life."""
 _TOKEN: Final = "boot-check"  # noqa: S105 - a ping token that nobody else uses
@@ -47,6 +54,16 @@ MENDS_ICMP: Final = (
     "Start the container with --sysctl net.ipv4.ping_group_range='0 2147483647', "
     "or as root with --cap-add=NET_RAW."
 )
+_PAGE_SCRIPT: Final = """
+const { chromium } = require('playwright');
+const browser = await chromium.launch();
+await (await browser.newPage()).goto('URL');
+"""
+_REQUEST_SCRIPT: Final = """
+const { request } = require('playwright');
+const answer = await (await request.newContext()).get('URL');
+if (!answer.ok()) throw new Error(`The answer is ${answer.status()}.`);
+"""
 _GOOD: Final = frozenset({Status.PASSED, Status.DEGRADED})
 
 RunnerFor = Callable[[CheckSpec], Runner[Any]]
@@ -132,11 +149,10 @@ async def _check(
 
 async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) -> str | None:
     """Why the job did not come out well. None: it did."""
-    ctx = RunContext(network=network, pings=_FreshPing(), timeout_s=LIMIT_S)
     said = ""
     try:
         for _ in range(TRIES):
-            outcome = await execute(job, runner_for(job.spec), ctx)
+            outcome = await _look(job, runner_for(job.spec), network)
             if outcome.status in _GOOD:
                 return None
             said = outcome.failure.message if outcome.failure else f"The check is {outcome.status}."
@@ -148,17 +164,29 @@ async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) ->
     return said
 
 
+async def _look(job: Job, runner: Runner[Any], network: Network) -> Outcome:
+    workspace = Workspace()
+    ctx = RunContext(
+        network=network, pings=_FreshPing(), timeout_s=job.deadline_s, workspace=workspace
+    )
+    try:
+        return await execute(job, runner, ctx)
+    finally:
+        await asyncio.to_thread(workspace.remove)
+
+
 def _job(kind: CheckType, spec: CheckSpec) -> Job:
+    limit_s = SCRIPT_LIMIT_S if lane(spec) is Lane.MAIN else LIMIT_S
     return Job(
         job_id=f"boot-{kind.value}",
         fence=1,
-        lease_s=LIMIT_S,
+        lease_s=limit_s,
         run_id="boot",
         check_id="boot",
         check_name=f"Boot check of {kind.value}",
         location="boot",
         scheduled_for=datetime.now(UTC),
-        deadline_s=LIMIT_S,
+        deadline_s=limit_s,
         spec=spec,
     )
 
@@ -166,7 +194,8 @@ def _job(kind: CheckType, spec: CheckSpec) -> Job:
 def _specs(targets: Targets) -> Mapping[CheckType, CheckSpec]:
     """One check per type that touches as much of its runner as loopback can show."""
     host = targets.host
-    page = HttpRequest(url=f"http://{host}:{targets.http_port}/boot?of={{{{$UUID}}}}")
+    page_url = f"http://{host}:{targets.http_port}/boot"
+    page = HttpRequest(url=f"{page_url}?of={{{{$UUID}}}}")
     dns = DnsRequest(query=targets.name, name_server=host, port=targets.dns_port)
     return {
         CheckType.URL: UrlSpec(request=page, assertions=(_equals(Source.STATUS_CODE, "200"),)),
@@ -180,6 +209,8 @@ def _specs(targets: Targets) -> Mapping[CheckType, CheckSpec]:
         CheckType.DNS: DnsSpec(request=dns, assertions=(_equals(Source.RESPONSE_CODE, "NOERROR"),)),
         CheckType.ICMP: IcmpSpec(request=IcmpRequest(hostname=host, ping_count=1)),
         CheckType.HEARTBEAT: HeartbeatSpec(period_s=60, grace_s=0, ping_token=_TOKEN),
+        CheckType.BROWSER: BrowserSpec(script=_PAGE_SCRIPT.replace("URL", page_url)),
+        CheckType.MULTI_STEP: MultiStepSpec(script=_REQUEST_SCRIPT.replace("URL", page_url)),
     }
 
 

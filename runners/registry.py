@@ -5,10 +5,12 @@ from typing import Any, Final
 
 from contract.checks import SPEC_TYPES, CheckSpec
 from runners.api import ApiRunner
+from runners.browser import BrowserRunner
 from runners.dns import DnsRunner
 from runners.heartbeat import HeartbeatRunner
 from runners.icmp import IcmpRunner
 from runners.kit.runner import Runner
+from runners.multi_step import MultiStepRunner
 from runners.tcp import TcpRunner
 from runners.url import UrlRunner
 
@@ -19,6 +21,8 @@ RUNNERS: Final[tuple[Runner[Any], ...]] = (
     DnsRunner(),
     IcmpRunner(),
     HeartbeatRunner(),
+    BrowserRunner(),
+    MultiStepRunner(),
 )
 """Adding a check type adds a line here."""
 

@@ -8,9 +8,11 @@ from agent.boot import MENDS_ICMP, boot_check, working_types
 from contract.checks import CheckSpec, CheckType, IcmpSpec, TcpSpec
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
+from runners.kit.harness import open_harness
 from runners.kit.icmp_socket import PingerUnavailableError
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext, Runner
+from runners.kit.runtimes import find_runtimes
 from runners.registry import RUNNABLE, runner_for
 
 
@@ -35,7 +37,8 @@ def with_broken(broken: Broken) -> Any:
 
 
 async def test_every_type_that_has_a_runner_works_here() -> None:
-    found = await boot_check(RUNNABLE, runner_for=runner_for)
+    async with open_harness(find_runtimes()) as harness:
+        found = await boot_check(RUNNABLE, runner_for=runner_for, harness=harness)
     assert {one.check_type: one.problem for one in found} == dict.fromkeys(RUNNABLE)
     assert set(working_types(found)) == RUNNABLE
 

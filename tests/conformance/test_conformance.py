@@ -3,20 +3,23 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from contract import wire
 from contract.checks import (
     SPEC_TYPES,
+    BrowserSpec,
     CheckSpec,
     CheckType,
     DnsRequest,
     IcmpRequest,
     IpFamily,
+    MultiStepSpec,
     check_type,
 )
 from contract.job import Job
@@ -24,10 +27,12 @@ from contract.result import FailureKind, Outcome, Status
 from runners.kit.egress import EgressRules
 from runners.kit.execute import execute
 from runners.kit.runner import Network, RunContext
+from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, RUNNERS, NoRunnerError, runner_for
 from tests.builders.agents import until
 from tests.builders.context import PingTable, a_context
 from tests.builders.patience import LONG_S, descriptors
+from tests.builders.scripts import a_scripted_context
 from tests.builders.specs import (
     a_dns_spec,
     a_heartbeat_spec,
@@ -44,8 +49,6 @@ from tests.servers.tcp import refusing_port, swallowing_port
 GOLDEN = Path(__file__).parents[1] / "contract" / "golden"
 
 WITHOUT_RUNNER: Final = {
-    CheckType.BROWSER: "needs Node and Chromium, which come with a later issue",
-    CheckType.MULTI_STEP: "needs Node, which comes with a later issue",
     CheckType.PLAYWRIGHT: "needs Node and Chromium, which come with a later issue",
     CheckType.AGENTIC: "needs a browser and a model, which come with a later issue",
 }
@@ -73,6 +76,26 @@ def ping_unreachable(stack: ExitStack) -> CheckSpec:
     return an_icmp_spec(UNREACHABLE)
 
 
+def opening(port: int) -> CheckSpec:
+    return BrowserSpec(
+        script=f"""
+            const {{ chromium }} = require('playwright');
+            const page = await (await chromium.launch()).newPage();
+            await page.goto('http://127.0.0.1:{port}/', {{ timeout: 0 }});
+        """
+    )
+
+
+def asking(port: int) -> CheckSpec:
+    return MultiStepSpec(
+        script=f"""
+            const {{ request }} = require('playwright');
+            const asked = await request.newContext({{ timeout: 0 }});
+            await asked.get('http://127.0.0.1:{port}/');
+        """
+    )
+
+
 BLACK_HOLES: Final[dict[CheckType, Somewhere]] = {
     CheckType.URL: lambda stack: a_url_spec(
         f"http://127.0.0.1:{stack.enter_context(swallowing_port())}/"
@@ -84,6 +107,8 @@ BLACK_HOLES: Final[dict[CheckType, Somewhere]] = {
     CheckType.DNS: lambda stack: dns_at(stack.enter_context(swallowing_port(DATAGRAMS))),
     CheckType.ICMP: ping_swallowed,
     CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
+    CheckType.BROWSER: lambda stack: opening(stack.enter_context(swallowing_port())),
+    CheckType.MULTI_STEP: lambda stack: asking(stack.enter_context(swallowing_port())),
 }
 """Targets that take everything and never answer; a job that never pings."""
 
@@ -98,6 +123,8 @@ REFUSALS: Final[dict[CheckType, Somewhere]] = {
     CheckType.DNS: lambda stack: dns_at(stack.enter_context(refusing_port(DATAGRAMS))),
     CheckType.ICMP: ping_unreachable,
     CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
+    CheckType.BROWSER: lambda stack: opening(stack.enter_context(refusing_port())),
+    CheckType.MULTI_STEP: lambda stack: asking(stack.enter_context(refusing_port())),
 }
 """Targets that say no; for pings an unreachable host, for heartbeats a silent job."""
 
@@ -105,7 +132,14 @@ BLAMED: Final = {
     CheckType.ICMP: FailureKind.PACKET_LOSS,
     CheckType.HEARTBEAT: FailureKind.OVERDUE,
 }
-"""What a refusal becomes where it is no refused connection."""
+"""What silence and a refusal become where they are no time-out and no refused connection."""
+
+BLAMED_FOR_REFUSAL: Final = {
+    **BLAMED,
+    CheckType.BROWSER: FailureKind.SCRIPT,
+    CheckType.MULTI_STEP: FailureKind.SCRIPT,
+}
+"""A script is told of a refusal, and throws."""
 
 
 @contextmanager
@@ -115,8 +149,18 @@ def target(places: dict[CheckType, Somewhere], kind: CheckType) -> Iterator[Chec
 
 
 async def run(spec: CheckSpec, ctx: RunContext) -> Outcome:
-    async with asyncio.timeout(MUCH_LATER_S):
-        return await execute(a_job(spec), runner_for(spec), ctx)
+    own = msgspec.structs.replace(ctx, workspace=Workspace())
+    try:
+        async with asyncio.timeout(MUCH_LATER_S):
+            return await execute(a_job(spec, deadline_s=LONG_S), runner_for(spec), own)
+    finally:
+        own.workspace.remove()
+
+
+def a_context_of(kind: CheckType, **changes: Any) -> AbstractAsyncContextManager[RunContext]:
+    """What a run of this type may use."""
+    is_scripted = kind in (CheckType.BROWSER, CheckType.MULTI_STEP)
+    return (a_scripted_context if is_scripted else a_context)(**changes)
 
 
 def run_time_s(kind: CheckType) -> float:
@@ -160,7 +204,7 @@ def test_a_spec_without_a_runner_is_refused_by_name(kind: CheckType) -> None:
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_a_target_that_never_answers_does_not_hold_a_runner(kind: CheckType) -> None:
     with target(BLACK_HOLES, kind) as spec:
-        async with a_context(timeout_s=run_time_s(kind)) as ctx:
+        async with a_context_of(kind, timeout_s=run_time_s(kind)) as ctx:
             outcome = await run(spec, ctx)
     assert outcome.failure is not None
     assert outcome.failure.kind is BLAMED.get(kind, FailureKind.TIMEOUT)
@@ -170,11 +214,11 @@ async def test_a_target_that_never_answers_does_not_hold_a_runner(kind: CheckTyp
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_a_refusal_is_the_targets_fault(kind: CheckType) -> None:
     with target(REFUSALS, kind) as spec:
-        async with a_context() as ctx:
+        async with a_context_of(kind) as ctx:
             outcome = await run(spec, ctx)
     assert outcome.status is Status.FAILED
     assert outcome.failure is not None
-    assert outcome.failure.kind is BLAMED.get(kind, FailureKind.CONNECT)
+    assert outcome.failure.kind is BLAMED_FOR_REFUSAL.get(kind, FailureKind.CONNECT)
     assert outcome.evidence is not None
 
 
@@ -185,7 +229,7 @@ async def test_a_run_leaves_no_task_and_no_descriptor_behind(
     kind: CheckType, places: dict[CheckType, Somewhere]
 ) -> None:
     with target(places, kind) as spec:
-        async with a_context(timeout_s=run_time_s(kind)) as ctx:
+        async with a_context_of(kind, timeout_s=run_time_s(kind)) as ctx:
             await run(spec, ctx)  # opens what is opened once per process
             await asyncio.sleep(0)
             files, tasks = descriptors(), asyncio.all_tasks()
@@ -197,7 +241,7 @@ async def test_a_run_leaves_no_task_and_no_descriptor_behind(
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_a_cancelled_run_leaves_nothing_behind(kind: CheckType) -> None:
     with target(BLACK_HOLES, kind) as spec:
-        async with a_context(timeout_s=run_time_s(kind)) as ctx:
+        async with a_context_of(kind, timeout_s=run_time_s(kind)) as ctx:
             await run(spec, ctx)
             await asyncio.sleep(0)
             files, tasks = descriptors(), asyncio.all_tasks()
@@ -222,7 +266,14 @@ class Broken:
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_our_own_bug_is_never_the_targets_fault(kind: CheckType) -> None:
     broken: Any = Broken()
-    network = Network(http=broken, pinger=broken, resolver=broken, egress=EgressRules(), tls=broken)
+    network = Network(
+        http=broken,
+        pinger=broken,
+        resolver=broken,
+        egress=EgressRules(),
+        tls=broken,
+        harness=broken,
+    )
     ctx = RunContext(network=network, pings=broken, timeout_s=RUN_TIME_S)
     spec = dns_at(53) if kind is CheckType.DNS else a_spec_of(kind)
     with pytest.raises(OurBugError):
