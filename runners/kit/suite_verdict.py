@@ -14,6 +14,9 @@ _MISSING_BROWSER: Final = re.compile(
     r"Executable doesn't exist at \S*/(firefox|webkit)"
     r"|There is no (firefox|webkit) at this location"
 )
+_ERROR: Final = re.compile(r"\berror\b|\bERR_|forbidden", re.IGNORECASE)
+_ERROR_CODE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
+"""npm says these first; the sentence comes after them."""
 _NOT_FOUND: Final = 127
 _SAID_CHARS: Final = 300
 
@@ -53,8 +56,8 @@ def _ended_by_us(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | N
         return Failure(
             kind=FailureKind.OUT_OF_MEMORY,
             message=(
-                f"The suite used more memory than its limit of {limits.memory_mb} MB: "
-                f"{ended.peak_mb:.0f} MB, {during}."
+                f"The suite ran out of memory {during}; its limit is {limits.memory_mb} MB, "
+                f"its peak was {ended.peak_mb:.0f} MB."
             ),
             detail={"limitMb": limits.memory_mb, "peakMb": round(ended.peak_mb)},
         )
@@ -78,6 +81,9 @@ def _during(facts: SuiteFacts) -> str:
         return f"while it ran {named(running[0])}{more}"
     if facts.playwright is None:
         return "before Playwright Test began"
+    failed = [test for test in facts.tests.values() if test.outcome == "unexpected"]
+    if failed:
+        return f"after {named(failed[-1])} had failed"
     return "before its first test" if not facts.tests else "after its last test"
 
 
@@ -164,7 +170,7 @@ def because(log: tuple[LogLine, ...]) -> str:
     """What it said last, preferably as an error."""
     said = [line.message.strip() for line in log if line.level == "ERROR" and line.message.strip()]
     said = said or [line.message.strip() for line in log if line.message.strip()]
-    errors = [line for line in said if re.search(r"\berror\b", line, re.IGNORECASE)]
+    errors = [line for line in said if _ERROR.search(line) and not _ERROR_CODE.match(line)]
     last = (errors or said[-1:])[:1]
     return f": {first_line(last[0]).rstrip('.')}" if last else ""
 

@@ -110,8 +110,8 @@ def test_memory_names_limit_peak_and_test() -> None:
     book = facts(under_way=(a_test(),), end=None)
     end = an_end(out_of_memory=True, peak_mb=4200.4, exit_code=None, signal=9)
     assert said(book, end) == (
-        "OUT_OF_MEMORY: The suite used more memory than its limit of 4096 MB: 4200 MB, "
-        "while it ran [chromium] a.spec.ts:7 > basket."
+        "OUT_OF_MEMORY: The suite ran out of memory while it ran [chromium] a.spec.ts:7 > basket; "
+        "its limit is 4096 MB, its peak was 4200 MB."
     )
 
 
@@ -126,6 +126,7 @@ def test_memory_names_limit_peak_and_test() -> None:
         (facts(playwright=None), "before Playwright Test began"),
         (facts(), "before its first test"),
         (facts(a_test()), "after its last test"),
+        (facts(failed(), a_test()), "after [chromium] a.spec.ts:7 > basket had failed"),
     ],
 )
 def test_a_time_out_names_what_hung(book: SuiteFacts, during: str) -> None:

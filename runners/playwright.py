@@ -1,0 +1,155 @@
+"""Playwright check suites: a whole project of tests, with its own configuration and packages."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from contract.checks import PlaywrightSpec
+from contract.result import Artifact, Failure, Timings
+from contract.suite_evidence import PlaywrightEvidence
+from runners.kit.dependencies import Order
+from runners.kit.egress_gate import egress_gate
+from runners.kit.failures import CheckFailed
+from runners.kit.harness import Harness
+from runners.kit.observation import Observation
+from runners.kit.playwright_run import (
+    BROWSER_ARGUMENTS,
+    harmless_variables,
+    proxy_of,
+    required_browser,
+)
+from runners.kit.runner import RunContext
+from runners.kit.sandbox import Ended
+from runners.kit.suite_artifacts import gather, write_report
+from runners.kit.suite_facts import SuiteFacts
+from runners.kit.suite_log import SuiteLog
+from runners.kit.suite_project import Project, open_project
+from runners.kit.suite_run import LIMITS, Browser, SuiteRun, run_suite
+from runners.kit.suite_verdict import failure_of
+
+_AFTERWARDS_S: Final = 5.0
+"""Kept of the run's time for ending its processes and reading what they left."""
+
+
+class BrowserDidNotStartError(Exception):
+    """Our Chromium does not start; no suite is to blame for that."""
+
+
+class PlaywrightRunner:
+    """Runs check suites."""
+
+    spec = PlaywrightSpec
+
+    async def observe(self, spec: PlaywrightSpec, ctx: RunContext) -> Observation:
+        """Fetch the bundle, install its packages, run its tests."""
+        look = _Look(spec, ctx, ctx.network.scripts())
+        try:
+            return await look.through()
+        except CheckFailed as failed:
+            return look.observation(failed.failure)
+
+
+class _Look:
+    """One run of a suite."""
+
+    def __init__(self, spec: PlaywrightSpec, ctx: RunContext, harness: Harness) -> None:
+        self._spec = spec
+        self._ctx = ctx
+        self._harness = harness
+        self._log = SuiteLog()
+        self._evidence: PlaywrightEvidence | None = None
+        """None: the tests have not been started."""
+        self._artifacts: tuple[Artifact, ...] = ()
+        self._took_ms: float | None = None
+        """How long the tests took. None: they have not been started."""
+
+    async def through(self) -> Observation:
+        """Take all steps.
+
+        Raises:
+            CheckFailed: the suite stood in the way.
+        """
+        harness, ctx = self._harness, self._ctx
+        browser = required_browser(harness)
+        suites = harness.required_suites()
+        bundle = await suites.bundles.fetch(self._spec.bundle_sha256)
+        project = await asyncio.to_thread(
+            open_project, bundle, self._spec, ctx.workspace, harness.runtimes
+        )
+        environment = self._environment(project)
+        order = Order(
+            project=project,
+            spec=self._spec,
+            environment=environment,
+            timeout_s=self._left_s(),
+            log=self._log,
+        )
+        async with suites.dependencies.of(order):
+            facts, ended = await self._test(project, browser, environment)
+        await self._keep(project, facts, ended)
+        return self.observation(failure_of(facts, ended, LIMITS))
+
+    async def _test(
+        self, project: Project, browser: Path, environment: Mapping[str, str]
+    ) -> tuple[SuiteFacts, Ended]:
+        command = self._spec.test_command
+        self._log.note(f"$ {command}")
+        started_ms = self._log.now_ms()
+        async with egress_gate(self._ctx.network) as gate:
+            proxy = self._ctx.proxy_url if gate is None else gate.url
+            run = SuiteRun(
+                project=project,
+                command=command,
+                browser=Browser(
+                    program=browser,
+                    arguments=BROWSER_ARGUMENTS,
+                    ffmpeg=self._harness.runtimes.ffmpeg,
+                    proxy=proxy_of(proxy),
+                ),
+                environment=environment,
+                timeout_s=self._left_s(),
+            )
+            facts, ended = await run_suite(self._harness.sandbox, run)
+            self._log.add(ended.log, since_ms=started_ms)
+            for refusal in () if gate is None else gate.refusals:
+                self._log.note(refusal, level="WARN")
+        if facts.launch_error is not None:
+            raise BrowserDidNotStartError(facts.launch_error)
+        return facts, ended
+
+    async def _keep(self, project: Project, facts: SuiteFacts, ended: Ended) -> None:
+        self._took_ms = round(ended.took_s * 1000, 1)
+        self._evidence = facts.evidence(node_version=project.runtime.node_version)
+        found, notices = await asyncio.to_thread(gather, facts, project)
+        self._log.add(notices, since_ms=self._log.now_ms())
+        report = await asyncio.to_thread(
+            write_report, project.workspace, self._evidence, took_ms=self._took_ms
+        )
+        self._artifacts = (report, *found)
+
+    def _environment(self, project: Project) -> dict[str, str]:
+        """What the suite's processes know, before what guides them."""
+        told = {one.key: one.value for one in self._ctx.variables}
+        return {
+            **harmless_variables(told),
+            **self._ctx.environment,
+            "SERVICE": "1",
+            "npm_config_update_notifier": "false",
+            **self._harness.environment(project.runtime, project.home),
+        }
+
+    def _left_s(self) -> float:
+        passed_s = self._log.now_ms() / 1000
+        return max(self._ctx.timeout_s - passed_s - _AFTERWARDS_S, 1)
+
+    def observation(self, failure: Failure | None) -> Observation:
+        """What was seen, complete or not."""
+        return Observation(
+            response_time_ms=self._took_ms,
+            timings=Timings(total=self._took_ms),
+            failure=failure,
+            evidence=self._evidence,
+            artifacts=self._artifacts,
+            log=self._log.lines,
+        )

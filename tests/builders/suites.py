@@ -1,0 +1,79 @@
+"""Builders of Playwright suites: the folders of tests/suites, with a lock file, as bundles."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+from contract.checks import PlaywrightSpec
+from runners.kit.bundle import BundleError
+from runners.kit.bundle_archive import pack
+from runners.kit.observation import Observation
+from runners.kit.runner import RunContext
+from runners.kit.suites import SuitePlaces, suites_of
+from runners.playwright import PlaywrightRunner
+from tests.builders.scripts import a_scripted_context
+
+ROOT: Final = Path(__file__).parents[2]
+SUITES: Final = ROOT / "tests/suites"
+PACKAGES: Final = ROOT / ".tools/packages"
+"""Kept from one test run to the next: keys are contents, so nothing stale is found."""
+NEWEST: Final = "1.65.1"
+VERSIONS: Final = ("1.40.1", "1.51.1", "1.58.2", NEWEST)
+_OF_THE_NETWORK: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
+
+
+class Shelf:
+    """Bundles of one test, by a name in place of a hash."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def fetch(self, sha256: str) -> Path:
+        found = self._folder / sha256
+        if not found.is_file():
+            raise BundleError(f"There is no bundle {sha256}.")
+        return found
+
+
+def a_bundle(
+    folder: Path, suite: str, *, lock: str = f"versions/{NEWEST}", **manifest: Any
+) -> PlaywrightSpec:
+    """Pack a suite with the manifest and lock file of a folder; the spec that runs it.
+
+    `manifest`: further fields of package.json.
+    """
+    project = folder / f"{suite}-project"
+    shutil.copytree(SUITES / suite, project)
+    if not (project / "package.json").exists():
+        base = json.loads((SUITES / f"versions/{NEWEST}/package.json").read_text())
+        (project / "package.json").write_text(json.dumps({**base, **manifest}))
+        shutil.copytree(SUITES / lock, project, dirs_exist_ok=True)
+    if manifest:
+        told = json.loads((project / "package.json").read_text())
+        (project / "package.json").write_text(json.dumps({**told, **manifest}))
+    pack(project, folder / suite)
+    return PlaywrightSpec(bundle_sha256=suite)
+
+
+@contextlib.asynccontextmanager
+async def a_suite_context(folder: Path, **changes: Any) -> AsyncIterator[RunContext]:
+    """A context in which bundles of this folder can be run."""
+    PACKAGES.mkdir(parents=True, exist_ok=True)
+    network = {name: os.environ[name] for name in _OF_THE_NETWORK if name in os.environ}
+    async with a_scripted_context(**changes) as ctx:
+        harness = ctx.network.scripts()
+        places = SuitePlaces(bundles=Shelf(folder), packages=PACKAGES, environment=network)
+        own = dataclasses.replace(harness, suites=suites_of(places, harness.sandbox))
+        object.__setattr__(ctx.network, "harness", own)
+        yield ctx
+
+
+async def seen(folder: Path, spec: PlaywrightSpec, **changes: Any) -> Observation:
+    """What comes of running it; its files are gone afterwards."""
+    async with a_suite_context(folder, **changes) as ctx:
+        return await PlaywrightRunner().observe(spec, ctx)

@@ -1,0 +1,252 @@
+"""Playwright suites run as their owners wrote them, and say which test did not pass."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from contract.checks import PlaywrightSpec
+from contract.job import Variable
+from contract.result import FailureKind
+from contract.suite_evidence import PlaywrightEvidence, TestCounts
+from runners.kit import suite_run
+from runners.kit.bundle import BundleError
+from runners.kit.observation import Observation
+from runners.kit.runtimes import MissingRuntimeError
+from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
+from tests.builders.patience import LONG_S
+from tests.builders.suites import VERSIONS, a_bundle, a_suite_context, seen
+
+BEFORE = "The packages were installed before, and are used again."
+
+
+def told(observation: Observation) -> PlaywrightEvidence:
+    assert isinstance(observation.evidence, PlaywrightEvidence)
+    return observation.evidence
+
+
+def words(observation: Observation) -> str:
+    """The failure's sentence, with a plain sign between the titles."""
+    assert observation.failure is not None
+    return observation.failure.message.replace("\u203a", ">")
+
+
+def said(observation: Observation) -> list[str]:
+    return [line.message for line in observation.log]
+
+
+def names(observation: Observation) -> set[str]:
+    return {artifact.name for artifact in observation.artifacts}
+
+
+def changed(spec: PlaywrightSpec, **changes: Any) -> PlaywrightSpec:
+    return msgspec.structs.replace(spec, **changes)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_playwrights_scaffold_runs_in_our_browser_whatever_its_version(
+    tmp_path: Path, version: str
+) -> None:
+    spec = a_bundle(
+        tmp_path,
+        "scaffold",
+        lock=f"versions/{version}",
+        devDependencies={"@playwright/test": version},
+    )
+    ran = await seen(tmp_path, spec)
+    assert ran.failure is None, said(ran)
+    assert told(ran).playwright_version == version
+    assert told(ran).counts == TestCounts(planned=2, passed=2)
+    kinds = [artifact.kind for artifact in ran.artifacts]
+    assert kinds[0] == "report"
+    assert kinds.count("trace") == 2
+    assert kinds.count("video") >= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest", "tests"),
+    [
+        ("web_server", {}, 3),
+        ("typescript_paths", {}, 1),
+        ("esm", {"type": "module"}, 1),
+        ("cjs", {}, 1),
+    ],
+)
+async def test_a_suite_runs_as_it_is_written(
+    tmp_path: Path, name: str, manifest: dict[str, str], tests: int
+) -> None:
+    ran = await seen(tmp_path, a_bundle(tmp_path, name, **manifest))
+    assert ran.failure is None, said(ran)
+    assert told(ran).counts == TestCounts(planned=tests, passed=tests)
+
+
+async def test_projects_fixtures_retries_and_missing_browsers_are_told_apart(
+    tmp_path: Path,
+) -> None:
+    ran = await seen(tmp_path, a_bundle(tmp_path, "projects"))
+    failed = "[fox] tests/basket.spec.ts:5 > basket > holds a lamp @smoke: the browser firefox "
+    assert words(ran).startswith(failed + "is not available at this location")
+    by_name = {(test.project, test.title.split()[-1]): test for test in told(ran).tests}
+    for project in ("desktop", "phone"):
+        assert by_name[project, "@smoke"].outcome == "expected"
+        assert by_name[project, "try"].outcome == "flaky"
+        assert by_name[project, "try"].retries == 1
+        assert by_name[project, "yet"].outcome == "skipped"
+        assert by_name[project, "broken"].outcome == "expected"
+    assert told(ran).counts.failed == 2
+
+
+async def test_projects_and_tags_are_chosen_by_the_test_command(tmp_path: Path) -> None:
+    command = "npx playwright test --project desktop --grep '@smoke'"
+    ran = await seen(tmp_path, changed(a_bundle(tmp_path, "projects"), test_command=command))
+    assert ran.failure is None, said(ran)
+    assert {test.project for test in told(ran).tests} == {"login", "desktop"}
+    assert told(ran).counts.planned == 2
+
+
+async def test_a_package_of_a_monorepo_runs_by_its_own_script(tmp_path: Path) -> None:
+    spec = changed(
+        a_bundle(tmp_path, "monorepo"), working_dir="packages/e2e", test_command="npm run e2e"
+    )
+    ran = await seen(tmp_path, spec)
+    assert ran.failure is None, said(ran)
+    assert [test.project for test in told(ran).tests] == ["small"]
+    assert [one.kind for one in ran.artifacts] == ["report", "trace"]
+    assert said(ran)[0] == "The packages are installed in place: it has packages of its own."
+
+
+async def test_packages_are_installed_once_and_anew_when_asked_for(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "node_only")
+    for again in (False, True):
+        ran = await seen(tmp_path, spec)
+        assert ran.failure is None, said(ran)
+        assert told(ran).counts == TestCounts(planned=3, passed=3)
+        assert not again or said(ran)[0] == BEFORE
+    fresh = await seen(
+        tmp_path,
+        changed(spec, refresh_cache=True),
+        environment={"CI": "true"},
+        variables=(Variable(key="EXPECTED_CI", value="true"),),
+    )
+    assert fresh.failure is None, said(fresh)
+    assert said(fresh)[0].startswith("$ npm ci")
+
+
+@pytest.mark.parametrize("manager", ["pnpm", "yarn", "yarn_berry"])
+async def test_other_package_managers_install_by_their_lock_files(
+    tmp_path: Path, manager: str
+) -> None:
+    ran = await seen(tmp_path, a_bundle(tmp_path, "cjs", lock=f"locks/{manager}"))
+    assert ran.failure is None, said(ran)
+    assert told(ran).counts.passed == 1
+
+
+async def test_a_configuration_that_playwright_refuses_is_named(tmp_path: Path) -> None:
+    ran = await seen(tmp_path, a_bundle(tmp_path, "function_config"))
+    assert "playwright.config.js: Configuration file must export a single object" in words(ran)
+    assert told(ran).playwright_version is None
+
+
+async def test_a_time_out_names_the_test_that_hung(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "hangs")
+    for timeout_s in (10, LONG_S):
+        ran = await seen(tmp_path, spec, timeout_s=timeout_s)
+        assert ran.failure is not None
+        assert ran.failure.kind is FailureKind.TIMEOUT
+        if "stuck.spec.js" in words(ran):
+            break
+    assert words(ran).endswith("while it ran stuck.spec.js:5 > waits for ever.")
+    assert "passes" in [test.title for test in told(ran).tests]
+
+
+async def test_the_suites_own_global_timeout_is_kept(tmp_path: Path) -> None:
+    ran = await seen(tmp_path, a_bundle(tmp_path, "too_long"))
+    assert ran.failure is not None
+    assert ran.failure.kind is FailureKind.TIMEOUT
+    assert words(ran) == (
+        "The suite reached the globalTimeout of its own configuration; 2 of 2 tests did not run."
+    )
+
+
+async def test_too_much_memory_is_named_with_limit_and_peak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = msgspec.structs.replace(suite_run.LIMITS, memory_mb=450)
+    monkeypatch.setattr("runners.kit.suite_run.LIMITS", limits)
+    monkeypatch.setattr("runners.playwright.LIMITS", limits)
+    ran = await seen(tmp_path, a_bundle(tmp_path, "greedy"))
+    assert ran.failure is not None
+    assert ran.failure.kind is FailureKind.OUT_OF_MEMORY
+    assert "eats.spec.js:3 > eats" in words(ran)
+    assert "its limit is 450 MB, its peak was" in words(ran)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"working_dir": "nowhere"}, "The working directory 'nowhere' is not in the code bundle."),
+        ({"engine": "bun"}, "The engine bun is not available at this location; use node."),
+        ({"engine_version": "99"}, "Node 99 is not available at this location; it has"),
+        ({"test_command": " "}, "The test command is empty; use for example"),
+        ({"test_command": "mocha"}, "ended with exit code 127 (a program was not found)"),
+        ({"test_command": "true"}, "ended with exit code 0 without running a test."),
+        (
+            {"install_command": "npm ci --strange && false"},
+            "Installing the packages with `npm ci --strange && false` ended with exit code 1",
+        ),
+    ],
+)
+async def test_a_check_that_cannot_work_says_why_in_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    ran = await seen(tmp_path, changed(a_bundle(tmp_path, "cjs"), **changes))
+    assert ran.failure is not None
+    assert ran.failure.kind is FailureKind.SCRIPT
+    assert sentence in words(ran)
+
+
+async def test_a_lock_file_that_does_not_fit_is_told_by_the_package_manager(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "cjs", dependencies={"left-pad": "1.3.0"})
+    ran = await seen(tmp_path, spec)
+    assert words(ran).startswith("Installing the packages with `npm ci --no-audit --no-fund` ended")
+    assert "can only install packages when your package.json and package-lock.json" in words(ran)
+
+
+async def test_a_suite_without_a_lock_file_is_refused(tmp_path: Path) -> None:
+    ran = await seen(tmp_path, a_bundle(tmp_path, "cjs", lock="scaffold/tests"))
+    assert "The suite has no lock file" in words(ran)
+
+
+async def test_a_suite_without_playwright_is_refused(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "cjs", lock="locks/nothing", devDependencies={"picket-left": "*"})
+    ran = await seen(tmp_path, changed(spec, install_command="mkdir node_modules; true"))
+    assert words(ran) == ("The suite's packages hold no @playwright/test; add it to package.json.")
+
+
+async def test_a_machine_without_a_browser_is_our_fault(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "cjs")
+    async with a_suite_context(tmp_path) as ctx:
+        harness = ctx.network.scripts()
+        runtimes = dataclasses.replace(harness.runtimes, browser=None)
+        bare = dataclasses.replace(harness, runtimes=runtimes)
+        object.__setattr__(ctx.network, "harness", bare)
+        with pytest.raises(MissingRuntimeError):
+            await PlaywrightRunner().observe(spec, ctx)
+
+
+async def test_a_browser_that_does_not_start_is_our_fault(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "cjs")
+    async with a_suite_context(tmp_path) as ctx:
+        harness = ctx.network.scripts()
+        runtimes = dataclasses.replace(harness.runtimes, browser=Path("/bin/false"))
+        broken = dataclasses.replace(harness, runtimes=runtimes)
+        object.__setattr__(ctx.network, "harness", broken)
+        with pytest.raises(BrowserDidNotStartError):
+            await PlaywrightRunner().observe(spec, ctx)
+
+
+async def test_a_bundle_that_cannot_be_had_is_our_fault(tmp_path: Path) -> None:
+    with pytest.raises(BundleError):
+        await seen(tmp_path, PlaywrightSpec(bundle_sha256="0" * 64))

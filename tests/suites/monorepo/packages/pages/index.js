@@ -1,0 +1,1 @@
+exports.openFront = async (page) => page.setContent('<h1>Lamps</h1>');

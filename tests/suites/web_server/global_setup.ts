@@ -1,0 +1,3 @@
+export default async function () {
+  process.env.GREETING = 'Good morning';
+}
