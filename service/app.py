@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -22,6 +22,7 @@ from service.agents.keys import LocationKeys
 from service.agents.presence import Presence
 from service.bundles.api import BundleDoor
 from service.bundles.files import BundleFiles
+from service.bundles.sweep import BundleSweep
 from service.clock import Clock, ProcessClock
 from service.db.engine import Database, DatabaseBusyError
 from service.db.migrate import migrate
@@ -51,6 +52,7 @@ log = structlog.get_logger()
 _TICK_S = 0.25
 _REAP_S = 1.0
 _LOOK_S = 5.0
+_SWEEP_S = 600.0
 _NO_MORE = 1 << 62
 """It is all done in one change."""
 
@@ -92,7 +94,8 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         secrets = await database.write(lambda c: _first_start(c, settings, clock))
         await database.write(lambda c: endings.forgive(c, now_ms=clock.now_ms(c)))
         service, presence = _assemble(settings, database, clock, secrets)
-        async with _loops(database, clock, presence):
+        periodics = _periodics(clock, _bundles(settings))
+        async with _loops(database, periodics, presence):
             try:
                 yield service
             finally:
@@ -103,12 +106,13 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
 
 
 @asynccontextmanager
-async def _loops(database: Database, clock: Clock, presence: Presence) -> AsyncIterator[None]:
+async def _loops(
+    database: Database, periodics: Iterable[Periodic], presence: Presence
+) -> AsyncIterator[None]:
     """The service's own tasks."""
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(periodic.run(database), name=periodic.name)
-            for periodic in _periodics(clock)
+            group.create_task(periodic.run(database), name=periodic.name) for periodic in periodics
         ]
         tasks.append(group.create_task(presence.run(), name="presence"))
         try:
@@ -123,8 +127,14 @@ def _first_start(connection: Connection, settings: Settings, clock: Clock) -> Fi
     return first_start(connection, now_ms=clock.now_ms(connection), given=given)
 
 
-def _periodics(clock: Clock) -> tuple[Periodic, ...]:
+def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
     return (
+        Periodic(
+            name="bundles",
+            change=BundleSweep(bundles, clock).sweep,
+            every_s=_SWEEP_S,
+            most=_NO_MORE,
+        ),
         Periodic(
             name="scheduler",
             change=lambda c: tick(c, now_ms=clock.now_ms(c)),
@@ -199,10 +209,14 @@ def _backend(settings: Settings, database: Database, clock: Clock) -> Backend:
         keys=ApiKeys(database, monotonic=time.monotonic),
         waiters=SessionWaiters(database),
         rate=RateLimit(monotonic=time.monotonic),
-        bundles=BundleFiles(settings.data_dir / "bundles"),
+        bundles=_bundles(settings),
         artifacts=settings.data_dir / "artifacts",
         public_url=settings.public_url,
     )
+
+
+def _bundles(settings: Settings) -> BundleFiles:
+    return BundleFiles(settings.data_dir / "bundles")
 
 
 async def _busy(_request: Request, problem: Exception) -> Response:

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from contract.checks import CheckType, HeartbeatSpec, Lane
+from contract.checks import CheckType, HeartbeatSpec, Lane, PlaywrightSpec
 from contract.wire import Seconds, Wire, decode, encode
 from service.jobs.model import LEASE_MS, ReadyJob
 
@@ -61,7 +61,13 @@ def _job(job: ReadyJob, location: str, proxy_url: str | None, *, now_ms: int) ->
 
 
 def _spec(job: ReadyJob, *, now_ms: int) -> bytes:
-    """The spec as it is stored; a heartbeat's also tells how long it has been silent."""
+    """The spec as it is stored, with what only the run knows.
+
+    Of a heartbeat: how long it has been silent. Of a suite: whether its packages are installed anew.
+    """
+    if job.refresh_cache:
+        suite = decode(job.spec, PlaywrightSpec)
+        return encode(msgspec.structs.replace(suite, refresh_cache=True))
     if job.check_type != CheckType.HEARTBEAT or job.last_ping_ms is None:
         return job.spec
     silent_for_s = max(0, now_ms - job.last_ping_ms) / 1000

@@ -100,6 +100,8 @@ class ReadyJob(NamedTuple):
     spec: bytes
     last_ping_ms: int | None
     """Heartbeats only. None: no ping came yet."""
+    refresh_cache: int | None
+    """Suites of a session only: whether they install their packages anew. None: as 0."""
 
 
 class HeldJob(NamedTuple):

@@ -4,8 +4,8 @@ Only their text and their parameters live here. The partial indexes of `job` car
 Several jobs go into one statement as a JSON list of their ids: half the time of a statement each,
 and the interpreter is free for other threads meanwhile. One job has a statement of its own, because
 the list costs 2 µs.
-A claim reads `check_`, `heartbeat` and `private_location` too, which are other features': each job
-needs them, and asking for them one by one would cost a claim four times as much.
+A claim reads `check_`, `heartbeat`, `session` and `private_location` too, which are other
+features': each job needs them, and asking for them one by one would cost a claim four times as much.
 """
 
 from collections import defaultdict
@@ -32,7 +32,9 @@ _AMONG: Final = "IN (SELECT value FROM json_each(?))"
 _READY_COLUMNS: Final = """
 SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms, j.lane,
   j.check_type, c.name, c.spec, CASE j.check_type WHEN 'HEARTBEAT' THEN
-    (SELECT h.last_ping_ms FROM heartbeat h WHERE h.check_id = j.check_id) END
+    (SELECT h.last_ping_ms FROM heartbeat h WHERE h.check_id = j.check_id) END,
+  CASE j.check_type WHEN 'PLAYWRIGHT' THEN
+    (SELECT s.refresh_cache FROM session s WHERE s.id = j.session_id) END
 FROM job j CROSS JOIN check_ c ON c.id = j.check_id
 """
 _DEALT: Final = (

@@ -136,9 +136,11 @@ async def await_check_session(
 def _target(body: TriggerWrite | None) -> Target:
     """An empty selector lets all checks through, as a missing one does."""
     wanted = body.target if body else None
+    refresh_cache = body is not None and body.refresh_cache
     if wanted is None:
-        return Target()
+        return Target(refresh_cache=refresh_cache)
     return Target(
+        refresh_cache=refresh_cache,
         match_tags=tuple(map(tuple, wanted.match_tags)) if wanted.match_tags else None,
         check_ids=frozenset(wanted.check_id) if wanted.check_id else None,
     )

@@ -41,3 +41,5 @@ class Session:
     started_ms: int
     stopped_ms: int | None
     """None: it goes on."""
+    refresh_cache: bool = False
+    """Suites install their packages anew."""

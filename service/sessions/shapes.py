@@ -33,7 +33,7 @@ class TriggerWrite(Strict):
     target: TargetWrite | None = None
     """Null or empty: every check that is activated."""
     refresh_cache: bool = False
-    """For Playwright suites only."""
+    """Playwright suites install their packages anew, instead of taking kept ones."""
 
 
 class SessionResultShown(Shown):

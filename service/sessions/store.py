@@ -37,6 +37,7 @@ def insert_session(connection: Connection, row: Session, *, account_id: str) -> 
         "pending": row.pending,
         "started_ms": row.started_ms,
         "stopped_ms": row.stopped_ms,
+        "refresh_cache": row.refresh_cache,
     }
     connection.execute(insert(session), values)
 
@@ -92,4 +93,5 @@ def _read(row: Row[Any]) -> Session:
         pending=row.pending,
         started_ms=row.started_ms,
         stopped_ms=row.stopped_ms,
+        refresh_cache=bool(row.refresh_cache),
     )

@@ -26,6 +26,8 @@ class Target:
     """None: any tags."""
     check_ids: frozenset[str] | None = None
     """None: any check."""
+    refresh_cache: bool = False
+    """Suites install their packages anew."""
 
 
 def trigger(
@@ -40,7 +42,7 @@ def trigger(
     if not chosen:
         raise NotFoundError("No matching checks were found.")
     slugs = locations.slugs(connection, account_id)
-    starter = _Starter(connection, account_id, slugs, now_ms)
+    starter = _Starter(connection, account_id, slugs, now_ms, target.refresh_cache)
     return tuple(starter.start(row) for row in chosen)
 
 
@@ -60,6 +62,7 @@ class _Starter:
     slugs: Mapping[str, str]
     """By location id."""
     now_ms: int
+    refresh_cache: bool
 
     def start(self, row: CheckRow) -> Session:
         places = checks.locations_of(self.connection, row.id)
@@ -73,6 +76,7 @@ class _Starter:
             pending=len(places),
             started_ms=self.now_ms,
             stopped_ms=None,
+            refresh_cache=self.refresh_cache,
         )
         store.insert_session(self.connection, session, account_id=self.account_id)
         wanted = jobs.WantedRuns(

@@ -4,11 +4,17 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from contract.checks import CheckType, Lane, PlaywrightSpec
+from contract.job import Job
 from contract.result import Failure, FailureKind, Outcome, Status
+from contract.wire import decode
 from service.db.tables import job, session
+from service.jobs.claims import deal
 from service.results.model import ResultType
 from tests.builders.check_bodies import check_body
+from tests.builders.code_bundles import a_bundle, suite_body
 from tests.builders.stored_results import passed, store
+from tests.builders.world import a_claimant
 from tests.servers.public_api import Answer, ApiUser, PublicApi
 
 TRIGGER = "/v1/check-sessions/trigger"
@@ -235,3 +241,20 @@ async def test_others_sessions_are_not_there(alice: ApiUser, charlie: ApiUser) -
     assert (answer.status, answer.body["message"]) == (404, "No such check session.")
     assert (await charlie.get(f"{path}/completion")).status == 404
     assert await triggered(charlie, {"checkId": [check["id"]]}) == []
+
+
+@pytest.mark.parametrize("refresh", [True, False])
+async def test_a_suite_is_told_whether_to_install_its_packages_anew(
+    api: PublicApi, alice: ApiUser, *, refresh: bool
+) -> None:
+    body = suite_body(await a_bundle(alice))
+    assert (await alice.post("/v1/checks/playwright", body)).status == 201
+    await alice.post(TRIGGER, {"refreshCache": refresh})
+    claimant = a_claimant(slots={Lane.MAIN: 1}, check_types=frozenset({CheckType.PLAYWRIGHT}))
+    place = alice.secrets.location_id
+    dealt = await api.database.write(
+        lambda c: deal(c, place, [claimant], now_ms=api.backend.clock.now_ms(c))
+    )
+    spec = decode(dealt.jobs[0][0], Job).spec
+    assert isinstance(spec, PlaywrightSpec)
+    assert spec.refresh_cache == refresh
