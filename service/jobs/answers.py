@@ -63,7 +63,7 @@ def _job(job: ReadyJob, location: str, proxy_url: str | None, *, now_ms: int) ->
 def _spec(job: ReadyJob, *, now_ms: int) -> bytes:
     """The spec as it is stored, with what only the run knows.
 
-    Of a heartbeat: how long it has been silent. Of a suite: whether its packages are installed anew.
+    Of a heartbeat: how long it has been silent; of a suite: whether to install its packages anew.
     """
     if job.refresh_cache:
         suite = decode(job.spec, PlaywrightSpec)

@@ -5,7 +5,8 @@ Several jobs go into one statement as a JSON list of their ids: half the time of
 and the interpreter is free for other threads meanwhile. One job has a statement of its own, because
 the list costs 2 µs.
 A claim reads `check_`, `heartbeat`, `session` and `private_location` too, which are other
-features': each job needs them, and asking for them one by one would cost a claim four times as much.
+features': each job needs them, and asking for them one by one would cost a claim four times as
+much.
 """
 
 from collections import defaultdict
