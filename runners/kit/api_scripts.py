@@ -41,32 +41,28 @@ async def look_with_scripts(
         MissingRuntimeError: the runtime is not there.
         NodeBrokeError, OSError: Node does not start.
     """
-    phases = _Phases(spec, ctx)
-    try:
-        request = await phases.set_up()
-        seen = await look(
-            request,
-            phases.context_of_the_request(),
-            sources=sources,
-            alter=phases.tear_down,
-        )
-    except CheckFailed as failed:
-        return Observation(failure=failed.failure, log=tuple(phases.log))
+    harness = ctx.network.scripts()
+    runtime = harness.runtimes.get(spec.runtime_id)
+    async with ScriptRunner(harness, runtime, keep_secret=ctx.workspace.keep_secret) as runner:
+        phases = _Phases(spec, ctx, runner)
+        try:
+            request = await phases.set_up()
+            its = phases.context_of_the_request()
+            seen = await look(request, its, sources=sources, alter=phases.tear_down)
+        except CheckFailed as failed:
+            return Observation(failure=failed.failure, log=tuple(phases.log))
     return msgspec.structs.replace(seen, log=tuple(phases.log), script_failure=phases.failure)
 
 
 class _Phases:
     """The scripts of one run, and what they hand on to each other."""
 
-    def __init__(self, spec: ApiSpec, ctx: RunContext) -> None:
-        harness = ctx.network.scripts()
-        runtime = harness.runtimes.get(spec.runtime_id)
+    def __init__(self, spec: ApiSpec, ctx: RunContext, runner: ScriptRunner) -> None:
         self.log: list[LogLine] = []
         self.failure: Failure | None = None
         """The first of a teardown script. None: there is none."""
-        self._spec, self._ctx = spec, ctx
-        self._runner = ScriptRunner(harness, runtime, keep_secret=ctx.workspace.keep_secret)
-        self._given = {**ctx.environment, "RUNTIME_VERSION": runtime.id}
+        self._spec, self._ctx, self._runner = spec, ctx, runner
+        self._given = {**ctx.environment, "RUNTIME_VERSION": runner.runtime.id}
         self._env = {**self._given, **{one.key: one.value for one in ctx.variables}}
 
     async def set_up(self) -> HttpRequest:

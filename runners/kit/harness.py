@@ -11,7 +11,7 @@ from contract.checks import CheckType
 from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
 from runners.kit.sandbox import Sandbox
 from runners.kit.script_node import ScriptNode, start_node
-from runners.kit.script_spares import Spares
+from runners.kit.script_spares import EACH, Spares
 from runners.kit.suites import SuitePlaces, Suites, suites_of
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
@@ -51,9 +51,15 @@ class Harness:
 
 @asynccontextmanager
 async def open_harness(
-    runtimes: Runtimes, *, extra_roots: Path | None = None, suites: SuitePlaces | None = None
+    runtimes: Runtimes,
+    *,
+    extra_roots: Path | None = None,
+    suites: SuitePlaces | None = None,
+    spares: int = EACH,
 ) -> AsyncIterator[Harness | None]:
     """For as long as the block lasts. None: this machine has no runtime.
+
+    `spares`: how many processes to keep waiting for scripts, of each runtime that is in use.
 
     Raises:
         OSError: the machine lacks what keeps scripts apart; the sentence names it.
@@ -66,17 +72,17 @@ async def open_harness(
     async def start(runtime: Runtime) -> ScriptNode:
         return await start_node(sandbox, runtime, partial(_environment, runtime, extra_roots))
 
-    spares = Spares(start)
+    waiting = Spares(start, each=spares)
     try:
         yield Harness(
             sandbox=sandbox,
             runtimes=runtimes,
-            spares=spares,
+            spares=waiting,
             extra_roots=extra_roots,
             suites=None if suites is None else suites_of(suites, sandbox),
         )
     finally:
-        await spares.close()
+        await waiting.close()
         await sandbox.close()
 
 

@@ -34,14 +34,15 @@ class ScriptFacts:
         self._secrets: set[str] = set()
         self.log: list[LogLine] = []
 
-    def take(self, line: bytes) -> None:
-        """Note a line."""
+    def take(self, line: bytes) -> bool:
+        """Note a line; whether the end of the process has nothing to add any more."""
         try:
             fact = decode_fact(line)
         except msgspec.DecodeError:
             self.is_garbled = True
         else:
             self._note(fact)
+        return self.is_garbled or (isinstance(self.ending, Done) and not self.ending.printed)
 
     def _note(self, fact: Fact) -> None:
         match fact:

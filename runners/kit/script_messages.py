@@ -91,6 +91,8 @@ class Done(msgspec.Struct, frozen=True, tag_field="fact", tag="done"):
     """The script has come to its end."""
 
     env: dict[str, str]
+    printed: bool
+    """Past the console, so that there is more to read than facts."""
     request: ScriptRequest | None = None
     """None: it was a teardown script."""
     body: str | None = None

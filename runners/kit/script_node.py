@@ -1,13 +1,13 @@
 """Starts a Node process that waits for one setup or teardown script."""
 
+import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from runners.kit.runtimes import Runtime
-from runners.kit.sandbox import Child, Limits, Program, Sandbox
+from runners.kit.sandbox import Child, Ended, Limits, Program, Sandbox
 from runners.kit.workspace import Workspace
 
 MAIN: Final = Path(__file__).resolve().parents[1] / "harness/script/main.cjs"
@@ -17,15 +17,43 @@ HEAP_MB: Final = 384
 LIMITS: Final = Limits(memory_mb=MEMORY_MB, file_mb=1, folder_mb=1, processes=64, open_files=1024)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptNode:
     """A process that reads a job from its stdin, runs it and ends."""
 
-    child: Child
-    folder: Workspace
-    """Its working directory; nothing can be written there."""
-    started_at: float
-    """Monotonic; its own log counts from here."""
+    def __init__(self, child: Child, folder: Workspace, *, started_at: float) -> None:
+        """`folder`: its working directory, where nothing can be written."""
+        self.started_at = started_at
+        """Monotonic; its own log counts from here."""
+        self._child = child
+        self._folder = folder
+        self._ending: asyncio.Task[Ended] | None = None
+        """None: it has no job."""
+
+    async def play(
+        self, message: bytes, *, limit_s: float, hear: Callable[[bytes], bool]
+    ) -> Ended | None:
+        """Hand it its job, and wait for its end, or until `hear` has heard enough.
+
+        None: it has, and the process may still be on its way out.
+
+        Raises:
+            OSError: the process never began, or cannot be ended.
+        """
+        enough = asyncio.Event()
+
+        def on_fact(line: bytes) -> None:
+            if hear(line):
+                enough.set()
+
+        await self._child.feed(message)
+        end = self._child.ended(timeout_s=limit_s, on_fact=on_fact)
+        self._ending = asyncio.create_task(end, name="script.end")
+        heard = asyncio.create_task(enough.wait(), name="script.heard")
+        try:
+            await asyncio.wait((self._ending, heard), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            heard.cancel()
+        return self._ending.result() if self._ending.done() else None
 
     async def close(self) -> None:
         """Leave nothing of it.
@@ -33,8 +61,12 @@ class ScriptNode:
         Raises:
             OSError: a process of it cannot be ended.
         """
-        await self.child.kill()
-        self.folder.remove()
+        try:
+            await self._child.kill()
+            if self._ending is not None:
+                await asyncio.gather(self._ending, return_exceptions=True)
+        finally:
+            self._folder.remove()
 
 
 async def start_node(
@@ -53,7 +85,7 @@ async def start_node(
     except BaseException:
         folder.remove()
         raise
-    return ScriptNode(child=child, folder=folder, started_at=started_at)
+    return ScriptNode(child, folder, started_at=started_at)
 
 
 def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Program:

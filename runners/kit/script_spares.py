@@ -23,13 +23,17 @@ StartNode = Callable[[Runtime], Awaitable[ScriptNode]]
 class Spares:
     """Lends each script a process of its own; none is lent twice."""
 
-    def __init__(self, start: StartNode) -> None:
+    def __init__(self, start: StartNode, *, each: int = EACH) -> None:
+        """`each`: how many to keep of each runtime that is in use."""
         self._start = start
+        self._each = each
         self._waiting: defaultdict[str, deque[ScriptNode]] = defaultdict(deque)
         self._used: dict[str, tuple[Runtime, float]] = {}
         """Runtimes that had a script lately, and when."""
         self._ended = asyncio.Event()
         """A script ended: now a new spare takes nobody's time."""
+        self._endings: set[asyncio.Task[None]] = set()
+        """Processes on their way out, which no check waits for."""
         self._keeper: asyncio.Task[None] | None = None
         """None: no script has come yet."""
 
@@ -40,28 +44,34 @@ class Spares:
 
     @asynccontextmanager
     async def lent(self, runtime: Runtime, *, fresh: bool = False) -> AsyncIterator[ScriptNode]:
-        """A process for one script; nothing is left of it afterwards. Fresh: not one that waited.
+        """A process for one script, which ends with the block. Fresh: not one that waited.
 
         Raises:
-            OSError: none can be started, or one cannot be ended.
+            OSError: none can be started.
         """
         waiting = self._waiting[runtime.id]
         node = await self._start(runtime) if fresh or not waiting else waiting.popleft()
         try:
             yield node
         finally:
-            try:
-                await node.close()
-            finally:
-                self._note_use(runtime)
+            ending = asyncio.create_task(self._end(node, runtime), name="script.close")
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
 
     async def close(self) -> None:
-        """End all that wait."""
+        """End all that there are."""
+        await asyncio.gather(*self._endings, return_exceptions=True)
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
         for runtime_id in tuple(self._waiting):
             await self._let_go(runtime_id)
+
+    async def _end(self, node: ScriptNode, runtime: Runtime) -> None:
+        try:
+            await node.close()
+        finally:
+            self._note_use(runtime)
 
     def _note_use(self, runtime: Runtime) -> None:
         self._used[runtime.id] = (runtime, time.monotonic())
@@ -86,7 +96,7 @@ class Spares:
             await self._let_go(runtime.id)
             return
         waiting = self._waiting[runtime.id]
-        while len(waiting) < EACH:
+        while len(waiting) < self._each:
             waiting.append(await self._start(runtime))
 
     async def _let_go(self, runtime_id: str) -> None:

@@ -21,23 +21,22 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 """Each script by the file that its stacks name."""
 
 _MAX_MESSAGE_CHARS: Final = 500
-_NODE_HAS_NO_MEMORY: Final = "out of memory"
-"""Among Node's last words when its heap is full."""
 _REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation failed")
 """What a script gets when the system refuses it more."""
 
 
-def ending_of(file: str, facts: ScriptFacts, ended: Ended, *, limit_s: float) -> Done | Failure:
-    """What the script left behind, or why it failed."""
+def ending_of(
+    file: str, facts: ScriptFacts, ended: Ended | None, *, limit_s: float
+) -> Done | Failure:
+    """What the script left behind, or why it failed. No end: its facts told enough."""
     ending = facts.ending
     if isinstance(ending, Done) and not facts.is_garbled:
         return ending
-    if _lacked_memory(facts, ended):
+    if isinstance(ending, Done) or facts.is_garbled or ended is None or ended.facts_cut:
+        return _failed(file, "wrote into the channel on which its result comes")
+    if _lacked_memory(ending, ended):
         return _out_of_memory(file, ended)
-    if isinstance(ending, Broke) and not facts.is_garbled:
-        return _broke(file, ending)
-    kind, why = FailureKind.SCRIPT, _why(facts, ended, limit_s)
-    return Failure(kind=kind, message=f"{_name(file)} {why}.", detail={"script": file})
+    return _failed(file, _why(ended, limit_s)) if ending is None else _broke(file, ending)
 
 
 def too_much(file: str, what: str, size_bytes: int) -> Failure:
@@ -61,6 +60,12 @@ def no_time(file: str) -> Failure:
     )
 
 
+def _failed(file: str, why: str) -> Failure:
+    return Failure(
+        kind=FailureKind.SCRIPT, message=f"{_name(file)} {why}.", detail={"script": file}
+    )
+
+
 def _broke(file: str, ending: Broke) -> Failure:
     said = " ".join(ending.message.split())
     if len(said) > _MAX_MESSAGE_CHARS:
@@ -73,11 +78,9 @@ def _broke(file: str, ending: Broke) -> Failure:
     )
 
 
-def _why(facts: ScriptFacts, ended: Ended, limit_s: float) -> str:
+def _why(ended: Ended, limit_s: float) -> str:
     if ended.timed_out:
         return f"did not end within {limit_s:g} s"
-    if facts.is_garbled or ended.facts_cut:
-        return "wrote into the channel on which its result comes"
     if ended.stopped_because is not None:
         return f"was stopped: {ended.stopped_because.rstrip('.')}"
     if ended.signal is not None:
@@ -85,13 +88,11 @@ def _why(facts: ScriptFacts, ended: Ended, limit_s: float) -> str:
     return f"ended its process with exit code {ended.exit_code} before it was done"
 
 
-def _lacked_memory(facts: ScriptFacts, ended: Ended) -> bool:
+def _lacked_memory(ending: Broke | None, ended: Ended) -> bool:
     """The system may refuse memory before anybody has seen how much there is in use."""
     if ended.out_of_memory:
         return True
-    if isinstance(facts.ending, Broke):
-        return any(sign in facts.ending.message for sign in _REFUSED_MEMORY)
-    return any(line.level == "ERROR" and _NODE_HAS_NO_MEMORY in line.message for line in ended.log)
+    return ending is not None and any(sign in ending.message for sign in _REFUSED_MEMORY)
 
 
 def _out_of_memory(file: str, ended: Ended) -> Failure:

@@ -38,4 +38,18 @@ function collectConsole(channel) {
   }
 }
 
-module.exports = { collectConsole };
+/** Whether the script went past the console: then there is more to read than facts. */
+function watchStreams() {
+  const watched = { used: false };
+  for (const name of ['stdout', 'stderr']) {
+    const { get } = Object.getOwnPropertyDescriptor(process, name);
+    const open = () => {
+      watched.used = true;
+      return get.call(process);
+    };
+    Object.defineProperty(process, name, { get: open, configurable: true, enumerable: true });
+  }
+  return watched;
+}
+
+module.exports = { collectConsole, watchStreams };

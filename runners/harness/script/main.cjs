@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const vm = require('node:vm');
 const channel = require('./channel.cjs');
-const { collectConsole } = require('./console.cjs');
+const { collectConsole, watchStreams } = require('./console.cjs');
 const { openEnvironment } = require('./environment.cjs');
 const { describe } = require('./errors.cjs');
 const { modulesOf } = require('./modules.cjs');
@@ -14,13 +14,14 @@ const { exposeRequest, exposeResponse, readRequest, readBody } = require('./exch
 const STDIN = 0;
 const end = process.reallyExit.bind(process);
 
-function finish(fact) {
-  channel.tell(fact);
+function fail(error, job) {
+  channel.tell({ fact: 'failed', ...describe(error, job) });
   end(0);
 }
 
-function fail(error, job) {
-  finish({ fact: 'failed', ...describe(error, job) });
+/** All is told, so whoever started us may kill us: that is cheaper than to end. */
+function standStill() {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }
 
 function watch(job) {
@@ -38,10 +39,11 @@ function compiled(job) {
 }
 
 /** What the script left behind. */
-function outcome(job, environment) {
+function outcome(job, environment, streams) {
   const isSetup = job.phase === 'setup';
   return {
     fact: 'done',
+    printed: streams.used,
     env: environment.changed(),
     request: isSetup ? readRequest(globalThis.request) : null,
     body: isSetup ? null : readBody(globalThis.response),
@@ -59,6 +61,7 @@ function holdSize(said, job) {
 
 async function run(job) {
   watch(job);
+  const streams = watchStreams();
   collectConsole(channel);
   const environment = openEnvironment(job, channel);
   Object.defineProperty(globalThis, 'REGION', { value: job.region, enumerable: true });
@@ -70,7 +73,10 @@ async function run(job) {
   try {
     const module = { exports: {} };
     await compiled(job)(modules.requireFrom(''), module, module.exports);
-    finish(holdSize(outcome(job, environment), job));
+    const told = holdSize(outcome(job, environment, streams), job);
+    channel.tell(told);
+    if (told.printed) end(0);
+    else standStill();
   } catch (error) {
     fail(error, job);
   }

@@ -18,10 +18,9 @@ function teardown(script, changes = {}) {
 }
 
 test('a setup script changes the request', async () => {
-  const { done, code } = await play(
+  const { done } = await play(
     aJob("request.headers['X-A'] = 1; request.url += 'cart'; request.method = 'POST';"),
   );
-  assert.equal(code, 0);
   assert.deepEqual(done.request.headers, { 'X-A': '1' });
   assert.equal(done.request.url, 'http://shop.test/cart');
   assert.equal(done.request.method, 'POST');
@@ -103,6 +102,18 @@ test('what is logged has its level', async () => {
     ['DEBUG', 'e'],
   ]);
 });
+
+for (const [script, printed] of [
+  ['console.log("a");', false],
+  ['process.stdout.write("a");', true],
+  ['console.dir({});', true],
+  ['process.stderr.write("a");', true],
+]) {
+  test(`what goes past the console is announced: ${script}`, async () => {
+    const { done } = await play(aJob(script));
+    assert.equal(done.printed, printed);
+  });
+}
 
 test('a script that floods its log is cut with a notice', async () => {
   const { logs } = await play(aJob('for (let i = 0; i < 5000; i += 1) console.log(i);'));

@@ -48,7 +48,10 @@ function play(job) {
   const child = spawn(process.execPath, [...flags, MAIN], options);
   const texts = ['', '', ''];
   [child.stdout, child.stderr, child.stdio[3]].forEach((stream, i) => {
-    stream.setEncoding('utf8').on('data', (text) => (texts[i] += text));
+    stream.setEncoding('utf8').on('data', (text) => {
+      texts[i] += text;
+      if (texts[2].includes('"fact":"done","printed":false')) child.kill('SIGKILL');
+    });
   });
   child.stdin.end(JSON.stringify(job));
   return new Promise((resolve) => {
