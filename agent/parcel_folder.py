@@ -80,6 +80,7 @@ class ParcelFolder:
         with alone(self._shared / _DOOR, limit_s=_DOOR_LIMIT_S) as is_alone:
             self._lock = lock_folder(own)
             self.own = own
+            _let_pass(self._shared, own)
             self._unread = self._cleared(own)
             self._has_seen_all = False
             if is_alone:
@@ -224,3 +225,9 @@ def _remove(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink()
+
+
+def _let_pass(*folders: Path) -> None:
+    """Runs work below, as users of their own: these may pass through, and list nothing."""
+    for folder in folders:
+        folder.chmod(0o711)

@@ -1,0 +1,80 @@
+"""Brings the code of suites from the service, and says where an agent keeps what suites need."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from agent.errors import ServiceAwayError, ServiceError
+from runners.kit.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
+from runners.kit.suites import SuitePlaces
+
+WAITS_S: Final = (1.0, 5.0)
+"""Between tries; there is one more try than there are waits."""
+_PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+
+log = structlog.get_logger(__name__)
+
+
+class BundleGiver(Protocol):
+    """The service, as far as bundles go."""
+
+    async def get_bundle(self, sha256: str, take: Callable[[bytes], object]) -> None:
+        """Hand over a bundle part by part.
+
+        Raises:
+            ServiceError: it cannot be had now.
+        """
+
+
+class ServiceBundles:
+    """Downloads, and tries again when the service is away for a moment."""
+
+    def __init__(self, service: BundleGiver, *, waits_s: tuple[float, ...] = WAITS_S) -> None:
+        self._service = service
+        self._waits_s = waits_s
+
+    async def download(self, sha256: str, target: Path) -> None:
+        """Write the bundle into this file.
+
+        Raises:
+            BundleError: it cannot be had now.
+            OSError: the disk refuses it.
+        """
+        for wait_s in (*self._waits_s, None):
+            try:
+                await self._fetch(sha256, target)
+            except ServiceAwayError as problem:
+                if wait_s is None:
+                    raise BundleError(str(problem)) from problem
+                log.warning("bundle.not_fetched", because=str(problem), wait_s=wait_s)
+                await asyncio.sleep(wait_s)
+            except ServiceError as problem:
+                raise BundleError(str(problem)) from problem
+            else:
+                return
+
+    async def _fetch(self, sha256: str, target: Path) -> None:
+        with await asyncio.to_thread(target.open, "wb") as file:
+
+            def take(part: bytes) -> None:
+                file.write(part)
+                if file.tell() > MAX_BUNDLE_BYTES:
+                    raise BundleError(f"The bundle has more than {MAX_BUNDLE_BYTES} bytes.")
+
+            await self._service.get_bundle(sha256, take)
+
+
+@contextmanager
+def suite_places(
+    service: BundleGiver, data_dir: Path, environ: Mapping[str, str]
+) -> Iterator[SuitePlaces]:
+    """Where an agent keeps bundles and packages, for as long as the block lasts."""
+    yield SuitePlaces(
+        bundles=KeptBundles(ServiceBundles(service), data_dir / "bundles"),
+        packages=data_dir / "packages",
+        environment={name: environ[name] for name in _PROXIES if name in environ},
+    )
