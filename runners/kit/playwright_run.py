@@ -16,6 +16,7 @@ from contract.checks import BrowserSpec, MultiStepSpec
 from contract.playwright_config import config_problem
 from contract.result import Artifact, FailureKind
 from runners.kit.browser_registry import make_registry
+from runners.kit.egress_gate import EgressGate, egress_gate
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.playwright_facts import FactBook
@@ -66,6 +67,8 @@ class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...]
     notes: tuple[str, ...]
     """What the reader of its log has to know beside it."""
+    refusals: tuple[str, ...]
+    """Why the egress rules refused what the browser or a request wanted."""
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -130,9 +133,11 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         """Start it, wait for its end, collect what it left."""
         book, start_ms = FactBook(), time.time() * 1000
         timeout_s = max(self.ctx.timeout_s - _KILL_S, self.ctx.timeout_s * 0.8)
-        program = self._program(config, timeout_s)
-        child = await self.harness.sandbox.start(program, owner=self.ctx.workspace)
-        ended = await child.ended(timeout_s=timeout_s, on_fact=book.take)
+        async with egress_gate(self.ctx.network) as gate:
+            program = self._program(config, timeout_s, gate)
+            child = await self.harness.sandbox.start(program, owner=self.ctx.workspace)
+            ended = await child.ended(timeout_s=timeout_s, on_fact=book.take)
+        refusals = () if gate is None else gate.refusals
         degraded, artifacts = await asyncio.to_thread(self._left)
         return ScriptRun(
             book=book,
@@ -143,16 +148,24 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             memory_mb=program.limits.memory_mb,
             degraded_because=degraded,
             artifacts=artifacts,
-            notes=tuple(self._notes(book, ended)),
+            notes=(*refusals, *self._notes(book, ended, gate)),
+            refusals=refusals,
         )
 
-    def _program(self, config: Mapping[str, object], timeout_s: float) -> Program:
+    def _program(
+        self, config: Mapping[str, object], timeout_s: float, gate: EgressGate | None
+    ) -> Program:
         memory_mb = MULTI_STEP_MB if self.browser is None else BROWSER_MB
         path = script_path(self.spec)
         return Program(
             argv=(str(self.runtime.node), *_NODE_ARGUMENTS, *self._command(path)),
             folder=self.place.root,
-            env=self._environment(self._settings(path, config, timeout_s)),
+            env=self._environment(
+                {
+                    **self._settings(path, config, timeout_s),
+                    "gate": None if gate is None else gate.url,
+                }
+            ),
             limits=Limits(memory_mb=memory_mb),
         )
 
@@ -203,8 +216,10 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         degraded = degraded_because(self.place.root)
         return degraded, keep_files(self.ctx.workspace, self.place.output, self.place.root)
 
-    def _notes(self, book: FactBook, ended: Ended) -> list[str]:
+    def _notes(self, book: FactBook, ended: Ended, gate: EgressGate | None) -> list[str]:
         notes = []
+        if gate is not None and self.ctx.proxy_url is not None:
+            notes.append("This agent has egress rules: the location's proxy was left aside.")
         if self.browser is not None and not self._films:
             notes.append("There is no video: this location has no ffmpeg.")
         if book.dropped or ended.facts_cut:

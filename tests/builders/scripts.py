@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from runners.kit.egress import EgressRules
 from runners.kit.harness import open_harness
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import Runtimes, find_runtimes
@@ -16,10 +17,13 @@ from tests.builders.context import a_context
 
 @contextlib.asynccontextmanager
 async def a_scripted_context(
-    *, runtimes: Runtimes | None = None, **changes: Any
+    *, runtimes: Runtimes | None = None, egress: EgressRules | None = None, **changes: Any
 ) -> AsyncIterator[RunContext]:
     """`changes`: fields of the context. A machine without a runtime fails the test."""
-    async with open_harness(runtimes or find_runtimes()) as harness, a_context() as ctx:
+    async with (
+        open_harness(runtimes or find_runtimes()) as harness,
+        a_context(egress=egress) as ctx,
+    ):
         assert harness is not None, "no runtime is installed: run `make test`"
         network = ctx.network
         object.__setattr__(network, "harness", harness)

@@ -11,6 +11,7 @@ from contract.job import Variable
 from contract.result import FailureKind, Outcome, Status
 from contract.script_evidence import BrowserEvidence
 from runners.browser import BrowserRunner
+from runners.kit.egress import EgressRules
 from runners.kit.failures import CheckFailed
 from runners.kit.judge import judge
 from runners.kit.playwright_verdict import BrowserDidNotStartError
@@ -248,3 +249,25 @@ async def test_the_browser_goes_through_the_locations_proxy(site: str) -> None:
         outcome = await looked(a_test(body), ctx={"proxy_url": proxy.url})
     assert outcome.failure is None
     assert [asked.url for asked in proxy.to("/plain")] == [f"{site}/plain"]
+
+
+async def test_egress_rules_hold_for_the_browser_whatever_proxy_a_script_asks_for(
+    site: str,
+) -> None:
+    rules = EgressRules.parse(["127.0.0.1"], [])
+    body = (
+        f"await page.goto('{site}/plain');\n"
+        "await expect(page.locator('h1')).toHaveText('Good tea');\n"
+        "await page.goto('https://127.0.0.2/');"
+    )
+    own = (
+        "test.use({\n"
+        "  proxy: { server: 'direct://' },\n"
+        "  launchOptions: { args: ['--no-proxy-server'] },\n"
+        "});\n"
+    )
+    outcome = await looked(a_test(body) + own, ctx={"egress": rules})
+    assert outcome.failure is not None
+    assert outcome.failure.kind is FailureKind.EGRESS
+    assert "127.0.0.2" in outcome.failure.message
+    assert outcome.failure.detail["where"] == "script.js:5:12"

@@ -4,6 +4,7 @@
 const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
 const contexts = require('./contexts.cjs');
+const proxies = require('./proxies.cjs');
 const requests = require('./requests.cjs');
 
 const NO_BROWSER =
@@ -26,8 +27,12 @@ function ours(options = {}) {
     headless: true,
     channel: undefined,
     executablePath: settings.browser,
-    args: [...(options.args ?? []), ...settings.browserArguments],
-    proxy: options.proxy ?? settings.proxy ?? undefined,
+    args: [
+      ...(options.args ?? []).filter(proxies.mayStand),
+      ...settings.browserArguments,
+      ...proxies.extraArguments(),
+    ],
+    proxy: proxies.of(options.proxy),
   };
 }
 

@@ -8,6 +8,7 @@ const { report } = require('./facts.cjs');
 const { Pace } = require('./pace.cjs');
 const { PageBook } = require('./pages.cjs');
 const plainFiles = require('./plain_files.cjs');
+const proxies = require('./proxies.cjs');
 
 const BINDING = '__picketMeasured';
 const SETTLE_MS = 300;
@@ -153,4 +154,9 @@ async function watch(context) {
   }
 }
 
-module.exports = { beforeEnd, options: plainFiles.options, watch };
+/** The script's options for a context, with what is ours to decide. */
+function options(given = {}) {
+  return proxies.inContext(plainFiles.options(given));
+}
+
+module.exports = { beforeEnd, options, watch };

@@ -1,8 +1,8 @@
 'use strict';
 // Each call of Playwright's `request` becomes a node: what was asked, what came, how long it took.
 
-const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
+const proxies = require('./proxies.cjs');
 
 const MOST_REQUESTS = 500;
 const MOST_EXCHANGES = 50;
@@ -96,7 +96,7 @@ function wrapFactory(factory) {
   seen.add(factory);
   const newContext = factory.newContext;
   factory.newContext = async function (options) {
-    const proxy = options?.proxy ?? settings.proxy ?? undefined;
+    const proxy = proxies.of(options?.proxy);
     const context = await newContext.call(this, proxy ? { ...options, proxy } : options);
     watch(context);
     return context;

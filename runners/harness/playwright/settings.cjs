@@ -7,6 +7,7 @@ const DEFAULTS = {
   output: null, // where Playwright and we put files, absolute; null: a suite says so itself
   browser: null, // Chromium's program, absolute; null: this run starts no browser
   browserArguments: [],
+  gate: null, // address of a proxy that all traffic has to go through; null: there is none
   proxy: null, // { server, username?, password? } for traffic that asks for none of its own
   vitals: null, // web-vitals as one classic script, absolute; null: no page metrics
   artifacts: 'on', // or 'retain-on-failure'

@@ -1,0 +1,30 @@
+'use strict';
+// Which proxy traffic goes through: the gate if there is one, the script's own, the location's.
+
+const settings = require('./settings.cjs');
+
+const PASSING_BY = /^--(no-proxy-server|proxy-|host-resolver-rules|host-rules)/;
+
+/** For a browser, or for requests without one. */
+function of(own) {
+  if (settings.gate) return { server: settings.gate };
+  return own ?? settings.playwrightConfig.use?.proxy ?? settings.proxy ?? undefined;
+}
+
+/** The options of a context, which takes its browser's proxy if it has none of its own. */
+function inContext(options) {
+  // Named though undefined, so that Playwright Test fills in none from its configuration.
+  return settings.gate ? { ...options, proxy: undefined } : options;
+}
+
+/** What keeps a browser from talking past the gate. */
+function extraArguments() {
+  return settings.gate ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : [];
+}
+
+/** Whether an argument of the script's leaves the gate where it is. */
+function mayStand(argument) {
+  return !settings.gate || !PASSING_BY.test(argument);
+}
+
+module.exports = { extraArguments, inContext, mayStand, of };
