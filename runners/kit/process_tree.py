@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from runners.kit.process_limits import Identity
-from runners.kit.processes import all_pids, look_up, user_of
+from runners.kit.processes import all_pids, look_up, newest_pid, user_of
 from runners.kit.run_tags import tag_of
 
 _PATIENCE_S: Final = 30
 """A process that is not gone by then waits for a disk, and no signal reaches it."""
 _LONGEST_PAUSE_S: Final = 0.05
+_CHASE_S: Final = 0.05
 _SLIPPERY_ROUNDS: Final = 3
 """Whatever is alive after so many rounds changes its number faster than we look."""
 
@@ -101,9 +102,20 @@ class ProcessTree:
                 os.killpg(group, signal.SIGKILL)
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in pids:
-                send(pid, number, when=self.has)
+                if not _has_ended(pid):
+                    send(pid, number, when=self.has)
+        if rounds:
+            self._chase()
         if rounds >= _SLIPPERY_ROUNDS and self._identity.uid is not None:
             self._end_user(self._identity.uid)
+
+    def _chase(self) -> None:
+        """Strike at the newest process again and again: the next number of one that changes it."""
+        until = time.monotonic() + _CHASE_S
+        while time.monotonic() < until:
+            newest = newest_pid()
+            if self.has(newest):
+                send(newest, signal.SIGKILL, when=self.has)
 
     def _group_of(self, pid: int) -> int | None:
         """A group of a session that the program or its processes have opened. None: not seen."""

@@ -9,6 +9,8 @@ import msgspec
 
 _PROC: Final = Path("/proc")
 _ENDED: Final = "ZX"
+_STARTED: Final = 19
+"""Fields counted from the state on, which follows the name."""
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +18,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
     parent: int
     group: int
+    started: int
+    """In ticks since the system's start."""
     has_ended: bool
     """It is there only until its parent asks how it ended."""
 
@@ -26,10 +30,15 @@ def all_pids() -> Iterator[int]:
     return (int(name) for name in names if name.isdecimal())
 
 
+def newest_pid() -> int:
+    """The number that the system gave last."""
+    return int((_PROC / "loadavg").read_text().split()[-1])
+
+
 def user_of(pid: int) -> int | None:
     """The user that a process runs as. None: there is no such process."""
     try:
-        return (_PROC / str(pid)).stat().st_uid
+        return os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116 -- of each process, many times
     except OSError:
         return None
 
@@ -40,8 +49,13 @@ def look_up(pid: int) -> Process | None:
         _, _, rest = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")
     except OSError:
         return None
-    state, parent, group = rest.split(None, 3)[:3]
-    return Process(parent=int(parent), group=int(group), has_ended=state.decode() in _ENDED)
+    fields = rest.decode().split()
+    return Process(
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        started=int(fields[_STARTED]),
+        has_ended=fields[0] in _ENDED,
+    )
 
 
 def is_in_a_container(pid: int) -> bool:

@@ -8,18 +8,22 @@ import os
 from pathlib import Path
 from typing import Final
 
+from runners.kit.processes import look_up
+
 _PROC: Final = Path("/proc")
-_NUMBER_BITS: Final = 16
+_NUMBER_BITS: Final = 12
+_START_BITS: Final = 12
 _AGENT_BITS: Final = 22
 """The system's largest process number has as many."""
-_WORLD_BITS: Final = 24
+_WORLD_BITS: Final = 16
 
 
 class RunTags:
-    """Makes the tags of one agent's runs: world, agent and a number."""
+    """Makes the tags of one agent's runs: world, agent, when it started, and a number."""
 
     def __init__(self) -> None:
-        self._base = (_world() << _AGENT_BITS | os.getpid()) << _NUMBER_BITS
+        agent = _world() << _AGENT_BITS | os.getpid()
+        self._base = (agent << _START_BITS | (_start(os.getpid()) or 0)) << _NUMBER_BITS
         self._made = 0
 
     def make(self) -> int:
@@ -44,11 +48,17 @@ def is_of_a_dead_agent(tag: int) -> bool:
 
     Another container has other numbers for its processes, so its tags say nothing here.
     """
-    agent = (tag >> _NUMBER_BITS) & ((1 << _AGENT_BITS) - 1)
-    made_here = tag >> (_NUMBER_BITS + _AGENT_BITS) == _world()
-    return made_here and not (_PROC / str(agent)).exists()
+    rest, started = divmod(tag >> _NUMBER_BITS, 1 << _START_BITS)
+    world, agent = divmod(rest, 1 << _AGENT_BITS)
+    return world == _world() and _start(agent) != started
+
+
+def _start(pid: int) -> int | None:
+    """When a process started, in a few bits: numbers come around. None: it is no more."""
+    seen = look_up(pid)
+    return None if seen is None or seen.has_ended else seen.started % (1 << _START_BITS)
 
 
 def _world() -> int:
     """What tells this container's process numbers from those of others."""
-    return (_PROC / "self/ns/pid").stat().st_ino & ((1 << _WORLD_BITS) - 1)
+    return (_PROC / "self/ns/pid").stat().st_ino % (1 << _WORLD_BITS)

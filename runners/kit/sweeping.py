@@ -10,7 +10,7 @@ from typing import Final
 
 from runners.kit.process_limits import can_have_own_users
 from runners.kit.process_tree import send
-from runners.kit.processes import all_pids, is_in_a_container, user_of
+from runners.kit.processes import all_pids, is_in_a_container, look_up, user_of
 from runners.kit.removal import remove_folder
 from runners.kit.run_tags import is_of_a_dead_agent, tag_of
 from runners.kit.slot_users import SLOT_UIDS, SlotUsers
@@ -53,8 +53,8 @@ def _idle_users(users: SlotUsers) -> set[int]:
 
 
 def _is_stale(pid: int, free: AbstractSet[int]) -> bool:
-    tag = tag_of(pid)
-    if tag is None:
+    tag, seen = tag_of(pid), look_up(pid)
+    if tag is None or seen is None or seen.has_ended:
         return False
     uid = user_of(pid)
     if uid is None:

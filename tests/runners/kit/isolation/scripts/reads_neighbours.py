@@ -1,0 +1,15 @@
+"""Looks for another run's secret, in all environments and all folders of runs."""
+
+import os, glob, json, time
+
+found = []
+for path in glob.glob("/proc/[0-9]*/environ"):
+    try:
+        with open(path, "rb") as file:
+            found += [path] if b"neighbours-secret" in file.read() else []
+    except OSError:
+        pass
+for path in glob.glob("/tmp/run-*/*"):
+    if os.path.dirname(path) != os.getcwd():
+        found.append(path)
+os.write(3, json.dumps(found).encode() + b"\n")

@@ -1,0 +1,6 @@
+"""Has a secret, and waits."""
+
+import os, time
+
+open("secret", "w").write("neighbours-secret")
+time.sleep(600)

