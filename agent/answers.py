@@ -57,6 +57,13 @@ def artifact_refusal(answer: Answer, sentence: str) -> ServiceError | None:
     return usual_refusal(answer, sentence)
 
 
+def bundle_refusal(answer: Answer, sentence: str) -> ServiceError | None:
+    """The same for code bundles: one that is not there is no fault of the line."""
+    if answer.status == HTTPStatus.NOT_FOUND:
+        return RequestRefusedError(sentence)
+    return usual_refusal(answer, sentence)
+
+
 Refusal = Callable[[Answer, str], ServiceError | None]
 
 

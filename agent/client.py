@@ -3,15 +3,23 @@
 import asyncio
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final, Protocol, TypeVar
 from urllib.parse import quote
 
 import aiohttp
 import msgspec
 
-from agent.answers import Answer, Refusal, artifact_refusal, read, usual_refusal
+from agent.answers import (
+    Answer,
+    Refusal,
+    artifact_refusal,
+    bundle_refusal,
+    read,
+    usual_refusal,
+)
 from agent.errors import (
     KeyRefusedError,
     ServiceAwayError,
@@ -28,6 +36,8 @@ MessageT = TypeVar("MessageT", bound=msgspec.Struct)
 CONNECT_LIMIT_S: Final = 10.0
 QUICK_LIMIT_S: Final = 15.0
 SUBMIT_LIMIT_S: Final = 60.0
+BUNDLE_LIMIT_S: Final = 600.0
+_PART_BYTES: Final = 1024 * 1024
 _GZIP_LEVEL: Final = 1
 """Level 6 costs four times the CPU for a tenth fewer bytes."""
 _GZIP_IN_THREAD_BYTES: Final = 512 * 1024
@@ -147,6 +157,22 @@ class ServiceClient:
         )
         return await self._exchange(call, piece.content, api.ArtifactStored, SUBMIT_LIMIT_S)
 
+    async def get_bundle(self, sha256: str, take: Callable[[bytes], object]) -> None:
+        """Fetch a code bundle, handed over part by part.
+
+        Raises:
+            RequestRefusedError: no check of this location runs it.
+            ServiceError: it did not arrive, or not as a whole.
+        """
+        call = _Call(
+            "bundles",
+            f"{api.BUNDLES}/{quote(sha256, safe='')}",
+            method="GET",
+            refusal=bundle_refusal,
+            take=take,
+        )
+        await self._exchange(call, b"", Nothing, BUNDLE_LIMIT_S)
+
     async def _ask(
         self, path: str, body: bytes, kind: type[MessageT], *, limit_s: float = QUICK_LIMIT_S
     ) -> MessageT:
@@ -182,7 +208,7 @@ class ServiceClient:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_LIMIT_S),
             ) as answer:
-                content = await answer.read()
+                content = await _content(answer, call.take)
         except (aiohttp.ClientError, OSError, TimeoutError) as problem:
             self._meter.service_request(call.name, _word_for(problem))
             # No cause: aiohttp's errors hold the request's headers, and so the key.
@@ -202,6 +228,17 @@ class _Call:
     """Besides those of every request."""
     compresses: bool = True
     refusal: Refusal = usual_refusal
+    take: Callable[[bytes], object] | None = None
+    """Gets the parts of an answer that is a file; it may block. None: it is a message."""
+
+
+async def _content(answer: aiohttp.ClientResponse, take: Callable[[bytes], object] | None) -> bytes:
+    """The message of an answer; empty where a file was handed over."""
+    if take is None or answer.status != HTTPStatus.OK:
+        return await answer.read()
+    async for part in answer.content.iter_chunked(_PART_BYTES):
+        await asyncio.to_thread(take, part)
+    return b""
 
 
 def _headers_of(piece: Piece) -> dict[str, str]:
