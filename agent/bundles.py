@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
 import structlog
@@ -72,9 +73,29 @@ class ServiceBundles:
 def suite_places(
     service: BundleGiver, data_dir: Path, environ: Mapping[str, str]
 ) -> Iterator[SuitePlaces]:
-    """Where an agent keeps bundles and packages, for as long as the block lasts."""
-    yield SuitePlaces(
-        bundles=KeptBundles(ServiceBundles(service), data_dir / "bundles"),
-        packages=data_dir / "packages",
-        environment={name: environ[name] for name in _PROXIES if name in environ},
-    )
+    """Where an agent keeps bundles and packages, for as long as the block lasts.
+
+    Raises:
+        OSError: nothing can be kept anywhere.
+    """
+    with _usable_folder(data_dir) as folder:
+        yield SuitePlaces(
+            bundles=KeptBundles(ServiceBundles(service), folder / "bundles"),
+            packages=folder / "packages",
+            environment={name: environ[name] for name in _PROXIES if name in environ},
+        )
+
+
+@contextmanager
+def _usable_folder(data_dir: Path) -> Iterator[Path]:
+    """The data folder, or a temporary one where nothing can be written."""
+    try:
+        (data_dir / "packages").mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as problem:
+        log.warning("suites.temporary", because=str(problem))
+    else:
+        yield data_dir
+        return
+    with TemporaryDirectory(prefix="picket-suites-") as folder:
+        Path(folder).chmod(0o755)  # packages are read by the users that suites run as
+        yield Path(folder)
