@@ -115,7 +115,7 @@ class Agent:
                 loops = [
                     group.create_task(loop(), name=name) for name, loop in self._loops().items()
                 ]
-                async with open_scripts(self._ground.settings) as harness:
+                async with open_scripts(self._ground.settings, self._ground.client) as harness:
                     code = await self._serve(replace(self._ground, harness=harness))
                 for task in loops:
                     task.cancel()

@@ -1,5 +1,6 @@
 """What an agent works with: runners on one network, slots, a source, envelopes."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 import structlog
 
 from agent.boot import boot_check, working_types
+from agent.bundles import BundleGiver, suite_places
 from agent.dispatcher import Dispatcher, JobLeases, ResultSpool, RunFiles, Works
 from agent.enclosures import Enclosures
 from agent.envelopes import SealedEnvelopes
@@ -31,6 +33,7 @@ from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
 from runners.kit.runtimes import find_runtimes
 from runners.kit.scrub import Scrubber
+from runners.kit.suites import SuitePlaces
 
 log = structlog.get_logger(__name__)
 
@@ -53,12 +56,21 @@ def resolver_of(settings: Settings) -> Resolver:
 
 
 @asynccontextmanager
-async def open_scripts(settings: Settings) -> AsyncIterator[Harness | None]:
-    """What scripts run with, for as long as the block lasts. None: no script runs here."""
+async def open_scripts(
+    settings: Settings, service: BundleGiver | None = None
+) -> AsyncIterator[Harness | None]:
+    """What scripts run with, for as long as the block lasts. None: no script runs here.
+
+    `service`: where the code of suites comes from; without it no suite runs.
+    """
     async with AsyncExitStack() as stack:
         found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
-        opening = open_harness(found, extra_roots=settings.extra_ca_certs)
+        suites: SuitePlaces | None = None
         try:
+            if service is not None:
+                places = suite_places(service, settings.data_dir, os.environ)
+                suites = stack.enter_context(places)
+            opening = open_harness(found, extra_roots=settings.extra_ca_certs, suites=suites)
             harness = await stack.enter_async_context(opening)
         except OSError as problem:
             log.warning("scripts.unavailable", because=str(problem))
