@@ -1,7 +1,7 @@
 """What scripts run with on this machine: a sandbox, runtimes, and Node processes kept warm."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from runners.kit.sandbox import Sandbox
 from runners.kit.script_node import ScriptNode, start_node
 from runners.kit.script_spares import EACH, Spares
 from runners.kit.suites import SuitePlaces, Suites, suites_of
+from runners.kit.workspace import Workspace
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
 _NO_BROWSER: Final = "There is no Chromium on this machine (the package chromium-headless-shell)."
@@ -30,7 +31,7 @@ class Harness:
     spares: Spares
     """Of setup and teardown scripts."""
     extra_roots: Path | None = None
-    """PEM file of further roots that scripts trust. None: Node's own alone."""
+    """PEM file of further roots that scripts trust; all may read it. None: Node's own alone."""
     suites: Suites | None = None
     """What check suites need beside. None: nobody has said where bundles come from."""
 
@@ -47,6 +48,23 @@ class Harness:
     def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
         """What a child starts with, before the variables of its check."""
         return _environment(runtime, self.extra_roots, folder)
+
+
+@contextmanager
+def _for_all_users(roots: Path | None) -> Iterator[Path | None]:
+    """A copy that everybody may read: each script runs as a user of its own."""
+    if roots is None:
+        yield None
+        return
+    folder = Workspace()
+    try:
+        copy = folder.folder / "roots.pem"
+        copy.write_bytes(roots.read_bytes())
+        copy.chmod(0o644)
+        folder.folder.chmod(0o711)
+        yield copy
+    finally:
+        folder.remove()
 
 
 @asynccontextmanager
@@ -68,22 +86,19 @@ async def open_harness(
         yield None
         return
     sandbox = Sandbox()
-
-    async def start(runtime: Runtime) -> ScriptNode:
-        return await start_node(sandbox, runtime, partial(_environment, runtime, extra_roots))
-
-    waiting = Spares(start, each=spares)
-    try:
-        yield Harness(
-            sandbox=sandbox,
-            runtimes=runtimes,
-            spares=waiting,
-            extra_roots=extra_roots,
-            suites=None if suites is None else suites_of(suites, sandbox),
-        )
-    finally:
-        await waiting.close()
-        await sandbox.close()
+    with _for_all_users(extra_roots) as roots:
+        waiting = _spares(sandbox, roots, each=spares)
+        try:
+            yield Harness(
+                sandbox=sandbox,
+                runtimes=runtimes,
+                spares=waiting,
+                extra_roots=roots,
+                suites=None if suites is None else suites_of(suites, sandbox),
+            )
+        finally:
+            await waiting.close()
+            await sandbox.close()
 
 
 def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
@@ -95,6 +110,13 @@ def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
     if kind in _NEED_BROWSER and harness.runtimes.browser is None:
         return _NO_BROWSER
     return None
+
+
+def _spares(sandbox: Sandbox, roots: Path | None, *, each: int) -> Spares:
+    async def start(runtime: Runtime) -> ScriptNode:
+        return await start_node(sandbox, runtime, partial(_environment, runtime, roots))
+
+    return Spares(start, each=each)
 
 
 def _environment(runtime: Runtime, roots: Path | None, folder: Path) -> dict[str, str]:

@@ -3,10 +3,12 @@
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import trustme
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import ApiSpec, BodyType, Dependency, HttpMethod, KeyValue
@@ -30,6 +32,7 @@ from tests.builders.specs import (
     an_http_request,
     headers,
 )
+from tests.servers.http_certificates import good, pem_of
 from tests.servers.http_origin import Asked, Origin, Page, http_origin, reply
 
 JSON = reply(b'{"items":[{"name":"tea"}]}', content_type="application/json")
@@ -483,6 +486,21 @@ async def test_a_locked_header_stays_locked_when_setup_changes_it() -> None:
         )
         assert bench.asked.one("x-key") == "bbbb"
     assert b"bbbb" not in Scrubber().clean(a_result(result), job=job).body
+
+
+async def test_scripts_trust_the_further_roots(tmp_path: Path) -> None:
+    ca, roots = trustme.CA(), tmp_path / "roots.pem"
+    roots.write_bytes(pem_of(ca))
+    async with (
+        http_origin(reply(b"t0ken"), tls=good(ca)) as origin,
+        open_harness(find_runtimes(), extra_roots=roots) as harness,
+        a_context(harness=harness) as ctx,
+    ):
+        result = await Bench(origin, ctx).run(
+            request={"skip_ssl": True},
+            setup_script=f"console.log((await fetch('{origin.url()}')).status);",
+        )
+    assert messages(result) == ["200"]
 
 
 async def test_an_older_runtime_runs_scripts_too() -> None:
