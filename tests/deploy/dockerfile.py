@@ -67,7 +67,7 @@ def read_stages(path: Path) -> list[Stage]:
         if instruction.keyword == "FROM":
             base, _, name = instruction.text.partition(" AS ")
             stages.append(Stage(base, name, ()))
-        else:
+        elif stages:  # an ARG before the first stage belongs to none
             last = stages.pop()
             stages.append(Stage(last.base, last.name, (*last.instructions, instruction)))
     return stages

@@ -21,6 +21,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 KEY_FILE = "/var/lib/picket-keys/location"
 READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
     "agent": agent.settings.read_settings,
+    "full-agent": agent.settings.read_settings,
     "service": service.settings.read_settings,
 }
 
@@ -68,12 +69,12 @@ def test_each_container_is_built_from_a_file_of_ours(name: str) -> None:
 def test_a_container_has_a_read_only_root_and_no_capability(name: str) -> None:
     container = SERVICES[name]
     assert container["read_only"] is True
-    assert container["tmpfs"] == ["/tmp"]
+    assert [place.partition(":")[0] for place in container["tmpfs"]] == ["/tmp"]
     assert container["cap_drop"] == ["ALL"]
     assert container["security_opt"] == ["no-new-privileges:true"]
 
 
-@pytest.mark.parametrize("name", ["first-key", "service", "agent"])
+@pytest.mark.parametrize("name", SERVICES)
 def test_all_see_the_key_in_the_same_volume_and_only_its_maker_can_write(name: str) -> None:
     folder = str(Path(KEY_FILE).parent)
     assert mounts(name)[folder] == "keys"
@@ -91,7 +92,7 @@ def test_the_key_is_made_before_it_is_read_and_where_it_is_read() -> None:
     assert SERVICES["agent"]["depends_on"] == ["service"]
 
 
-@pytest.mark.parametrize("name", ["first-key", "service", "agent"])
+@pytest.mark.parametrize("name", SERVICES)
 def test_a_volume_is_mounted_where_the_image_made_a_folder_for_its_user(name: str) -> None:
     final = read_stages(ROOT / SERVICES[name]["build"]["dockerfile"])[-1]
     made = {word for one in final.all("RUN") for word in one.words}
@@ -112,6 +113,17 @@ def test_the_agent_is_told_the_services_own_name_and_port() -> None:
     address = urlsplit(SERVICES["agent"]["environment"]["SERVICE_URL"])
     assert address.hostname in SERVICES
     assert address.port == service.settings.Settings().port
+
+
+def test_the_full_agent_is_the_light_one_but_for_its_image_and_only_where_it_is_asked_for() -> None:
+    """Packages have native parts, which load only where programs may be started."""
+    light, full = SERVICES["agent"], SERVICES["full-agent"]
+    own = {"profiles", "image", "build", "tmpfs"}
+    assert {key: full[key] for key in full if key not in own} == {
+        key: light[key] for key in light if key not in own
+    }
+    assert full["profiles"] == ["scripts"]
+    assert full["tmpfs"] == ["/tmp:exec"]
 
 
 def test_the_service_is_published_on_this_host_only() -> None:

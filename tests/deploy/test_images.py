@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -45,13 +45,15 @@ AGENT = Image(
     {name: agents_default(name) for name in ("AGENT_HEALTH_PORT", "HEARTBEAT_PORT")},
     agents_default("AGENT_DATA_DIR"),
 )
+FULL = replace(AGENT, file="Dockerfile")
 SERVICE = Image(
     "Dockerfile.service",
     "service",
     {"SERVICE_PORT": str(Settings().port)},
     "/var/lib/picket-service",
 )
-IMAGES = pytest.mark.parametrize("image", [AGENT, SERVICE], ids=["agent", "service"])
+ALL = (AGENT, FULL, SERVICE)
+IMAGES = pytest.mark.parametrize("image", ALL, ids=["light agent", "full agent", "service"])
 
 
 @IMAGES
@@ -89,21 +91,19 @@ def test_a_build_sees_what_the_images_copy_and_nothing_else() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     patterns = [line for line in lines if not line.startswith("#")]
     let_in = {line[1:] for line in patterns if line.startswith("!")}
-    copied = {
-        "deploy/*.py" if source.startswith("deploy/") else source
-        for image in (AGENT, SERVICE)
-        for stage in image.stages
-        for source in stage.copied
-    }
+    copied = {source for image in ALL for stage in image.stages for source in stage.copied}
+    whole = {"deploy/alive.py": "deploy/*.py", "deploy/first_key.py": "deploy/*.py"}
+    whole["runners/harness/runtimes"] = "runners"
     assert patterns[0] == "*"
-    assert let_in == copied
+    assert let_in == {whole.get(source, source) for source in copied}
 
 
 @IMAGES
 def test_builds_use_the_uv_that_set_up_uses(image: Image) -> None:
     set_up = re.search(r"^UV_VERSION=(\S+)$", (ROOT / "scripts/setup.sh").read_text(), re.MULTILINE)
     assert set_up is not None
-    installs = [word for one in image.build.all("RUN") for word in one.words if "==" in word]
+    runs = [one for stage in image.stages for one in stage.all("RUN")]
+    installs = [word for one in runs for word in one.words if "==" in word]
     assert installs == [f"uv=={set_up[1]}"]
 
 

@@ -1,0 +1,79 @@
+"""The full agent's image has what scripts run on where the agent looks for it, and so has dev's."""
+
+import re
+
+from agent.settings_table import SETTINGS
+from tests.deploy.dockerfile import ROOT, Stage, read_stages
+
+FULL = read_stages(ROOT / "Dockerfile")
+FINAL = FULL[-1]
+(RUNTIMES,) = [stage for stage in FULL if stage.name == "runtimes"]
+HEADERS, DEV = read_stages(ROOT / "Dockerfile.dev")
+ENVIRONMENT = "/opt/picket"
+NODE = "/opt/picket-node"
+
+
+def words(stage: Stage, keyword: str) -> list[tuple[str, ...]]:
+    return [one.words for one in stage.all(keyword)]
+
+
+def test_runtimes_are_installed_where_an_agent_of_this_environment_looks() -> None:
+    """`find_runtimes` takes the folder `runtimes` of the environment that the agent runs in."""
+    (install,) = [run for run in words(RUNTIMES, "RUN") if "scripts/runtimes.sh" in run]
+    at = install.index("scripts/runtimes.sh")
+    assert install[at + 1 : at + 4] == (
+        f"{NODE}/bin/python",
+        "/opt/uv/bin/uv",
+        f"{ENVIRONMENT}/runtimes",
+    )
+    assert FINAL.environment["PATH"].startswith(f"{ENVIRONMENT}/bin:")
+
+
+def test_runtimes_stand_in_the_image_where_they_were_installed() -> None:
+    """Their links and their compile cache hold absolute paths."""
+    copies = [copy[1:] for copy in words(FINAL, "COPY") if copy[0] == "--from=runtimes"]
+    assert copies == [(NODE, NODE), (f"{ENVIRONMENT}/runtimes", f"{ENVIRONMENT}/runtimes")]
+
+
+def test_our_code_comes_after_what_seldom_changes() -> None:
+    """A new release of the agent is a small layer."""
+    sources = [copy[0] for copy in words(FINAL, "COPY")]
+    assert sources == ["--from=runtimes", "--from=runtimes", "--from=build", "deploy/alive.py"]
+
+
+def test_node_and_ffmpeg_are_the_locked_ones_and_nothing_else_comes_with_them() -> None:
+    for stage in (RUNTIMES, HEADERS):
+        (sync,) = [run for run in words(stage, "RUN") if "sync" in run]
+        assert {"--locked", "--only-group", "scripts", "--no-install-project"} <= set(sync)
+        assert stage.environment["UV_PROJECT_ENVIRONMENT"] == NODE
+
+
+def test_chromium_is_the_distributions() -> None:
+    assert any("chromium-headless-shell" in run for run in words(FINAL, "RUN"))
+
+
+def test_the_image_for_developers_is_the_full_one_with_a_compiler_and_headers() -> None:
+    assert "ARG AGENT=picket-agent-full" in (ROOT / "Dockerfile.dev").read_text()
+    assert DEV.base == "${AGENT}"
+    assert any({"build-essential", "python3"} <= set(run) for run in words(DEV, "RUN"))
+    home = DEV.environment["NODE_HOME"]
+    assert home.startswith(f"{NODE}/lib/")
+    assert ("--from=headers", "$NODE_HOME/include", "$NODE_HOME/include") in words(DEV, "COPY")
+
+
+def test_the_image_for_developers_ends_as_the_user_of_the_full_one() -> None:
+    users = [one.text for one in DEV.all("USER")]
+    assert users == ["0:0", FINAL.only("USER").text]
+    assert DEV.all("ENTRYPOINT") == []
+
+
+def test_every_image_installs_with_the_same_uv() -> None:
+    files = sorted(ROOT.glob("Dockerfile*"))
+    assert len(files) == 4
+    versions = {found for file in files for found in re.findall(r"uv==\S+", file.read_text())}
+    assert len(versions) == 1
+
+
+def test_an_image_sets_no_variable_that_is_a_setting() -> None:
+    """Whoever starts it decides, and the agent finds its runtimes by itself."""
+    assert {setting.name for setting in SETTINGS}.isdisjoint(FINAL.environment | DEV.environment)
