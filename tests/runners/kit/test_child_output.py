@@ -1,0 +1,69 @@
+"""What a child says is cut to size, never lost without a word."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.kit.child_output import FACT_BYTES, FACT_LINES, Facts, Log
+
+
+def log(limit_bytes: int = 1000) -> Log:
+    return Log(limit_bytes, now_ms=lambda: 1.0)
+
+
+def test_a_line_is_whole_however_it_comes() -> None:
+    taken = log()
+    for part in (b"one li", b"ne\r\ntwo", b"\nno end"):
+        taken.take("INFO", part)
+    assert [line.message for line in taken.close()] == ["one line", "two", "no end"]
+
+
+def test_the_two_outputs_do_not_mix_within_a_line() -> None:
+    taken = log()
+    taken.take("INFO", b"o")
+    taken.take("ERROR", b"err\n")
+    taken.take("INFO", b"ut\n")
+    assert [(line.level, line.message) for line in taken.close()] == [
+        ("ERROR", "err"),
+        ("INFO", "out"),
+    ]
+
+
+def test_what_is_no_text_is_shown_as_such() -> None:
+    taken = log()
+    taken.take("INFO", b"\xff\n")
+    assert taken.close()[0].message == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_empty_lines_count_too() -> None:
+    taken = log()
+    taken.take("INFO", b"\n" * 1_000_000)
+    assert len(taken.close()) < 40
+
+
+@given(st.lists(st.binary(max_size=300), max_size=30))
+def test_a_log_is_never_longer_than_its_limit_and_its_notice(parts: list[bytes]) -> None:
+    taken = log(limit_bytes=500)
+    for part in parts:
+        taken.take("INFO", part)
+    lines = taken.close()
+    assert sum(len(line.message) for line in lines) <= 500 + 70
+    assert sum("is cut here" in line.message for line in lines) <= 1
+
+
+def test_facts_come_one_by_one_however_they_are_written() -> None:
+    facts = Facts()
+    assert [*facts.take(b'{"a":'), *facts.take(b'1}\n\n[2]\n"half')] == [b'{"a":1}', b"[2]"]
+    assert not facts.cut
+
+
+def test_a_fact_that_is_too_long_is_dropped_and_the_next_is_not() -> None:
+    facts = Facts()
+    taken = [*facts.take(b"x" * (FACT_BYTES + 1)), *facts.take(b"x" * 10), *facts.take(b"x\nyes\n")]
+    assert taken == [b"yes"]
+    assert facts.cut
+
+
+def test_facts_past_their_number_are_dropped() -> None:
+    facts = Facts()
+    assert len(list(facts.take(b"1\n" * (FACT_LINES + 1)))) == FACT_LINES
+    assert facts.cut
