@@ -261,3 +261,11 @@ def test_the_command_ends_with_1_when_something_fails(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("fail  settings")
     assert "  mend: use the key of a private location" in lines[0]
+
+
+async def test_types_that_a_machine_lacks_something_for_are_warned_of(tmp_path: Path) -> None:
+    environ = {"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0", "PICKET_RUNTIMES": str(tmp_path)}
+    found = by_name(await examine(environ))
+    assert found["BROWSER checks"].health is Health.WARN
+    assert found["BROWSER checks"].seen.startswith("are not taken: There is no Node runtime")
+    assert found["URL checks"].health is Health.OK
