@@ -1,7 +1,7 @@
 """From the facts of a run to what its result holds, cut to size. Pure."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from contract.result import LogLine
 from contract.script_evidence import (
@@ -56,12 +56,24 @@ def log_of(
         )
         for fact in book.log
     ]
-    clean = [
-        LogLine(after_ms=line.after_ms, level=line.level, message=plain_text(line.message))
-        for line in printed
-    ]
+    clean = _with_levels(printed, book)
     ours = [LogLine(after_ms=0, level="WARN", message=note) for note in notes]
     return _cut(sorted([*ours, *clean, *told], key=lambda line: line.after_ms))
+
+
+def _with_levels(printed: Iterable[LogLine], book: FactBook) -> list[LogLine]:
+    """Printed lines, by the level that the script gave them where it told."""
+    meant: dict[str, list[Literal["DEBUG", "WARN"]]] = {}
+    for fact in book.levels:
+        for text in plain_text(fact.message).split("\n"):
+            meant.setdefault(text, []).append(fact.level)
+    clean = []
+    for line in printed:
+        message = plain_text(line.message)
+        levels = meant.get(message)
+        level = levels.pop(0) if levels else line.level
+        clean.append(LogLine(after_ms=line.after_ms, level=level, message=message))
+    return clean
 
 
 def _cut(lines: list[LogLine]) -> tuple[LogLine, ...]:

@@ -120,6 +120,13 @@ class LogFact(_Fact, frozen=True, kw_only=True, tag="log"):
     message: Text
 
 
+class LevelFact(_Fact, frozen=True, kw_only=True, tag="level"):
+    """The script is about to print this, and means it so."""
+
+    level: Literal["DEBUG", "WARN"]
+    message: Text
+
+
 class LaunchFailed(_Fact, frozen=True, kw_only=True, tag="launchFailed"):
     """The browser did not start."""
 
@@ -150,6 +157,7 @@ Fact = (
     | PageFact
     | RequestFact
     | LogFact
+    | LevelFact
     | LaunchFailed
     | EndedFact
     | Exited
@@ -172,6 +180,7 @@ class FactBook:
         self.pages: dict[int, PageFact] = {}
         self.requests: dict[int, RequestFact] = {}
         self.log: list[LogFact] = []
+        self.levels: list[LevelFact] = []
         self.test: str | None = None
         """The test that began last. None: none did."""
         self.tests: dict[str, TestEnded] = {}
@@ -207,7 +216,7 @@ class FactBook:
         theirs = [step for step in open_steps if step.where is not None]
         return next(reversed(theirs or open_steps), None)
 
-    def _note(self, fact: Fact) -> None:  # noqa: C901 - one line per kind of fact
+    def _note(self, fact: Fact) -> None:  # noqa: C901, PLR0912 - a line per kind of fact
         match fact:
             case Began():
                 self.began = fact
@@ -227,6 +236,8 @@ class FactBook:
                 self._put(self.requests, fact.index, fact, "requests")
             case LogFact():
                 self._add(self.log, fact, "log")
+            case LevelFact():
+                self._add(self.levels, fact, "log")
             case LaunchFailed():
                 self.launch_failed = fact
             case EndedFact():

@@ -112,7 +112,7 @@ async def test_a_failed_test_is_told_with_its_place_and_keeps_its_files(site: st
     script = a_test(
         f"await page.goto('{site}/plain');\n"
         "const heading: string = 'Bad tea';\n"
-        "console.log('said by the script');\n"
+        "console.log('said by the script'); console.warn('said as a warning');\n"
         "await expect(page.locator('h1')).toHaveText(heading, { timeout: 100 });"
     )
     outcome = await looked(script, script_path="src/shop.spec.ts")
@@ -123,7 +123,8 @@ async def test_a_failed_test_is_told_with_its_place_and_keeps_its_files(site: st
     assert "Good tea" in outcome.failure.message
     assert "\x1b" not in outcome.failure.message
     assert {"trace", "screenshot"} <= {one.kind for one in outcome.artifacts}
-    assert "said by the script" in [line.message for line in outcome.log]
+    said = {line.message: line.level for line in outcome.log}
+    assert (said["said by the script"], said["said as a warning"]) == ("INFO", "WARN")
     assert evidence(outcome).user_script_errors == 1
 
 

@@ -4,8 +4,10 @@
 const childProcess = require('node:child_process');
 const Module = require('node:module');
 const browsers = require('./browsers.cjs');
+const { tellLevels } = require('./console_levels.cjs');
 const { report } = require('./facts.cjs');
 const requests = require('./requests.cjs');
+const settings = require('./settings.cjs');
 
 const seen = new WeakSet();
 
@@ -61,6 +63,7 @@ function tellExit() {
 
 function install() {
   tellExit();
+  if (settings.script) tellLevels();
   watchLoading();
   passPipeOn();
 }

@@ -70,6 +70,16 @@ def test_the_log_is_what_was_printed_and_what_pages_said_by_time() -> None:
     assert [line.message for line in lines] == ["no video", "three", "five"]
 
 
+def test_a_printed_line_has_the_level_that_the_script_gave_it() -> None:
+    told = book({"fact": "level", "level": "WARN", "message": "slow\nvery"})
+    printed = [
+        LogLine(after_ms=number, level="ERROR", message=message)
+        for number, message in enumerate(["slow", "very", "slow"])
+    ]
+    lines = log_of(printed, told, [], start_ms=START_MS)
+    assert [line.level for line in lines] == ["WARN", "WARN", "ERROR"]
+
+
 def test_a_log_that_is_too_long_is_cut_with_a_notice() -> None:
     printed = [LogLine(after_ms=n, level="INFO", message="x" * 10_000) for n in range(150)]
     *_, last = log_of(printed, book(), [], start_ms=START_MS)
