@@ -157,17 +157,9 @@ def test_a_wrong_setting_ends_with_2(
     assert "EGRESS_DENY" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "type: BROWSER\nscript: ''",
-        "type: API\nrequest: { url: http://127.0.0.1/ }\nlocalSetupScript: let a",
-    ],
-    ids=["browser", "api with a script"],
-)
-def test_a_type_without_a_runner_is_our_fault(text: str, tmp_path: Path, capsys: Printed) -> None:
+def test_a_type_without_a_runner_is_our_fault(tmp_path: Path, capsys: Printed) -> None:
     file = tmp_path / "check.yaml"
-    file.write_text(text)
+    file.write_text("type: AGENTIC\nprompt: Log in.")
     assert main(["run", str(file)]) == 70
     assert "has no runner for" in capsys.readouterr().err
 
