@@ -104,9 +104,11 @@ class ProcessTree:
             for pid in pids:
                 if not _has_ended(pid):
                     send(pid, number, when=self.has)
-        if rounds:
+        if rounds < _SLIPPERY_ROUNDS:
+            return
+        if self._identity.uid is None:
             self._chase()
-        if rounds >= _SLIPPERY_ROUNDS and self._identity.uid is not None:
+        else:
             self._end_user(self._identity.uid)
 
     def _chase(self) -> None:

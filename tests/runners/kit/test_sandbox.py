@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from runners.kit.endings import LaunchError
 from runners.kit.process_tree import is_adopted
 from runners.kit.processes import all_pids
 from runners.kit.program import Limits, Program
 from runners.kit.run_tags import tag_of
 from runners.kit.sandbox import Sandbox
 from runners.kit.workspace import Workspace
+from tests.runners.kit.isolation.worlds import needs_root
 
 PYTHON = os.path.realpath(sys.executable)
 LONG_S = 60
@@ -92,6 +94,49 @@ async def test_a_program_that_is_not_there_is_our_fault(
     )
     with pytest.raises(FileNotFoundError, match="/nowhere/node"):
         await sandbox.start(program, owner=workspace)
+
+
+async def test_a_program_has_the_environment_that_it_was_given_and_no_more(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    program = Program(
+        argv=("/usr/bin/env",),
+        folder=workspace.folder,
+        env={"A": "1", "B": "two words"},
+        limits=Limits(memory_mb=500),
+    )
+    child = await sandbox.start(program)
+    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    assert sorted(line.message for line in ended.log) == ["A=1", "B=two words"]
+
+
+async def test_whoever_stops_waiting_ends_the_program(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    child = await sandbox.start(python(workspace, "import time; time.sleep(600)"), owner=workspace)
+    waiting = asyncio.create_task(child.ended(timeout_s=LONG_S, on_fact=lambda _: None))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert [pid for pid in all_pids() if tag_of(pid) and is_adopted(pid)] == []
+
+
+@needs_root
+async def test_a_program_that_its_user_may_not_run_is_our_fault(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    closed = Workspace()
+    binary = closed.folder / "program"
+    binary.write_text("#!/bin/sh\n")
+    binary.chmod(0o755)
+    program = Program(
+        argv=(str(binary),), folder=workspace.folder, env={}, limits=Limits(memory_mb=500)
+    )
+    child = await sandbox.start(program, owner=workspace)
+    with pytest.raises(LaunchError, match="Permission denied"):
+        await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    await asyncio.to_thread(closed.remove)
 
 
 async def test_two_hundred_runs_leave_nothing_behind() -> None:
