@@ -5,13 +5,15 @@ A type that fails here is reported with what mends it, and not claimed; the othe
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
 
+from agent.boot_suite import BOOT_SUITE, with_boot_suite
 from agent.boot_targets import Targets, open_targets
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
@@ -112,7 +114,7 @@ async def boot_check(
     wanted = sorted(set(check_types))
     async with (
         open_targets() as targets,
-        open_network(EgressRules(), resolver=_LiteralResolver(), harness=harness) as network,
+        _open_network(targets, harness) as network,
         asyncio.TaskGroup() as group,
     ):
         specs = _specs(targets)
@@ -124,6 +126,17 @@ async def boot_check(
             for kind in wanted
         ]
     return tuple(task.result() for task in tasks)
+
+
+@asynccontextmanager
+async def _open_network(targets: Targets, harness: Harness | None) -> AsyncIterator[Network]:
+    with ExitStack() as stack:
+        if harness is not None:
+            harness = stack.enter_context(with_boot_suite(harness, _page_url(targets)))
+        async with open_network(
+            EgressRules(), resolver=_LiteralResolver(), harness=harness
+        ) as network:
+            yield network
 
 
 def working_types(found: Iterable[TypeChecked]) -> tuple[CheckType, ...]:
@@ -194,7 +207,7 @@ def _job(kind: CheckType, spec: CheckSpec) -> Job:
 def _specs(targets: Targets) -> Mapping[CheckType, CheckSpec]:
     """One check per type that touches as much of its runner as loopback can show."""
     host = targets.host
-    page_url = f"http://{host}:{targets.http_port}/boot"
+    page_url = _page_url(targets)
     page = HttpRequest(url=f"{page_url}?of={{{{$UUID}}}}")
     dns = DnsRequest(query=targets.name, name_server=host, port=targets.dns_port)
     return {
@@ -211,7 +224,12 @@ def _specs(targets: Targets) -> Mapping[CheckType, CheckSpec]:
         CheckType.HEARTBEAT: HeartbeatSpec(period_s=60, grace_s=0, ping_token=_TOKEN),
         CheckType.BROWSER: BrowserSpec(script=_PAGE_SCRIPT.replace("URL", page_url)),
         CheckType.MULTI_STEP: MultiStepSpec(script=_REQUEST_SCRIPT.replace("URL", page_url)),
+        CheckType.PLAYWRIGHT: BOOT_SUITE,
     }
+
+
+def _page_url(targets: Targets) -> str:
+    return f"http://{targets.host}:{targets.http_port}/boot"
 
 
 def _equals(source: Source, target: str) -> Assertion:

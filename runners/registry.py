@@ -11,6 +11,7 @@ from runners.heartbeat import HeartbeatRunner
 from runners.icmp import IcmpRunner
 from runners.kit.runner import Runner
 from runners.multi_step import MultiStepRunner
+from runners.playwright import PlaywrightRunner
 from runners.tcp import TcpRunner
 from runners.url import UrlRunner
 
@@ -23,6 +24,7 @@ RUNNERS: Final[tuple[Runner[Any], ...]] = (
     HeartbeatRunner(),
     BrowserRunner(),
     MultiStepRunner(),
+    PlaywrightRunner(),
 )
 """Adding a check type adds a line here."""
 

@@ -4,10 +4,11 @@ Left out is what an agent does not know: the account, the id that the service wi
 result, and the public addresses of its network.
 """
 
-from contract.checks import check_type
+from contract.checks import PlaywrightSpec, check_type
 from contract.job import Job, RunSource
 
 _BY_SCHEDULE = frozenset({RunSource.SCHEDULER})
+_TEST_SESSIONS = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
 
 
 def job_environment(job: Job) -> dict[str, str]:
@@ -15,6 +16,8 @@ def job_environment(job: Job) -> dict[str, str]:
     known = {**local_environment(job), "CHECK_ID": job.check_id}
     if job.run_source in _BY_SCHEDULE:
         known["CHECK_RUN_ID"] = job.run_id
+    if isinstance(job.spec, PlaywrightSpec) and job.run_source in _TEST_SESSIONS:
+        known["CI"] = "true"
     return known
 
 

@@ -94,8 +94,8 @@ async def test_a_type_that_works_the_second_time_is_claimed() -> None:
 
 
 async def test_a_type_without_a_boot_check_is_not_claimed() -> None:
-    found = await boot_check([CheckType.PLAYWRIGHT], runner_for=runner_for)
-    assert [one.problem for one in found] == ["This version has no boot check for PLAYWRIGHT."]
+    found = await boot_check([CheckType.AGENTIC], runner_for=runner_for)
+    assert [one.problem for one in found] == ["This version has no boot check for AGENTIC."]
 
 
 async def test_the_check_takes_its_time_into_account() -> None:

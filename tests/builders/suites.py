@@ -7,8 +7,10 @@ import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from agent.boot_suite import BOOT_SUITE
 from contract.checks import PlaywrightSpec
 from runners.kit.bundle import BundleError
 from runners.kit.bundle_archive import pack
@@ -22,8 +24,17 @@ ROOT: Final = Path(__file__).parents[2]
 SUITES: Final = ROOT / "tests/suites"
 PACKAGES: Final = ROOT / ".tools/packages"
 """Kept from one test run to the next: keys are contents, so nothing stale is found."""
+BUNDLES: Final = Path("/")
+"""Any bundle may be named by its path then."""
 NEWEST: Final = "1.65.1"
 VERSIONS: Final = ("1.40.1", "1.51.1", "1.58.2", NEWEST)
+ASKING: Final = """
+const { test } = require('@playwright/test');
+
+test('asks', async ({ request }) => {
+  await request.get('URL', { timeout: 0 });
+});
+"""
 _OF_THE_NETWORK: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS")
 
 
@@ -58,6 +69,24 @@ def a_bundle(
         (project / "package.json").write_text(json.dumps({**told, **manifest}))
     pack(project, folder / suite)
     return PlaywrightSpec(bundle_sha256=suite)
+
+
+def a_fetching_suite(stack: contextlib.ExitStack, url: str) -> PlaywrightSpec:
+    """A suite that asks one address with the runtime's own Playwright; it installs a link."""
+    place = Path(stack.enter_context(TemporaryDirectory()))
+    project = place / "project"
+    project.mkdir()
+    for name, content in {
+        "package.json": '{"name": "suite", "private": true}',
+        "package-lock.json": '{"name": "suite", "lockfileVersion": 3, "packages": {}}',
+        "playwright.config.js": "module.exports = { workers: 1, retries: 0, timeout: 0 };",
+        "ask.spec.js": ASKING.replace("URL", url),
+    }.items():
+        (project / name).write_text(content)
+    pack(project, place / "bundle")
+    return PlaywrightSpec(
+        bundle_sha256=str(place / "bundle"), install_command=BOOT_SUITE.install_command
+    )
 
 
 @contextlib.asynccontextmanager

@@ -43,13 +43,13 @@ from tests.builders.specs import (
     an_api_spec,
     an_icmp_spec,
 )
+from tests.builders.suites import BUNDLES, a_fetching_suite, a_suite_context
 from tests.servers.island import SWALLOWED, UNREACHABLE, island
 from tests.servers.tcp import refusing_port, swallowing_port
 
 GOLDEN = Path(__file__).parents[1] / "contract" / "golden"
 
 WITHOUT_RUNNER: Final = {
-    CheckType.PLAYWRIGHT: "needs Node and Chromium, which come with a later issue",
     CheckType.AGENTIC: "needs a browser and a model, which come with a later issue",
 }
 """Types that no agent claims yet. A runner for one of them takes its line out of here."""
@@ -96,6 +96,10 @@ def asking(port: int) -> CheckSpec:
     )
 
 
+def testing(stack: ExitStack, port: int) -> CheckSpec:
+    return a_fetching_suite(stack, f"http://127.0.0.1:{port}/")
+
+
 BLACK_HOLES: Final[dict[CheckType, Somewhere]] = {
     CheckType.URL: lambda stack: a_url_spec(
         f"http://127.0.0.1:{stack.enter_context(swallowing_port())}/"
@@ -109,6 +113,7 @@ BLACK_HOLES: Final[dict[CheckType, Somewhere]] = {
     CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
     CheckType.BROWSER: lambda stack: opening(stack.enter_context(swallowing_port())),
     CheckType.MULTI_STEP: lambda stack: asking(stack.enter_context(swallowing_port())),
+    CheckType.PLAYWRIGHT: lambda stack: testing(stack, stack.enter_context(swallowing_port())),
 }
 """Targets that take everything and never answer; a job that never pings."""
 
@@ -125,6 +130,7 @@ REFUSALS: Final[dict[CheckType, Somewhere]] = {
     CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
     CheckType.BROWSER: lambda stack: opening(stack.enter_context(refusing_port())),
     CheckType.MULTI_STEP: lambda stack: asking(stack.enter_context(refusing_port())),
+    CheckType.PLAYWRIGHT: lambda stack: testing(stack, stack.enter_context(refusing_port())),
 }
 """Targets that say no; for pings an unreachable host, for heartbeats a silent job."""
 
@@ -138,6 +144,7 @@ BLAMED_FOR_REFUSAL: Final = {
     **BLAMED,
     CheckType.BROWSER: FailureKind.SCRIPT,
     CheckType.MULTI_STEP: FailureKind.SCRIPT,
+    CheckType.PLAYWRIGHT: FailureKind.SCRIPT,
 }
 """A script is told of a refusal, and throws."""
 
@@ -159,6 +166,8 @@ async def run(spec: CheckSpec, ctx: RunContext) -> Outcome:
 
 def a_context_of(kind: CheckType, **changes: Any) -> AbstractAsyncContextManager[RunContext]:
     """What a run of this type may use."""
+    if kind is CheckType.PLAYWRIGHT:
+        return a_suite_context(BUNDLES, **changes)
     is_scripted = kind in (CheckType.BROWSER, CheckType.MULTI_STEP)
     return (a_scripted_context if is_scripted else a_context)(**changes)
 
