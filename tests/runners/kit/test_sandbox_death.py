@@ -1,7 +1,9 @@
 """An agent that is killed leaves nothing: its guard sweeps, and so does its successor."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -45,9 +47,14 @@ def agent(world: str) -> Iterator[Agent]:
     assert process.stdout
     _, uid, folder = process.stdout.readline().split()
     assert process.stdout.readline().split()[1] == '"daemon"'
-    yield Agent(process, json.loads(uid)["uid"], Path(folder))
+    started = Agent(process, json.loads(uid)["uid"], Path(folder))
+    yield started
     process.kill()
     process.communicate()
+    for pid in running(started.uid):  # where a test has killed the guard
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def kill_guard(agent: Agent) -> None:
