@@ -58,4 +58,5 @@ soak: .venv/.ready-for-tests ## Break three agents and a service at random, and 
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
 
 clean: ## Remove the virtual environment, caches and demo data
+	@chmod -R u+w .tools 2>/dev/null || true
 	@rm -rf .venv .tools .picket .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

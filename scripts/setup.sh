@@ -152,6 +152,8 @@ PYTHON=$(find_python)
 
 # uv stands in an environment of its own, so that .venv holds exactly what uv.lock says.
 if ! [ -x .tools/bin/uv ] || ! .tools/bin/uv --version 2>/dev/null | grep -q " $UV_VERSION"; then
+    # Compile caches of runtimes are read-only, folders included.
+    [ ! -e .tools ] || chmod -R u+w .tools
     rm -rf .tools
     make_tools
     say "installing uv $UV_VERSION"
