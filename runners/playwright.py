@@ -97,16 +97,10 @@ class _Look:
         self._log.note(f"$ {command}")
         started_ms = self._log.now_ms()
         async with egress_gate(self._ctx.network) as gate:
-            proxy = self._ctx.proxy_url if gate is None else gate.url
             run = SuiteRun(
                 project=project,
                 command=command,
-                browser=Browser(
-                    program=browser,
-                    arguments=BROWSER_ARGUMENTS,
-                    ffmpeg=self._harness.runtimes.ffmpeg,
-                    proxy=proxy_of(proxy),
-                ),
+                browser=self._browser(browser, None if gate is None else gate.url),
                 environment=environment,
                 timeout_s=self._left_s(),
             )
@@ -117,6 +111,14 @@ class _Look:
         if facts.launch_error is not None:
             raise BrowserDidNotStartError(facts.launch_error)
         return facts, ended
+
+    def _browser(self, program: Path, gate_url: str | None) -> Browser:
+        return Browser(
+            program=program,
+            arguments=BROWSER_ARGUMENTS,
+            ffmpeg=self._harness.runtimes.ffmpeg,
+            proxy=proxy_of(gate_url or self._ctx.proxy_url),
+        )
 
     async def _keep(self, project: Project, facts: SuiteFacts, ended: Ended) -> None:
         self._took_ms = round(ended.took_s * 1000, 1)

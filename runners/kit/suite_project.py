@@ -55,12 +55,7 @@ def open_project(
         OSError: the disk refuses it.
     """
     runtime = runtime_of(spec, runtimes)
-    root = workspace.folder / "suite"
-    root.mkdir()
-    try:
-        unpack(bundle, root)
-    except BadBundleError as problem:
-        raise _refused(str(problem)) from problem
+    root = _unpacked(bundle, workspace.folder / "suite")
     project = Project(
         workspace=workspace,
         root=root,
@@ -70,6 +65,15 @@ def open_project(
     for folder in (project.programs, project.home):
         folder.mkdir()
     return project
+
+
+def _unpacked(bundle: Path, root: Path) -> Path:
+    root.mkdir()
+    try:
+        unpack(bundle, root)
+    except BadBundleError as problem:
+        raise _refused(str(problem)) from problem
+    return root
 
 
 def add_programs(project: Project, programs: Mapping[str, str]) -> None:

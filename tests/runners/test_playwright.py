@@ -149,9 +149,12 @@ async def test_a_configuration_that_playwright_refuses_is_named(tmp_path: Path) 
     assert told(ran).playwright_version is None
 
 
-async def test_a_time_out_names_the_test_that_hung(tmp_path: Path) -> None:
+async def test_a_time_out_names_the_test_that_hung(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runners.playwright._AFTERWARDS_S", 1)
     spec = a_bundle(tmp_path, "hangs")
-    for timeout_s in (10, LONG_S):
+    for timeout_s in (6, 18, LONG_S):
         ran = await seen(tmp_path, spec, timeout_s=timeout_s)
         assert ran.failure is not None
         assert ran.failure.kind is FailureKind.TIMEOUT
