@@ -11,9 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from contract import agent_api as wire
-from contract.job import JobHead, Lease
-from contract.result import Result
-from contract.wire import UnreadableMessageError, Wire, decode, encode
+from contract.wire import Wire, encode
 from service.agents import actions
 from service.agents.artifacts import ArtifactDoor
 from service.agents.bodies import read_message
@@ -23,6 +21,7 @@ from service.agents.model import Opened
 from service.agents.presence import Presence
 from service.agents.refusals import TooOldError
 from service.agents.rules import MIN_AGENT_VERSION, is_too_old
+from service.agents.submissions import arrived_of, submission_answer
 from service.bundles.api import BundleDoor
 from service.clock import Clock
 from service.db.engine import Database
@@ -42,10 +41,6 @@ _MOST_EVENTS: Final = 100
 _PAUSE_WHEN_CLOSING_S: Final = 1.0
 _BODY_SLACK_BYTES: Final = 64 * 1024
 """Around the results of a submission."""
-_REASONS: Final = {
-    Verdict.UNKNOWN_JOB: "there is no such job; its check may have been deleted",
-    Verdict.FOREIGN_JOB: "the job is not one that this location was given for this check",
-}
 
 
 class _RawSubmission(Wire, frozen=True, kw_only=True):
@@ -189,7 +184,7 @@ class AgentApi:
     async def _results(self, request: Request, location_id: str) -> wire.SubmissionAnswer:
         limit_bytes = wire.MAX_RESULTS_BYTES + _BODY_SLACK_BYTES
         raw = await read_message(request, _RawSubmission, limit_bytes=limit_bytes)
-        read = [_arrived(place, bytes(body)) for place, body in enumerate(raw.results)]
+        read = [arrived_of(place, bytes(body)) for place, body in enumerate(raw.results)]
         arrived = [one for one in read if isinstance(one, Arrived)]
         rejected = [one for one in read if isinstance(one, wire.Rejected)]
 
@@ -198,7 +193,7 @@ class AgentApi:
             return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
 
         verdicts = await self.database.write(change) if arrived else []
-        return _submission_answer(arrived, verdicts, rejected)
+        return submission_answer(arrived, verdicts, rejected)
 
     async def _pings(self, request: Request, location_id: str) -> Wire:
         message = await read_message(request, wire.Pings)
@@ -257,45 +252,3 @@ def _check_name(name: str, field: str = wire.AGENT_ID_HEADER) -> None:
 def _check_items(items: Sequence[object], field: str, most: int) -> None:
     if len(items) > most:
         raise InvalidError(f"$.{field} has {len(items)} items; use at most {most}.", keys=(field,))
-
-
-def _arrived(place: int, body: bytes) -> Arrived | wire.Rejected:
-    """A result, or why it will never be taken.
-
-    Raises:
-        InvalidError: not even its job can be read.
-    """
-    try:
-        result = decode(body, Result)
-    except UnreadableMessageError as problem:
-        # At the top of a message the path is left out.
-        where = str(problem) if "$" in str(problem) else f"{problem} - at `$`"
-        reason = where.replace("$", f"$.results[{place}]", 1)
-        try:
-            head = decode(body, JobHead)
-        except UnreadableMessageError:
-            raise InvalidError(f"The body does not fit: {reason}", keys=()) from problem
-        return wire.Rejected(job_id=head.job_id, fence=head.fence, reason=reason)
-    if not fence_number(result.fence):
-        return wire.Rejected(
-            job_id=result.job_id, fence=result.fence, reason="the fence is none of this service's"
-        )
-    return Arrived(result, body, job_number(result.job_id))
-
-
-def _submission_answer(
-    arrived: Sequence[Arrived], verdicts: Sequence[Verdict], rejected: Sequence[wire.Rejected]
-) -> wire.SubmissionAnswer:
-    by_verdict: dict[Verdict, list[Lease]] = {verdict: [] for verdict in Verdict}
-    for one, verdict in zip(arrived, verdicts, strict=True):
-        by_verdict[verdict].append(one.result.lease)
-    refused = [
-        wire.Rejected(job_id=lease.job_id, fence=lease.fence, reason=reason)
-        for verdict, reason in _REASONS.items()
-        for lease in by_verdict[verdict]
-    ]
-    return wire.SubmissionAnswer(
-        accepted=tuple(by_verdict[Verdict.ACCEPTED]),
-        duplicates=tuple(by_verdict[Verdict.DUPLICATE]),
-        rejected=(*rejected, *refused),
-    )

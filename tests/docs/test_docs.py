@@ -48,7 +48,9 @@ def test_each_status_is_explained() -> None:
     assert {status.value for status in Status} <= set(re.findall(r"\*\*([A-Z_]+)\*\*", CHECKS))
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/checks.md", "docs/scripts.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/checks.md", "docs/scripts.md"]
+)
 def test_a_link_leads_to_a_file(page: str) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
         assert (ROOT / page).parent.joinpath(target).exists(), target
