@@ -21,6 +21,9 @@ _PATHS: Final = {
     CheckType.DNS: "dns",
     CheckType.ICMP: "icmp",
     CheckType.HEARTBEAT: "heartbeat",
+    CheckType.BROWSER: "browser",
+    CheckType.MULTI_STEP: "multistep",
+    CheckType.PLAYWRIGHT: "playwright",
 }
 
 

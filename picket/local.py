@@ -17,6 +17,7 @@ from picket.demo_target import HOST, DemoTarget, demo_target
 from picket.errors import CommandError, ExitCode
 from picket.ports import free_ports
 from picket.starter_checks import PING_TOKEN, starter_checks
+from picket.starter_scripts import runs_scripts
 from picket.starting import set_up_checks
 
 _START_LIMIT_S: Final = 30.0
@@ -101,7 +102,9 @@ class _Starting:
         agent = await self._child(self._agent_program(url, target))
         # Only now: the first run of a check is due at once, and somebody should be there for it.
         await _until(partial(_agent_count, api), of=agent)
-        await set_up_checks(api, starter_checks(target.ports, location=location))
+        scripted = await asyncio.to_thread(runs_scripts)
+        wanted = starter_checks(target.ports, location=location, scripted=scripted)
+        await set_up_checks(api, wanted)
         ping_url = f"http://{HOST}:{self.ports.ping}/ping/{PING_TOKEN}"
         return LocalPicket(target=target, service=service, agent=agent, api=api, ping_url=ping_url)
 

@@ -1,4 +1,4 @@
-"""The checks that `picket up` sets up at its demo target: all six types, good and bad days."""
+"""The checks that `picket up` sets up at its demo target: each type, on good and on bad days."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,6 +6,7 @@ from typing import Any, Final
 from contract.checks import CheckType
 from picket.demo_dns import ZONE
 from picket.demo_target import HOST, DemoPorts
+from picket.starter_scripts import script_checks
 
 TAG: Final = "starter"
 """Marks the checks that are ours to set right at the next start."""
@@ -27,21 +28,29 @@ class StarterCheck:
         return str(self.body["name"])
 
 
-def starter_checks(ports: DemoPorts, *, location: str) -> tuple[StarterCheck, ...]:
-    """The checks for a demo target at these ports, run at one private location."""
+def starter_checks(
+    ports: DemoPorts, *, location: str, scripted: bool = False
+) -> tuple[StarterCheck, ...]:
+    """The checks for a demo target at these ports, run at one private location.
+
+    `scripted`: also those that need Node and Chromium.
+    """
     shop = f"http://{HOST}:{ports.http}"
     bodies = (
         *_url_checks(shop, f"https://{HOST}:{ports.https}"),
         *_api_checks(shop),
         *_network_checks(ports),
+        *(script_checks(shop) if scripted else ()),
     )
     place = {"privateLocations": [location], "tags": [TAG]}
-    return tuple(StarterCheck(kind, {**place, **_schedule(kind), **body}) for kind, body in bodies)
+    return tuple(
+        StarterCheck(kind, {**place, **_schedule(kind, body), **body}) for kind, body in bodies
+    )
 
 
-def _schedule(kind: CheckType) -> dict[str, int]:
-    """As often as the type may run: only API and TCP checks may run more than once a minute."""
-    if kind in {CheckType.API, CheckType.TCP}:
+def _schedule(kind: CheckType, body: dict[str, Any]) -> dict[str, int]:
+    """As often as the type may run, scripts once a minute: they take the most of a machine."""
+    if kind in {CheckType.API, CheckType.TCP} and "localSetupScript" not in body:
         return {"frequency": 0, "frequencyOffset": _EVERY_S}
     return {"frequency": 1}
 

@@ -17,26 +17,33 @@ BODIES: dict[CheckType, Any] = {
     CheckType.DNS: bodies.DnsCheckWrite,
     CheckType.ICMP: bodies.IcmpCheckWrite,
     CheckType.HEARTBEAT: bodies.HeartbeatCheckWrite,
+    CheckType.BROWSER: bodies.BrowserCheckWrite,
+    CheckType.MULTI_STEP: bodies.MultiStepCheckWrite,
 }
+SCRIPTED = {CheckType.BROWSER, CheckType.MULTI_STEP}
+EVERY = starter_checks(PORTS, location="default", scripted=True)
 
 
-def test_all_six_types_have_a_starter_check() -> None:
+def test_every_type_of_one_look_has_a_starter_check() -> None:
     counts = Counter(check.kind for check in starter_checks(PORTS, location="default"))
-    assert set(counts) == set(BODIES)
+    assert set(counts) == set(BODIES) - SCRIPTED
     assert 10 <= counts.total() <= 15
 
 
+def test_where_scripts_can_run_they_have_starter_checks_too() -> None:
+    assert {check.kind for check in EVERY} == set(BODIES)
+    assert any("localSetupScript" in check.body for check in EVERY)
+
+
 def test_starter_checks_have_different_names() -> None:
-    names = [check.name for check in starter_checks(PORTS, location="default")]
+    names = [check.name for check in EVERY]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(
-    "check", starter_checks(PORTS, location="default"), ids=lambda check: check.name
-)
+@pytest.mark.parametrize("check", EVERY, ids=lambda check: check.name)
 def test_the_service_takes_every_starter_check(check: Any) -> None:
     written = BODIES[check.kind].model_validate(check.body)
-    often = check.kind in {CheckType.API, CheckType.TCP}
+    often = check.kind in {CheckType.API, CheckType.TCP} and "localSetupScript" not in check.body
     assert (written.frequency, written.frequency_offset) == ((0, 10) if often else (1, None))
     assert written.private_locations == ["default"]
 

@@ -18,9 +18,10 @@ from picket.api_client import PublicApi
 from picket.check_file import parse
 from picket.demo_target import DemoPorts
 from picket.starter_checks import starter_checks
+from picket.starter_scripts import runs_scripts
 from tests.builders.patience import eventually
 
-CHECKS = len(starter_checks(DemoPorts(), location="default"))
+CHECKS = len(starter_checks(DemoPorts(), location="default", scripted=runs_scripts()))
 LIMIT_S = 120.0
 
 
