@@ -114,8 +114,8 @@ class Artifacts:
                 await self._wholly(self._strip(parcel, "the agent ended, and has no disk"))
 
     def workspace(self) -> Workspace:
-        """A new run's folder, on the same disk if that lasts."""
-        return Workspace(self._folder.own)
+        """A new run's folder."""
+        return Workspace(self._folder.runs)
 
     def waiting(self) -> int:
         """How many results wait for their files."""

@@ -19,6 +19,8 @@ import structlog
 from agent import parcels
 from agent.folder_lock import NoLocksError, alone, lock_folder, lock_left_folder
 from agent.parcels import Parcel, UnfinishedParcelError, UnreadableParcelError
+from runners.kit.folder_owner import shut_way
+from runners.kit.process_limits import can_have_own_users
 from runners.kit.scrub import Clean, CleanFile
 
 _DOOR: Final = ".lock"
@@ -64,8 +66,10 @@ class ParcelFolder:
         self._has_seen_all = True
         """Whether no folder of another agent has to be looked at again."""
         self.own: Path | None = None
-        """This agent's part, where its runs work too: a file becomes a parcel's by its name.
-        None: not open, or elsewhere and nothing was kept there yet."""
+        """This agent's part. None: not open, or elsewhere and nothing was kept there yet."""
+        self.runs: Path | None = None
+        """Where runs work: this agent's part, as files become a parcel's by their name then.
+        None: in the system's folder for temporary files, which every user can get to."""
         self.lasts = True
         """Whether the next agent will find what is here."""
 
@@ -81,6 +85,7 @@ class ParcelFolder:
             self._lock = lock_folder(own)
             self.own = own
             _let_pass(self._shared, own)
+            self.runs = None if can_have_own_users() and shut_way(own / "run") else own
             self._unread = self._cleared(own)
             self._has_seen_all = False
             if is_alone:

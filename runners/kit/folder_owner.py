@@ -43,10 +43,16 @@ def _give(name: str, handle: int, uid: int) -> None:
         os.chown(name, uid, uid, dir_fd=handle, follow_symlinks=False)
 
 
+def shut_way(folder: Path) -> Path | None:
+    """The first folder above that other users cannot pass. None: they can get there."""
+    above = folder.resolve().parents
+    return next((one for one in above if not one.stat().st_mode & stat.S_IXOTH), None)
+
+
 def _require_way(folder: Path) -> None:
-    for above in folder.resolve().parents:
-        if not above.stat().st_mode & stat.S_IXOTH:
-            raise PermissionError(
-                f"A script's own user cannot enter {above}, so it cannot work in {folder}; "
-                f"chmod o+x {above}, or choose another folder for runs"
-            )
+    above = shut_way(folder)
+    if above is not None:
+        raise PermissionError(
+            f"A script's own user cannot enter {above}, so it cannot work in {folder}; "
+            f"chmod o+x {above}, or choose another folder for runs"
+        )

@@ -17,6 +17,7 @@ from agent.folder_lock import alone
 from agent.parcel_folder import Legacy, ParcelFolder
 from agent.parcels import files_in
 from contract.result import Artifact
+from runners.kit.process_limits import can_have_own_users
 from runners.kit.scrub import CleanFile
 from runners.kit.workspace import RunFile
 from tests.builders.agents import clean
@@ -239,3 +240,10 @@ def test_a_link_among_the_files_is_measured_and_not_followed(tmp_path: Path) -> 
     (parcel,) = second.open().parcels
     assert (parcel.size_bytes, files_in(parcel.folder)) == (len("/proc/kcore"), {"a.txt"})
     second.close()
+
+
+def test_runs_work_where_the_users_of_their_scripts_can_get_to(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    with opened(closed / "artifacts", "a1") as folder:
+        assert folder.runs == (None if can_have_own_users() else folder.own)
