@@ -78,14 +78,12 @@ class Introduction:
                 return
 
 
-def served_slots(
-    slots: Mapping[Lane, int], check_types: tuple[CheckType, ...], *, has_node: bool
-) -> dict[Lane, int]:
-    """The slots of the lanes that have anything to run; the others get no jobs."""
+def served_slots(slots: Mapping[Lane, int], check_types: tuple[CheckType, ...]) -> dict[Lane, int]:
+    """The slots of the lanes that have anything to run; the others get no jobs.
+
+    API checks with scripts come by the main lane, so where a type of that lane has shown that Node
+    runs scripts here.
+    """
     kinds = frozenset(check_types)
-    scripts_of_api = has_node and CheckType.API in kinds
-    has_work = {
-        Lane.UPTIME: bool(kinds - _MAIN_TYPES),
-        Lane.MAIN: bool(kinds & _MAIN_TYPES) or scripts_of_api,
-    }
+    has_work = {Lane.UPTIME: bool(kinds - _MAIN_TYPES), Lane.MAIN: bool(kinds & _MAIN_TYPES)}
     return {on: count if has_work[on] else 0 for on, count in slots.items()}

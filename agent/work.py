@@ -106,7 +106,7 @@ def hello_of(ground: Ground, check_types: tuple[CheckType, ...]) -> Hello:
         platform=platform_name(),
         runtimes=runtimes(None if ground.harness is None else ground.harness.runtimes),
         check_types=check_types,
-        slots=served_slots(slots, check_types, has_node=ground.harness is not None),
+        slots=served_slots(slots, check_types),
     )
 
 

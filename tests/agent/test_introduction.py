@@ -65,17 +65,16 @@ async def test_an_agent_that_is_told_to_stop_waits_for_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "has_node", "slots"),
+    ("types", "slots"),
     [
-        ((CheckType.URL, CheckType.API), False, {Lane.UPTIME: 8, Lane.MAIN: 0}),
-        ((CheckType.URL, CheckType.API), True, {Lane.UPTIME: 8, Lane.MAIN: 2}),
-        ((CheckType.URL,), True, {Lane.UPTIME: 8, Lane.MAIN: 0}),
-        ((CheckType.BROWSER,), True, {Lane.UPTIME: 0, Lane.MAIN: 2}),
-        ((CheckType.URL, CheckType.PLAYWRIGHT), True, {Lane.UPTIME: 8, Lane.MAIN: 2}),
-        ((), True, {Lane.UPTIME: 0, Lane.MAIN: 0}),
+        ((CheckType.URL, CheckType.API), {Lane.UPTIME: 8, Lane.MAIN: 0}),
+        ((CheckType.API, CheckType.MULTI_STEP), {Lane.UPTIME: 8, Lane.MAIN: 2}),
+        ((CheckType.BROWSER,), {Lane.UPTIME: 0, Lane.MAIN: 2}),
+        ((CheckType.URL, CheckType.PLAYWRIGHT), {Lane.UPTIME: 8, Lane.MAIN: 2}),
+        ((), {Lane.UPTIME: 0, Lane.MAIN: 0}),
     ],
 )
 def test_only_lanes_with_work_get_slots(
-    types: tuple[CheckType, ...], *, has_node: bool, slots: dict[Lane, int]
+    types: tuple[CheckType, ...], slots: dict[Lane, int]
 ) -> None:
-    assert served_slots({Lane.UPTIME: 8, Lane.MAIN: 2}, types, has_node=has_node) == slots
+    assert served_slots({Lane.UPTIME: 8, Lane.MAIN: 2}, types) == slots

@@ -41,11 +41,15 @@ async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) 
     assert hello_of(ground, types).slots[Lane.MAIN] == 0
 
 
-async def test_with_a_runtime_api_checks_with_scripts_are_claimed() -> None:
+async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed() -> None:
     async with open_scripts(settings()) as harness:
         assert harness is not None, "no runtime is installed: run `make test`"
         ground = await ground_with(harness)
-        assert hello_of(ground, (CheckType.API,)).slots[Lane.MAIN] == 1
+        types = await runnable_types(ground)
+        assert CheckType.MULTI_STEP in types
+        assert hello_of(ground, types).slots[Lane.MAIN] == 1
+        broken = tuple(kind for kind in types if kind in {CheckType.API, CheckType.URL})
+        assert hello_of(ground, broken).slots[Lane.MAIN] == 0
 
 
 async def test_scripts_learn_of_their_run_and_other_checks_pay_nothing_for_it() -> None:
