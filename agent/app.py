@@ -34,6 +34,7 @@ from agent.version import runtimes
 from agent.work import (
     Loops,
     hello_of,
+    learn_scripts,
     open_dispatcher,
     open_scripts,
     resolver_of,
@@ -150,7 +151,7 @@ class Agent:
 
     async def _serve(self, ground: Ground) -> int:
         resolver = resolver_of(ground.settings)
-        hello = hello_of(ground, await runnable_types(ground))
+        hello = hello_of(ground, await runnable_types(ground, scripted=False))
         introduction = Introduction(ground.client, hello, on_limits=self._delivery.keep_to)
         backoff = Backoff(ground.makeup.pace)
         try:
@@ -171,7 +172,12 @@ class Agent:
                 ground, hello, introduction, loops=loops, resolver=resolver
             ) as dispatcher:
                 ground.lifecycle.ready()
-                await dispatcher.run(ground.lifecycle.draining)
+                async with asyncio.TaskGroup() as group:
+                    learning = group.create_task(
+                        learn_scripts(ground, introduction, dispatcher), name="learn-scripts"
+                    )
+                    await dispatcher.run(ground.lifecycle.draining)
+                    learning.cancel()
         await self._hand_over()
         return EXIT_STOPPED
 

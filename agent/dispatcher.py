@@ -132,24 +132,42 @@ class Dispatcher:
         self._clock = clock
         self._running = running
         self._stopping = False
+        self._to_serve: asyncio.Queue[Lane] = asyncio.Queue()
+        for on in slots.lanes:
+            self._to_serve.put_nowait(on)
 
     def __repr__(self) -> str:
         return f"Dispatcher({len(self._running)} running, {self._slots!r})"
+
+    def serve(self, on: Lane, slots: int) -> None:
+        """Claim jobs of a lane that was not served before."""
+        self._slots.open(on, slots)
+        self._to_serve.put_nowait(on)
 
     async def run(self, draining: asyncio.Event) -> None:
         """Claim and run until draining begins; return when the last run has ended."""
         async with asyncio.TaskGroup() as jobs:
             async with asyncio.TaskGroup() as claims:
-                open_claims = [
-                    claims.create_task(self._claim_for(on, jobs), name=f"claim-{on.value}")
-                    for on in self._slots.lanes
-                ]
+                open_claims: list[asyncio.Task[None]] = []
+                opening = self._open_claims(claims, jobs, open_claims)
+                open_claims.append(claims.create_task(opening, name="claims"))
                 await draining.wait()
                 self._stopping = True
                 for claim in open_claims:
                     claim.cancel()
             self._running.stop_those_that_have_not_started(ReleaseReason.DRAINING)
             await self._works.source.give_back_abandoned()
+
+    async def _open_claims(
+        self,
+        claims: asyncio.TaskGroup,
+        jobs: asyncio.TaskGroup,
+        open_claims: list[asyncio.Task[None]],
+    ) -> None:
+        while True:
+            on = await self._to_serve.get()
+            claim = self._claim_for(on, jobs)
+            open_claims.append(claims.create_task(claim, name=f"claim-{on.value}"))
 
     async def _claim_for(self, on: Lane, jobs: asyncio.TaskGroup) -> None:
         while True:

@@ -11,9 +11,10 @@ from agent.errors import KeyRefusedError, ServiceError, VersionRefusedError
 from contract.agent_api import Hello, HelloAnswer, Limits
 from contract.checks import CheckType, Lane
 
-_MAIN_TYPES: Final = frozenset(
+MAIN_TYPES: Final = frozenset(
     {CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT, CheckType.AGENTIC}
 )
+"""The types that come by the main lane whatever their spec says."""
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +39,10 @@ class Introduction:
     def check_types(self) -> tuple[CheckType, ...]:
         """What the agent can run now."""
         return self._hello.check_types
+
+    def learn(self, hello: Hello) -> None:
+        """The agent can do more: say so from now on."""
+        self._hello = hello
 
     async def say_hello(self) -> None:
         """Introduce the agent; raises ServiceError when that failed."""
@@ -85,5 +90,5 @@ def served_slots(slots: Mapping[Lane, int], check_types: tuple[CheckType, ...]) 
     runs scripts here.
     """
     kinds = frozenset(check_types)
-    has_work = {Lane.UPTIME: bool(kinds - _MAIN_TYPES), Lane.MAIN: bool(kinds & _MAIN_TYPES)}
+    has_work = {Lane.UPTIME: bool(kinds - MAIN_TYPES), Lane.MAIN: bool(kinds & MAIN_TYPES)}
     return {on: count if has_work[on] else 0 for on, count in slots.items()}

@@ -29,6 +29,12 @@ class Slots:
         self._freed = {on: asyncio.Event() for on in self._all}
         self._many_freed = {on: asyncio.Event() for on in self._all}
 
+    def open(self, on: Lane, count: int) -> None:
+        """Serve a lane that was not served before."""
+        self._all[on] = self._free[on] = count
+        self._freed[on], self._many_freed[on] = asyncio.Event(), asyncio.Event()
+        self._gauge.slots_free(on, count)
+
     def __repr__(self) -> str:
         free = ", ".join(f"{on.value} {self._free[on]}/{self._all[on]}" for on in self._all)
         return f"Slots({free})"

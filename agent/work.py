@@ -2,19 +2,21 @@
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
+from agent.backoff import Backoff
 from agent.boot import boot_check, working_types
 from agent.bundles import BundleGiver, suite_places
 from agent.dispatcher import Dispatcher, JobLeases, ResultSpool, RunFiles, Works
 from agent.enclosures import Enclosures
 from agent.envelopes import SealedEnvelopes
+from agent.errors import KeyRefusedError, VersionRefusedError
 from agent.ground import Ground
-from agent.introduction import Introduction, served_slots
+from agent.introduction import MAIN_TYPES, Introduction, served_slots
 from agent.releases import Releases
 from agent.running import RunningJobs
 from agent.runs import Runs
@@ -81,14 +83,21 @@ async def open_scripts(
         yield harness
 
 
-async def runnable_types(ground: Ground) -> tuple[CheckType, ...]:
-    """The types whose jobs are claimed: those with a runner that passed its boot check."""
+async def runnable_types(ground: Ground, *, scripted: bool) -> tuple[CheckType, ...]:
+    """The types whose jobs are claimed: those with a runner that passed its boot check.
+
+    `scripted`: those that need Node, or the others.
+    """
     runners = {runner.spec: runner for runner in ground.makeup.runners}
 
     def runner_for(spec: CheckSpec) -> Runner[Any]:
         return runners[type(spec)]
 
-    known = tuple(kind for kind, spec in SPEC_TYPES.items() if spec in runners)
+    known = tuple(
+        kind
+        for kind, spec in SPEC_TYPES.items()
+        if spec in runners and (kind in MAIN_TYPES) is scripted
+    )
     known = tuple(kind for kind in known if missing_for(kind, ground.harness) is None)
     if not ground.makeup.checks_itself:
         return known
@@ -108,6 +117,22 @@ def hello_of(ground: Ground, check_types: tuple[CheckType, ...]) -> Hello:
         check_types=check_types,
         slots=served_slots(slots, check_types),
     )
+
+
+async def learn_scripts(ground: Ground, introduction: Introduction, dispatcher: Dispatcher) -> None:
+    """Find out which scripted types run here, which takes seconds, and offer them then.
+
+    Checks without scripts do not wait for a browser's first start.
+    """
+    scripted = await runnable_types(ground, scripted=True)
+    hello = hello_of(ground, (*introduction.check_types(), *scripted))
+    if not hello.slots[Lane.MAIN]:
+        return
+    introduction.learn(hello)
+    with suppress(KeyRefusedError, VersionRefusedError):  # the next claim meets it too
+        backoff = Backoff(ground.makeup.pace)
+        if await introduction.first_hello(backoff, until=ground.lifecycle.draining):
+            dispatcher.serve(Lane.MAIN, hello.slots[Lane.MAIN])
 
 
 def scrubber_of(settings: Settings) -> Scrubber:

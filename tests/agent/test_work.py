@@ -35,9 +35,9 @@ async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) 
     async with open_scripts(settings(runtimes_dir=tmp_path)) as harness:
         assert harness is None
     ground = await ground_with(None)
-    types = await runnable_types(ground)
+    types = await runnable_types(ground, scripted=False)
     assert CheckType.API in types
-    assert {CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT}.isdisjoint(types)
+    assert await runnable_types(ground, scripted=True) == ()
     assert hello_of(ground, types).slots[Lane.MAIN] == 0
 
 
@@ -45,10 +45,10 @@ async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed
     async with open_scripts(settings()) as harness:
         assert harness is not None, "no runtime is installed: run `make test`"
         ground = await ground_with(harness)
-        types = await runnable_types(ground)
+        types = await runnable_types(ground, scripted=True)
         assert CheckType.MULTI_STEP in types
         assert hello_of(ground, types).slots[Lane.MAIN] == 1
-        broken = tuple(kind for kind in types if kind in {CheckType.API, CheckType.URL})
+        broken = (CheckType.API, CheckType.URL)
         assert hello_of(ground, broken).slots[Lane.MAIN] == 0
 
 

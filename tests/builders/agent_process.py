@@ -18,6 +18,8 @@ from tests.builders.patience import LONG_S
 from tests.fakes.service import KEY, FakeService
 
 ROOT = Path(__file__).parents[2]
+NO_RUNTIMES = ROOT / "contract"
+"""A folder without runtimes: a browser's first start would take most of a test's time."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,7 @@ class AgentProcess:
             "AGENT_HEALTH_PORT": "0",
             "HEARTBEAT_PORT": "0",
             "AGENT_DATA_DIR": str(self.data_dir),
+            "PICKET_RUNTIMES": str(NO_RUNTIMES),
             **self.environ,
         }
         self._process = await asyncio.create_subprocess_exec(

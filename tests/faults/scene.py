@@ -11,6 +11,7 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
+from tests.builders.agent_process import NO_RUNTIMES
 from tests.faults.ledger import Ledger, read_ledger
 from tests.faults.passing_time import let_leases_run_out, pauses_in
 from tests.faults.processes import AgentChild, Child
@@ -107,6 +108,7 @@ class Scene:
         """Start an agent; one of the same name has the same data directory."""
         chosen = {
             "API_KEY": LOCATION_KEY,
+            "PICKET_RUNTIMES": str(NO_RUNTIMES),
             "SERVICE_URL": self.proxy.url,
             "AGENT_HEALTH_PORT": "0",
             "HEARTBEAT_PORT": "0",
