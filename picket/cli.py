@@ -46,8 +46,8 @@ def cli(*, debug: bool) -> None:
 def run(file: str, *, as_json: bool, timeout_s: float | None, artifacts: Path | None) -> int:
     """Run one check from a JSON or YAML FILE (- reads standard input), without a service.
 
-    Types: API, BROWSER, DNS, HEARTBEAT, ICMP, MULTI_STEP, TCP, URL. The file holds a check as
-    docs/checks.md shows it, or as the public API takes it.
+    Types: API, BROWSER, DNS, HEARTBEAT, ICMP, MULTI_STEP, PLAYWRIGHT, TCP, URL. The file holds a
+    check as docs/checks.md shows it, or as the public API takes it.
     Exit codes: 0 passed or degraded, 1 failed or timed out, 2 wrong file, 70 we could not look.
     """
     from picket.run import RunOptions, run_file

@@ -13,7 +13,7 @@ from contract.result import Artifact
 from runners.kit.scrub import CleanFile
 from runners.kit.workspace import RunFile
 from tests.builders.agents import clean, until
-from tests.builders.artifacts import BIG, Bench, bench, make_unreadable
+from tests.builders.artifacts import BIG, Bench, bench, make_readable, make_unreadable
 from tests.builders.observations import an_outcome
 from tests.builders.patience import LONG_S
 from tests.fakes.service import FakeService, Fault
@@ -108,8 +108,7 @@ async def test_a_parcel_that_cannot_be_read_now_holds_up_no_other(tmp_path: Path
         await it.put("job-2", a_txt=b"two")
         uploading = asyncio.create_task(it.uploads.run())
         await it.arrived("job-2")
-        letter.rmdir()
-        letter.write_bytes(content)
+        make_readable(letter, content)
         await it.arrived("job-1")
         assert it.dropped() == (0, 0)
         uploading.cancel()

@@ -96,7 +96,7 @@ def asking(port: int) -> CheckSpec:
     )
 
 
-def testing(stack: ExitStack, port: int) -> CheckSpec:
+def suite_at(stack: ExitStack, port: int) -> CheckSpec:
     return a_fetching_suite(stack, f"http://127.0.0.1:{port}/")
 
 
@@ -113,7 +113,7 @@ BLACK_HOLES: Final[dict[CheckType, Somewhere]] = {
     CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
     CheckType.BROWSER: lambda stack: opening(stack.enter_context(swallowing_port())),
     CheckType.MULTI_STEP: lambda stack: asking(stack.enter_context(swallowing_port())),
-    CheckType.PLAYWRIGHT: lambda stack: testing(stack, stack.enter_context(swallowing_port())),
+    CheckType.PLAYWRIGHT: lambda stack: suite_at(stack, stack.enter_context(swallowing_port())),
 }
 """Targets that take everything and never answer; a job that never pings."""
 
@@ -130,7 +130,7 @@ REFUSALS: Final[dict[CheckType, Somewhere]] = {
     CheckType.HEARTBEAT: lambda _: a_heartbeat_spec(silent_for_s=1e6),
     CheckType.BROWSER: lambda stack: opening(stack.enter_context(refusing_port())),
     CheckType.MULTI_STEP: lambda stack: asking(stack.enter_context(refusing_port())),
-    CheckType.PLAYWRIGHT: lambda stack: testing(stack, stack.enter_context(refusing_port())),
+    CheckType.PLAYWRIGHT: lambda stack: suite_at(stack, stack.enter_context(refusing_port())),
 }
 """Targets that say no; for pings an unreachable host, for heartbeats a silent job."""
 
