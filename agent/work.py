@@ -124,15 +124,18 @@ async def learn_scripts(ground: Ground, introduction: Introduction, dispatcher: 
 
     Checks without scripts do not wait for a browser's first start.
     """
-    scripted = await runnable_types(ground, scripted=True)
+    try:
+        scripted = await runnable_types(ground, scripted=True)
+    except OSError as problem:  # no descriptor or port for the boot check: the others go on
+        log.warning("scripts.unavailable", because=str(problem))
+        return
     hello = hello_of(ground, (*introduction.check_types(), *scripted))
     if not hello.slots[Lane.MAIN]:
         return
     introduction.learn(hello)
-    with suppress(KeyRefusedError, VersionRefusedError):  # the next claim meets it too
-        backoff = Backoff(ground.makeup.pace)
-        if await introduction.first_hello(backoff, until=ground.lifecycle.draining):
-            dispatcher.serve(Lane.MAIN, hello.slots[Lane.MAIN])
+    with suppress(KeyRefusedError, VersionRefusedError):  # claims meet it too, and try on
+        await introduction.first_hello(Backoff(ground.makeup.pace), until=ground.lifecycle.draining)
+    dispatcher.serve(Lane.MAIN, hello.slots[Lane.MAIN])
 
 
 def scrubber_of(settings: Settings) -> Scrubber:
