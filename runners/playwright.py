@@ -82,6 +82,7 @@ class _Look:
             project=project,
             spec=self._spec,
             environment=environment,
+            variables=self._variables(),
             timeout_s=self._left_s(),
             log=self._log,
         )
@@ -130,11 +131,13 @@ class _Look:
         )
         self._artifacts = (report, *found)
 
+    def _variables(self) -> dict[str, str]:
+        return harmless_variables({one.key: one.value for one in self._ctx.variables})
+
     def _environment(self, project: Project) -> dict[str, str]:
         """What the suite's processes know, before what guides them."""
-        told = {one.key: one.value for one in self._ctx.variables}
         return {
-            **harmless_variables(told),
+            **self._variables(),
             **self._ctx.environment,
             "SERVICE": "1",
             "npm_config_update_notifier": "false",

@@ -83,6 +83,7 @@ def _nameless(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def _unpack(opened: tarfile.TarFile, into: Path, caps: Caps) -> None:
     links: list[tuple[str, tarfile.TarInfo]] = []
+    left_bytes = caps.size_bytes
     for name, member in _named(_capped(opened, caps)):
         if member.issym() or member.islnk():
             links.append((name, member))
@@ -90,12 +91,13 @@ def _unpack(opened: tarfile.TarFile, into: Path, caps: Caps) -> None:
             _make_folder(into, name)
         elif member.isreg():
             _write(opened, member, into, name)
+            left_bytes -= member.size
         else:
             raise BadBundleError(f"The code bundle holds {name}, which is no file, folder or link.")
     _make_links([one for one in links if one[1].issym()], into)
     for name, member in links:
         if member.islnk():
-            _copy(name, member, into)
+            left_bytes -= _copy(name, member, into, limit_bytes=left_bytes)
 
 
 def _capped(members: Iterable[tarfile.TarInfo], caps: Caps) -> Iterator[tarfile.TarInfo]:
@@ -158,17 +160,24 @@ def _link(name: str, member: tarfile.TarInfo, into: Path) -> Path:
     return path
 
 
-def _copy(name: str, member: tarfile.TarInfo, into: Path) -> None:
-    """A second name of a file becomes a copy of it."""
+def _copy(name: str, member: tarfile.TarInfo, into: Path, *, limit_bytes: int) -> int:
+    """A second name of a file becomes a copy of it; its size, which counts like any other."""
     source = into / member.linkname
     if ".." in PurePosixPath(member.linkname).parts or not _stays(source, into):
         raise BadBundleError(_leaving(name, member))
     if not source.is_file():
         raise BadBundleError(f"The code bundle holds {name}, a name of a file that is not there.")
+    size_bytes = source.stat().st_size
+    if size_bytes > limit_bytes:
+        raise BadBundleError("The code bundle unpacks to too much: files with many names.")
     shutil.copy2(source, _free_place(into, name))
+    return size_bytes
 
 
 def _free_place(into: Path, name: str) -> Path:
+    above = PurePosixPath(name).parents
+    if any((into / one).is_symlink() for one in above):
+        raise BadBundleError(f"The code bundle holds {name}, which stands behind a link.")
     path = _make_folder(into, str(PurePosixPath(name).parent)) / PurePosixPath(name).name
     if path.is_symlink() or path.exists():
         raise BadBundleError(f"The code bundle holds {name} twice.")

@@ -130,10 +130,12 @@ class Child:
     async def _clear(self) -> int:
         await self._aside(self._around.tree.kill)
         await self._exit.within(_GRACE_S)
-        self._close_pipes()
-        status = self._around.tree.reap()
-        self._exit.close()
-        await self._around.release()
+        try:
+            self._close_pipes()
+        finally:
+            status = self._around.tree.reap()
+            self._exit.close()
+            await self._around.release()
         return status
 
     def _close_pipes(self) -> None:

@@ -1,6 +1,7 @@
 """Installs a suite's packages, or finds that it was done before."""
 
 import asyncio
+import json
 import shlex
 import shutil
 from collections.abc import AsyncIterator, Mapping
@@ -35,6 +36,9 @@ class Order:
     project: Project
     spec: PlaywrightSpec
     environment: Mapping[str, str]
+    variables: Mapping[str, str]
+    """The check's own: what was installed with them is kept for these alone, as they may say where
+    packages come from and what runs beside."""
     timeout_s: float
     log: SuiteLog
 
@@ -49,7 +53,8 @@ class Order:
 
     def key(self, wanted: Installation) -> str:
         """What the packages are kept under; it blocks."""
-        engine = f"node-{self.project.runtime.node_version}"
+        told = json.dumps(dict(self.variables), sort_keys=True)
+        engine = f"node-{self.project.runtime.node_version} {told}"
         return key_of(wanted, self.project.root, self.project.working_dir, engine)
 
 
@@ -122,6 +127,7 @@ class Dependencies:
         ended = await child.ended(timeout_s=timeout_s, on_fact=lambda _: None)
         order.log.add(ended.log, since_ms=started_ms)
         _require_success(ended, command)
+        _require_own_folders(order.project, wanted)
 
 
 def install_environment(order: Order, manager: Manager) -> dict[str, str]:
@@ -165,6 +171,15 @@ def _copy_inputs(wanted: Installation, place: Path) -> None:
         target = place / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(wanted.folder / name, target)
+
+
+def _require_own_folders(project: Project, wanted: Installation) -> None:
+    """Nothing of the run's is to be written or read by us through a link that a package made."""
+    folder = project.workspace.folder
+    if project.workspace.holds(wanted.folder) and not any(map(Path.is_symlink, folder.iterdir())):
+        return
+    message = "Installing the packages replaced a folder of the run by a link."
+    raise CheckFailed(FailureKind.SCRIPT, message, {"code": "INSTALL"})
 
 
 def _require_success(ended: Ended, command: str) -> None:

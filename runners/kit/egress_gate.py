@@ -8,6 +8,7 @@ It cannot hold a socket that a script opens by itself, past every proxy.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -29,6 +30,8 @@ _CONNECT_TIMEOUT_S: Final = 10.0
 """Per address."""
 _PIECE_BYTES: Final = 64 * 1024
 _MOST_REFUSALS: Final = 100
+_OURS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""What this process lacks says nothing of a target."""
 _OF_THE_HOP: Final = ("proxy-connection", "proxy-authorization", "connection", "keep-alive")
 """Headers that speak to the proxy alone."""
 
@@ -226,6 +229,8 @@ async def _first_of(addresses: Sequence[str], wish: _Wish) -> Streams:
         except TimeoutError:
             reason = f"{address} did not answer in {_CONNECT_TIMEOUT_S:g} s"
         except OSError as problem:
+            if problem.errno in _OURS:
+                raise
             reason = f"{address}: {os.strerror(problem.errno or 0)}"
     raise CheckFailed(FailureKind.CONNECT, f"{wish.host}, port {wish.port}: {reason}.")
 

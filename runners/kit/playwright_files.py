@@ -52,7 +52,7 @@ def keep_files(workspace: Workspace, *folders: Path) -> tuple[Artifact, ...]:
         OSError: the disk is at fault.
     """
     kept: dict[str, Path] = {}
-    for folder in folders:
+    for folder in filter(workspace.holds, folders):
         for path in _found(folder):
             kept.setdefault(_free_name(path, folder, taken=set(kept)), path)
     artifacts = []

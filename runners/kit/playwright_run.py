@@ -213,8 +213,9 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def _left(self) -> tuple[str | None, tuple[Artifact, ...]]:
         """What the script said of itself, and the files to keep."""
-        degraded = degraded_because(self.place.root)
-        return degraded, keep_files(self.ctx.workspace, self.place.output, self.place.root)
+        root = self.place.root
+        degraded = degraded_because(root) if self.ctx.workspace.holds(root) else None
+        return degraded, keep_files(self.ctx.workspace, self.place.output, root)
 
     def _notes(self, book: FactBook, ended: Ended, gate: EgressGate | None) -> list[str]:
         notes = []

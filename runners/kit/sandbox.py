@@ -79,12 +79,21 @@ class Sandbox:
         try:
             await self._aside(lambda: _lend(folder, identity))
             spawned = spawn(command(self._tools, program, identity), program)
+            around = self._around(spawned, program, identity, folder)
+            child = self._child(spawned, program, around)
         except BaseException:
             await self._take_back(folder, identity)
             raise
-        child = Child(spawned, program.limits, self._around(spawned, program, identity, folder))
         self._children[identity.tag] = child
         return child
+
+    def _child(self, spawned: Spawned, program: Program, around: Surroundings) -> Child:
+        try:
+            return Child(spawned, program.limits, around)
+        except OSError:  # out of descriptors: nobody could watch it
+            around.tree.kill()
+            around.tree.reap()
+            raise
 
     async def close(self) -> None:
         """End all that still runs."""

@@ -38,7 +38,7 @@ class ScriptFacts:
         """Note a line; whether the end of the process has nothing to add any more."""
         try:
             fact = decode_fact(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             self.is_garbled = True
         else:
             self._note(fact)

@@ -1,6 +1,8 @@
 """The files that a suite's tests left, brought to where a run's artifacts are."""
 
+import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -55,8 +57,11 @@ def write_report(workspace: Workspace, seen: PlaywrightEvidence, *, took_ms: flo
     Raises:
         OSError: the disk refuses it.
     """
-    path = workspace.folder / REPORT_NAME
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(report_of(seen, took_ms=took_ms))))
+    # A file of our own first: where the report goes, a test may have put a link to anywhere.
+    handle, unfinished = tempfile.mkstemp(dir=workspace.folder)
+    with os.fdopen(handle, "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(report_of(seen, took_ms=took_ms))))
+    Path(unfinished).replace(workspace.folder / REPORT_NAME)
     return workspace.artifact(REPORT_NAME, "report")
 
 

@@ -84,6 +84,14 @@ class Workspace:
                 content_type=mimetypes.guess_type(name)[0] or "application/octet-stream",
             )
 
+    def holds(self, path: Path) -> bool:
+        """Whether a path is the run's own all the way: its script may have put links on it.
+
+        To be asked when nothing of the run's is running any more.
+        """
+        folder = self.folder.resolve()
+        return path.resolve() == folder / path.relative_to(self.folder)
+
     def remove(self) -> None:
         """Delete the folder with all that is left in it."""
         if self._folder is not None:

@@ -162,3 +162,24 @@ def test_a_bundle_that_was_cut_is_refused(tmp_path: Path, into: Path) -> None:
     (tmp_path / "bundle.tar.gz").write_bytes(whole[:30_000])
     with pytest.raises(BadBundleError):
         unpack(tmp_path / "bundle.tar.gz", into)
+
+
+def test_nothing_is_made_behind_a_link_before_it_is_refused(tmp_path: Path, into: Path) -> None:
+    (tmp_path / "victim").mkdir()
+    archive = archive_of(
+        tmp_path,
+        a_file("p/q/r.txt"),
+        a_link("p/q/s", "../.."),
+        a_link("p/q/s/l", "../../victim"),
+        a_link("p/q/s/l/new/evil", "../../../../../package.json"),
+    )
+    with pytest.raises(BadBundleError, match="behind a link"):
+        unpack(archive, into)
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
+def test_second_names_count_towards_what_a_bundle_may_unpack_to(tmp_path: Path, into: Path) -> None:
+    names = [a_link(f"{number}.txt", "a.txt", tarfile.LNKTYPE) for number in range(10)]
+    archive = archive_of(tmp_path, a_file("a.txt", b"x" * 1000), *names)
+    with pytest.raises(BadBundleError, match="many names"):
+        unpack(archive, into, Caps(size_bytes=5000))

@@ -77,3 +77,12 @@ def test_a_script_says_by_a_file_that_its_check_is_degraded(
 def test_a_script_that_says_nothing_is_not_degraded(tmp_path: Path) -> None:
     (tmp_path / "degraded.json").symlink_to(put(tmp_path, "x.json", b'{"messages":["a"]}'))
     assert degraded_because(tmp_path) is None
+
+
+def test_a_folder_that_became_a_link_leads_to_no_other_run(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    theirs = put(tmp_path, "run-of-others/shot.png")
+    (workspace.folder / "out").symlink_to(tmp_path)
+    assert kept(workspace) == set()
+    assert theirs.exists()

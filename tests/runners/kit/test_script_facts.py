@@ -52,6 +52,7 @@ def test_times_of_log_lines_count_from_the_run() -> None:
         b'{"fact":"failed","message":null,"stack":""}',
         b'{"fact":"secret","value":"' + b"x" * 20_000 + b'"}',
         b"\xff",
+        b'{"fact":"begun","x":' + b"[" * 100_000,
     ],
 )
 def test_what_is_no_fact_garbles_the_script(line: bytes) -> None:

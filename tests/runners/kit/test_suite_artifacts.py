@@ -121,3 +121,11 @@ def test_files_that_are_too_large_together_are_left_off(
 def test_a_report_is_an_artifact(project: Project) -> None:
     artifact = write_report(project.workspace, PlaywrightEvidence(node_version="24"), took_ms=1)
     assert (artifact.name, artifact.kind) == ("test-results.json", "report")
+
+
+def test_a_report_is_written_through_no_link(project: Project, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.py"
+    theirs.write_text("theirs")
+    (project.workspace.folder / "test-results.json").symlink_to(theirs)
+    write_report(project.workspace, PlaywrightEvidence(node_version="24"), took_ms=1)
+    assert theirs.read_text() == "theirs"
