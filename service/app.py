@@ -26,7 +26,7 @@ from service.bundles.sweep import BundleSweep
 from service.clock import Clock, ProcessClock
 from service.db.engine import Database, DatabaseBusyError
 from service.db.migrate import migrate
-from service.db.periodic import Periodic
+from service.db.periodic import Periodic, changing
 from service.db.sqlite import open_sqlite
 from service.heartbeats.api import PingApi
 from service.http.backend import Backend
@@ -53,8 +53,6 @@ _TICK_S = 0.25
 _REAP_S = 1.0
 _LOOK_S = 5.0
 _SWEEP_S = 600.0
-_NO_MORE = 1 << 62
-"""It is all done in one change."""
 
 
 class BusyError(ApiError):
@@ -93,8 +91,9 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         await database.write(migrate)
         secrets = await database.write(lambda c: _first_start(c, settings, clock))
         await database.write(lambda c: endings.forgive(c, now_ms=clock.now_ms(c)))
-        service, presence = _assemble(settings, database, clock, secrets)
-        periodics = _periodics(clock, _bundles(settings))
+        backend = _backend(settings, database, clock)
+        service, presence = _assemble(settings, backend, secrets)
+        periodics = _periodics(clock, backend.bundles)
         async with _loops(database, periodics, presence):
             try:
                 yield service
@@ -128,58 +127,32 @@ def _first_start(connection: Connection, settings: Settings, clock: Clock) -> Fi
 
 
 def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
+    def scheduler(connection: Connection) -> int:
+        return tick(connection, now_ms=clock.now_ms(connection))
+
+    def reaper(connection: Connection) -> int:
+        return endings.reap(connection, now_ms=clock.now_ms(connection))
+
+    watch, setbacks = LocationWatch(clock), Setbacks(clock)
+    sweep = BundleSweep(bundles, clock).sweep
     return (
-        Periodic(
-            name="bundles",
-            change=BundleSweep(bundles, clock).sweep,
-            every_s=_SWEEP_S,
-            most=_NO_MORE,
-        ),
-        Periodic(
-            name="scheduler",
-            change=lambda c: tick(c, now_ms=clock.now_ms(c)),
-            every_s=_TICK_S,
-            most=GROUP,
-        ),
-        Periodic(
-            name="clock-watch",
-            change=Setbacks(clock).mend,
-            every_s=_REAP_S,
-            most=_NO_MORE,
-        ),
-        Periodic(
-            name="locations",
-            change=LocationWatch(clock).look,
-            every_s=_LOOK_S,
-            most=_NO_MORE,
-        ),
-        Periodic(
-            name="reaper",
-            change=lambda c: endings.reap(c, now_ms=clock.now_ms(c)),
-            every_s=_REAP_S,
-            most=endings.GROUP,
-        ),
+        Periodic(name="bundles", act=sweep, every_s=_SWEEP_S),
+        Periodic(name="scheduler", act=changing(scheduler), every_s=_TICK_S, most=GROUP),
+        Periodic(name="clock-watch", act=changing(setbacks.mend), every_s=_REAP_S),
+        Periodic(name="locations", act=changing(watch.look), every_s=_LOOK_S),
+        Periodic(name="reaper", act=changing(reaper), every_s=_REAP_S, most=endings.GROUP),
     )
 
 
 def _assemble(
-    settings: Settings, database: Database, clock: Clock, secrets: FirstSecrets | None
+    settings: Settings, backend: Backend, secrets: FirstSecrets | None
 ) -> tuple[Service, Presence]:
+    database, clock = backend.database, backend.clock
     desk = ClaimDesk(database, clock)
     presence = Presence(database, clock, waiting=desk.waiting_agents)
     metrics = Metrics()
     database.listen(Stored, metrics.stored)
-    backend = _backend(settings, database, clock)
-    agents = AgentApi(
-        database=database,
-        clock=clock,
-        keys=LocationKeys(database, monotonic=time.monotonic),
-        presence=presence,
-        desk=desk,
-        artifacts=ArtifactDoor(database, backend.artifacts),
-        bundles=BundleDoor(database, backend.bundles),
-        claimed=metrics.claimed,
-    )
+    agents = _agents(backend, desk, presence, metrics)
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
     app = FastAPI(title="Picket", docs_url=None, redoc_url=None)
     app.router.routes += [*PingApi(database, clock).routes(), *page.routes()]
@@ -188,6 +161,20 @@ def _assemble(
     )
     service = Service(app=front, first_secrets=secrets, desk=desk, waiters=backend.waiters)
     return service, presence
+
+
+def _agents(backend: Backend, desk: ClaimDesk, presence: Presence, metrics: Metrics) -> AgentApi:
+    database = backend.database
+    return AgentApi(
+        database=database,
+        clock=backend.clock,
+        keys=LocationKeys(database, monotonic=backend.monotonic),
+        presence=presence,
+        desk=desk,
+        artifacts=ArtifactDoor(database, backend.artifacts),
+        bundles=BundleDoor(database, backend.bundles),
+        claimed=metrics.claimed,
+    )
 
 
 def _application(app: FastAPI, agents: AgentApi, backend: Backend) -> ShortCut:
@@ -209,14 +196,10 @@ def _backend(settings: Settings, database: Database, clock: Clock) -> Backend:
         keys=ApiKeys(database, monotonic=time.monotonic),
         waiters=SessionWaiters(database),
         rate=RateLimit(monotonic=time.monotonic),
-        bundles=_bundles(settings),
+        bundles=BundleFiles(settings.data_dir / "bundles"),
         artifacts=settings.data_dir / "artifacts",
         public_url=settings.public_url,
     )
-
-
-def _bundles(settings: Settings) -> BundleFiles:
-    return BundleFiles(settings.data_dir / "bundles")
 
 
 async def _busy(_request: Request, problem: Exception) -> Response:

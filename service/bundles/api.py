@@ -1,5 +1,6 @@
 """`/v1/code-bundles`: people send the code of suites; `/agent/v1/bundles`: agents fetch it."""
 
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Path
@@ -62,14 +63,19 @@ async def put_code_bundle(
     sha256: Sha256Dep, request: Request, caller: CallerDep, backend: BackendDep
 ) -> Response:
     """Send the tar.gz of a Playwright suite; the path holds its hash."""
-    size = await backend.bundles.keep(caller.account_id, sha256, request.stream())
 
-    def change(connection: Connection) -> BundleRow:
+    def change(connection: Connection, size_bytes: int) -> BundleRow:
         now_ms = backend.clock.now_ms(connection)
-        row = BundleRow(sha256=sha256, size_bytes=size, created_ms=now_ms)
+        row = BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=now_ms)
         return actions.put(connection, caller.account_id, row)
 
-    return json_model(_shown(await backend.database.write(change)), status=201)
+    row = await backend.bundles.keep(
+        caller.account_id,
+        sha256,
+        request.stream(),
+        note=lambda size: backend.database.write(partial(change, size_bytes=size)),
+    )
+    return json_model(_shown(row), status=201)
 
 
 @router.get(_ONE, responses=answers(200, BundleShown, "It is there.", 404))

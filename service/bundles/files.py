@@ -3,14 +3,16 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, Final
+from typing import IO, Final, NamedTuple, TypeVar
 
 from service.bundles.model import MAX_BUNDLE_BYTES
 from service.http.errors import InvalidError, NoRoomError, TooLargeError
 from service.http.streams import in_time
+
+T = TypeVar("T")
 
 PATIENCE_S: Final = 60.0
 """How long the next bytes may take to arrive."""
@@ -18,19 +20,38 @@ _GZIP: Final = b"\x1f\x8b"
 _UNFINISHED: Final = ".part"
 
 
+class Kept(NamedTuple):
+    """A bundle, as its file is named."""
+
+    account_id: str
+    sha256: str
+
+
 class BundleFiles:
-    """Where the bundles of all accounts lie."""
+    """Where the bundles of all accounts lie; one process has them at a time."""
 
     def __init__(self, folder: Path, *, limit_bytes: int = MAX_BUNDLE_BYTES) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
+        self._arriving: set[Path] = set()
+        self.one_at_a_time = asyncio.Lock()
+        """Held by whoever changes which files there are together with what is noted of them."""
 
     def path(self, account_id: str, sha256: str) -> Path:
         """Where a bundle lies, if it does."""
         return self._folder / account_id / sha256
 
-    async def keep(self, account_id: str, sha256: str, parts: AsyncIterator[bytes]) -> int:
-        """Take a bundle's bytes; gives how many there are.
+    async def keep(
+        self,
+        account_id: str,
+        sha256: str,
+        parts: AsyncIterator[bytes],
+        *,
+        note: Callable[[int], Awaitable[T]],
+    ) -> T:
+        """Take a bundle's bytes; what `note` gives, which is told their number.
+
+        By then they outlast a power cut, and nobody removes them before it is done.
 
         Raises:
             InvalidError: they are no gzip, or have another hash.
@@ -40,27 +61,54 @@ class BundleFiles:
         """
         target = self.path(account_id, sha256)
         try:
-            return await self._keep(target, sha256, parts)
+            return await self._keep(target, parts, note)
         except OSError as problem:
             raise NoRoomError(
                 f"The bundle cannot be kept: {problem.strerror}. Send it again later."
             ) from problem
 
-    async def _keep(self, target: Path, sha256: str, parts: AsyncIterator[bytes]) -> int:
-        file = await asyncio.to_thread(_unfinished, target.parent)
-        unfinished = Path(file.name)
+    def there(self) -> frozenset[Kept]:
+        """All that are kept; what an earlier process left half goes."""
+        if not self._folder.is_dir():
+            return frozenset()
+        files = [file for account in self._folder.iterdir() for file in account.iterdir()]
+        half = {file for file in files if file.suffix == _UNFINISHED}
+        for file in half - self._arriving:
+            file.unlink(missing_ok=True)
+        return frozenset(Kept(file.parent.name, file.name) for file in files if file not in half)
+
+    def remove(self, gone: Iterable[Kept]) -> None:
+        """Let go of these."""
+        for one in gone:
+            self.path(*one).unlink(missing_ok=True)
+
+    async def _keep(
+        self, target: Path, parts: AsyncIterator[bytes], note: Callable[[int], Awaitable[T]]
+    ) -> T:
+        unfinished = target.with_name(uuid.uuid4().hex + _UNFINISHED)
+        self._arriving.add(unfinished)
+        try:
+            size = await self._take(unfinished, parts, sha256=target.name)
+            async with self.one_at_a_time:
+                await asyncio.to_thread(_put_in_place, unfinished, target)
+                return await note(size)
+        finally:
+            self._arriving.discard(unfinished)
+            await asyncio.to_thread(unfinished.unlink, missing_ok=True)
+
+    async def _take(self, unfinished: Path, parts: AsyncIterator[bytes], *, sha256: str) -> int:
+        file = await asyncio.to_thread(_opened, unfinished)
         try:
             size, found = await self._write(file, parts)
-            if found != sha256:
-                raise InvalidError(
-                    f"The body has the SHA-256 {found}, which is not the one in the path; send"
-                    " the bytes as they were hashed.",
-                    keys=("sha256",),
-                    source="path",
-                )
-            await asyncio.to_thread(unfinished.replace, target)
         finally:
-            await asyncio.to_thread(_drop, file, unfinished)
+            await asyncio.to_thread(file.close)
+        if found != sha256:
+            raise InvalidError(
+                f"The body has the SHA-256 {found}, which is not the one in the path; send"
+                " the bytes as they were hashed.",
+                keys=("sha256",),
+                source="path",
+            )
         return size
 
     async def _write(self, file: IO[bytes], parts: AsyncIterator[bytes]) -> tuple[int, str]:
@@ -82,17 +130,22 @@ class BundleFiles:
         return size, seen.hexdigest()
 
 
-def _unfinished(folder: Path) -> IO[bytes]:
-    folder.mkdir(parents=True, exist_ok=True)
-    return NamedTemporaryFile(dir=folder, suffix=_UNFINISHED, delete=False)
+def _opened(unfinished: Path) -> IO[bytes]:
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    return unfinished.open("xb")
 
 
 def _finish(file: IO[bytes]) -> None:
-    """The row that says it is there is written only after this."""
     file.flush()
     os.fsync(file.fileno())
 
 
-def _drop(file: IO[bytes], unfinished: Path) -> None:
-    file.close()
-    unfinished.unlink(missing_ok=True)
+def _put_in_place(unfinished: Path, target: Path) -> None:
+    """A name outlasts a power cut only once its folder is on disk, and that folder's own name."""
+    unfinished.replace(target)
+    for folder in (target.parent, target.parent.parent, target.parent.parent.parent):
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

@@ -15,8 +15,11 @@ _ONE: Final = select(
     code_bundle.c.sha256, code_bundle.c.size_bytes, code_bundle.c.created_ms
 ).where(_SAME)
 _TOUCH: Final = update(code_bundle).where(_SAME).values(created_ms=bindparam("now_ms"))
-_OLD: Final = select(code_bundle.c.account_id, code_bundle.c.sha256).where(
-    code_bundle.c.created_ms < bindparam("before_ms")
+_ALL: Final = select(
+    code_bundle.c.account_id,
+    code_bundle.c.sha256,
+    code_bundle.c.size_bytes,
+    code_bundle.c.created_ms,
 )
 _REMOVE: Final = delete(code_bundle).where(_SAME)
 
@@ -42,10 +45,12 @@ def put(connection: Connection, account_id: str, row: BundleRow) -> None:
         )
 
 
-def sent_before(connection: Connection, before_ms: int) -> Sequence[tuple[str, str]]:
-    """Account and content hash of the bundles that were sent last before then."""
-    rows = connection.execute(_OLD, {"before_ms": before_ms})
-    return [(row.account_id, row.sha256) for row in rows]
+def of_all_accounts(connection: Connection) -> Sequence[tuple[str, BundleRow]]:
+    """Every bundle, with the account whose it is."""
+    return [
+        (account_id, BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=created_ms))
+        for account_id, sha256, size_bytes, created_ms in connection.execute(_ALL)
+    ]
 
 
 def remove(connection: Connection, account_id: str, sha256: str) -> None:

@@ -1,7 +1,7 @@
-"""A change that is made again and again, for as long as the service runs."""
+"""What is done again and again, for as long as the service runs."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,26 +17,31 @@ _PAUSE_AFTER_FAULT_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Periodic:
-    """A change and its interval."""
+    """A task and its interval."""
 
     name: str
-    change: Callable[[Connection], int]
+    act: Callable[[Database], Awaitable[int]]
     """Returns how much it did."""
     every_s: float
-    most: int
-    """Having done so much it goes on at once: there may be more."""
+    most: int | None = None
+    """Having done so much it goes on at once: there may be more. None: it does all at once."""
 
     async def run(self, database: Database) -> None:
-        """Make the change until cancelled. A busy database is tried again the next time."""
+        """Do it until cancelled. A busy database is tried again the next time."""
         while True:
             done = 0
             try:
-                done = await database.write(self.change)
+                done = await self.act(database)
             except DatabaseBusyError as problem:
                 log.warning("periodic.postponed", name=self.name, reason=str(problem))
             except Exception:
                 # This task's own last resort: one poisoned row must not stop the service.
                 log.exception("periodic.failed", name=self.name)
                 await asyncio.sleep(_PAUSE_AFTER_FAULT_S)
-            if done < self.most:
+            if self.most is None or done < self.most:
                 await asyncio.sleep(self.every_s)
+
+
+def changing(change: Callable[[Connection], int]) -> Callable[[Database], Awaitable[int]]:
+    """A task that is one change of the database."""
+    return lambda database: database.write(change)

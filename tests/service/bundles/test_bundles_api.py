@@ -1,5 +1,6 @@
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
@@ -86,10 +87,41 @@ async def pieces_of(*parts: bytes) -> AsyncIterator[bytes]:
         yield part
 
 
+async def size_alone(size_bytes: int) -> int:
+    return size_bytes
+
+
+async def test_a_bundle_and_its_name_are_on_disk_before_it_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this order: bytes, name, the folder that has the name, the folders that have that."""
+    steps: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def syncing(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        steps.append("bytes" if path.suffix == ".part" else path.name)
+        fsync(descriptor)
+
+    def renaming(path: Path, target: Path) -> Path:
+        steps.append("rename")
+        return replace(path, target)
+
+    async def note(_size_bytes: int) -> None:
+        steps.append("note")
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(Path, "replace", renaming)
+    kept = BundleFiles(tmp_path / "bundles")
+    await kept.keep("account", SHA, pieces_of(BODY), note=note)
+    assert steps == ["bytes", "rename", "account", "bundles", tmp_path.name, "note"]
+
+
 async def test_too_many_bytes_are_refused_as_they_come(tmp_path: Path) -> None:
     kept = BundleFiles(tmp_path, limit_bytes=100)
+    parts = pieces_of(b"\x1f\x8b" + bytes(60), bytes(60))
     with pytest.raises(TooLargeError, match="use at most 100 bytes"):
-        await kept.keep("a", SHA, pieces_of(b"\x1f\x8b" + bytes(60), bytes(60)))
+        await kept.keep("a", SHA, parts, note=size_alone)
     assert list((tmp_path / "a").iterdir()) == []
 
 

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from service.db import periodic
-from service.db.periodic import Periodic
+from service.db.periodic import Periodic, changing
 from tests.builders.patience import LONG_S
 from tests.builders.world import World
 
@@ -24,7 +24,7 @@ async def test_it_goes_on_at_once_while_there_may_be_more(world: World) -> None:
         calls.append(len(calls))
         return 5 if len(calls) < 4 else 0
 
-    loop = Periodic(name="test", change=change, every_s=3600, most=5)
+    loop = Periodic(name="test", act=changing(change), every_s=3600, most=5)
     await run_until(world, loop, calls=calls, most=4)
 
 
@@ -40,5 +40,5 @@ async def test_one_failing_turn_does_not_stop_it(
             connection.execute(text("SELECT * FROM no_such_table"))
         return 0
 
-    loop = Periodic(name="test", change=change, every_s=0.01, most=5)
+    loop = Periodic(name="test", act=changing(change), every_s=0.01, most=5)
     await run_until(world, loop, calls=calls, most=3)
