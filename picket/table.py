@@ -17,7 +17,8 @@ _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _STATUSES: Final = ("PASSED", "DEGRADED", "FAILED", "TIMED_OUT", "MISSED", "ERROR")
 
 
-_WIDTHS: Final = {"type": 9, "status": 9, "time": 8, "trend": 24, "since": 6}
+_TYPE: Final = max(map(len, CheckType))
+_WIDTHS: Final = {"type": _TYPE, "status": 9, "time": 8, "trend": 24, "since": 6}
 _SIDES: Final[dict[str, Literal["left", "right"]]] = {
     "type": "left",
     "status": "left",
@@ -39,7 +40,7 @@ LEAST_WIDTH: Final = _LAYOUTS[-1][0]
 """Below it a table says less than lines do."""
 
 
-_SUMMARY_WIDTH: Final = 9 + 2 * (2 + 9)
+_SUMMARY_WIDTH: Final = _TYPE + 2 * (2 + 9)
 """Of a type and two times; the statuses come on top."""
 
 
@@ -110,7 +111,7 @@ def plain_line(result: NewResult) -> str:
     at = result.at.astimezone().strftime("%H:%M:%S")
     took = duration(result.response_time_ms)
     name = one_line(result.check_name, limit=60)
-    line = f"{at}  {result.status:<9}  {result.kind:<9}  {name:<28}  {took:>9}"
+    line = f"{at}  {result.status:<9}  {result.kind:<{_TYPE}}  {name:<28}  {took:>9}"
     return f"{line}  {one_line(result.cause, limit=300)}" if result.cause else line
 
 
