@@ -40,8 +40,10 @@ from agent.work import (
     resolver_of,
     runnable_types,
 )
+from contract.agent_api import Hello
 from contract.checks import Lane
 from contract.release import RELEASE
+from runners.kit.resolve import Resolver
 from runners.registry import RUNNERS
 
 EXIT_STOPPED: Final = 0
@@ -160,26 +162,34 @@ class Agent:
             log.error("agent.refused", because=str(refusal))  # noqa: TRY400 - no mistake of ours
             return EXIT_REFUSED
         if greeted:
-            loops = Loops(
-                releases=self._releases,
-                leases=self._leases,
-                spool=self._spool,
-                files=self._files,
-                running=self._running,
-                pings=self._faces.book,
-            )
-            async with open_dispatcher(
-                ground, hello, introduction, loops=loops, resolver=resolver
-            ) as dispatcher:
-                ground.lifecycle.ready()
-                async with asyncio.TaskGroup() as group:
-                    learning = group.create_task(
-                        learn_scripts(ground, introduction, dispatcher), name="learn-scripts"
-                    )
-                    await dispatcher.run(ground.lifecycle.draining)
-                    learning.cancel()
+            await self._work(ground, hello, introduction, resolver)
         await self._hand_over()
         return EXIT_STOPPED
+
+    async def _work(
+        self, ground: Ground, hello: Hello, introduction: Introduction, resolver: Resolver
+    ) -> None:
+        """Take jobs until told to stop; those with scripts as soon as it is known that they run."""
+        opening = open_dispatcher(
+            ground, hello, introduction, loops=self._work_loops(), resolver=resolver
+        )
+        async with opening as dispatcher:
+            ground.lifecycle.ready()
+            async with asyncio.TaskGroup() as group:
+                learning = learn_scripts(ground, introduction, dispatcher)
+                task = group.create_task(learning, name="learn-scripts")
+                await dispatcher.run(ground.lifecycle.draining)
+                task.cancel()
+
+    def _work_loops(self) -> Loops:
+        return Loops(
+            releases=self._releases,
+            leases=self._leases,
+            spool=self._spool,
+            files=self._files,
+            running=self._running,
+            pings=self._faces.book,
+        )
 
     async def _hand_over(self) -> None:
         """Deliver what is left, results first, each within a limit; the rest waits on disk."""

@@ -59,12 +59,7 @@ class ClaimDesk:
         return self._closed
 
     async def claim(
-        self,
-        location_id: str,
-        claimant: Claimant,
-        *,
-        wait_s: float,
-        caller: Caller | None = None,
+        self, location_id: str, claimant: Claimant, *, wait_s: float, caller: Caller | None = None
     ) -> Sequence[bytes]:
         """Jobs as JSON, as soon as there are some; none when time is over or the desk closes.
 
@@ -74,21 +69,24 @@ class ClaimDesk:
         if self._closed:
             return ()
         counter = self._counters.setdefault(location_id, Counter())
-        repeated = self._may_be_repeated((location_id, claimant.claim_id))
-        waiter = counter.arrive(Waiter(claimant, self._loop.create_future(), repeated))
-        if counter.is_hungry(waiter):
-            self._deal_soon(location_id, counter)
+        waiter = self._arrive(location_id, counter, claimant)
         try:
             await _served(waiter, wait_s, caller)
             # A round that is under way may have dealt to this claim already: see it through.
             jobs = await waiter.leave()
-            unread = waiter.refused or (caller is not None and caller.is_gone())
-            if jobs and unread and counter.stands(waiter):
-                await self._take_back(location_id, jobs)
-                return ()
-            return jobs
+            if not jobs or not counter.stands(waiter) or _is_read(waiter, caller):
+                return jobs
+            await self._take_back(location_id, jobs)
+            return ()
         finally:
             counter.depart(waiter)
+
+    def _arrive(self, location_id: str, counter: Counter, claimant: Claimant) -> Waiter:
+        repeated = self._may_be_repeated((location_id, claimant.claim_id))
+        waiter = counter.arrive(Waiter(claimant, self._loop.create_future(), repeated))
+        if counter.is_hungry(waiter):
+            self._deal_soon(location_id, counter)
+        return waiter
 
     async def _take_back(self, location_id: str, jobs: Sequence[bytes]) -> None:
         """Before any later round: changes are made in the order in which they are asked for."""
@@ -199,6 +197,11 @@ class ClaimDesk:
                 delay_s, self._on_jobs_due, JobsDue(location_id, dealt.next_due_ms)
             )
         )
+
+
+def _is_read(waiter: Waiter, caller: Caller | None) -> bool:
+    """Whether there is somebody whom an answer still reaches."""
+    return not waiter.refused and (caller is None or not caller.is_gone())
 
 
 async def _served(waiter: Waiter, wait_s: float, caller: Caller | None) -> None:

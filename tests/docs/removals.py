@@ -100,7 +100,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/jobs/waiting.py",
-        "                await self._take_back(location_id, jobs)\n",
+        "            await self._take_back(location_id, jobs)\n",
         "",
         "tests/service/jobs/test_waiting.py"
         "::test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_once",
