@@ -133,9 +133,10 @@ async def learn_scripts(ground: Ground, introduction: Introduction, dispatcher: 
     if not hello.slots[Lane.MAIN]:
         return
     introduction.learn(hello)
+    # Claims name the types too: none of them waits for what becomes of one hello.
+    dispatcher.serve(Lane.MAIN, hello.slots[Lane.MAIN])
     with suppress(KeyRefusedError, VersionRefusedError):  # claims meet it too, and try on
         await introduction.first_hello(Backoff(ground.makeup.pace), until=ground.lifecycle.draining)
-    dispatcher.serve(Lane.MAIN, hello.slots[Lane.MAIN])
 
 
 def scrubber_of(settings: Settings) -> Scrubber:

@@ -1,34 +1,94 @@
 """What an agent offers depends on whether there is anything to run scripts with."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from agent.client import ServiceClient
 from agent.ground import Ground, Makeup
+from agent.introduction import Introduction
+from agent.leases import Leases
+from agent.releases import Releases
+from agent.running import RunningJobs
 from agent.runs import Runs
-from agent.work import hello_of, open_scripts, runnable_types
-from contract.checks import CheckType, Lane
+from agent.work import (
+    Loops,
+    hello_of,
+    learn_scripts,
+    open_dispatcher,
+    open_scripts,
+    runnable_types,
+)
+from contract.checks import CheckType, Lane, MultiStepSpec
 from contract.job import Job
 from contract.result import Outcome
 from runners.kit.harness import Harness
+from runners.kit.resolve import SystemResolver
 from runners.kit.runner import RunContext, Runner
 from runners.kit.workspace import Workspace
 from runners.registry import RUNNERS
-from tests.builders.agents import a_client, a_lifecycle, metrics, settings
+from tests.builders.agents import (
+    QUICK,
+    MemoryFiles,
+    MemorySpool,
+    a_client,
+    a_lifecycle,
+    metrics,
+    settings,
+)
 from tests.builders.context import PingTable, a_network
 from tests.builders.observations import an_outcome
 from tests.builders.specs import a_job, a_url_spec, an_api_spec
+from tests.fakes.service import FakeService, Fault
+
+NO_ANSWER = Fault(delay_s=600)
 
 
 async def ground_with(harness: Harness | None) -> Ground:
     async with a_client("http://127.0.0.1:9") as client:
-        return Ground(
-            agent_id="agent-1",
-            settings=settings(),
-            makeup=Makeup(runners=RUNNERS, checks_itself=False),
-            client=client,
-            lifecycle=a_lifecycle(),
-            metrics=metrics(),
-            harness=harness,
+        return a_ground(client, harness)
+
+
+def a_ground(client: ServiceClient, harness: Harness | None) -> Ground:
+    return Ground(
+        agent_id="agent-1",
+        settings=settings(),
+        makeup=Makeup(runners=RUNNERS, pace=QUICK, checks_itself=False),
+        client=client,
+        lifecycle=a_lifecycle(),
+        metrics=metrics(),
+        harness=harness,
+    )
+
+
+@asynccontextmanager
+async def an_agent_at_work(service: FakeService) -> AsyncIterator[tuple[MemoryFiles, MemorySpool]]:
+    """It said hello with the types that need no Node, and learns of the others meanwhile."""
+    files, spool = MemoryFiles(), MemorySpool()
+    async with open_scripts(settings()) as harness, a_client(service) as client:
+        ground = a_ground(client, harness)
+        hello = hello_of(ground, await runnable_types(ground, scripted=False))
+        introduction = Introduction(client, hello, on_limits=lambda _limits: None)
+        loops = Loops(
+            releases=Releases(client, meter=ground.metrics, pace=QUICK),
+            leases=Leases(client, meter=ground.metrics),
+            spool=spool,
+            files=files,
+            running=RunningJobs(),
+            pings=PingTable(),
         )
+        opening = open_dispatcher(
+            ground, hello, introduction, loops=loops, resolver=SystemResolver()
+        )
+        async with opening as dispatcher, asyncio.TaskGroup() as group:
+            running = group.create_task(dispatcher.run(ground.lifecycle.draining))
+            learning = group.create_task(learn_scripts(ground, introduction, dispatcher))
+            yield files, spool
+            learning.cancel()
+            running.cancel()
 
 
 async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) -> None:
@@ -50,6 +110,24 @@ async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed
         assert hello_of(ground, types).slots[Lane.MAIN] == 1
         broken = (CheckType.API, CheckType.URL)
         assert hello_of(ground, broken).slots[Lane.MAIN] == 0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(status=401), Fault(status=426), Fault(status=400), Fault(cut="before"), NO_ANSWER],
+    ids=["key refused", "version refused", "not understood", "cut off", "not answered"],
+)
+async def test_scripted_jobs_are_claimed_whatever_becomes_of_the_hello_that_offers_them(
+    fault: Fault,
+) -> None:
+    async with FakeService() as service:
+        service.fail_always("hello", fault)
+        service.offer(a_job(MultiStepSpec(script="console.log('it ran')"), job_id="scripted"))
+        async with an_agent_at_work(service) as (files, spool):
+            await service.until(lambda: bool(files.parcels or spool.results))
+        (result,) = spool.results or [result for result, _ in files.parcels]
+    assert (result.job_id, result.outcome.log[0].message) == ("scripted", "it ran")
+    assert service.hellos == []
 
 
 async def test_scripts_learn_of_their_run_and_other_checks_pay_nothing_for_it() -> None:
