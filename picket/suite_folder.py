@@ -1,7 +1,6 @@
 """The folder of a Playwright suite as the bundle that runners take."""
 
 import hashlib
-import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,13 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from picket.errors import CommandError
+from runners.kit import bundle_archive
 from runners.kit.bundle import MAX_BUNDLE_BYTES, BundleError
 from runners.kit.suites import SuitePlaces
-
-_LEFT_OUT: Final = frozenset(
-    {"node_modules", ".git", "test-results", "playwright-report", "blob-report"}
-)
-"""What a suite brings back or installs anew."""
 
 _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 
@@ -71,17 +66,9 @@ def pack(folder: Path, target: Path) -> PackedSuite:
         SuiteTooLargeError: it is more than a bundle may hold.
         OSError: a file cannot be read, or the bundle not be written.
     """
-    with tarfile.open(target, "w:gz") as archive:
-        archive.add(folder, arcname=".", filter=_kept)
+    bundle_archive.pack(folder, target)
     size = target.stat().st_size
     if size > MAX_BUNDLE_BYTES:
         raise SuiteTooLargeError(f"{size} bytes when packed; use at most {MAX_BUNDLE_BYTES}")
     with target.open("rb") as file:
         return PackedSuite(target, hashlib.file_digest(file, hashlib.sha256).hexdigest())
-
-
-def _kept(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    if Path(member.name).name in _LEFT_OUT:
-        return None
-    is_plain = member.isfile() or member.isdir() or member.issym() or member.islnk()
-    return member if is_plain else None

@@ -4,49 +4,52 @@ Unpacking writes plain files and folders first and links last, so nothing is wri
 what `tarfile.data_filter` refuses is refused here as well, also by Pythons that do not have it.
 """
 
+import errno
 import gzip
 import os
 import posixpath
 import shutil
 import tarfile
-import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
-MAX_MEMBERS: Final = 50_000
-MAX_UNPACKED_BYTES: Final = 1024**3
-LEFT_OUT: Final = frozenset({"node_modules", ".git"})
-"""Folders that are not packed: dependencies are installed by the lock file."""
+from runners.kit.bundle_members import CAPS, BadBundleError, Caps, named, opened, shown
 
-_BROKEN: Final = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError)
+LEFT_OUT: Final = frozenset(
+    {"node_modules", ".git", "test-results", "playwright-report", "blob-report"}
+)
+"""Folders that are not packed: what a suite brings back, or installs by its lock file."""
+
+_OF_NAMES: Final = frozenset(
+    {
+        errno.EEXIST,
+        errno.EILSEQ,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOTDIR,
+    }
+)
+"""What the system says of a name that cannot be written, whatever the state of the disk."""
 
 
-class BadBundleError(Exception):
-    """The archive cannot be unpacked; the text says why. The fault of whoever packed it."""
+class _Link(NamedTuple):
+    name: str
+    target: str
+    is_symbolic: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caps:
-    """How much a bundle may unpack to."""
-
-    members: int = MAX_MEMBERS
-    size_bytes: int = MAX_UNPACKED_BYTES
-
-
-def unpack(archive: Path, into: Path, caps: Caps = Caps()) -> None:
+def unpack(archive: Path, into: Path, caps: Caps = CAPS) -> None:
     """Unpack a tar.gz into a folder that is there and empty; it blocks.
 
     Raises:
         BadBundleError: it is no such archive, is too large, or leaves the folder.
         OSError: it cannot be written.
     """
-    try:
-        with tarfile.open(archive, "r:gz") as opened:
-            _unpack(opened, into, caps)
-    except _BROKEN as problem:
-        raise BadBundleError(f"The code bundle is no readable tar.gz: {problem}.") from problem
+    with opened(archive, caps) as tar:
+        _unpack(tar, into, caps)
 
 
 def pack(folder: Path, archive: Path) -> None:
@@ -59,11 +62,11 @@ def pack(folder: Path, archive: Path) -> None:
     with (
         archive.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as opened,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for path in _packed_paths(folder, archive):
             name = path.relative_to(folder).as_posix()
-            opened.add(path, arcname=name, recursive=False, filter=_nameless)
+            tar.add(path, arcname=name, recursive=False, filter=_nameless)
 
 
 def _packed_paths(folder: Path, archive: Path) -> Iterator[Path]:
@@ -73,52 +76,48 @@ def _packed_paths(folder: Path, archive: Path) -> Iterator[Path]:
         yield from (path for path in found if path != archive)
 
 
-def _nameless(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without what differs from one machine to the next."""
+def _nameless(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Without what differs from one machine to the next. None: a pipe or a device."""
+    if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
+        return None
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = 0
     return member
 
 
-def _unpack(opened: tarfile.TarFile, into: Path, caps: Caps) -> None:
-    links: list[tuple[str, tarfile.TarInfo]] = []
+def _unpack(tar: tarfile.TarFile, into: Path, caps: Caps) -> None:
+    links: list[_Link] = []
     left_bytes = caps.size_bytes
-    for name, member in _named(_capped(opened, caps)):
+    for name, member in named(tar, caps):
         if member.issym() or member.islnk():
-            links.append((name, member))
+            links.append(_Link(name, member.linkname, member.issym()))
         elif member.isdir():
-            _make_folder(into, name)
+            with _writing(name):
+                _make_folder(into, name)
         elif member.isreg():
-            _write(opened, member, into, name)
+            _write(tar, member, into, name)
             left_bytes -= member.size
         else:
-            raise BadBundleError(f"The code bundle holds {name}, which is no file, folder or link.")
-    _make_links([one for one in links if one[1].issym()], into)
-    for name, member in links:
-        if member.islnk():
-            left_bytes -= _copy(name, member, into, limit_bytes=left_bytes)
+            raise BadBundleError(
+                f"The code bundle holds {shown(name)}, which is no file, folder or link."
+            )
+    _make_links([one for one in links if one.is_symbolic], into)
+    for link in links:
+        if not link.is_symbolic:
+            left_bytes -= _copy(link, into, limit_bytes=left_bytes)
 
 
-def _capped(members: Iterable[tarfile.TarInfo], caps: Caps) -> Iterator[tarfile.TarInfo]:
-    size_bytes = 0
-    for count, member in enumerate(members, start=1):
-        size_bytes += member.size if member.isreg() else 0
-        if count > caps.members:
-            raise BadBundleError(f"The code bundle holds more than {caps.members} files.")
-        if size_bytes > caps.size_bytes:
-            raise BadBundleError(f"The code bundle unpacks to more than {caps.size_bytes} bytes.")
-        yield member
-
-
-def _named(members: Iterable[tarfile.TarInfo]) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Each member with its name within the folder; the folder itself is left out."""
-    for member in members:
-        path = PurePosixPath(member.name)
-        if path.is_absolute() or ".." in path.parts or "\0" in member.name:
-            raise BadBundleError(f"The code bundle holds {member.name!r}, which leaves its folder.")
-        if path.parts:
-            yield path.as_posix(), member
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    """Tell apart a name that no disk takes, and a disk that fails."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in _OF_NAMES:
+            message = f"The code bundle holds {shown(name)}: {problem.strerror}."
+            raise BadBundleError(message) from problem
+        raise
 
 
 def _make_folder(into: Path, name: str) -> Path:
@@ -126,61 +125,67 @@ def _make_folder(into: Path, name: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as problem:
-        raise BadBundleError(f"The code bundle holds {name} twice.") from problem
+        raise BadBundleError(_twice(name)) from problem
     return folder
 
 
-def _write(opened: tarfile.TarFile, member: tarfile.TarInfo, into: Path, name: str) -> None:
-    folder = _make_folder(into, str(PurePosixPath(name).parent))
-    path = folder / PurePosixPath(name).name
-    if path.is_dir():
-        raise BadBundleError(f"The code bundle holds {name} twice.")
-    source = opened.extractfile(member)
-    if source is None:  # a plain file always has one
-        raise BadBundleError(f"The code bundle holds {name}, which cannot be read.")
-    with source, path.open("wb") as target:
-        shutil.copyfileobj(source, target)
-    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path, name: str) -> None:
+    with _writing(name):
+        folder = _make_folder(into, str(PurePosixPath(name).parent))
+        path = folder / PurePosixPath(name).name
+        if path.is_dir():
+            raise BadBundleError(_twice(name))
+        source = tar.extractfile(member)
+        if source is None:  # a plain file always has one
+            raise BadBundleError(f"The code bundle holds {shown(name)}, which cannot be read.")
+        with source, path.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        path.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
-def _make_links(links: Iterable[tuple[str, tarfile.TarInfo]], into: Path) -> None:
-    made = [(name, member, _link(name, member, into)) for name, member in links]
+def _make_links(links: Iterable[_Link], into: Path) -> None:
+    made = [(link, _make_link(link, into)) for link in links]
     # Only now: a link may lead over another one that comes later.
-    for name, member, path in made:
+    for link, path in made:
         if not _stays(path, into):
-            raise BadBundleError(_leaving(name, member))
+            raise BadBundleError(_leaving(link))
 
 
-def _link(name: str, member: tarfile.TarInfo, into: Path) -> Path:
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(name), member.linkname))
-    if posixpath.isabs(member.linkname) or target.split("/")[0] == "..":
-        raise BadBundleError(_leaving(name, member))
-    path = _free_place(into, name)
-    path.symlink_to(member.linkname)
+def _make_link(link: _Link, into: Path) -> Path:
+    place = posixpath.dirname(link.name)
+    target = posixpath.normpath(posixpath.join(place, link.target))
+    if posixpath.isabs(link.target) or target.split("/")[0] == "..":
+        raise BadBundleError(_leaving(link))
+    with _writing(link.name):
+        path = _free_place(into, link.name)
+        path.symlink_to(link.target)
     return path
 
 
-def _copy(name: str, member: tarfile.TarInfo, into: Path, *, limit_bytes: int) -> int:
+def _copy(link: _Link, into: Path, *, limit_bytes: int) -> int:
     """A second name of a file becomes a copy of it; its size, which counts like any other."""
-    source = into / member.linkname
-    if ".." in PurePosixPath(member.linkname).parts or not _stays(source, into):
-        raise BadBundleError(_leaving(name, member))
-    if not source.is_file():
-        raise BadBundleError(f"The code bundle holds {name}, a name of a file that is not there.")
-    size_bytes = source.stat().st_size
-    if size_bytes > limit_bytes:
-        raise BadBundleError("The code bundle unpacks to too much: files with many names.")
-    shutil.copy2(source, _free_place(into, name))
+    source = into / link.target
+    if ".." in PurePosixPath(link.target).parts or not _stays(source, into):
+        raise BadBundleError(_leaving(link))
+    with _writing(link.name):
+        if not source.is_file():
+            raise BadBundleError(
+                f"The code bundle holds {shown(link.name)}, a name of a file that is not there."
+            )
+        size_bytes = source.stat().st_size
+        if size_bytes > limit_bytes:
+            raise BadBundleError("The code bundle unpacks to too much: files with many names.")
+        shutil.copy2(source, _free_place(into, link.name))
     return size_bytes
 
 
 def _free_place(into: Path, name: str) -> Path:
     above = PurePosixPath(name).parents
     if any((into / one).is_symlink() for one in above):
-        raise BadBundleError(f"The code bundle holds {name}, which stands behind a link.")
+        raise BadBundleError(f"The code bundle holds {shown(name)}, which stands behind a link.")
     path = _make_folder(into, str(PurePosixPath(name).parent)) / PurePosixPath(name).name
     if path.is_symlink() or path.exists():
-        raise BadBundleError(f"The code bundle holds {name} twice.")
+        raise BadBundleError(_twice(name))
     return path
 
 
@@ -192,5 +197,12 @@ def _stays(path: Path, into: Path) -> bool:
         return True
 
 
-def _leaving(name: str, member: tarfile.TarInfo) -> str:
-    return f"The code bundle's link {name} points to {member.linkname!r}, outside its folder."
+def _leaving(link: _Link) -> str:
+    return (
+        f"The code bundle's link {shown(link.name)} points to {link.target[:200]!r}, outside its "
+        "folder."
+    )
+
+
+def _twice(name: str) -> str:
+    return f"The code bundle holds {shown(name)} twice."

@@ -8,7 +8,8 @@ from typing import Final
 
 from contract.checks import PlaywrightSpec
 from contract.result import FailureKind
-from runners.kit.bundle_archive import BadBundleError, unpack
+from runners.kit.bundle_archive import unpack
+from runners.kit.bundle_members import BadBundleError
 from runners.kit.failures import CheckFailed
 from runners.kit.installation import is_inside
 from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes

@@ -23,7 +23,7 @@ def test_a_bundle_holds_what_a_run_does_not_make_anew(tmp_path: Path) -> None:
     suite = pack(a_suite(tmp_path), tmp_path / "suite.tar.gz")
     with tarfile.open(suite.path) as archive:
         names = {name for name in archive.getnames() if archive.getmember(name).isfile()}
-    assert names == {"./package.json", "./tests/shop.spec.ts"}
+    assert names == {"package.json", "tests/shop.spec.ts"}
 
 
 def test_a_bundle_is_given_to_who_asks_for_its_hash(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """Bundles: packed alike on every machine, unpacked into their folder or not at all."""
 
+import errno
 import io
 import os
+import re
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from runners.kit.bundle_archive import BadBundleError, Caps, pack, unpack
+from runners.kit.bundle_archive import pack, unpack
+from runners.kit.bundle_members import BadBundleError, Caps
 
 
 def archive_of(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
@@ -28,6 +31,12 @@ def a_file(name: str, content: bytes = b"x", mode: int = 0o644) -> tuple[tarfile
 def a_link(name: str, to: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile.TarInfo, bytes]:
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, to
+    return member, b""
+
+
+def a_file_with(**pax: str) -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo("a")
+    member.pax_headers = pax
     return member, b""
 
 
@@ -183,3 +192,49 @@ def test_second_names_count_towards_what_a_bundle_may_unpack_to(tmp_path: Path, 
     archive = archive_of(tmp_path, a_file("a.txt", b"x" * 1000), *names)
     with pytest.raises(BadBundleError, match="many names"):
         unpack(archive, into, Caps(size_bytes=5000))
+
+
+def test_pipes_and_what_runs_leave_are_not_packed(tmp_path: Path, into: Path) -> None:
+    project = tmp_path / "project"
+    (project / "test-results").mkdir(parents=True)
+    (project / "test-results" / "trace.zip").write_text("")
+    (project / "package.json").write_text("{}")
+    os.mkfifo(project / "pipe")
+    pack(project, tmp_path / "bundle.tar.gz")
+    unpack(tmp_path / "bundle.tar.gz", into)
+    assert [path.name for path in into.iterdir()] == ["package.json"]
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ([a_file("x" * 300)], f"holds {'x' * 200!r}…: File name too long"),
+        ([a_file("a/" + "x" * 300 + "/b")], "File name too long"),
+        ([a_link("x" * 300, "a")], "File name too long"),
+        ([a_file("a"), a_link("x" * 300, "a", tarfile.LNKTYPE)], "File name too long"),
+        ([a_link("b", "x" * 300, tarfile.LNKTYPE)], "File name too long"),
+        ([a_file("a/" * 120 + "b")], "more than 100 folders in a row"),
+        ([a_file("x/" * 2100)], "too long a name"),
+        ([a_file("a"), a_file("a/b")], "holds a twice"),
+        ([a_file("a/b"), a_file("a")], "holds a twice"),
+        ([a_file("a"), a_link("a", "b")], "holds a twice"),
+        ([a_file("a\udcff"), a_link("a\udcff", "b")], r"holds 'a\udcff' twice"),
+        ([a_file_with(linkpath="b\0c")], "leaves its folder"),
+        ([a_file_with(path="b\0c")], "leaves its folder"),
+    ],
+)
+def test_names_that_no_disk_takes_are_the_bundles_fault(
+    tmp_path: Path, into: Path, members: list[tuple[tarfile.TarInfo, bytes]], said: str
+) -> None:
+    with pytest.raises(BadBundleError, match=re.escape(said)) as refused:
+        unpack(archive_of(tmp_path, *members), into)
+    assert str(refused.value).encode()
+
+
+def test_a_disk_that_is_full_is_our_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(OSError, match="No space left"):
+        unpack(archive_of(tmp_path, a_file("a")), tmp_path)
