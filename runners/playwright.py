@@ -77,6 +77,9 @@ class _Look:
         project = await asyncio.to_thread(
             open_project, bundle, self._spec, ctx.workspace, harness.runtimes
         )
+        distrust = await asyncio.to_thread(harness.trust.equip, project.home)
+        if distrust is not None:
+            self._log.note(distrust, level="WARN")
         environment = self._environment(project)
         order = Order(
             project=project,

@@ -1,7 +1,7 @@
 """What scripts run with on this machine: a sandbox, runtimes, and Node processes kept warm."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from runners.kit.sandbox import Sandbox
 from runners.kit.script_node import ScriptNode, start_node
 from runners.kit.script_spares import EACH, Spares
 from runners.kit.suites import SuitePlaces, Suites, suites_of
-from runners.kit.workspace import Workspace
+from runners.kit.trust import Trust, open_trust
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
 _NO_BROWSER: Final = "There is no Chromium on this machine (the package chromium-headless-shell)."
@@ -30,8 +30,8 @@ class Harness:
     runtimes: Runtimes
     spares: Spares
     """Of setup and teardown scripts."""
-    extra_roots: Path | None = None
-    """PEM file of further roots that scripts trust; all may read it. None: Node's own alone."""
+    trust: Trust
+    """Further roots of scripts and browsers."""
     suites: Suites | None = None
     """What check suites need beside. None: nobody has said where bundles come from."""
 
@@ -47,24 +47,7 @@ class Harness:
 
     def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
         """What a child starts with, before the variables of its check."""
-        return _environment(runtime, self.extra_roots, folder)
-
-
-@contextmanager
-def _for_all_users(roots: Path | None) -> Iterator[Path | None]:
-    """A copy that everybody may read: each script runs as a user of its own."""
-    if roots is None:
-        yield None
-        return
-    folder = Workspace()
-    try:
-        copy = folder.folder / "roots.pem"
-        copy.write_bytes(roots.read_bytes())
-        copy.chmod(0o644)
-        folder.folder.chmod(0o711)
-        yield copy
-    finally:
-        folder.remove()
+        return _environment(runtime, self.trust.roots, folder)
 
 
 @asynccontextmanager
@@ -86,14 +69,14 @@ async def open_harness(
         yield None
         return
     sandbox = Sandbox()
-    with _for_all_users(extra_roots) as roots:
-        waiting = _spares(sandbox, roots, each=spares)
+    with open_trust(extra_roots) as trust:
+        waiting = _spares(sandbox, trust.roots, each=spares)
         try:
             yield Harness(
                 sandbox=sandbox,
                 runtimes=runtimes,
                 spares=waiting,
-                extra_roots=roots,
+                trust=trust,
                 suites=None if suites is None else suites_of(suites, sandbox),
             )
         finally:

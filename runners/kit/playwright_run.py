@@ -104,7 +104,18 @@ async def run_script(
     if browser is not None and ffmpeg is not None:
         registry = partial(make_registry, place.browsers, place.root, browser=None, ffmpeg=ffmpeg)
         await asyncio.to_thread(registry)
-    run = _Run(spec=spec, ctx=ctx, harness=harness, runtime=runtime, place=place, browser=browser)
+    distrust = None
+    if browser is not None:
+        distrust = await asyncio.to_thread(harness.trust.equip, place.home)
+    run = _Run(
+        spec=spec,
+        ctx=ctx,
+        harness=harness,
+        runtime=runtime,
+        place=place,
+        browser=browser,
+        distrust=distrust,
+    )
     return await run.through(config)
 
 
@@ -128,6 +139,8 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
     runtime: Runtime
     place: _Place
     browser: Path | None
+    distrust: str | None
+    """Why the browser does not trust the location's further roots. None: it does."""
 
     async def through(self, config: Mapping[str, object]) -> ScriptRun:
         """Start it, wait for its end, collect what it left."""
@@ -218,7 +231,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         return degraded, keep_files(self.ctx.workspace, self.place.output, root)
 
     def _notes(self, book: FactBook, ended: Ended, gate: EgressGate | None) -> list[str]:
-        notes = []
+        notes = [] if self.distrust is None else [self.distrust]
         if gate is not None and self.ctx.proxy_url is not None:
             notes.append("This agent has egress rules: the location's proxy was left aside.")
         if self.browser is not None and not self._films:

@@ -1,5 +1,6 @@
 """Builders of what scripted checks run with: real Node, real Chromium, a folder of their own."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,12 +18,17 @@ from tests.builders.context import a_context
 
 @contextlib.asynccontextmanager
 async def a_scripted_context(
-    *, runtimes: Runtimes | None = None, egress: EgressRules | None = None, **changes: Any
+    *,
+    runtimes: Runtimes | None = None,
+    egress: EgressRules | None = None,
+    extra_roots: Path | None = None,
+    **changes: Any,
 ) -> AsyncIterator[RunContext]:
     """`changes`: fields of the context. A machine without a runtime fails the test."""
+    pem = None if extra_roots is None else await asyncio.to_thread(extra_roots.read_text)
     async with (
-        open_harness(runtimes or find_runtimes()) as harness,
-        a_context(egress=egress) as ctx,
+        open_harness(runtimes or find_runtimes(), extra_roots=extra_roots) as harness,
+        a_context(egress=egress, extra_ca_pem=pem) as ctx,
     ):
         assert harness is not None, "no runtime is installed: run `make test`"
         network = ctx.network

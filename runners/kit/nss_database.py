@@ -1,0 +1,91 @@
+"""Makes the database in which Chromium on Linux looks for further roots: `nss_database.py FOLDER`.
+
+A program of its own, which reads PEM from its input: NSS holds on to one database per process. It
+is the library that Chromium itself is linked with, so nothing more has to be installed.
+"""
+
+import base64
+import ctypes
+import re
+import sys
+from typing import Final
+
+_PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_TRUSTED: Final = 0x1B
+"""As a root, and as a server's own certificate that is trusted as it is (`CP` of certutil)."""
+
+
+class NssError(Exception):
+    """NSS did not do what it was asked for."""
+
+
+class _Item(ctypes.Structure):
+    """SECItem."""
+
+    _fields_ = (("type", ctypes.c_int), ("data", ctypes.c_char_p), ("length", ctypes.c_uint))
+
+
+class _Trust(ctypes.Structure):
+    """CERTCertTrust."""
+
+    _fields_ = (("tls", ctypes.c_uint), ("mail", ctypes.c_uint), ("code", ctypes.c_uint))
+
+
+class Database:
+    """A new database in a folder that exists; to be closed."""
+
+    def __init__(self, folder: str) -> None:
+        self._nss = _library()
+        self._require(self._nss.NSS_InitReadWrite(f"sql:{folder}".encode()), "be opened")
+        self._slot = ctypes.c_void_p(self._nss.PK11_GetInternalKeySlot())
+        self._certificates = ctypes.c_void_p(self._nss.CERT_GetDefaultCertDB())
+        self._require(self._nss.PK11_InitPin(self._slot, None, b""), "be made")
+
+    def trust(self, der: bytes, name: str) -> None:
+        """Take a certificate in.
+
+        Raises:
+            NssError: it cannot be read or stored.
+        """
+        item = ctypes.byref(_Item(0, der, len(der)))
+        found = self._nss.CERT_NewTempCertificate(self._certificates, item, None, 0, 1)
+        if not found:
+            raise NssError(f"{name} is no certificate that NSS can read")
+        one = ctypes.c_void_p(found)
+        stored = self._nss.PK11_ImportCert(self._slot, one, ctypes.c_ulong(0), name.encode(), 0)
+        self._require(stored, "take a certificate")
+        trust = ctypes.byref(_Trust(_TRUSTED, 0, 0))
+        self._require(self._nss.CERT_ChangeCertTrust(self._certificates, one, trust), "trust it")
+        self._nss.CERT_DestroyCertificate(one)
+
+    def close(self) -> None:
+        """Let go of it; what was taken in is on disk before."""
+        self._nss.PK11_FreeSlot(self._slot)
+        self._nss.NSS_Shutdown()
+
+    def _require(self, status: int, what: str) -> None:
+        if status != 0:
+            raise NssError(f"the database could not {what} (NSS error {self._nss.PR_GetError()})")
+
+
+def _library() -> ctypes.CDLL:
+    nss = ctypes.CDLL("libnss3.so")
+    for name in ("PK11_GetInternalKeySlot", "CERT_GetDefaultCertDB", "CERT_NewTempCertificate"):
+        getattr(nss, name).restype = ctypes.c_void_p
+    return nss
+
+
+def main() -> None:
+    """Make it, of what comes in; the exit's text says what went wrong."""
+    pems = _PEM.findall(sys.stdin.read())
+    try:
+        database = Database(sys.argv[1])
+        for number, pem in enumerate(pems, 1):
+            database.trust(base64.b64decode(pem), f"root {number}")
+        database.close()
+    except (NssError, OSError, ValueError) as problem:
+        sys.exit(str(problem))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What scripts and browsers trust beyond the roots that Node and Chromium bring along."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory, mkdtemp
+from threading import Lock
+from typing import Final
+
+from runners.kit.further_roots import further_roots
+from runners.kit.workspace import Workspace
+
+_BUILDER: Final = Path(__file__).with_name("nss_database.py")
+_BUILD_LIMIT_S: Final = 120.0
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each root is synced to disk: 50 ms there, 1 ms here
+_IN_HOME: Final = Path(".pki/nssdb")
+"""Where Chromium looks."""
+
+
+class Trust:
+    """Of one process; the database is made when the first browser needs it, and copied per run."""
+
+    def __init__(self, folder: Path, pem: str | None) -> None:
+        """`folder`: kept as long as this, and open to the users of all runs."""
+        self._folder = folder
+        self._pem = pem
+        self._lock = Lock()
+        self._database: Path | None = None
+        """None: nobody has asked for it, or it cannot be made."""
+        self._problem: str | None = None
+        """Why it cannot be made. None: it can, as far as is known."""
+        self.roots: Path | None = None
+        """PEM file for Node; all may read it. None: Node's own roots are enough."""
+        if pem is not None:
+            self.roots = folder / "roots.pem"
+            self.roots.write_text(pem)
+            self.roots.chmod(0o644)
+
+    def equip(self, home: Path) -> str | None:
+        """Have a Chromium with this home trust the roots; it blocks.
+
+        What keeps it from that, as a sentence. None: it does, or there are none.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
+        if self._pem is None:
+            return None
+        with self._lock:
+            if self._database is None and self._problem is None:
+                self._make(self._pem)
+        if self._database is None:
+            return self._problem
+        place = home / _IN_HOME
+        place.mkdir(parents=True)
+        for path in self._database.iterdir():
+            copyfile(path, place / path.name)
+        return None
+
+    def _make(self, pem: str) -> None:
+        place = Path(mkdtemp(prefix="nssdb-", dir=self._folder))
+        self._problem = build_database(pem, place)
+        self._database = place if self._problem is None else None
+
+
+def build_database(pem: str, place: Path) -> str | None:
+    """Make Chromium's database of roots in a folder; it blocks. What went wrong. None: nothing."""
+    within = _MEMORY if _MEMORY.is_dir() else place
+    with TemporaryDirectory(prefix="picket-roots-", dir=within) as built:
+        try:
+            done = subprocess.run(  # noqa: S603 - a program of ours
+                [sys.executable, "-I", str(_BUILDER), built],
+                input=pem,
+                env={},
+                text=True,
+                capture_output=True,
+                check=False,
+                timeout=_BUILD_LIMIT_S,
+            )
+        except subprocess.TimeoutExpired:
+            return _not_known("making its database did not end")
+        if done.returncode != 0:
+            return _not_known(done.stderr.strip().rpartition("\n")[2] or "no reason is known")
+        for path in Path(built).iterdir():
+            copyfile(path, place / path.name)
+    return None
+
+
+def _not_known(because: str) -> str:
+    return f"Chromium does not trust the further roots of this location: {because}."
+
+
+@contextmanager
+def open_trust(extra: Path | None) -> Iterator[Trust]:
+    """For as long as the block lasts; `extra` is the file of EXTRA_CA_CERTS. None: not set.
+
+    Raises:
+        OSError: the roots cannot be read, or nothing can be written.
+    """
+    kept = Workspace()
+    try:
+        kept.folder.chmod(0o711)
+        yield Trust(kept.folder, further_roots(extra))
+    finally:
+        kept.remove()
