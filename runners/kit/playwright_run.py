@@ -77,7 +77,8 @@ class _Place(msgspec.Struct, frozen=True):
     root: Path
     """The check's own files; the working directory."""
     output: Path
-    """What Playwright writes."""
+    """What Playwright writes; it removes this folder and makes it anew, so the one above is the
+    run's too."""
     home: Path
     browsers: Path
     """Where Playwright looks for its encoder of videos."""
@@ -244,12 +245,12 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 def _lay_out(folder: Path, files: tuple[ScriptFile, ...], runtime: Runtime) -> _Place:
     place = _Place(
         root=folder / "check",
-        output=folder / "output",
+        output=folder / "output" / "files",
         home=folder / "home",
         browsers=folder / "browsers",
     )
     for one in (place.root, place.output, place.home, place.browsers):
-        one.mkdir()
+        one.mkdir(parents=True)
     write_files(files, place.root)
     (place.root / "node_modules").symlink_to(runtime.modules)
     return place
