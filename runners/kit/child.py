@@ -17,6 +17,7 @@ from runners.kit.child_pipes import PipeReader, PipeWriter
 from runners.kit.endings import End, tell
 from runners.kit.memory import ended_for_want_of_memory
 from runners.kit.process_tree import ProcessTree
+from runners.kit.processes import look_up
 from runners.kit.program import Ended, Limits
 from runners.kit.spawning import Spawned
 from runners.kit.watch import LOOK_EVERY_S, Excess, Watch
@@ -45,6 +46,7 @@ class Child:
 
     def __init__(self, spawned: Spawned, limits: Limits, around: Surroundings) -> None:
         self._pid = spawned.pid
+        self._exit = ChildExit(spawned.pid)  # first: it is what can fail
         self._limits = limits
         self._around = around
         self._started = time.monotonic()
@@ -58,11 +60,11 @@ class Child:
         ]
         self._facts_pipe = spawned.facts
         """Read from `ended` on: until then the pipe itself holds what comes. None: no more."""
-        self._exit = ChildExit(spawned.pid)
         self._was_asked = False
         self._excess: Excess | None = None
         self._end: asyncio.Future[int] | None = None
         """The program's status. None: nobody has asked for its end."""
+        self._last_name = ""
 
     async def feed(self, message: bytes) -> None:
         """Write to stdin, then close it."""
@@ -130,6 +132,8 @@ class Child:
     async def _clear(self) -> int:
         await self._aside(self._around.tree.kill)
         await self._exit.within(_GRACE_S)
+        seen = look_up(self._pid)
+        self._last_name = "" if seen is None else seen.name
         try:
             self._close_pipes()
         finally:
@@ -149,6 +153,7 @@ class Child:
     def _told(self, *, timed_out: bool) -> Ended:
         end = End(
             status=self._end.result() if self._end else 0,
+            last_name=self._last_name,
             was_asked=self._was_asked,
             timed_out=timed_out,
             excess=self._excess,

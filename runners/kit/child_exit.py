@@ -13,7 +13,11 @@ class ChildExit:
         self._seen = asyncio.Event()
         self.seen_at = 0.0
         """By the monotonic clock; 0 before."""
-        asyncio.get_running_loop().add_reader(self._descriptor, self._see)
+        try:
+            asyncio.get_running_loop().add_reader(self._descriptor, self._see)
+        except OSError:
+            os.close(self._descriptor)
+            raise
 
     @property
     def is_seen(self) -> bool:

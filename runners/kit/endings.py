@@ -11,7 +11,8 @@ from contract.result import LogLine
 from runners.kit.program import Ended, Limits
 from runners.kit.watch import Excess, too_much_memory
 
-_LAUNCHERS: Final = re.compile(r"(?:\S*/)?(?:prlimit|setpriv|env): ")
+_LAUNCHERS: Final = frozenset({"prlimit", "setpriv", "env"})
+_LAUNCHER_SAYS: Final = re.compile(r"(?:\S*/)?(?:prlimit|setpriv|env): ")
 _OUT_OF_MEMORY: Final = re.compile(r"^(?:FATAL ERROR: |#).*(?:out of memory|Allocation failed)")
 """What V8 says before it gives up."""
 
@@ -25,6 +26,9 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
     status: int
     """As the system tells it."""
+    last_name: str
+    """What its first process was called when it ended: it is one of ours until the program's begin.
+    A shell that says `env: no such file` is none."""
     was_asked: bool
     """We ended it, by a signal."""
     timed_out: bool
@@ -46,7 +50,7 @@ def tell(end: End, limits: Limits) -> Ended:
         LaunchError: it never began.
     """
     code = os.waitstatus_to_exitcode(end.status)
-    if code > 0 and not end.any_facts:
+    if code > 0 and not end.any_facts and end.last_name in _LAUNCHERS:
         _require_launch(end.log)
     out_of_memory = _is_out_of_memory(end, code)
     return Ended(
@@ -63,7 +67,7 @@ def tell(end: End, limits: Limits) -> Ended:
 
 
 def _require_launch(log: tuple[LogLine, ...]) -> None:
-    if len(log) == 1 and log[0].level == "ERROR" and _LAUNCHERS.match(log[0].message):
+    if len(log) == 1 and log[0].level == "ERROR" and _LAUNCHER_SAYS.match(log[0].message):
         raise LaunchError(f"The program could not be started: {log[0].message}")
 
 

@@ -16,6 +16,8 @@ _STARTED: Final = 19
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the system's table."""
 
+    name: str
+    """Of the program that it executed last, cut to 15 characters, unless it chose another."""
     parent: int
     group: int
     started: int
@@ -46,11 +48,12 @@ def user_of(pid: int) -> int | None:
 def look_up(pid: int) -> Process | None:
     """What is known of a process. None: there is no such process."""
     try:
-        _, _, rest = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")
+        head, _, rest = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")
     except OSError:
         return None
     fields = rest.decode().split()
     return Process(
+        name=head.partition(b"(")[2].decode(errors="replace"),
         parent=int(fields[1]),
         group=int(fields[2]),
         started=int(fields[_STARTED]),

@@ -2,8 +2,9 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,7 @@ from runners.kit.process_tree import ProcessTree
 from runners.kit.program import Ended, Limits, Program
 from runners.kit.run_tags import RunTags
 from runners.kit.slot_users import SlotUsers
-from runners.kit.spawning import Spawned, spawn
+from runners.kit.spawning import Spawned, close_pipes, spawn
 from runners.kit.sweeping import sweep_folders, sweep_processes
 from runners.kit.system_calls import adopt_orphans, hide_memory
 from runners.kit.watch import Watch, require_room
@@ -32,6 +33,30 @@ from runners.kit.workspace import Workspace
 __all__ = ("Child", "Ended", "Limits", "Program", "Sandbox")
 
 _THREADS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a program has to itself."""
+
+    folder: Path
+    owner: Workspace | None
+    """Whose folder it is. None: nobody has said."""
+
+    def lend(self, uid: int | None) -> None:
+        """Let a user work there; it blocks. None: it is the agent's own, who can anyhow."""
+        if uid is not None:
+            give_folder(self.folder, uid)
+            self._note(uid)
+
+    def take(self) -> None:
+        """Shut it; it blocks."""
+        self._note(None)
+        take_folder(self.folder)
+
+    def _note(self, uid: int | None) -> None:
+        if self.owner is not None:
+            self.owner.user = uid
 
 
 class Sandbox:
@@ -55,6 +80,8 @@ class Sandbox:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sandbox")
         self._children: dict[int, Child] = {}
         """By tag."""
+        self._under_way: set[asyncio.Future[None]] = set()
+        """What goes on to its end, though whoever waited for it has given up."""
         folder = Path(tempfile.gettempdir()) if within is None else within
         sweep_processes(self._users)
         self._threads.submit(sweep_folders, folder)
@@ -68,29 +95,32 @@ class Sandbox:
         One program of an owner runs at a time: the folder is its user's.
 
         Raises:
+            CheckFailed: of kind SCRIPT: its variables, or what ran there before, stand in the way.
             OSError: it cannot be started, and that is our fault.
         """
         require(program)
         self._after_death = self._after_death or AfterDeath([self._folder])
-        folder = program.folder if owner is None else owner.folder
-        require_room(folder)
+        place = _Place(program.folder if owner is None else owner.folder, owner)
+        require_room(place.folder)
         users = self._users
         identity = Identity(uid=users.borrow() if users else None, tag=self._tags.make())
+        lent = self._to_its_end(self._aside(lambda: place.lend(identity.uid)))
         try:
-            await self._aside(lambda: _lend(folder, identity))
-            spawned = spawn(command(self._tools, program, identity), program)
-            around = self._around(spawned, program, identity, folder)
-            child = self._child(spawned, program, around)
+            await asyncio.shield(lent)
+            child = self._begin(program, identity, place)
         except BaseException:
-            await self._take_back(folder, identity)
+            await asyncio.shield(self._to_its_end(self._undo(lent, place, identity)))
             raise
         self._children[identity.tag] = child
         return child
 
-    def _child(self, spawned: Spawned, program: Program, around: Surroundings) -> Child:
+    def _begin(self, program: Program, identity: Identity, place: _Place) -> Child:
+        spawned = spawn(command(self._tools, program, identity), program)
+        around = self._around(spawned, program, identity, place)
         try:
             return Child(spawned, program.limits, around)
         except OSError:  # out of descriptors: nobody could watch it
+            close_pipes(spawned)
             around.tree.kill()
             around.tree.reap()
             raise
@@ -99,16 +129,19 @@ class Sandbox:
         """End all that still runs."""
         for child in tuple(self._children.values()):
             await child.kill()
+        while self._under_way:
+            await asyncio.wait(self._under_way)
         self._threads.shutdown(wait=True)
         if self._after_death is not None:
             self._after_death.close()
+            self._after_death = None
 
     def _around(
-        self, spawned: Spawned, program: Program, identity: Identity, folder: Path
+        self, spawned: Spawned, program: Program, identity: Identity, place: _Place
     ) -> Surroundings:
         async def release() -> None:
             self._children.pop(identity.tag, None)
-            await self._take_back(folder, identity)
+            await self._take_back(place, identity)
 
         tree = ProcessTree(
             spawned.pid,
@@ -118,18 +151,22 @@ class Sandbox:
         )
         return Surroundings(
             tree=tree,
-            watch=Watch(tree, program.limits, folder),
+            watch=Watch(tree, program.limits, place.folder),
             threads=self._threads,
             release=release,
         )
 
-    async def _take_back(self, folder: Path, identity: Identity) -> None:
+    async def _undo(self, lent: asyncio.Future[None], place: _Place, identity: Identity) -> None:
+        await asyncio.wait((lent,))  # or it would give what is being taken back
+        await self._take_back(place, identity)
+
+    async def _take_back(self, place: _Place, identity: Identity) -> None:
         uid = identity.uid
         if self._users is None or uid is None:
             return
 
         def clear() -> None:
-            take_folder(folder)
+            place.take()
             remove_leftovers(uid, self._tools.setpriv)
 
         try:
@@ -137,10 +174,16 @@ class Sandbox:
         finally:
             self._users.give_back(uid)
 
+    def _to_its_end(self, work: Awaitable[None]) -> asyncio.Future[None]:
+        future = asyncio.ensure_future(work)
+        self._under_way.add(future)
+        future.add_done_callback(self._forget)
+        return future
+
+    def _forget(self, future: asyncio.Future[None]) -> None:
+        self._under_way.discard(future)
+        if not future.cancelled():
+            future.exception()  # whoever waits is told; who gave up is not
+
     async def _aside(self, function: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, function)
-
-
-def _lend(folder: Path, identity: Identity) -> None:
-    if identity.uid is not None:
-        give_folder(folder, identity.uid)

@@ -32,7 +32,7 @@ class RunFile:
 class Workspace:
     """Its folder is made on disk when it is first asked for: most runs need none."""
 
-    __slots__ = ("_folder", "_lock", "_within", "secrets")
+    __slots__ = ("_folder", "_lock", "_within", "secrets", "user")
 
     def __init__(self, within: Path | None = None) -> None:
         """`within`: the folder in which to make it. None: the system's for temporary files."""
@@ -44,6 +44,9 @@ class Workspace:
         nobody has asked for the folder."""
         self.secrets: tuple[str, ...] = ()
         """Values that turned out to be secret; what the run brings back is searched for them."""
+        self.user: int | None = None
+        """Whose programs may write in its subfolders now. None: nobody's, or those of the agent's
+        own user."""
 
     def keep_secret(self, value: str) -> None:
         """This must not be seen in what the run brings back."""
@@ -57,7 +60,10 @@ class Workspace:
 
     @property
     def folder(self) -> Path:
-        """Where the run may write.
+        """The run's own; what its script is to write goes into subfolders.
+
+        These are there before it starts: a script with a user of its own owns them, and may only
+        pass the folder itself.
 
         Raises:
             OSError: it cannot be made.

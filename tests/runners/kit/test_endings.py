@@ -16,6 +16,7 @@ V8_GAVE_UP = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript hea
 def ended(**what: Any) -> Ended:
     end = {
         "status": 0,
+        "last_name": "node",
         "was_asked": False,
         "timed_out": False,
         "excess": None,
@@ -65,11 +66,25 @@ def test_a_file_that_is_too_large_is_named() -> None:
     assert because == "It wrote a file larger than 5 MB, which is the limit"
 
 
-@pytest.mark.parametrize("said", ["env: 'x': No such file", "/usr/bin/setpriv: setresuid failed"])
-def test_a_program_that_never_began_is_our_fault(said: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("env", "env: 'x': No such file"),
+        ("setpriv", "/usr/bin/setpriv: setresuid failed"),
+    ],
+)
+def test_a_program_that_never_began_is_our_fault(name: str, said: str) -> None:
     with pytest.raises(LaunchError, match="could not be started"):
-        ended(status=127 << 8, log=error(said))
+        ended(status=127 << 8, last_name=name, log=error(said))
+
+
+def test_a_program_that_says_what_a_launcher_would_has_begun() -> None:
+    told = ended(status=127 << 8, last_name="sh", log=error("env: 'ruby': No such file"))
+    assert told.exit_code == 127
 
 
 def test_a_program_that_told_facts_has_begun() -> None:
-    assert ended(status=127 << 8, log=error("env: x"), any_facts=True).exit_code == 127
+    assert (
+        ended(status=127 << 8, last_name="env", log=error("env: x"), any_facts=True).exit_code
+        == 127
+    )

@@ -1,14 +1,23 @@
 """A program runs in the sandbox, and nothing of it is left."""
 
 import asyncio
+import errno
 import os
+import stat
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from contract.result import FailureKind
+from runners.kit import child as child_module
+from runners.kit import sandbox as sandbox_module
 from runners.kit.endings import LaunchError
+from runners.kit.failures import CheckFailed
+from runners.kit.folder_owner import give_folder
 from runners.kit.process_tree import is_adopted
 from runners.kit.processes import all_pids
 from runners.kit.program import Limits, Program
@@ -123,6 +132,102 @@ async def test_whoever_stops_waiting_ends_the_program(
     assert tagged() <= others
 
 
+async def test_a_program_that_says_what_a_launcher_would_is_not_our_fault(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    program = Program(
+        argv=("/bin/sh", "-c", "echo \"env: 'ruby': No such file\" >&2; exit 127"),
+        folder=workspace.folder,
+        env={},
+        limits=Limits(memory_mb=500),
+        facts_fd=False,
+    )
+    child = await sandbox.start(program, owner=workspace)
+    assert (await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)).exit_code == 127
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"A": "1", "LARGE": "x" * 131_066}, "The variable LARGE has 131072 bytes with its name"),
+        ({f"V{n}": "x" * 131_000 for n in range(100)}, "The variables have 131003"),
+    ],
+)
+async def test_variables_that_no_program_can_be_given_are_the_checks_fault(
+    sandbox: Sandbox, workspace: Workspace, variables: dict[str, str], said: str
+) -> None:
+    program = msgspec.structs.replace(python(workspace, "pass"), env=variables)
+    with pytest.raises(CheckFailed, match=said) as refused:
+        await sandbox.start(program, owner=workspace)
+    assert refused.value.failure.kind is FailureKind.SCRIPT
+    assert lent(sandbox) == {}
+
+
+async def test_the_largest_variable_that_the_system_takes_arrives(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    script = "import os; print(len(os.environ['LARGE']))"
+    program = msgspec.structs.replace(
+        python(workspace, script), env={"LARGE": "x" * (131_071 - len("LARGE="))}
+    )
+    child = await sandbox.start(program, owner=workspace)
+    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    assert [line.message for line in ended.log] == ["131065"]
+
+
+async def test_a_program_that_nobody_could_watch_leaves_nothing(
+    sandbox: Sandbox, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run_once(sandbox)  # whatever is opened once is open
+    program = python(workspace, "import time; time.sleep(600)")
+    before, others = open_files(), tagged()
+
+    def refuse(pid: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(child_module, "ChildExit", refuse)
+    with pytest.raises(OSError, match="Too many open files"):
+        await sandbox.start(program, owner=workspace)
+    assert open_files() == before
+    assert tagged() <= others
+    assert lent(sandbox) == {}
+
+
+@needs_root
+async def test_a_start_that_is_given_up_takes_back_the_user_when_it_is_lent(
+    sandbox: Sandbox, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way, go_on = threading.Event(), threading.Event()
+
+    def give_slowly(folder: Path, uid: int) -> None:
+        under_way.set()
+        assert go_on.wait(LONG_S)
+        give_folder(folder, uid)
+
+    monkeypatch.setattr(sandbox_module, "give_folder", give_slowly)
+    starting = asyncio.create_task(sandbox.start(python(workspace, "pass"), owner=workspace))
+    await asyncio.to_thread(under_way.wait, LONG_S)
+    for _ in range(2):
+        starting.cancel()
+        await asyncio.sleep(0)
+    assert len(lent(sandbox)) == 1, "its folder is still being given"
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await sandbox.close()
+    assert lent(sandbox) == {}
+    assert stat.S_IMODE(workspace.folder.stat().st_mode) == 0o700
+    assert workspace.user is None
+
+
+@needs_root
+async def test_a_workspace_knows_whom_it_is_lent_to(sandbox: Sandbox, workspace: Workspace) -> None:
+    child = await sandbox.start(python(workspace, "import time; time.sleep(600)"), owner=workspace)
+    assert lent(sandbox).keys() == {workspace.user}
+    await child.kill()
+    assert workspace.user is None
+
+
 @needs_root
 async def test_a_program_that_its_user_may_not_run_is_our_fault(
     sandbox: Sandbox, workspace: Workspace
@@ -154,6 +259,11 @@ async def test_two_hundred_runs_leave_nothing_behind() -> None:
 def tagged() -> set[int]:
     """Processes of runs below this one; another test may still have some."""
     return {pid for pid in all_pids() if tag_of(pid) and is_adopted(pid)}
+
+
+def lent(sandbox: Sandbox) -> dict[int, int]:
+    """The users that scripts have now."""
+    return {} if sandbox._users is None else dict(sandbox._users._lent)
 
 
 async def run_once(opened: Sandbox) -> None:

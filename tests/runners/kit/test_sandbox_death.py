@@ -71,6 +71,10 @@ def children(pid: int) -> list[int]:
     return [child for child in all_pids() if (seen := look_up(child)) and seen.parent == pid]
 
 
+def programs(agent: Agent) -> list[int]:
+    return [pid for pid in children(agent.process.pid) if is_program(pid)]
+
+
 def is_program(pid: int) -> bool:
     return b"daemon_then_waits" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
@@ -103,7 +107,9 @@ def test_a_killed_agents_scripts_and_folders_are_gone_at_once(agent: Agent) -> N
 @in_every_world
 def test_a_killed_agents_own_child_dies_with_it_whoever_sweeps(agent: Agent) -> None:
     kill_guard(agent)
-    (child,) = (pid for pid in children(agent.process.pid) if is_program(pid))
+    # The daemon goes by the program's name until its own exec.
+    wait_for(lambda: len(programs(agent)) == 1)
+    (child,) = programs(agent)
     agent.kill()
     wait_for(lambda: has_ended(child))
 
@@ -123,4 +129,4 @@ def test_the_next_agent_leaves_the_living_alone(agent: Agent, world: str) -> Non
     before = running(agent.uid)
     succeed(agent, world)
     assert set(before) <= set(running(agent.uid))
-    assert (agent.folder / "left-behind").exists()
+    assert (agent.folder / "work" / "left-behind").exists()

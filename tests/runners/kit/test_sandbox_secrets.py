@@ -20,6 +20,12 @@ def test_another_runs_environment_and_files_are_closed_to_a_script() -> None:
     assert told["facts"] == ["[]"]
 
 
+@needs_root
+def test_a_script_with_a_user_of_its_own_cannot_swap_the_folders_of_its_run() -> None:
+    (told,) = play("root of a container", "swaps_folders.py")["facts"]
+    assert set(json.loads(told).values()) == {"PermissionError"}
+
+
 @in_every_world
 def test_a_script_has_no_privileges_and_nothing_of_ours(world: str) -> None:
     (fact,) = play(world, "status.py", limits={"open_files": 200, "file_mb": 10})["facts"]
