@@ -65,7 +65,7 @@ RUN apt-get update \
 # A number, so that an orchestrator can tell that it is not root.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin picket \
-    && install --directory --owner=10001 --group=10001 --mode=0700 /var/lib/picket
+    && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/picket
 COPY --from=runtimes /opt/picket-node /opt/picket-node
 COPY --from=runtimes /opt/picket/runtimes /opt/picket/runtimes
 COPY --from=build /opt/picket /opt/picket

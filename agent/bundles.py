@@ -11,6 +11,8 @@ import structlog
 
 from agent.errors import ServiceAwayError, ServiceError
 from runners.kit.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
+from runners.kit.folder_owner import shut_way
+from runners.kit.process_limits import can_have_own_users
 from runners.kit.suites import SuitePlaces
 
 WAITS_S: Final = (1.0, 5.0)
@@ -88,9 +90,10 @@ def suite_places(
 
 @contextmanager
 def _usable_folder(data_dir: Path) -> Iterator[Path]:
-    """The data folder, or a temporary one where nothing can be written."""
+    """The data folder, or a temporary one where nothing can be written or scripts cannot read."""
     try:
         (data_dir / "packages").mkdir(mode=0o755, parents=True, exist_ok=True)
+        _require_way(data_dir / "packages")
     except OSError as problem:
         log.warning("suites.temporary", because=str(problem))
     else:
@@ -99,3 +102,13 @@ def _usable_folder(data_dir: Path) -> Iterator[Path]:
     with TemporaryDirectory(prefix="picket-suites-") as folder:
         Path(folder).chmod(0o755)  # packages are read by the users that suites run as
         yield Path(folder)
+
+
+def _require_way(packages: Path) -> None:
+    """Suites whose users cannot get to their packages would fail, and not by their own fault."""
+    above = shut_way(packages / "one") if can_have_own_users() else None
+    if above is not None:
+        raise PermissionError(
+            f"The users that scripts run as cannot enter {above}, so packages are not kept there;"
+            f" chmod o+x {above}, or choose another AGENT_DATA_DIR"
+        )

@@ -3,11 +3,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import structlog
 
+from agent import bundles
 from agent.bundles import ServiceBundles, suite_places
 from agent.client import ServiceClient
 from agent.errors import RequestRefusedError
 from runners.kit.bundle import BundleError
+from runners.kit.folder_owner import shut_way
 from tests.builders.agents import a_client
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body
 from tests.servers.service import RunningService, serve_service
@@ -45,8 +48,9 @@ async def test_an_agent_fetches_the_bundle_of_a_suite_with_its_key(
 
 
 async def test_a_bundle_is_kept_under_the_data_folder(
-    client: ServiceClient, tmp_path: Path
+    client: ServiceClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(bundles, "shut_way", lambda _folder: None)
     with suite_places(client, tmp_path / "data", {"NO_PROXY": "*", "API_KEY": "x"}) as places:
         assert await places.bundles.fetch(SHA) == tmp_path / "data" / "bundles" / SHA
         assert places.packages == tmp_path / "data" / "packages"
@@ -61,6 +65,21 @@ async def test_without_a_data_folder_bundles_lie_where_they_are_gone_afterwards(
         kept = await places.bundles.fetch(SHA)
         assert kept.is_file()
     assert not kept.exists()
+
+
+async def test_packages_lie_where_the_users_that_scripts_run_as_get_to(
+    client: ServiceClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shut_way(tmp_path) is not None
+    monkeypatch.setattr(bundles, "can_have_own_users", lambda: True)
+    with structlog.testing.capture_logs() as said, suite_places(client, tmp_path, {}) as places:
+        assert shut_way(places.packages) is None
+        assert not places.packages.is_relative_to(tmp_path)
+    (line,) = said
+    assert "chmod o+x" in line["because"]
+    monkeypatch.setattr(bundles, "can_have_own_users", lambda: False)
+    with suite_places(client, tmp_path, {}) as places:
+        assert places.packages == tmp_path / "packages"
 
 
 async def test_a_bundle_that_no_check_runs_is_refused_and_the_service_is_not_away(

@@ -52,6 +52,12 @@ def test_chromium_is_the_distributions() -> None:
     assert any("chromium-headless-shell" in run for run in words(FINAL, "RUN"))
 
 
+def test_the_data_folder_can_be_passed_by_the_users_that_runs_have() -> None:
+    """Their packages lie below it; each folder in it that is the agent's alone says so itself."""
+    (made,) = [run for run in words(FINAL, "RUN") if "/var/lib/picket" in run]
+    assert "--mode=0711" in made
+
+
 def test_the_image_for_developers_is_the_full_one_with_a_compiler_and_headers() -> None:
     assert "ARG AGENT=picket-agent-full" in (ROOT / "Dockerfile.dev").read_text()
     assert DEV.base == "${AGENT}"
