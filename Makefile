@@ -5,10 +5,10 @@ BIN := .venv/bin
 ARGS ?=
 MINUTES ?= 10
 
-.PHONY: help run test check format lint types imports golden bench bench-queue soak clean
+.PHONY: help run test check format lint types imports golden bench bench-queue bench-browser soak clean
 
 help: ## Print these verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .venv/.ready: pyproject.toml uv.lock scripts/setup.sh
 	@sh scripts/setup.sh
@@ -53,6 +53,10 @@ bench-queue: .venv/.ready ## Measure the queue beside procrastinate and pgqueuer
 	@UV_PROJECT_ENVIRONMENT=.tools/peers UV_PYTHON_DOWNLOADS=never .tools/bin/uv sync --frozen \
 		--quiet --only-group bench --python .venv/bin/python
 	@$(BIN)/python bench/queues.py $(ARGS)
+
+bench-browser: .venv/.ready-for-scripts ## Measure browser checks beside `npx playwright test` on this machine
+	@sh bench/browser_peers/install.sh
+	@$(BIN)/python bench/browser.py $(ARGS)
 
 soak: .venv/.ready-for-tests ## Break three agents and a service at random, and count; MINUTES=10 ARGS="--seed 7"
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)

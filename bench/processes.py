@@ -63,6 +63,12 @@ def cpu_s(pid: int) -> float:
     return sum(int(ticks) for ticks in fields[11:15]) / TICKS_PER_S
 
 
+def own_cpu_s(pid: int) -> float:
+    """User and system time of the process alone."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
 def resident_mb(pid: int) -> float:
     """Memory of the process that is in RAM, in MB (10^6 bytes)."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()

@@ -5,6 +5,7 @@ from one spec for some seconds, never more than so many at once, and answer with
 """
 
 import asyncio
+import re
 import sys
 import time
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import uvloop
 from aiohttp import web
 
 from contract import agent_api as api
-from contract.checks import Lane
+from contract.checks import CheckSpec, CheckType, Lane, check_type, lane
 from contract.job import Lease
 from contract.result import Status
 from contract.wire import decode, encode
@@ -26,6 +27,9 @@ class Order(msgspec.Struct, frozen=True):
     spec: msgspec.Raw
     for_s: float
     at_once: int
+    most: int | None = None
+    """The round ends after so many jobs. None: after its time."""
+    deadline_s: int = 30
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -37,6 +41,8 @@ class Tally(msgspec.Struct, frozen=True):
     example: str
     """One of the wrong ones; empty when there is none."""
     times_ms: list[float]
+    took_ms: float
+    """From the order to the last result."""
 
 
 class Seen(msgspec.Struct, rename="camel"):
@@ -65,8 +71,16 @@ class Round:
     """A round under way."""
 
     template: bytes
+    lane: Lane
+    check_type: CheckType
     ends_at: float
     at_once: int
+    most: int | None
+    began: float
+    """When its first job could be claimed."""
+    ended: float = 0
+    """When its last result arrived."""
+    handed_out: int = 0
     out: int = 0
     times_ms: list[float] = field(default_factory=list)
     done: int = 0
@@ -77,7 +91,12 @@ class Round:
     @property
     def is_open(self) -> bool:
         """Whether more jobs are handed out."""
-        return time.monotonic() < self.ends_at
+        return self._left > 0 and time.monotonic() < self.ends_at
+
+    @property
+    def _left(self) -> int:
+        """How many more may be handed out now, at most."""
+        return self.at_once if self.most is None else self.most - self.handed_out
 
     def finish_if_over(self) -> None:
         """The last result ends it, or the end of its time when nothing is out then."""
@@ -86,8 +105,9 @@ class Round:
 
     def take(self, count: int, first_number: int) -> list[bytes]:
         """Up to so many jobs."""
-        count = min(count, self.at_once - self.out) if self.is_open else 0
-        self.out += max(count, 0)
+        count = max(0, min(count, self.at_once - self.out, self._left)) if self.is_open else 0
+        self.out += count
+        self.handed_out += count
         return [
             self.template.replace(b"@NUMBER@", str(first_number + offset).encode())
             for offset in range(count)
@@ -111,6 +131,7 @@ class Stub:
         app.router.add_post(api.RESULTS, self._results)
         app.router.add_post(api.RENEW, self._nothing)
         app.router.add_post(api.RELEASE, self._released)
+        app.router.add_put(api.ARTIFACTS + "/{job}/{name}", self._artifact)
         app.router.add_post("/bench/round", self._run_round)
         return app
 
@@ -126,17 +147,18 @@ class Stub:
         claim = decode(await request.read(), api.Claim)
         ends_at = time.monotonic() + claim.wait_s
         while True:
-            if jobs := self._jobs(claim.slots.get(Lane.UPTIME, 0)):
+            if jobs := self._jobs(claim):
                 return _json(b'{"jobs":[' + b",".join(jobs) + b'],"nextPollSeconds":0}')
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
                 return _json(b'{"jobs":[]}')
             await self._wait(left_s)
 
-    def _jobs(self, slots: int) -> list[bytes]:
-        if self._round is None:
+    def _jobs(self, claim: api.Claim) -> list[bytes]:
+        current = self._round
+        if current is None or current.check_type not in claim.check_types:
             return []
-        jobs = self._round.take(slots, self._number)
+        jobs = current.take(claim.slots.get(current.lane, 0), self._number)
         self._number += len(jobs)
         return jobs
 
@@ -171,6 +193,7 @@ class Stub:
             current.example = body[:3000].decode(errors="replace")
         if result.outcome.response_time_ms is not None:
             current.times_ms.append(result.outcome.response_time_ms)
+        current.ended = time.monotonic()
         current.finish_if_over()
 
     async def _released(self, request: web.Request) -> web.Response:
@@ -179,39 +202,62 @@ class Stub:
             self._round.out -= len(release.jobs)
             self._round.wrong += len(release.jobs)
             self._round.example = f"released: {release.jobs[0].message}"
+            self._round.finish_if_over()
         return _json(b"{}")
 
     async def _nothing(self, request: web.Request) -> web.Response:
         await request.read()
         return _json(b"{}")
 
+    async def _artifact(self, request: web.Request) -> web.Response:
+        """Take each piece: a check that fails brings files before its result."""
+        await request.read()
+        whole = re.fullmatch(r"bytes \d+-(\d+)/(\d+)", request.headers.get("content-range", ""))
+        last, size = map(int, whole.groups()) if whole else (-1, 0)
+        return _json(encode(api.ArtifactStored(offset=last + 1, complete=last + 1 == size)))
+
     async def _run_round(self, request: web.Request) -> web.Response:
         order = msgspec.json.decode(await request.read(), type=Order)
-        ends_at = time.monotonic() + order.for_s
-        self._round = current = Round(
-            template=_template(bytes(order.spec)), ends_at=ends_at, at_once=order.at_once
-        )
+        self._round = current = _round(order)
         self._wake()
         asyncio.get_running_loop().call_later(order.for_s + 0.01, current.finish_if_over)
-        await asyncio.wait_for(current.finished.wait(), order.for_s + 40)
+        await asyncio.wait_for(current.finished.wait(), order.for_s + order.deadline_s + 10)
         self._round = None
-        return _json(
-            encode(
-                Tally(
-                    done=current.done,
-                    wrong=current.wrong,
-                    example=current.example,
-                    times_ms=current.times_ms,
-                )
-            )
-        )
+        return _json(encode(_tally(current)))
 
 
-def _template(spec: bytes) -> bytes:
+def _round(order: Order) -> Round:
+    spec = decode(bytes(order.spec), CheckSpec)
+    now = time.monotonic()
+    return Round(
+        template=_template(bytes(order.spec), order.deadline_s),
+        lane=lane(spec),
+        check_type=check_type(spec),
+        began=now,
+        ends_at=now + order.for_s,
+        at_once=order.at_once,
+        most=order.most,
+    )
+
+
+def _tally(ended: Round) -> Tally:
+    return Tally(
+        done=ended.done,
+        wrong=ended.wrong,
+        example=ended.example,
+        times_ms=ended.times_ms,
+        took_ms=(ended.ended - ended.began) * 1000,
+    )
+
+
+def _template(spec: bytes, deadline_s: int) -> bytes:
     return (
         b'{"jobId":"job-@NUMBER@","fence":1,"leaseSeconds":60,"runId":"run-@NUMBER@",'
         b'"checkId":"check-@NUMBER@","checkName":"bench","location":"bench",'
-        b'"scheduledFor":"2026-11-21T10:00:00Z","deadlineSeconds":30,"spec":' + spec + b"}"
+        b'"scheduledFor":"2026-11-21T10:00:00Z","deadlineSeconds":%d,"spec":'
+        % deadline_s
+        + spec
+        + b"}"
     )
 
 

@@ -7,13 +7,11 @@ See README.md beside this file.
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,13 +20,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 import yaml
+from agents import Agent, open_agent
 from kinds import Kind, blackbox_modules, delayed, kinds_for
 from processes import cpu_s, free_port, resident_mb, running, wait_for_port
 from targets import DELAY_MS, Targets, open_targets
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-KEY = "pl_benchmark_key_0123456789"
 WARM_UP_S = 0.5
 MOST_LOST = 0.01
 """Part of the peer's probes that may fail: it loses pings when there are many. Ours may not."""
@@ -44,20 +41,19 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
-    """The agent under measurement, and the stub that feeds it."""
+class Ours:
+    """Our side."""
 
-    pid: int
-    stub_port: int
+    agent: Agent
 
     def round(self, kind: Kind, for_s: float) -> Measured:
         """Run checks of this kind for so long."""
         order = {"spec": kind.spec, "for_s": for_s, "at_once": kind.ours_at_once}
-        before, began = cpu_s(self.pid), time.monotonic()
-        tally = _post(f"http://127.0.0.1:{self.stub_port}/bench/round", order)
+        before, began = cpu_s(self.agent.pid), time.monotonic()
+        tally = self.agent.order(order)
         if tally["wrong"]:
             raise RuntimeError(_did_not_pass(kind, tally))
-        return _measured(tally, cpu_s(self.pid) - before, time.monotonic() - began)
+        return _measured(tally, cpu_s(self.agent.pid) - before, time.monotonic() - began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,54 +91,11 @@ def open_blackbox(folder: Path, targets: Targets) -> Iterator[Blackbox]:
         yield Blackbox(process.pid, port)
 
 
-@contextmanager
-def open_agent(folder: Path, targets: Targets) -> Iterator[Agent]:
-    """A service stub and the agent that works for it."""
-    stub_port, health_port = free_port(), free_port()
-    stub_log, log = folder / "stub.out", folder / "agent.out"
+def _without_node(folder: Path, targets: Targets) -> dict[str, str]:
+    """As the light image: a browser's boot check is no part of what is measured."""
     no_runtimes = folder / "no-runtimes"
     no_runtimes.mkdir()
-    settings = {
-        "API_KEY": KEY,
-        "SERVICE_URL": f"http://127.0.0.1:{stub_port}",
-        "EXTRA_CA_CERTS": str(targets.ca_file),
-        "AGENT_DATA_DIR": str(folder / "agent"),
-        "AGENT_HEALTH_PORT": str(health_port),
-        "HEARTBEAT_PORT": "0",
-        # As the light image: a browser's boot check is no part of what is measured.
-        "PICKET_RUNTIMES": str(no_runtimes),
-        "LOG_LEVEL": "INFO",
-        "LOG_FORMAT": "json",
-    }
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    env = {**kept, **settings, "PYTHONPATH": str(ROOT)}
-    stub = [sys.executable, HERE / "stub.py", str(stub_port)]
-    with ExitStack() as stack:
-        process = stack.enter_context(running(stub, log=stub_log, env={**kept, **env}))
-        wait_for_port(stub_port, process, log=stub_log)
-        agent = stack.enter_context(running([sys.executable, "-m", "agent"], log=log, env=env))
-        wait_for_port(health_port, agent, log=log)
-        _wait_until_ready(health_port, log)
-        yield Agent(agent.pid, stub_port)
-
-
-def _wait_until_ready(port: int, log: Path) -> None:
-    ends = time.monotonic() + 20
-    while time.monotonic() < ends:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/-/readiness", timeout=2)
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError(f"The agent does not get ready:\n{log.read_text()[-3000:]}")
-
-
-def _post(url: str, message: Mapping[str, Any]) -> dict[str, Any]:
-    request = urllib.request.Request(url, json.dumps(message).encode(), method="POST")
-    with urllib.request.urlopen(request, timeout=120) as answer:
-        found: dict[str, Any] = json.loads(answer.read())
-        return found
+    return {"EXTRA_CA_CERTS": str(targets.ca_file), "PICKET_RUNTIMES": str(no_runtimes)}
 
 
 def _did_not_pass(kind: Kind, tally: Mapping[str, Any]) -> str:
@@ -157,7 +110,7 @@ def _measured(tally: Mapping[str, Any], used_s: float, took_s: float) -> Measure
     return Measured(per_cpu_s=done / used_s, per_s=done / took_s, p99_ms=p99_ms)
 
 
-def compare(agent: Agent, blackbox: Blackbox, kind: Kind, *, rounds: int, for_s: float) -> float:
+def compare(agent: Ours, blackbox: Blackbox, kind: Kind, *, rounds: int, for_s: float) -> float:
     """Measure both sides in turns, print what came out, and return ours over theirs."""
     agent.round(kind, WARM_UP_S)
     blackbox.round(kind, WARM_UP_S)
@@ -211,11 +164,13 @@ def main() -> None:
         folder = Path(name)
         targets = stack.enter_context(open_targets(folder))
         blackbox = stack.enter_context(open_blackbox(folder, targets))
-        agent = stack.enter_context(open_agent(folder, targets))
+        agent = stack.enter_context(open_agent(folder, _without_node(folder, targets)))
         time.sleep(1)
         idle_mb = resident_mb(agent.pid)
         ratios = {
-            kind.name: compare(agent, blackbox, kind, rounds=chosen.rounds, for_s=chosen.seconds)
+            kind.name: compare(
+                Ours(agent), blackbox, kind, rounds=chosen.rounds, for_s=chosen.seconds
+            )
             for kind in (*kinds_for(targets), delayed(targets))
             if not chosen.only or kind.name in chosen.only.split(",")
         }
