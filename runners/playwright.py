@@ -9,24 +9,25 @@ from contract.checks import PlaywrightSpec
 from contract.result import Artifact, Failure, Timings
 from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.dependencies import Order
-from runners.kit.egress_gate import egress_gate
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.observation import Observation
 from runners.kit.playwright_run import (
     BROWSER_ARGUMENTS,
     harmless_variables,
-    proxy_of,
     required_browser,
 )
+from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.runner import RunContext
 from runners.kit.sandbox import Ended
 from runners.kit.suite_artifacts import gather, write_report
+from runners.kit.suite_disk import require_room_after
 from runners.kit.suite_facts import SuiteFacts
 from runners.kit.suite_log import SuiteLog
 from runners.kit.suite_project import Project, open_project
 from runners.kit.suite_run import LIMITS, Browser, SuiteRun, run_suite
 from runners.kit.suite_verdict import failure_of
+from runners.kit.trust import Roots
 
 _AFTERWARDS_S: Final = 5.0
 """Kept of the run's time for ending its processes and reading what they left."""
@@ -77,10 +78,12 @@ class _Look:
         project = await asyncio.to_thread(
             open_project, bundle, self._spec, ctx.workspace, harness.runtimes
         )
-        distrust = await asyncio.to_thread(harness.trust.equip, project.home)
+        presents = bool(ctx.client_certificates)
+        roots = await asyncio.to_thread(harness.trust.roots, presents=presents)
+        distrust = await asyncio.to_thread(roots.equip, project.home)
         if distrust is not None:
             self._log.note(distrust, level="WARN")
-        environment = self._environment(project)
+        environment = self._environment(project, roots)
         order = Order(
             project=project,
             spec=self._spec,
@@ -90,38 +93,43 @@ class _Look:
             log=self._log,
         )
         async with suites.dependencies.of(order):
-            facts, ended = await self._test(project, browser, environment)
+            facts, ended = await self._test(project, browser, environment, roots)
+        failure = failure_of(facts, ended, LIMITS)
+        if failure is not None:
+            said = (*(line.message for line in ended.log), *facts.messages)
+            place = ctx.workspace.folder
+            await asyncio.to_thread(require_room_after, said, place, folder_mb=LIMITS.folder_mb)
         await self._keep(project, facts, ended)
-        return self.observation(failure_of(facts, ended, LIMITS))
+        return self.observation(failure)
 
     async def _test(
-        self, project: Project, browser: Path, environment: Mapping[str, str]
+        self, project: Project, browser: Path, environment: Mapping[str, str], roots: Roots
     ) -> tuple[SuiteFacts, Ended]:
         command = self._spec.test_command
         self._log.note(f"$ {command}")
         started_ms = self._log.now_ms()
-        async with egress_gate(self._ctx.network) as gate:
+        async with run_gate(self._ctx, roots, project.home) as gate:
             run = SuiteRun(
                 project=project,
                 command=command,
-                browser=self._browser(browser, None if gate is None else gate.url),
+                browser=self._browser(browser, gate),
                 environment=environment,
                 timeout_s=self._left_s(),
             )
             facts, ended = await run_suite(self._harness.sandbox, run)
             self._log.add(ended.log, since_ms=started_ms)
-            for refusal in () if gate is None else gate.refusals:
-                self._log.note(refusal, level="WARN")
+            for told in () if gate is None else (*gate.refusals, *gate.notes):
+                self._log.note(told, level="WARN")
         if facts.launch_error is not None:
             raise BrowserDidNotStartError(facts.launch_error)
         return facts, ended
 
-    def _browser(self, program: Path, gate_url: str | None) -> Browser:
+    def _browser(self, program: Path, gate: RunGate | None) -> Browser:
         return Browser(
             program=program,
             arguments=BROWSER_ARGUMENTS,
             ffmpeg=self._harness.runtimes.ffmpeg,
-            proxy=proxy_of(gate_url or self._ctx.proxy_url),
+            proxies=proxies(gate, self._ctx.proxy_url),
         )
 
     async def _keep(self, project: Project, facts: SuiteFacts, ended: Ended) -> None:
@@ -137,7 +145,7 @@ class _Look:
     def _variables(self) -> dict[str, str]:
         return harmless_variables({one.key: one.value for one in self._ctx.variables})
 
-    def _environment(self, project: Project) -> dict[str, str]:
+    def _environment(self, project: Project, roots: Roots) -> dict[str, str]:
         """What the suite's processes know, before what guides them."""
         return {
             **self._variables(),
@@ -145,6 +153,7 @@ class _Look:
             "SERVICE": "1",
             "npm_config_update_notifier": "false",
             **self._harness.environment(project.runtime, project.home),
+            **roots.environment,
         }
 
     def _left_s(self) -> float:

@@ -5,6 +5,7 @@ tools that start a browser past our hook. Firefox and WebKit are not in it.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any, Final
 _MARKERS: Final = ("INSTALLATION_COMPLETE", "DEPENDENCIES_VALIDATED")
 _REVISION: Final = re.compile(r"[0-9A-Za-z_.-]{1,40}")
 _LARGEST_BYTES: Final = 1_000_000
+_MOST_BROWSERS: Final = 100
+"""A Playwright has about fifteen."""
 _CHAINS: Final = (
     ("@playwright/test", "playwright", "playwright-core"),
     ("@playwright/test", "playwright-core"),
@@ -37,7 +40,7 @@ def resolve_package(name: str, folder: Path) -> Path | None:
     real = folder.resolve()
     for parent in (real, *real.parents):
         found = parent / "node_modules" / name
-        if (found / "package.json").is_file():
+        if os.path.isfile(found / "package.json"):  # noqa: PTH113 - a closed folder is no error
             return found.resolve()
     return None
 
@@ -93,11 +96,13 @@ def _revisions(path: Path) -> Iterator[tuple[str, str]]:
 def _listed(path: Path) -> list[dict[str, Any]]:
     """What the file lists; the suite brings it, so anything may stand in it."""
     try:
-        text = path.read_text() if path.stat().st_size <= _LARGEST_BYTES else "{}"
+        is_small = path.is_file() and path.stat().st_size <= _LARGEST_BYTES
+        text = path.read_text() if is_small else "{}"
         browsers = json.loads(text)["browsers"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
-    return [one for one in browsers if isinstance(one, dict)] if isinstance(browsers, list) else []
+    listed = browsers[:_MOST_BROWSERS] if isinstance(browsers, list) else []
+    return [one for one in listed if isinstance(one, dict)]
 
 
 def _place(folder: Path, places: tuple[str, ...], program: Path) -> None:

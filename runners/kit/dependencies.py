@@ -1,6 +1,8 @@
 """Installs a suite's packages, or finds that it was done before."""
 
 import asyncio
+import contextlib
+import errno
 import json
 import shlex
 import shutil
@@ -17,6 +19,7 @@ from runners.kit.installation import Installation, installation, key_of
 from runners.kit.node_modules import Borrowed, NodeModules, link_packages
 from runners.kit.package_manager import Manager, Tool, UnknownManagerError
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
+from runners.kit.suite_disk import require_room_after
 from runners.kit.suite_log import SuiteLog
 from runners.kit.suite_project import Project, add_programs
 from runners.kit.suite_verdict import because
@@ -25,8 +28,8 @@ from runners.kit.time_words import duration
 LIMIT_S: Final = 300.0
 """The longest that an installation may take."""
 LIMITS: Final = Limits(memory_mb=3072, file_mb=500, folder_mb=4000)
-_NO_DISK: Final = "ENOSPC"
 _SHELL: Final = "/bin/sh"
+_TOO_DEEP: Final = "Installing the packages left folders in each other without end."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +110,19 @@ class Dependencies:
         modules = place / "node_modules"
         if modules.is_symlink() or not modules.is_dir():
             raise CheckFailed(FailureKind.SCRIPT, _nothing_installed(wanted))
-        borrowed = await asyncio.to_thread(self._kept.keep, key, modules)
+        borrowed = await asyncio.to_thread(self._keep, key, modules)
         await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
         return borrowed
+
+    def _keep(self, key: str, modules: Path) -> Borrowed:
+        try:
+            return self._kept.keep(key, modules)
+        except RecursionError as problem:
+            raise CheckFailed(FailureKind.SCRIPT, _TOO_DEEP) from problem
+        except OSError as problem:
+            if problem.errno == errno.ENAMETOOLONG:
+                raise CheckFailed(FailureKind.SCRIPT, _TOO_DEEP) from problem
+            raise
 
     async def _install(self, order: Order, wanted: Installation, folder: Path) -> None:
         command = wanted.command or shlex.join(wanted.tool.install)
@@ -126,8 +139,12 @@ class Dependencies:
         timeout_s = min(order.timeout_s, LIMIT_S)
         ended = await child.ended(timeout_s=timeout_s, on_fact=lambda _: None)
         order.log.add(ended.log, since_ms=started_ms)
+        if ended.exit_code != 0:
+            said = (line.message for line in ended.log)
+            place = order.project.workspace.folder
+            await asyncio.to_thread(require_room_after, said, place, folder_mb=LIMITS.folder_mb)
         _require_success(ended, command)
-        _require_own_folders(order.project, wanted)
+        await asyncio.to_thread(_require_own_folders, order.project, wanted)
 
 
 def install_environment(order: Order, manager: Manager) -> dict[str, str]:
@@ -175,17 +192,17 @@ def _copy_inputs(wanted: Installation, place: Path) -> None:
 
 def _require_own_folders(project: Project, wanted: Installation) -> None:
     """Nothing of the run's is to be written or read by us through a link that a package made."""
-    folder = project.workspace.folder
-    if project.workspace.holds(wanted.folder) and not any(map(Path.is_symlink, folder.iterdir())):
-        return
-    message = "Installing the packages replaced a folder of the run by a link."
+    workspace, needed = project.workspace, {wanted.folder, project.working_dir}
+    with contextlib.suppress(RuntimeError):  # links in a circle
+        are_ours = all(workspace.holds(folder) and folder.is_dir() for folder in needed)
+        if are_ours and not any(map(Path.is_symlink, workspace.folder.iterdir())):
+            return
+    message = "Installing the packages removed a folder of the run, or put a link in its place."
     raise CheckFailed(FailureKind.SCRIPT, message, {"code": "INSTALL"})
 
 
 def _require_success(ended: Ended, command: str) -> None:
-    """Blame the suite for what its packages or its command did, ourselves for a full disk."""
-    if any(_NO_DISK in line.message for line in ended.log):
-        raise OSError("The disk is full: packages of a suite could not be installed")
+    """Blame the suite for what its packages or its command did."""
     if ended.timed_out:
         message = f"Installing the packages with `{command}` did not end within "
         raise CheckFailed(FailureKind.TIMEOUT, f"{message}{duration(ended.took_s)}.")

@@ -15,6 +15,7 @@ import msgspec
 from runners.kit.package_manager import (
     LOCK_FILES,
     MANIFEST,
+    Manager,
     Tool,
     UnknownManagerError,
     has_local_packages,
@@ -24,7 +25,7 @@ from runners.kit.package_manager import (
     tool_of,
 )
 
-_FORMAT: Final = "1"
+_FORMAT: Final = "2"
 """Changes when the way of installing changes, so that older packages are not found any more."""
 _CONFIGURATION: Final = (
     ".npmrc",
@@ -61,7 +62,10 @@ def installation(root: Path, working_dir: Path, command: str) -> Installation:
     """
     folder, lock_name = _lock_of(root, working_dir)
     manifest = _manifest(folder)
-    tool = tool_of(lock_name, _text(folder / lock_name), manifest)
+    lock_text = _text(folder / lock_name)
+    tool = tool_of(lock_name, lock_text, manifest)
+    if tool.manager is Manager.NPM:
+        _decoded(lock_name, lock_text)
     own = command.strip() or None
     return Installation(
         folder=folder,
@@ -78,15 +82,19 @@ def key_of(wanted: Installation, root: Path, working_dir: Path, engine: str) -> 
     words = (_FORMAT, engine, _machine(), wanted.command or "", wanted.tool.package or "", *where)
     digest = hashlib.sha256("\0".join(words).encode())
     for name in wanted.inputs:
-        content = (wanted.folder / name).read_bytes()
-        digest.update(f"\0{name}\0{len(content)}\0".encode())
-        digest.update(content)
+        with (wanted.folder / name).open("rb") as file:
+            content = hashlib.file_digest(file, hashlib.sha256)
+            digest.update(f"\0{name}\0{file.tell()}\0".encode())
+        digest.update(content.digest())
     return digest.hexdigest()
 
 
 def is_inside(path: Path, root: Path) -> bool:
     """Whether the path leads into the folder, also over links."""
-    return path.resolve().is_relative_to(root.resolve())
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except RuntimeError:  # links in a circle lead nowhere
+        return False
 
 
 def _lock_of(root: Path, working_dir: Path) -> tuple[Path, str]:
@@ -110,19 +118,24 @@ def _upwards(root: Path, folder: Path) -> Iterator[Path]:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
+    if not (folder / MANIFEST).is_file():
+        raise UnknownManagerError("There is no package.json beside the lock file.")
+    return _decoded(MANIFEST, _text(folder / MANIFEST))
+
+
+def _decoded(name: str, text: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(_text(folder / MANIFEST), type=dict[str, Any])
-    except FileNotFoundError as problem:
-        raise UnknownManagerError("There is no package.json beside the lock file.") from problem
+        return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as problem:
-        raise UnknownManagerError(f"The suite's package.json is no JSON: {problem}.") from problem
-    return found
+        raise UnknownManagerError(f"The suite's {name} is no JSON: {problem}.") from problem
+    except RecursionError as problem:
+        raise UnknownManagerError(f"The suite's {name} is nested too deeply.") from problem
 
 
 def _text(path: Path) -> str:
     if path.stat().st_size > _LARGEST_BYTES:
         raise UnknownManagerError(f"The suite's {path.name} has more than {_LARGEST_BYTES} bytes.")
-    return path.read_text(encoding="utf-8", errors="replace")
+    return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _inputs(folder: Path, lock_name: str) -> Iterator[str]:

@@ -13,6 +13,18 @@ def remove_folder(folder: Path) -> None:
         _remove_by_force(folder)
 
 
+def clear_place(path: Path) -> None:
+    """Delete whatever stands there; a link, but not what it leads to; it blocks.
+
+    Raises:
+        OSError: it is no folder and cannot be deleted.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        path.unlink()
+    elif path.exists():
+        remove_folder(path)
+
+
 def _remove_by_force(folder: Path) -> None:
     # Python goes down by one call per level and opens no closed folder; these two do.
     for command in (("chmod", "-R", "u+rwX"), ("rm", "-rf", "--one-file-system")):

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ import msgspec
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.result import Artifact, ArtifactKind, LogLine
 from contract.suite_evidence import PlaywrightEvidence
+from runners.kit.removal import clear_place
 from runners.kit.suite_facts import Attachment, SuiteFacts
 from runners.kit.suite_project import Project
 from runners.kit.suite_report import REPORT_NAME, report_of
@@ -44,9 +45,12 @@ def gather(facts: SuiteFacts, project: Project) -> tuple[tuple[Artifact, ...], t
         if len(found) >= MOST_FILES or size_bytes > min(left_bytes, MAX_ARTIFACT_BYTES):
             left_off += 1
             continue
+        try:
+            name = _moved(path, project.workspace.folder)
+        except PermissionError:  # its test closed the folder that it is in
+            left_off += 1
+            continue
         left_bytes -= size_bytes
-        name = _free_name(path, (one.name for one in found))
-        path.rename(project.workspace.folder / name)
         found.append(project.workspace.artifact(name, _kind(attachment, path)))
     return tuple(found), tuple(_notice(left_off))
 
@@ -58,10 +62,12 @@ def write_report(workspace: Workspace, seen: PlaywrightEvidence, *, took_ms: flo
         OSError: the disk refuses it.
     """
     # A file of our own first: where the report goes, a test may have put a link to anywhere.
+    place = workspace.folder / REPORT_NAME
+    clear_place(place)
     handle, unfinished = tempfile.mkstemp(dir=workspace.folder)
     with os.fdopen(handle, "wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(report_of(seen, took_ms=took_ms))))
-    Path(unfinished).replace(workspace.folder / REPORT_NAME)
+    Path(unfinished).replace(place)
     return workspace.artifact(REPORT_NAME, "report")
 
 
@@ -83,18 +89,20 @@ def _own_file(attachment: Attachment, project: Project) -> Path | None:
         if not path.is_relative_to(project.workspace.folder.resolve()):
             return None
         open_plain(path).close()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: links in a circle
         return None
     return path
 
 
-def _free_name(path: Path, taken: Iterable[str]) -> str:
-    """As Playwright calls it: the test's folder, and the file's name."""
+def _moved(path: Path, into: Path) -> str:
+    """The name under which the file is now: its folder's as Playwright calls it, and its own."""
     plain = _UNFIT.sub("-", f"{path.parent.name}-{path.stem}").strip("-.")[:_NAME_CHARS] or "file"
     ending = _UNFIT.sub("", path.suffix)[:10]
-    used = {REPORT_NAME, *taken}
     names = (f"{plain}{number}{ending}" for number in ("", *(f"-{n}" for n in range(2, 10_000))))
-    return next(name for name in names if name not in used)
+    # A test may have put anything beside what is ours.
+    name = next(name for name in names if name != REPORT_NAME and not os.path.lexists(into / name))
+    path.rename(into / name)
+    return name
 
 
 def _kind(attachment: Attachment, path: Path) -> ArtifactKind:

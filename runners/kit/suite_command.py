@@ -10,8 +10,6 @@ DEFAULTS: Final = (("workers", "4"), ("retries", "2"))
 """Of a suite that does not say otherwise."""
 ALWAYS: Final = ("--trace", "on")
 """Whatever the suite says: each run leaves traces."""
-REPORTER_SINCE: Final = (1, 46)
-"""From this Playwright on a reporter can be added to the user's own without replacing them."""
 
 _SHELL_SIGNS: Final = frozenset(";&|<>()$`\\*?[]{}~#!\n")
 _STARTS: Final = (
@@ -29,6 +27,8 @@ _STARTS: Final = (
     ("playwright", "test"),
 )
 """Ways to write the same thing, longest first where one begins like another."""
+_LONGEST: Final = 50_000
+"""Linux hands a program no text of more than 128 KiB."""
 _CONFIG_OPTION: Final = ("--config", "-c")
 CONFIG_NAMES: Final = tuple(
     f"playwright.config.{ending}" for ending in ("ts", "js", "mts", "mjs", "cts", "cjs")
@@ -80,17 +80,15 @@ def added_arguments(texts: Iterable[str], *, is_complete: bool) -> tuple[str, ..
     return (*ALWAYS, *unset)
 
 
-def takes_added_reporter(version: str) -> bool:
-    """Whether this Playwright adds a reporter to the user's; an older one has them replaced."""
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    return numbers is None or (int(numbers[1]), int(numbers[2])) >= REPORTER_SINCE
-
-
 def _has_short(name: str, said: str) -> bool:
     return name == "workers" and re.search(r"(?:^|\s)-j\b", said) is not None
 
 
 def _words(command: str) -> list[str]:
+    if "\0" in command or len(command) > _LONGEST:
+        raise CommandError(
+            f"The test command has a NUL, or more than {_LONGEST} characters: {command[:80]!r}."
+        )
     try:
         words = shlex.split(command)
     except ValueError as problem:

@@ -1,5 +1,10 @@
-"""Which files of a suite may set options of Playwright Test: read only, never changed or run."""
+"""Which files of a suite may set options of Playwright Test: read only, never changed or run.
 
+What cannot be read counts as a text that may set anything: a suite's own commands have run before,
+and may have left any kind of file here.
+"""
+
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,10 +39,10 @@ class _Reading:
         if path in self._seen:
             return
         self._seen.add(path)
-        if len(self._seen) > _MOST_FILES or path.stat().st_size > _LARGEST_BYTES:
+        text = _text(path)
+        if text is None or len(self._seen) > _MOST_FILES:
             self.is_complete = False
             return
-        text = path.read_text(encoding="utf-8", errors="replace")
         self.texts.append(text)
         for name in _IMPORTED.findall(text):
             self._follow(path.parent, name)
@@ -56,7 +61,7 @@ class _Reading:
         stems = (path, path.with_suffix("")) if path.suffix in _ENDINGS[1:] else (path,)
         names = (f"{stem}{end}" for stem in stems for end in (*_ENDINGS, *_INDEXES))
         for one in map(Path, names):
-            if one.is_file() and is_inside(one, self._root):
+            if _is_file(one) and is_inside(one, self._root):
                 return one
         return None
 
@@ -67,9 +72,6 @@ def option_texts(
     """All texts that may set an option, and whether these are all; it blocks.
 
     `arguments`: those of `playwright test`. None: another command starts it.
-
-    Raises:
-        OSError: the disk fails.
     """
     reading = _Reading(root)
     for path in _configurations(working_dir, arguments):
@@ -84,19 +86,32 @@ def option_texts(
 def _configurations(working_dir: Path, arguments: tuple[str, ...] | None) -> Iterator[Path]:
     named = config_named(arguments or ())
     place = working_dir / named if named is not None else working_dir
-    if place.is_file():
-        yield place
-    elif place.is_dir():
-        yield from (place / name for name in CONFIG_NAMES if (place / name).is_file())
+    paths = (place, *(place / name for name in CONFIG_NAMES))
+    yield from (path for path in paths if _is_file(path))
 
 
 def _scripts(working_dir: Path) -> Iterator[str]:
     """The commands of package.json, one of which a test command may run."""
     try:
-        manifest = msgspec.json.decode((working_dir / "package.json").read_bytes(), type=_Manifest)
-    except (OSError, msgspec.DecodeError):
+        manifest = msgspec.json.decode(_text(working_dir / "package.json") or "", type=_Manifest)
+    except (msgspec.DecodeError, RecursionError):
         return
     yield from (command for command in manifest.scripts.values() if isinstance(command, str))
+
+
+def _is_file(path: Path) -> bool:
+    """Also of names that no disk takes: there it is none."""
+    return os.path.isfile(path)  # noqa: PTH113 - of such names a Path raises
+
+
+def _text(path: Path) -> str | None:
+    """None: it cannot be read, or is too large."""
+    try:
+        if not _is_file(path) or path.stat().st_size > _LARGEST_BYTES:
+            return None
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return None
 
 
 class _Manifest(msgspec.Struct):

@@ -151,6 +151,11 @@ class SuiteFacts:
             truncated=self.is_cut,
         )
 
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """All errors that were told."""
+        return (*self.errors, *(error for test in self.tests.values() for error in test.errors))
+
     def _begin(self, fact: _TestBegan) -> None:
         self._told.pop(fact.test, None)
         if self._has_room(fact.test):

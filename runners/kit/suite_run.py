@@ -2,23 +2,17 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from contract.result import FailureKind
 from runners.kit.browser_registry import make_registry, resolve_package
 from runners.kit.failures import CheckFailed
+from runners.kit.removal import clear_place
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
-from runners.kit.suite_command import (
-    CommandError,
-    added_arguments,
-    playwright_arguments,
-    takes_added_reporter,
-)
+from runners.kit.suite_command import CommandError, added_arguments, playwright_arguments
 from runners.kit.suite_config import option_texts
 from runners.kit.suite_facts import SuiteFacts
 from runners.kit.suite_project import Project
@@ -37,7 +31,6 @@ _FACTS: Final = (
 )
 _PRELOADS: Final = ("preload.cjs", "suite_preload.cjs")
 _SHELL: Final = "/bin/sh"
-_VERSION: Final = re.compile(r"\d+\.\d+\.\d+[0-9A-Za-z.-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +41,8 @@ class Browser:
     arguments: tuple[str, ...]
     ffmpeg: Path | None
     """Records videos. None: there is none."""
-    proxy: Mapping[str, str] | None
-    """For traffic that asks for none of its own, in Playwright's form. None: direct."""
+    proxies: Mapping[str, object]
+    """Which proxies its traffic takes, as settings.cjs reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +52,6 @@ class _Plan:
     argv: tuple[str, ...]
     added: tuple[str, ...]
     """What `playwright test` is told beyond what the suite says."""
-    replaces_reporters: bool
-    """This Playwright takes no further reporter: ours stands in place of the user's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +74,7 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
     """
     project, browser = run.project, run.browser
     plan = await asyncio.to_thread(_plan, project, run.command)
-    places = partial(make_registry, browser=browser.program, ffmpeg=browser.ffmpeg)
-    await asyncio.to_thread(places, project.browsers, project.working_dir)
+    await asyncio.to_thread(_offer_browser, project, browser)
     facts = SuiteFacts()
     program = Program(
         argv=plan.argv,
@@ -108,7 +98,14 @@ def _plan(project: Project, command: str) -> _Plan:
     return _Plan(
         argv=(_SHELL, "-c", command) if arguments is None else (*program, *arguments),
         added=added_arguments(texts, is_complete=is_complete),
-        replaces_reporters=not takes_added_reporter(_version(runner)),
+    )
+
+
+def _offer_browser(project: Project, browser: Browser) -> None:
+    # Packages that were installed in place may have put anything there.
+    clear_place(project.browsers)
+    make_registry(
+        project.browsers, project.working_dir, browser=browser.program, ffmpeg=browser.ffmpeg
     )
 
 
@@ -120,29 +117,21 @@ def _test_runner(project: Project) -> Path:
     raise _refused("The suite's packages hold no @playwright/test; add it to package.json.")
 
 
-def _version(package: Path) -> str:
-    found = json.loads((package / "package.json").read_bytes())
-    version = found.get("version") if isinstance(found, dict) else None
-    return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
-
-
 def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
     """The environment by which our parts are loaded and told what to do."""
     project, environment = run.project, run.environment
-    reporter = str(HARNESS / "suite_reporter.cjs")
-    replaced = (f"--reporter={reporter},list",) if plan.replaces_reporters else ()
     preloads = " ".join(f"--require={HARNESS / name}" for name in _PRELOADS)
     return {
         "NODE_OPTIONS": f"{preloads} {environment.get('NODE_OPTIONS', '')}".strip(),
         "PATH": f"{project.programs}:{environment['PATH']}",
         "PICKET_FACTS_FD": "3",
         "PICKET_HARNESS": json.dumps(_settings(project, run.browser)),
-        "PICKET_TEST_ARGUMENTS": json.dumps([*plan.added, *replaced]),
+        "PICKET_TEST_ARGUMENTS": json.dumps(plan.added),
         "PLAYWRIGHT_BROWSERS_PATH": str(project.browsers),
         "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
         "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS": "1",
         "PLAYWRIGHT_HTML_OPEN": "never",
-        **({} if plan.replaces_reporters else {"PW_TEST_REPORTER": reporter}),
+        "PW_TEST_REPORTER": str(HARNESS / "suite_reporter.cjs"),
     }
 
 
@@ -152,7 +141,7 @@ def _settings(project: Project, browser: Browser) -> dict[str, Any]:
         "root": str(project.working_dir),
         "browser": str(browser.program),
         "browserArguments": browser.arguments,
-        "proxy": browser.proxy,
+        **browser.proxies,
         "facts": _FACTS,
     }
 

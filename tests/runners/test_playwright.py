@@ -199,6 +199,14 @@ async def test_too_much_memory_is_named_with_limit_and_peak(
             {"install_command": "npm ci --strange && false"},
             "Installing the packages with `npm ci --strange && false` ended with exit code 1",
         ),
+        (
+            {"install_command": "echo npm error code ENOSPC >&2; exit 3"},
+            "ended with exit code 3: npm error code ENOSPC.",
+        ),
+        (
+            {"install_command": "rm -rf tests; true", "working_dir": "tests"},
+            "Installing the packages removed a folder of the run, or put a link in its place.",
+        ),
     ],
 )
 async def test_a_check_that_cannot_work_says_why_in_one_sentence(
@@ -215,6 +223,22 @@ async def test_a_lock_file_that_does_not_fit_is_told_by_the_package_manager(tmp_
     ran = await seen(tmp_path, spec)
     assert words(ran).startswith("Installing the packages with `npm ci --no-audit --no-fund` ended")
     assert "can only install packages when your package.json and package-lock.json" in words(ran)
+
+
+async def test_a_lock_file_that_nobody_can_read_is_the_suites_fault(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "cjs", lock="locks/broken")
+    assert "package-lock.json is no JSON" in words(await seen(tmp_path, spec))
+
+
+async def test_what_a_suite_leaves_in_our_places_is_not_in_our_way(tmp_path: Path) -> None:
+    # As root nothing of this can be made: the run's own folder belongs to us then.
+    command = "mkdir -p ../browsers ../test-results.json/deep; echo ENOSPC; npm ci"
+    spec = changed(a_bundle(tmp_path, "leaves"), install_command=command)
+    ran = await seen(tmp_path, spec)
+    assert ran.failure is None, said(ran)
+    kinds = [artifact.kind for artifact in ran.artifacts]
+    assert kinds == ["report", "trace"]
+    assert "ENOSPC" in said(ran)
 
 
 async def test_a_suite_without_a_lock_file_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runners.kit import installation as of_installation
 from runners.kit.installation import Installation, installation, key_of
 from runners.kit.package_manager import UnknownManagerError
 
@@ -47,6 +48,47 @@ def test_a_manifest_that_is_none_is_refused_with_a_sentence(tmp_path: Path, cont
     (tmp_path / "package.json").write_text(content)
     with pytest.raises(UnknownManagerError, match=r"package\.json is no JSON"):
         found(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["package.json", "package-lock.json"])
+def test_what_is_nested_too_deeply_is_refused_with_a_sentence(tmp_path: Path, name: str) -> None:
+    a_suite(tmp_path)
+    (tmp_path / name).write_text('{"a":' * 100_000 + "1" + "}" * 100_000)
+    with pytest.raises(UnknownManagerError, match=rf"{name} is nested too deeply"):
+        found(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "lockfileVersion: 3", "[]", "\0", "{"])
+def test_a_lock_file_of_npm_that_is_no_json_is_refused(tmp_path: Path, content: str) -> None:
+    a_suite(tmp_path)
+    (tmp_path / "package-lock.json").write_text(content)
+    with pytest.raises(UnknownManagerError, match=r"package-lock\.json is no JSON"):
+        found(tmp_path)
+
+
+def test_a_lock_file_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_installation, "_LARGEST_BYTES", 10)
+    a_suite(tmp_path, **{"package-lock.json": '{"name": "suite"}'})
+    with pytest.raises(UnknownManagerError, match=r"package-lock\.json has more than 10 bytes"):
+        found(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["package.json", "package-lock.json", ".npmrc", ".yarn/releases"])
+def test_a_folder_or_a_circle_of_links_in_place_of_a_file_is_none(
+    tmp_path: Path, name: str
+) -> None:
+    for kind in ("folder", "circle"):
+        root = a_suite(tmp_path / kind)
+        (root / name).unlink(missing_ok=True)
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).mkdir() if kind == "folder" else (root / name).symlink_to(root / name)
+        if name.startswith("package"):
+            with pytest.raises(UnknownManagerError, match=r"no (lock file|package\.json)"):
+                found(root)
+        else:
+            assert name not in found(root).inputs
 
 
 def test_a_lock_file_without_a_manifest_is_refused(tmp_path: Path) -> None:

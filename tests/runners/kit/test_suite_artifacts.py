@@ -129,3 +129,31 @@ def test_a_report_is_written_through_no_link(project: Project, tmp_path: Path) -
     (project.workspace.folder / "test-results.json").symlink_to(theirs)
     write_report(project.workspace, PlaywrightEvidence(node_version="24"), took_ms=1)
     assert theirs.read_text() == "theirs"
+
+
+def test_a_folder_in_the_reports_place_makes_way(project: Project) -> None:
+    place = project.workspace.folder / "test-results.json"
+    (place / "deep").mkdir(parents=True)
+    write_report(project.workspace, PlaywrightEvidence(node_version="24"), took_ms=1)
+    assert place.is_file()
+
+
+def test_what_stands_where_a_file_would_go_stays(project: Project) -> None:
+    (project.workspace.folder / "x-trace.zip").mkdir()
+    (project.workspace.folder / "x-trace-2.zip").symlink_to("/nowhere")
+    assert names(facts(left(project, "x/trace.zip")), project) == ["x-trace-3.zip"]
+
+
+def test_a_file_behind_a_circle_of_links_or_a_name_too_long_is_none(project: Project) -> None:
+    (project.root / "round").symlink_to(project.root / "round")
+    about = {"test": "t", "name": "trace", "content_type": "application/zip", "retry": 0}
+    paths = ("round", "round/x.zip", "y" * 300, "a\0b", ".")
+    book = facts(*(Attachment(path=path, **about) for path in paths))
+    assert names(book, project) == []
+
+
+def test_a_folder_in_the_place_of_an_attachment_is_none(project: Project) -> None:
+    attachment = left(project, "x/trace.zip")
+    (project.root / "x/trace.zip").unlink()
+    (project.root / "x/trace.zip").mkdir()
+    assert names(facts(attachment), project) == []

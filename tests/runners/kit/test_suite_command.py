@@ -7,7 +7,6 @@ from runners.kit.suite_command import (
     added_arguments,
     config_named,
     playwright_arguments,
-    takes_added_reporter,
 )
 
 
@@ -85,9 +84,7 @@ def test_nothing_is_assumed_of_what_could_not_be_read() -> None:
     assert added_arguments((), is_complete=False) == ("--trace", "on")
 
 
-@pytest.mark.parametrize(
-    ("version", "adds"),
-    [("1.40.1", False), ("1.45.3", False), ("1.46.0", True), ("1.65.1", True), ("odd", True)],
-)
-def test_old_playwrights_take_no_further_reporter(version: str, *, adds: bool) -> None:
-    assert takes_added_reporter(version) is adds
+@pytest.mark.parametrize("command", ["npx playwright test a\0b", "x" * 50_001])
+def test_a_command_that_linux_would_not_start_is_refused(command: str) -> None:
+    with pytest.raises(CommandError, match="has a NUL, or more than 50000 characters"):
+        playwright_arguments(command)

@@ -1,6 +1,9 @@
 """The files that may set an option are found without running any of them."""
 
+import os
 from pathlib import Path
+
+import pytest
 
 from runners.kit.suite_config import option_texts
 
@@ -67,3 +70,28 @@ def test_for_another_command_the_scripts_of_the_manifest_count(tmp_path: Path) -
     assert texts(tmp_path, "npm run e2e", None) == (("npm run e2e", "playwright test -j 1"), True)
     suite(tmp_path, **{"package.json": "{"})
     assert texts(tmp_path, "make e2e", None)[1] is False
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "", "[]", '{"scripts": []}'])
+def test_a_manifest_that_is_none_leaves_all_open(tmp_path: Path, content: str) -> None:
+    suite(tmp_path, **{"package.json": content})
+    assert texts(tmp_path, "make e2e", None) == (("make e2e",), False)
+
+
+def test_names_that_no_disk_takes_are_files_that_are_not_there(tmp_path: Path) -> None:
+    suite(tmp_path, **{"playwright.config.ts": f"import './{'x' * 300}'; import './a\0b'"})
+    assert texts(tmp_path)[1] is False
+    assert texts(tmp_path, arguments=("--config", "x" * 300))[0] == ("",)
+
+
+def test_what_is_no_plain_file_may_set_anything(tmp_path: Path) -> None:
+    suite(tmp_path, **{"playwright.config.ts": "import './folder'; import './pipe'"})
+    (tmp_path / "folder.ts").mkdir()
+    os.mkfifo(tmp_path / "pipe.ts")
+    assert texts(tmp_path)[1] is False
+
+
+def test_a_configuration_that_is_too_large_may_set_anything(tmp_path: Path) -> None:
+    with (tmp_path / "playwright.config.ts").open("wb") as file:
+        file.truncate(1024**4)
+    assert texts(tmp_path) == (("",), False)
