@@ -6,8 +6,10 @@ const Module = require('node:module');
 const browsers = require('./browsers.cjs');
 const { tellLevels } = require('./console_levels.cjs');
 const { report } = require('./facts.cjs');
+const plainSource = require('./plain_source.cjs');
 const requests = require('./requests.cjs');
 const settings = require('./settings.cjs');
+const workerHere = require('./worker_here.cjs');
 
 const seen = new WeakSet();
 
@@ -66,6 +68,9 @@ function install() {
   if (settings.script) tellLevels();
   watchLoading();
   passPipeOn();
+  if (!settings.script) return;
+  plainSource.install();
+  workerHere.install();
 }
 
 module.exports = { install };

@@ -35,6 +35,9 @@ function locationOf([, file, line, column]) {
 
 class FactReporter {
   #softMessages = new Set();
+  // A worker in this process puts its own in their place.
+  #out = process.stdout.write.bind(process.stdout);
+  #err = process.stderr.write.bind(process.stderr);
 
   constructor(options) {
     this.isAlone = Boolean(options?.alone);
@@ -50,11 +53,11 @@ class FactReporter {
   }
 
   onStdOut(chunk) {
-    if (this.isAlone) process.stdout.write(chunk);
+    if (this.isAlone) this.#out(chunk);
   }
 
   onStdErr(chunk) {
-    if (this.isAlone) process.stderr.write(chunk);
+    if (this.isAlone) this.#err(chunk);
   }
 
   onTestBegin(test, result) {
