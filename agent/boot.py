@@ -18,7 +18,6 @@ from agent.boot_targets import Targets, open_targets
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
     ApiSpec,
-    BrowserSpec,
     CheckSpec,
     CheckType,
     DnsRequest,
@@ -29,7 +28,6 @@ from contract.checks import (
     IcmpSpec,
     IpFamily,
     Lane,
-    MultiStepSpec,
     TcpRequest,
     TcpSpec,
     UrlSpec,
@@ -38,6 +36,7 @@ from contract.checks import (
 )
 from contract.job import Job
 from contract.result import Outcome, Status
+from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.egress import EgressRules
 from runners.kit.execute import execute
 from runners.kit.harness import Harness

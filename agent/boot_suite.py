@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from contract.checks import PlaywrightSpec
+from contract.scripted import PlaywrightSpec
 from runners.kit.bundle_archive import pack
 from runners.kit.harness import Harness
 from runners.kit.suites import SuitePlaces, suites_of

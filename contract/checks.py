@@ -1,15 +1,24 @@
 """What a check of each type needs in order to run: one Spec per type.
 
-No schedule, no alerts, no ids: those belong to the control plane's Check.
+No schedule, no alerts, no ids: those belong to the control plane's Check. The types that are a
+script's alone stand in `contract.scripted`.
 Limits and defaults are the specification's and, where it is silent, the field notes' (1.5).
 """
 
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 
 from contract.assertions import OF_EQUALITY, OF_NUMBERS, Assertion, Comparison, Source
+from contract.scripted import (
+    AgenticSpec,
+    BrowserSpec,
+    Dependency,
+    MultiStepSpec,
+    PlaywrightSpec,
+    RuntimeId,
+)
 from contract.wire import Milliseconds, Wire
 
 
@@ -154,16 +163,6 @@ class HttpRequest(Wire, frozen=True, kw_only=True):
     """None: no Authorization header is made."""
 
 
-class Dependency(Wire, frozen=True, kw_only=True):
-    """A further file that a script imports."""
-
-    path: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
-    content: str
-
-
-RuntimeId = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
-
-
 class UrlSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="URL"):
     """Is this address up? Always GET; asserts on the status code only."""
 
@@ -283,68 +282,6 @@ class HeartbeatSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="HEAR
     silent_for_s: Annotated[float, msgspec.Meta(ge=0)] | None = None
     """Age of the last ping when the service handed the job out. None: the timer has not started,
     because no ping has come since the check was activated."""
-
-
-class BrowserSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="BROWSER"):
-    """A script that drives a browser."""
-
-    script: str
-    script_path: str | None = None
-    """None: the script came from an editor and is called /script.js."""
-    dependencies: tuple[Dependency, ...] = ()
-    snippets: tuple[Dependency, ...] = ()
-    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
-    folder of the script."""
-    runtime_id: RuntimeId | None = None
-    """None: the newest runtime of the agent."""
-    ssl_check_domain: str | None = None
-    """Host whose certificate is watched. None: none is."""
-    playwright_config: dict[str, object] | None = None
-    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
-
-
-class MultiStepSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="MULTI_STEP"):
-    """A script of several API requests."""
-
-    script: str
-    script_path: str | None = None
-    """None: the script came from an editor and is called /script.js."""
-    dependencies: tuple[Dependency, ...] = ()
-    snippets: tuple[Dependency, ...] = ()
-    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
-    folder of the script."""
-    runtime_id: RuntimeId | None = None
-    """None: the newest runtime of the agent."""
-    playwright_config: dict[str, object] | None = None
-    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
-
-
-class PlaywrightSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="PLAYWRIGHT"):
-    """A whole Playwright test suite."""
-
-    bundle_sha256: str
-    """Content address of the suite's tar.gz at the service."""
-    test_command: str = "npx playwright test"
-    install_command: str = ""
-    browsers: tuple[str, ...] = ()
-    playwright_version: str | None = None
-    """None: as the suite's lock file says."""
-    working_dir: str | None = None
-    """None: the bundle's root."""
-    cache_hash: str | None = None
-    """Key of the dependency cache. None: no cache is used."""
-    engine: Literal["node", "bun"] | None = None
-    """None: node."""
-    engine_version: str | None = None
-    """None: the newest of the agent."""
-    refresh_cache: bool = False
-
-
-class AgenticSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="AGENTIC"):
-    """A goal in plain words that a model tries to reach in a browser."""
-
-    prompt: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
-    skills: tuple[str, ...] = ()
 
 
 CheckSpec = (

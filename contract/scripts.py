@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from contract.checks import Dependency
+from contract.scripted import Dependency
 
 MAX_SCRIPT_BYTES: Final = 512 * 1024
 """Of one script, file or snippet, as UTF-8."""

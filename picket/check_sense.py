@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contract.assertions import Assertion
 from contract.checks import (
     ApiSpec,
-    BrowserSpec,
     CheckSpec,
     DnsSpec,
     HttpRequest,
     IcmpSpec,
-    MultiStepSpec,
-    PlaywrightSpec,
     TcpSpec,
     UrlSpec,
     check_type,
 )
 from contract.playwright_config import config_problem
+from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
 from contract.scripts import dependencies_problem, path_problem, script_problem
 from contract.sense import Wrong, assertion_problem, expression_of, path_of
 from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem

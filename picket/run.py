@@ -13,9 +13,10 @@ from typing import Final
 import msgspec
 
 from agent.settings import BadSettingsError, Settings, read_settings
-from contract.checks import CheckSpec, Lane, PlaywrightSpec, check_type, deadline_ms, lane
+from contract.checks import CheckSpec, Lane, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.result import Outcome, Result, Status
+from contract.scripted import PlaywrightSpec
 from picket.check_file import CheckFile, load
 from picket.errors import CommandError, ExitCode
 from picket.kept_files import keep, prepare

@@ -1,6 +1,6 @@
 """Browser checks: a script drives Chromium; each page is measured."""
 
-from contract.checks import BrowserSpec
+from contract.scripted import BrowserSpec
 from runners.kit.observation import Observation
 from runners.kit.playwright_evidence import browser_evidence
 from runners.kit.playwright_observation import observation_of

@@ -1,6 +1,6 @@
 """Multi-step checks: a script sends requests, one after the other; there is no browser."""
 
-from contract.checks import MultiStepSpec
+from contract.scripted import MultiStepSpec
 from runners.kit.observation import Observation
 from runners.kit.playwright_evidence import multi_step_evidence
 from runners.kit.playwright_observation import observation_of

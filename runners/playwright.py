@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from contract.checks import PlaywrightSpec
 from contract.result import Artifact, Failure, Timings
+from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.dependencies import Order
 from runners.kit.failures import CheckFailed

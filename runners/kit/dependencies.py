@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from contract.checks import PlaywrightSpec
 from contract.result import FailureKind
+from contract.scripted import PlaywrightSpec
 from runners.kit.failures import CheckFailed
 from runners.kit.installation import Installation, installation, key_of
 from runners.kit.node_modules import Borrowed, NodeModules, link_packages

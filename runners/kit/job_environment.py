@@ -4,8 +4,9 @@ Left out is what an agent does not know: the account, the id that the service wi
 result, and the public addresses of its network.
 """
 
-from contract.checks import PlaywrightSpec, check_type
+from contract.checks import check_type
 from contract.job import Job, RunSource
+from contract.scripted import PlaywrightSpec
 
 _BY_SCHEDULE = frozenset({RunSource.SCHEDULER})
 _TEST_SESSIONS = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})

@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from contract.checks import BrowserSpec, MultiStepSpec
 from contract.playwright_config import config_problem
 from contract.result import Artifact, FailureKind
+from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.browser_registry import make_registry
 from runners.kit.egress_gate import EgressGate, egress_gate
 from runners.kit.failures import CheckFailed

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from contract.checks import BrowserSpec, Dependency, MultiStepSpec
 from contract.result import FailureKind
+from contract.scripted import BrowserSpec, Dependency, MultiStepSpec
 from runners.kit.failures import CheckFailed
 
 EDITOR_SCRIPT: Final = "script.js"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from contract.checks import PlaywrightSpec
 from contract.result import FailureKind
+from contract.scripted import PlaywrightSpec
 from runners.kit.bundle_archive import unpack
 from runners.kit.bundle_members import BadBundleError
 from runners.kit.failures import CheckFailed

@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from contract.checks import CheckType, Dependency
+from contract.checks import CheckType
+from contract.scripted import Dependency
 from contract.scripts import dependencies_problem
 from service.checks.fields import (
     AlertSettings,

@@ -6,15 +6,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
-from contract.checks import (
-    SPEC_TYPES,
-    ApiSpec,
-    BrowserSpec,
-    CheckSpec,
-    CheckType,
-    MultiStepSpec,
-    PlaywrightSpec,
-)
+from contract.checks import SPEC_TYPES, ApiSpec, CheckSpec, CheckType
+from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
 from contract.wire import decode, encode
 from service.bundles import actions as bundles
 from service.checks import store

@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from contract.checks import CheckType, HeartbeatSpec, Lane, PlaywrightSpec
+from contract.checks import CheckType, HeartbeatSpec, Lane
+from contract.scripted import PlaywrightSpec
 from contract.wire import Seconds, Wire, decode, encode
 from service.jobs.model import LEASE_MS, ReadyJob
 

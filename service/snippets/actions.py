@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from contract.checks import Dependency
+from contract.scripted import Dependency
 from contract.scripts import (
     MAX_SCRIPTS_BYTES,
     size_bytes,

@@ -22,9 +22,10 @@ from agent.work import (
     open_scripts,
     runnable_types,
 )
-from contract.checks import CheckType, Lane, MultiStepSpec
+from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import Outcome
+from contract.scripted import MultiStepSpec
 from runners.kit.harness import Harness
 from runners.kit.resolve import SystemResolver
 from runners.kit.runner import RunContext, Runner

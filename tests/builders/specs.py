@@ -6,9 +6,7 @@ from typing import Any
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
-    AgenticSpec,
     ApiSpec,
-    BrowserSpec,
     CheckSpec,
     CheckType,
     DnsRequest,
@@ -18,13 +16,12 @@ from contract.checks import (
     IcmpRequest,
     IcmpSpec,
     KeyValue,
-    MultiStepSpec,
-    PlaywrightSpec,
     TcpRequest,
     TcpSpec,
     UrlSpec,
 )
 from contract.job import Job, Variable
+from contract.scripted import AgenticSpec, BrowserSpec, MultiStepSpec, PlaywrightSpec
 
 NEVER_SLOW: Mapping[str, Any] = {"degraded_after_ms": None, "failed_after_ms": None}
 """A test that is about slowness sets limits; no other may fail for a machine that stands still."""

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from agent.boot_suite import BOOT_SUITE
-from contract.checks import PlaywrightSpec
+from contract.scripted import PlaywrightSpec
 from runners.kit.bundle import BundleError
 from runners.kit.bundle_archive import pack
 from runners.kit.observation import Observation

@@ -13,17 +13,16 @@ import pytest
 from contract import wire
 from contract.checks import (
     SPEC_TYPES,
-    BrowserSpec,
     CheckSpec,
     CheckType,
     DnsRequest,
     IcmpRequest,
     IpFamily,
-    MultiStepSpec,
     check_type,
 )
 from contract.job import Job
 from contract.result import FailureKind, Outcome, Status
+from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.egress import EgressRules
 from runners.kit.execute import execute
 from runners.kit.runner import Network, RunContext

@@ -30,14 +30,11 @@ from contract.agent_api import (
 )
 from contract.assertions import Assertion, AssertionResult, Comparison, Source
 from contract.checks import (
-    AgenticSpec,
     ApiSpec,
     BasicAuth,
     BodyType,
-    BrowserSpec,
     CheckSpec,
     CheckType,
-    Dependency,
     DnsProtocol,
     DnsRequest,
     DnsSpec,
@@ -50,8 +47,6 @@ from contract.checks import (
     IpFamily,
     KeyValue,
     Lane,
-    MultiStepSpec,
-    PlaywrightSpec,
     RecordType,
     TcpRequest,
     TcpSpec,
@@ -90,6 +85,7 @@ from contract.script_evidence import (
     ScriptError,
     StepSeen,
 )
+from contract.scripted import AgenticSpec, BrowserSpec, Dependency, MultiStepSpec, PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestCounts
 from contract.wire import encode
 

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.checks import ApiSpec, BrowserSpec, Dependency, PlaywrightSpec
+from contract.checks import ApiSpec
+from contract.scripted import BrowserSpec, Dependency, PlaywrightSpec
 from picket.check_file import load
 from picket.errors import CommandError
 

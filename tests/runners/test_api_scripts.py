@@ -11,8 +11,9 @@ import pytest
 import trustme
 
 from contract.assertions import Assertion, Comparison, Source
-from contract.checks import ApiSpec, BodyType, Dependency, HttpMethod, KeyValue
+from contract.checks import ApiSpec, BodyType, HttpMethod, KeyValue
 from contract.result import FailureKind, HttpEvidence, LogLine, Outcome, Status
+from contract.scripted import Dependency
 from runners.api import ApiRunner
 from runners.kit.execute import execute
 from runners.kit.harness import Harness, open_harness

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from contract.checks import BrowserSpec, Dependency
 from contract.job import Variable
 from contract.result import FailureKind, Outcome, Status
 from contract.script_evidence import BrowserEvidence
+from contract.scripted import BrowserSpec, Dependency
 from runners.browser import BrowserRunner
 from runners.kit.egress import EgressRules
 from runners.kit.failures import CheckFailed

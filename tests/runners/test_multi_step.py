@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from contract.checks import MultiStepSpec
 from contract.result import FailureKind, Outcome, Status
 from contract.script_evidence import MultiStepEvidence
+from contract.scripted import MultiStepSpec
 from runners.kit.judge import judge
 from runners.multi_step import MultiStepRunner
 from tests.builders.scripts import a_scripted_context

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from contract.checks import PlaywrightSpec
 from contract.job import Variable
 from contract.result import FailureKind
+from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence, TestCounts
 from runners.kit import suite_run
 from runners.kit.bundle import BundleError

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from contract.checks import MultiStepSpec
 from contract.result import FailureKind, Outcome
+from contract.scripted import MultiStepSpec
 from runners.kit.judge import judge
 from runners.kit.runtimes import find_runtimes
 from runners.multi_step import MultiStepRunner

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from contract.checks import BrowserSpec, Dependency
 from contract.result import FailureKind
+from contract.scripted import BrowserSpec, Dependency
 from runners.kit.failures import CheckFailed
 from runners.kit.script_files import script_files, write_files
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from contract.checks import PlaywrightSpec
 from contract.result import FailureKind
+from contract.scripted import PlaywrightSpec
 from runners.kit.bundle_archive import pack
 from runners.kit.failures import CheckFailed
 from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes

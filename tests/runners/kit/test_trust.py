@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import trustme
 
-from contract.checks import BrowserSpec, MultiStepSpec
 from contract.result import Outcome
+from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.judge import judge
 from runners.kit.runtimes import find_runtimes

@@ -2,8 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contract.checks import ApiSpec, BrowserSpec, CheckType, HeartbeatSpec, Lane
+from contract.checks import ApiSpec, CheckType, HeartbeatSpec, Lane
 from contract.job import Job
+from contract.scripted import BrowserSpec
 from contract.wire import decode
 from service.heartbeats.actions import ReceivedPing, take_pings
 from service.jobs.actions import drop_jobs

@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from contract.checks import CheckType, Lane, PlaywrightSpec
+from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import Failure, FailureKind, Outcome, Status
+from contract.scripted import PlaywrightSpec
 from contract.wire import decode
 from service.db.tables import job, session
 from service.jobs.claims import deal

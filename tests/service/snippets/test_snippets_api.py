@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from contract.checks import ApiSpec, BrowserSpec, Dependency
+from contract.checks import ApiSpec
+from contract.scripted import BrowserSpec, Dependency
 from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
 from service.db.tables import check_
