@@ -25,6 +25,7 @@ from runners.kit.suite_disk import require_room_after
 from runners.kit.suite_facts import SuiteFacts
 from runners.kit.suite_log import SuiteLog
 from runners.kit.suite_project import Project, open_project
+from runners.kit.suite_remarks import remarks
 from runners.kit.suite_run import LIMITS, Browser, SuiteRun, run_suite
 from runners.kit.suite_verdict import failure_of
 from runners.kit.trust import Roots
@@ -94,6 +95,8 @@ class _Look:
         )
         async with suites.dependencies.of(order):
             facts, ended = await self._test(project, browser, environment, roots)
+        for remark in remarks(self._spec, ran=facts.playwright):
+            self._log.note(remark, level="WARN")
         failure = failure_of(facts, ended, LIMITS)
         if failure is not None:
             said = (*(line.message for line in ended.log), *facts.messages)

@@ -61,8 +61,7 @@ class KeptBundles:
         if not _SHA256.fullmatch(sha256):
             raise BundleError(f"{sha256!r} is no SHA-256 in lower-case hexadecimal digits.")
         kept = self._folder / sha256
-        if kept.is_file():
-            os.utime(kept)
+        if await asyncio.to_thread(_is_sound, kept, sha256):
             return kept
         return await asyncio.shield(self._download(sha256))
 
@@ -98,6 +97,19 @@ class KeptBundles:
             left_bytes -= size_bytes
             if left_bytes < 0 and path.name != besides:
                 path.unlink(missing_ok=True)
+
+
+def _is_sound(kept: Path, sha256: str) -> bool:
+    """Whether it is there and whole; if not, the next download overwrites it.
+
+    A file that was renamed in time may be empty after a power cut, and disks change bits.
+    """
+    try:
+        verify(kept, sha256)
+        os.utime(kept)
+    except (FileNotFoundError, BundleError):
+        return False
+    return True
 
 
 def newest_first(folder: Path) -> Iterator[tuple[Path, int]]:

@@ -56,7 +56,7 @@ class Order:
 
     def key(self, wanted: Installation) -> str:
         """What the packages are kept under; it blocks."""
-        told = json.dumps(dict(self.variables), sort_keys=True)
+        told = json.dumps([dict(self.variables), self.spec.cache_hash], sort_keys=True)
         engine = f"node-{self.project.runtime.node_version} {told}"
         return key_of(wanted, self.project.root, self.project.working_dir, engine)
 

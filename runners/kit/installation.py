@@ -36,6 +36,7 @@ _CONFIGURATION: Final = (
     "pnpm-workspace.yaml",
 )
 _FOLDERS: Final = (".yarn/releases", ".yarn/plugins", ".yarn/patches")
+_START: Final = Path("/proc/sys/kernel/random/boot_id")
 _LARGEST_BYTES: Final = 64 * 1024**2
 
 
@@ -163,5 +164,11 @@ def _is_pnpm_workspace(folder: Path) -> bool:
 
 
 def _machine() -> str:
+    """What packages are built for, and since when the machine runs.
+
+    What was not yet on the disk when its power went may be empty files now, and to write out
+    thousands of them after each installation would cost more than to install anew.
+    """
     libc, _ = platform.libc_ver()
-    return f"{platform.system()}-{platform.machine()}-{libc or 'musl'}"
+    start = _text(_START).strip() if _START.is_file() else ""
+    return f"{platform.system()}-{platform.machine()}-{libc or 'musl'}-{start}"

@@ -245,11 +245,11 @@ class PlaywrightCheckWrite(MinuteCheckWrite):
     browsers: Listing[Browser] = Field(default_factory=list)
     """Those that the suite's projects use; empty: not said."""
     playwright_version: Label = None
-    """Null: as the lock file says."""
+    """Said in the log where the lock file says otherwise, which is what runs."""
     working_dir: ScriptPath = None
     """Folder of the bundle that commands run in. Null: its root."""
     cache_hash: Label = None
-    """Suites with the same one share installed packages. Null: by the lock file."""
+    """Another one has packages installed anew, beside what a lock file changes by itself."""
     engine: Engine = None
     """Null: node."""
     engine_version: Label = None

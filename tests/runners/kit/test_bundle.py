@@ -54,6 +54,17 @@ async def test_a_bundle_survives_a_restart(tmp_path: Path) -> None:
     assert again.asked == []
 
 
+@pytest.mark.parametrize("content", [b"", b"on", b"onE"])
+async def test_a_kept_bundle_that_is_not_whole_any_more_is_fetched_anew(
+    tmp_path: Path, content: bytes
+) -> None:
+    shelf = Shelf(b"one")
+    kept = await KeptBundles(shelf, tmp_path).fetch(sha(b"one"))
+    write(kept, content)
+    assert (await KeptBundles(shelf, tmp_path).fetch(sha(b"one"))).read_bytes() == b"one"
+    assert len(shelf.asked) == 2
+
+
 async def test_a_bundle_with_another_content_is_refused_and_not_kept(tmp_path: Path) -> None:
     shelf = Shelf()
     shelf.contents[sha(b"right")] = b"wrong"

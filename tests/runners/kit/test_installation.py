@@ -129,6 +129,18 @@ def test_command_and_engine_change_the_key(tmp_path: Path) -> None:
     assert len({key(tmp_path), key(tmp_path, "npm install"), key(tmp_path, engine="22.20.0")}) == 3
 
 
+def test_packages_of_an_earlier_start_of_the_machine_are_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, start = a_suite(tmp_path / "suite"), tmp_path / "boot_id"
+    before = key(root)
+    assert key(root) == before
+    monkeypatch.setattr(of_installation, "_START", start)
+    without = key(root)
+    start.write_text("6b5e\n")
+    assert len({before, without, key(root)}) == 3
+
+
 def test_the_working_directory_changes_the_key(tmp_path: Path) -> None:
     a_suite(tmp_path)
     (tmp_path / "e2e").mkdir()
