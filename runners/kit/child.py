@@ -20,7 +20,7 @@ from runners.kit.process_tree import ProcessTree
 from runners.kit.processes import look_up
 from runners.kit.program import Ended, Limits
 from runners.kit.spawning import Spawned
-from runners.kit.watch import LOOK_EVERY_S, Excess, Watch
+from runners.kit.watch import Excess, Watch
 
 AnswerT = TypeVar("AnswerT")
 
@@ -124,7 +124,7 @@ class Child:
         try:
             while self._excess is None and not await self._exit.within(pause_s):
                 self._excess = await self._aside(self._around.watch.look)
-                pause_s = min(LOOK_EVERY_S, pause_s * 2)
+                pause_s = min(self._around.watch.pause_s, pause_s * 2)
         finally:
             if not self._exit.is_seen:
                 await self.kill()
@@ -157,6 +157,7 @@ class Child:
             was_asked=self._was_asked,
             timed_out=timed_out,
             excess=self._excess,
+            was_refused_memory=self._around.watch.was_refused_memory,
             system_took_some=ended_for_want_of_memory() > self._took_before,
             peak_mb=self._around.watch.peak_mb,
             took_s=self._exit.seen_at - self._started,

@@ -34,6 +34,8 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     timed_out: bool
     excess: Excess | None
     """The limit for which we ended it. None: it was not for one."""
+    was_refused_memory: bool
+    """A process of it had reserved so much that the system gave it no more."""
     system_took_some: bool
     """The system ran out of memory meanwhile, and ended processes."""
     peak_mb: float
@@ -58,6 +60,7 @@ def tell(end: End, limits: Limits) -> Ended:
         signal=-code if code < 0 else None,
         timed_out=end.timed_out,
         out_of_memory=out_of_memory,
+        system_took_some=end.system_took_some,
         stopped_because=_because(end, code, limits, out_of_memory=out_of_memory),
         peak_mb=end.peak_mb,
         took_s=end.took_s,
@@ -78,7 +81,7 @@ def _is_out_of_memory(end: End, code: int) -> bool:
         return False
     taken = code == -signal.SIGKILL and not end.was_asked and end.system_took_some
     said = any(line.level == "ERROR" and _OUT_OF_MEMORY.match(line.message) for line in end.log)
-    return taken or said
+    return taken or said or (end.was_refused_memory and not end.was_asked)
 
 
 def _because(end: End, code: int, limits: Limits, *, out_of_memory: bool) -> str | None:

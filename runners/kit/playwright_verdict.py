@@ -10,6 +10,7 @@
 | its process was ended, and not by us             | ours: `RunBrokeOffError`        |
 """
 
+import re
 from typing import Final
 
 from contract.result import Failure, FailureKind
@@ -19,6 +20,7 @@ from runners.kit.time_words import duration
 
 MESSAGE_CHARS: Final = 2000
 _HEAP: Final = "JavaScript heap out of memory"
+_CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 
 
 class BrowserDidNotStartError(RuntimeError):
@@ -40,7 +42,7 @@ def failure_of(
         BrowserDidNotStartError: our fault.
         RunBrokeOffError: our fault.
     """
-    if ended.out_of_memory or any(_HEAP in line.message for line in ended.log):
+    if ended.out_of_memory or _wanted_memory(book, ended):
         return _out_of_memory(ended, memory_mb)
     if book.launch_failed is not None and not book.launch_failed.own:
         raise BrowserDidNotStartError(plain_text(book.launch_failed.message))
@@ -57,6 +59,13 @@ def failure_of(
 def first_error(errors: list[ErrorFact]) -> ErrorFact:
     """The one to be told: where a test's time was up comes after that it was."""
     return next((error for error in errors if error.where is not None), errors[0])
+
+
+def _wanted_memory(book: FactBook, ended: Ended) -> bool:
+    """Whether Node gave up for it, or the system took a page's process: that is told as a crash."""
+    if ended.system_took_some and any(_CRASHED.search(one.message) for one in book.errors):
+        return True
+    return any(_HEAP in line.message for line in ended.log)
 
 
 def _out_of_memory(ended: Ended, memory_mb: int) -> Failure:

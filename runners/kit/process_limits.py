@@ -13,8 +13,6 @@ import msgspec
 from runners.kit.program import Limits, Program
 
 _MB: Final = 1024 * 1024
-_LEAST_DATA_MB: Final = 1024
-"""Node reserves more than it uses and does not start with 600."""
 _SHELL: Final = "/bin/sh"
 _TOOLS: Final = ("prlimit", "setpriv", "env")
 _CHOWN, _DAC_OVERRIDE, _KILL, _SETGID, _SETUID = (1 << bit for bit in (0, 1, 5, 6, 7))
@@ -101,7 +99,7 @@ def end_user(tools: Tools, uid: int) -> None:
 
 def _limits(limits: Limits, identity: Identity) -> list[str]:
     wanted = {
-        "data": (resource.RLIMIT_DATA, max(limits.memory_mb, _LEAST_DATA_MB) * _MB),
+        "data": (resource.RLIMIT_DATA, limits.data_mb * _MB),
         "fsize": (resource.RLIMIT_FSIZE, limits.file_mb * _MB),
         "nofile": (resource.RLIMIT_NOFILE, limits.open_files),
         "core": (resource.RLIMIT_CORE, 0),

@@ -1,10 +1,17 @@
 """What runs in the sandbox, and how it ended."""
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from contract.result import LogLine
+
+_HEAVY_MB: Final = 1000
+"""Programs with a lower limit start without asking for memory."""
+_EXPECTED_SHARE: Final = 4
+_RESERVED_MB: Final = 2048
+"""Node reserves up to 1.4 GB of its own data that it does not use."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +29,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Of each process."""
     log_bytes: int = 1_000_000
     """Of stdout and stderr together; what comes after is dropped with a notice."""
+
+    @property
+    def expected_mb(self) -> int:
+        """What a program is to find free at its start: a usual browser's run uses a quarter."""
+        return self.memory_mb // _EXPECTED_SHARE if self.memory_mb >= _HEAVY_MB else 0
+
+    @property
+    def data_mb(self) -> int:
+        """What one process may reserve, used or not: far from what it may use, as a last line."""
+        return 2 * self.memory_mb + _RESERVED_MB
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +64,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """None: it ended by itself."""
     timed_out: bool
     out_of_memory: bool
+    system_took_some: bool = False
+    """The system ran out of memory meanwhile, and ended processes, if not the first one."""
     stopped_because: str | None = None
     """One sentence when the sandbox stopped it for a limit other than time. None: it did not."""
     peak_mb: float

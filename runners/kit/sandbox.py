@@ -12,6 +12,7 @@ from runners.kit.after_death import AfterDeath
 from runners.kit.child import Child, Surroundings
 from runners.kit.folder_owner import give_folder, take_folder
 from runners.kit.leftovers import remove_leftovers
+from runners.kit.memory_promises import MemoryPromises, Promise
 from runners.kit.process_limits import (
     Identity,
     can_have_own_users,
@@ -33,24 +34,28 @@ from runners.kit.workspace import Workspace
 __all__ = ("Child", "Ended", "Limits", "Program", "Sandbox")
 
 _THREADS: Final = 4
+_MEMORY_WAIT_S: Final = 5.0
+"""Another run may end in that time; longer, and the job is better off with another agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What a program has to itself."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stay:
+    """What a program has to itself for as long as it runs."""
 
     folder: Path
     owner: Workspace | None
     """Whose folder it is. None: nobody has said."""
+    identity: Identity
+    promise: Promise
 
-    def lend(self, uid: int | None) -> None:
-        """Let a user work there; it blocks. None: it is the agent's own, who can anyhow."""
-        if uid is not None:
-            give_folder(self.folder, uid)
-            self._note(uid)
+    def begin(self) -> None:
+        """Let its user work there; it blocks. The agent's own user can anyhow."""
+        if self.identity.uid is not None:
+            give_folder(self.folder, self.identity.uid)
+            self._note(self.identity.uid)
 
-    def take(self) -> None:
-        """Shut it; it blocks."""
+    def end(self) -> None:
+        """Shut the folder; it blocks."""
         self._note(None)
         take_folder(self.folder)
 
@@ -77,6 +82,7 @@ class Sandbox:
         self._users = SlotUsers() if can_have_own_users() else None
         """None: scripts run as the agent's own user."""
         self._tags = RunTags()
+        self._memory = MemoryPromises()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sandbox")
         self._children: dict[int, Child] = {}
         """By tag."""
@@ -100,29 +106,27 @@ class Sandbox:
         """
         require(program)
         self._after_death = self._after_death or AfterDeath([self._folder])
-        place = _Place(program.folder if owner is None else owner.folder, owner)
-        require_room(place.folder)
-        users = self._users
-        identity = Identity(uid=users.borrow() if users else None, tag=self._tags.make())
-        lent = self._to_its_end(self._aside(lambda: place.lend(identity.uid)))
+        folder = program.folder if owner is None else owner.folder
+        require_room(folder)
+        promise = await self._memory.make(program.limits.expected_mb, wait_s=_MEMORY_WAIT_S)
         try:
-            await asyncio.shield(lent)
-            child = self._begin(program, identity, place)
+            identity = Identity(uid=self._user(), tag=self._tags.make())
         except BaseException:
-            await asyncio.shield(self._to_its_end(self._undo(lent, place, identity)))
+            promise.end()
             raise
+        stay = _Stay(folder=folder, owner=owner, identity=identity, promise=promise)
+        child = await self._begin(program, stay)
         self._children[identity.tag] = child
         return child
 
-    def _begin(self, program: Program, identity: Identity, place: _Place) -> Child:
-        spawned = spawn(command(self._tools, program, identity), program)
-        around = self._around(spawned, program, identity, place)
+    async def _begin(self, program: Program, stay: _Stay) -> Child:
+        ready = self._to_its_end(self._aside(stay.begin))
         try:
-            return Child(spawned, program.limits, around)
-        except OSError:  # out of descriptors: nobody could watch it
-            close_pipes(spawned)
-            around.tree.kill()
-            around.tree.reap()
+            await asyncio.shield(ready)
+            spawned = spawn(command(self._tools, program, stay.identity), program)
+            return _child(spawned, program.limits, self._around(spawned, program, stay))
+        except BaseException:
+            await asyncio.shield(self._to_its_end(self._undo(ready, stay)))
             raise
 
     async def close(self) -> None:
@@ -136,37 +140,41 @@ class Sandbox:
             self._after_death.close()
             self._after_death = None
 
-    def _around(
-        self, spawned: Spawned, program: Program, identity: Identity, place: _Place
-    ) -> Surroundings:
+    def _user(self) -> int | None:
+        return None if self._users is None else self._users.borrow()
+
+    def _around(self, spawned: Spawned, program: Program, stay: _Stay) -> Surroundings:
+        tag = stay.identity.tag
+
         async def release() -> None:
-            self._children.pop(identity.tag, None)
-            await self._take_back(place, identity)
+            self._children.pop(tag, None)
+            await self._take_back(stay)
 
         tree = ProcessTree(
             spawned.pid,
-            identity,
+            stay.identity,
             is_live=self._children.__contains__,
             end_user=lambda uid: end_user(self._tools, uid),
         )
         return Surroundings(
             tree=tree,
-            watch=Watch(tree, program.limits, place.folder),
+            watch=Watch(tree, program.limits, stay.folder, tell=stay.promise.note),
             threads=self._threads,
             release=release,
         )
 
-    async def _undo(self, lent: asyncio.Future[None], place: _Place, identity: Identity) -> None:
-        await asyncio.wait((lent,))  # or it would give what is being taken back
-        await self._take_back(place, identity)
+    async def _undo(self, ready: asyncio.Future[None], stay: _Stay) -> None:
+        await asyncio.wait((ready,))  # or it would give what is being taken back
+        await self._take_back(stay)
 
-    async def _take_back(self, place: _Place, identity: Identity) -> None:
-        uid = identity.uid
+    async def _take_back(self, stay: _Stay) -> None:
+        stay.promise.end()
+        uid = stay.identity.uid
         if self._users is None or uid is None:
             return
 
         def clear() -> None:
-            place.take()
+            stay.end()
             remove_leftovers(uid, self._tools.setpriv)
 
         try:
@@ -187,3 +195,13 @@ class Sandbox:
 
     async def _aside(self, function: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+
+def _child(spawned: Spawned, limits: Limits, around: Surroundings) -> Child:
+    try:
+        return Child(spawned, limits, around)
+    except OSError:  # out of descriptors: nobody could watch it
+        close_pipes(spawned)
+        around.tree.kill()
+        around.tree.reap()
+        raise

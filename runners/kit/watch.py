@@ -3,16 +3,22 @@
 import errno
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from runners.kit.memory import used_mb
+from runners.kit.memory import usage_of
 from runners.kit.process_tree import ProcessTree
 from runners.kit.program import Limits
 
-LOOK_EVERY_S: Final = 0.25
+_LOOK_EVERY_S: Final = 0.25
+_LOOK_OFTEN_S: Final = 0.05
+"""While it uses more than half of its memory: a process takes a gigabyte in a third of a second."""
+_MUCH: Final = 0.5
+_NEAR: Final = 0.75
+"""Of what a process may reserve. No script comes so far that does not ask for too much."""
 _FOLDER_EVERY_S: Final = 1.0
 _FOLDER_SHARE: Final = 0.05
 """The part of the time that looking at a folder with very many files may take."""
@@ -37,12 +43,30 @@ class Excess(msgspec.Struct, frozen=True, kw_only=True):
 class Watch:
     """Looks, and remembers the most memory that it saw."""
 
-    def __init__(self, tree: ProcessTree, limits: Limits, folder: Path) -> None:
+    def __init__(
+        self, tree: ProcessTree, limits: Limits, folder: Path, *, tell: Callable[[float], None]
+    ) -> None:
+        """`tell`: hears how many MB are used, at each look."""
+        self._tell = tell
         self._tree = tree
         self._limits = limits
         self._folder = folder
         self._folder_due = time.monotonic() + _FOLDER_EVERY_S
         self.peak_mb = 0.0
+        self._used_mb = 0.0
+        self._reserved_mb = 0.0
+        """The most of any process."""
+
+    @property
+    def pause_s(self) -> float:
+        """When to look again."""
+        is_much = self._used_mb > _MUCH * self._limits.memory_mb
+        return _LOOK_OFTEN_S if is_much else _LOOK_EVERY_S
+
+    @property
+    def was_refused_memory(self) -> bool:
+        """Whether a process came near to what it may reserve, where the system gives no more."""
+        return self._reserved_mb > _NEAR * self._limits.data_mb
 
     def look(self) -> Excess | None:
         """What is over its limit now. None: nothing; it blocks.
@@ -54,12 +78,15 @@ class Watch:
         return self._processes(pids) or self._memory(pids) or self._files()
 
     def _memory(self, pids: list[int]) -> Excess | None:
-        used = used_mb(pids)
+        seen = usage_of(pids)
+        self._reserved_mb = max(self._reserved_mb, seen.reserved_mb)
+        used = seen.used_mb
         if used > self._limits.memory_mb:
             # A fork doubles the figure until its exec: what lasts is seen twice.
             time.sleep(_FORK_S)
-            used = min(used, used_mb(self._tree.living()))
-        self.peak_mb = max(self.peak_mb, used)
+            used = min(used, usage_of(self._tree.living()).used_mb)
+        self._used_mb, self.peak_mb = used, max(self.peak_mb, used)
+        self._tell(used)
         if used <= self._limits.memory_mb:
             return None
         return Excess(is_memory=True, because=too_much_memory(self._limits.memory_mb, used))

@@ -20,6 +20,7 @@ def ended(**what: Any) -> Ended:
         "was_asked": False,
         "timed_out": False,
         "excess": None,
+        "was_refused_memory": False,
         "system_took_some": False,
         "peak_mb": 70.4,
         "took_s": 1.0,
@@ -55,6 +56,17 @@ def test_a_program_that_the_system_ended_for_want_of_memory_is_out_of_memory() -
     assert ended(status=9, system_took_some=True).out_of_memory
     assert not ended(status=9).out_of_memory
     assert not ended(status=9, system_took_some=True, was_asked=True).out_of_memory
+
+
+def test_a_program_that_got_no_more_memory_is_out_of_memory_unless_it_passed() -> None:
+    assert ended(status=1 << 8, was_refused_memory=True).out_of_memory
+    assert not ended(was_refused_memory=True).out_of_memory
+    assert not ended(status=9, was_refused_memory=True, was_asked=True).out_of_memory
+
+
+def test_processes_that_the_system_took_are_told_of_one_that_went_on() -> None:
+    told = ended(status=1 << 8, system_took_some=True)
+    assert (told.out_of_memory, told.system_took_some) == (False, True)
 
 
 def test_a_program_that_passed_was_not_out_of_memory_whatever_it_wrote() -> None:

@@ -82,6 +82,13 @@ def test_memory_is_told_with_its_limit_and_its_peak() -> None:
     assert found.detail == {"peakMb": 1612, "limitMb": 1500}
 
 
+def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -> None:
+    crash = an_error(message="Error: page.evaluate: Target crashed")
+    assert blamed(BEGAN, crash, FAILED, system_took_some=True).kind is FailureKind.OUT_OF_MEMORY
+    assert blamed(BEGAN, crash, FAILED).kind is FailureKind.SCRIPT
+    assert blamed(BEGAN, an_error(), FAILED, system_took_some=True).kind is FailureKind.SCRIPT
+
+
 def test_a_heap_that_is_full_is_out_of_memory_as_well() -> None:
     line = LogLine(after_ms=1, level="ERROR", message="FATAL: JavaScript heap out of memory")
     assert blamed(BEGAN, log=(line,), signal=6).kind is FailureKind.OUT_OF_MEMORY

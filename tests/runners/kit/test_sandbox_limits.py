@@ -21,6 +21,20 @@ def test_memory_of_many_small_processes_counts_together(world: str) -> None:
 
 
 @in_every_world
+def test_a_script_that_reserves_more_than_it_may_is_out_of_memory(world: str) -> None:
+    ended = play(world, "reserves.py", limits={"memory_mb": 200})["ended"]
+    assert ended["out_of_memory"]
+    assert ended["exit_code"] == 1
+    assert "its limit is 200 MB" in ended["stopped_because"]
+
+
+@in_every_world
+def test_the_system_takes_a_script_before_the_agent(world: str) -> None:
+    (told,) = play(world, "oom_score.py")["facts"]
+    assert json.loads(told) == {"own": 800, "child": 800}
+
+
+@in_every_world
 def test_a_file_past_the_limit_ends_the_script_and_is_named(world: str) -> None:
     ended = play(world, "big_file.py", limits={"file_mb": 20})["ended"]
     assert ended["stopped_because"] == "It wrote a file larger than 20 MB, which is the limit"
