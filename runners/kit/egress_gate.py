@@ -1,58 +1,56 @@
 """A small HTTP proxy for one run's browser and scripts, so that the egress rules hold for them too.
 
 A browser looks names up and connects by itself, where no rule of ours can stop it. With this proxy
-before it, each connection is made here: name lookup, judgement and connect in one place, as for
-every other check. What is refused is answered with the rule's sentence and remembered.
+before it, each connection is made here, on the way that the run has. What is refused is answered
+with the rule's sentence and remembered.
 
 It cannot hold a socket that a script opens by itself, past every proxy.
 """
 
 import asyncio
-import errno
-import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+import base64
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from contract.checks import IpFamily
 from contract.result import FailureKind
+from runners.kit.carrying import Streams, join
 from runners.kit.failures import CheckFailed
-from runners.kit.reach import reachable_addresses
-from runners.kit.runner import Network
+from runners.kit.ways_out import Way, Wish
 
 _HOST: Final = "127.0.0.1"
 _HEAD_LIMIT_BYTES: Final = 64 * 1024
 _HEAD_TIMEOUT_S: Final = 30.0
-_CONNECT_TIMEOUT_S: Final = 10.0
-"""Per address."""
 _PIECE_BYTES: Final = 64 * 1024
 _MOST_REFUSALS: Final = 100
-_OURS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""What this process lacks says nothing of a target."""
 _OF_THE_HOP: Final = ("proxy-connection", "proxy-authorization", "connection", "keep-alive")
 """Headers that speak to the proxy alone."""
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+OWN_CERTIFICATES: Final = "own"
+"""Whoever comes in under this name shows client certificates of its own."""
+_BRINGS_OWN: Final = b": Basic " + base64.b64encode(f"{OWN_CERTIFICATES}:".encode()) + b"\r\n"
+
+Admits = Callable[[int], bool]
+"""Whether whoever connects from this port of loopback may come in."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """What the browser asks the proxy for."""
-
-    host: str
-    port: int
-    forward: bytes
-    """What the target is sent first; empty: a tunnel."""
+def _anyone(_port: int) -> bool:
+    return True
 
 
 class EgressGate:
     """The proxy of one run."""
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
+    def __init__(self, way: Way, *, admits: Admits = _anyone) -> None:
+        """`admits`: who may come in, by the address that they connect from."""
+        self._way = way
+        self._admits = admits
         self._server: asyncio.Server | None = None
         """None: it is not open."""
         self._exchanges: set[asyncio.Task[None]] = set()
@@ -100,37 +98,39 @@ class EgressGate:
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._admits(writer.get_extra_info("peername")[1]):
+            writer.write(_answer(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
+            return
         wish = await _read_wish(reader)
         if wish is None:
             writer.write(_answer(HTTPStatus.BAD_REQUEST, "This is a proxy for HTTP and CONNECT."))
             return
         try:
-            target_reader, target_writer = await self._connect(wish)
+            if self._way.listens_first(wish):
+                await self._way.judge(wish)
+                writer.write(_ESTABLISHED)
+                wish = replace(wish, first=await reader.read(_PIECE_BYTES))
+                if not wish.first:
+                    return
+            target = await _streams(await self._way.connect(wish))
         except CheckFailed as failure:
             self._remember(failure)
-            writer.write(_answer(_status_of(failure), str(failure)))
+            if not wish.first:
+                writer.write(_answer(_status_of(failure), str(failure)))
             return
-        try:
-            if wish.forward:
-                target_writer.write(wish.forward)
-            else:
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            await _join((reader, writer), (target_reader, target_writer))
-        finally:
-            target_writer.close()
+        await self._pass_on(wish, (reader, writer), target)
 
-    async def _connect(self, wish: _Wish) -> Streams:
-        """Raises: CheckFailed: refused, without an address, or not to be connected to."""
-        problems: list[CheckFailed] = []
-        for family in IpFamily:
-            try:
-                addresses = await reachable_addresses(wish.host, family, self._network)
-                return await _first_of(addresses, wish)
-            except CheckFailed as failure:
-                if failure.failure.kind is FailureKind.EGRESS:
-                    raise
-                problems.append(failure)
-        raise problems[0]
+    async def _pass_on(self, wish: Wish, browser: Streams, target: Streams) -> None:
+        try:
+            if not wish.is_tunnel:
+                target[1].write(self._way.request(wish))
+            elif wish.first:
+                target[1].write(wish.first)
+            else:
+                browser[1].write(_ESTABLISHED)
+            await join(browser, target)
+        finally:
+            target[1].close()
 
     def _remember(self, failure: CheckFailed) -> None:
         is_refusal = failure.failure.kind is FailureKind.EGRESS
@@ -138,25 +138,13 @@ class EgressGate:
             self._refusals[str(failure)] = None
 
 
-@asynccontextmanager
-async def egress_gate(network: Network) -> AsyncIterator[EgressGate | None]:
-    """A gate for as long as the block lasts. None: the operator has set no rules, none is needed.
-
-    Addresses of cloud metadata, which are refused without any rule, are kept from the browser by
-    its own name rules then: through a proxy it could not tell why a connection failed.
-    """
-    if not (network.egress.allow or network.egress.deny):
-        yield None
-        return
-    gate = EgressGate(network)
-    await gate.open()
-    try:
-        yield gate
-    finally:
-        await gate.close()
+async def _streams(sock: socket.socket) -> Streams:
+    if sock.family == socket.AF_UNIX:
+        return await asyncio.open_unix_connection(sock=sock)
+    return await asyncio.open_connection(sock=sock)
 
 
-async def _read_wish(reader: asyncio.StreamReader) -> _Wish | None:
+async def _read_wish(reader: asyncio.StreamReader) -> Wish | None:
     """None: it is no request for a proxy."""
     try:
         async with asyncio.timeout(_HEAD_TIMEOUT_S):
@@ -167,19 +155,23 @@ async def _read_wish(reader: asyncio.StreamReader) -> _Wish | None:
     words = line.decode("latin-1").split(" ")
     if len(words) != 3:
         return None
-    method, target, version = words
     try:
-        if method == "CONNECT":
-            found = urlsplit(f"//{target}")
-            return _Wish(found.hostname or "", found.port or 443, b"")
-        found = urlsplit(target)
-        if found.scheme != "http" or not found.hostname:
-            return None
-        path = found._replace(scheme="", netloc="").geturl() or "/"
-        forward = f"{method} {path} {version}\r\n".encode("latin-1") + _own_headers(rest)
-        return _Wish(found.hostname, found.port or 80, forward)
+        return _wish(words[0], words[1], rest)
     except ValueError:
         return None
+
+
+def _wish(method: str, target: str, headers: bytes) -> Wish | None:
+    is_tunnel = method == "CONNECT"
+    found = urlsplit(f"//{target}" if is_tunnel else target)
+    host, port = found.hostname or "", found.port or (443 if is_tunnel else 80)
+    if is_tunnel:
+        brings_own = _BRINGS_OWN in headers
+        return Wish(host=host, port=port, method=method, target=target, brings_own=brings_own)
+    if found.scheme != "http" or not host:
+        return None
+    own = _own_headers(headers)
+    return Wish(host=host, port=port, method=method, target=target, headers=own)
 
 
 def _own_headers(headers: bytes) -> bytes:
@@ -192,47 +184,9 @@ def _own_headers(headers: bytes) -> bytes:
     return b"\r\n".join([*lines, b"connection: close", b"", b""])
 
 
-async def _join(browser: Streams, target: Streams) -> None:
-    """Carry bytes both ways until the target has said its last."""
-    out = asyncio.create_task(_carry(browser[0], target[1]), name="egress-gate-out")
-    try:
-        await _carry(target[0], browser[1])
-    finally:
-        out.cancel()
-        await asyncio.gather(out, return_exceptions=True)
-
-
-async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    while piece := await source.read(_PIECE_BYTES):
-        sink.write(piece)
-        await sink.drain()
-    with suppress(OSError):
-        sink.write_eof()
-
-
 def _status_of(failure: CheckFailed) -> HTTPStatus:
     is_refusal = failure.failure.kind is FailureKind.EGRESS
     return HTTPStatus.FORBIDDEN if is_refusal else HTTPStatus.BAD_GATEWAY
-
-
-async def _first_of(addresses: Sequence[str], wish: _Wish) -> Streams:
-    """A connection to the first address that takes one.
-
-    Raises:
-        CheckFailed: of kind CONNECT, with the last one's reason.
-    """
-    reason = "it has no address"
-    for address in addresses:
-        try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-                return await asyncio.open_connection(address, wish.port)
-        except TimeoutError:
-            reason = f"{address} did not answer in {_CONNECT_TIMEOUT_S:g} s"
-        except OSError as problem:
-            if problem.errno in _OURS:
-                raise
-            reason = f"{address}: {os.strerror(problem.errno or 0)}"
-    raise CheckFailed(FailureKind.CONNECT, f"{wish.host}, port {wish.port}: {reason}.")
 
 
 def _answer(status: HTTPStatus, sentence: str) -> bytes:

@@ -13,7 +13,7 @@ from runners.kit.sandbox import Sandbox
 from runners.kit.script_node import ScriptNode, start_node
 from runners.kit.script_spares import EACH, Spares
 from runners.kit.suites import SuitePlaces, Suites, suites_of
-from runners.kit.trust import Trust, open_trust
+from runners.kit.trust import Roots, Trust, open_trust
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
 _NO_BROWSER: Final = "There is no Chromium on this machine (the package chromium-headless-shell)."
@@ -47,7 +47,7 @@ class Harness:
 
     def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
         """What a child starts with, before the variables of its check."""
-        return _environment(runtime, self.trust.roots, folder)
+        return _environment(runtime, self.trust.plain, folder)
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def open_harness(
         return
     sandbox = Sandbox()
     with open_trust(extra_roots) as trust:
-        waiting = _spares(sandbox, trust.roots, each=spares)
+        waiting = _spares(sandbox, trust.plain, each=spares)
         try:
             yield Harness(
                 sandbox=sandbox,
@@ -95,19 +95,18 @@ def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
     return None
 
 
-def _spares(sandbox: Sandbox, roots: Path | None, *, each: int) -> Spares:
+def _spares(sandbox: Sandbox, roots: Roots, *, each: int) -> Spares:
     async def start(runtime: Runtime) -> ScriptNode:
         return await start_node(sandbox, runtime, partial(_environment, runtime, roots))
 
     return Spares(start, each=each)
 
 
-def _environment(runtime: Runtime, roots: Path | None, folder: Path) -> dict[str, str]:
-    trusted = {} if roots is None else {"NODE_EXTRA_CA_CERTS": str(roots)}
+def _environment(runtime: Runtime, roots: Roots, folder: Path) -> dict[str, str]:
     return {
         "PATH": f"{runtime.node.parent}:{_SYSTEM_PATH}",
         "LANG": "C.UTF-8",
         "HOME": str(folder),
         "TMPDIR": str(folder),
-        **trusted,
+        **roots.environment,
     }

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -16,16 +15,17 @@ from contract.playwright_config import config_problem
 from contract.result import Artifact, FailureKind
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.browser_registry import make_registry
-from runners.kit.egress_gate import EgressGate, egress_gate
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.playwright_facts import FactBook
 from runners.kit.playwright_files import degraded_because, keep_files
 from runners.kit.program import Ended, Limits, Program
+from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError, Runtime
 from runners.kit.script_files import ScriptFile, script_files, script_path, write_files
 from runners.kit.script_kind import is_playwright_test
+from runners.kit.trust import Roots
 
 HARNESS: Final = Path(__file__).parents[1] / "harness" / "playwright"
 BROWSER_MB: Final = 1500
@@ -105,9 +105,11 @@ async def run_script(
     if browser is not None and ffmpeg is not None:
         registry = partial(make_registry, place.browsers, place.root, browser=None, ffmpeg=ffmpeg)
         await asyncio.to_thread(registry)
+    presents = bool(ctx.client_certificates)
+    roots = await asyncio.to_thread(harness.trust.roots, presents=presents)
     distrust = None
     if browser is not None:
-        distrust = await asyncio.to_thread(harness.trust.equip, place.home)
+        distrust = await asyncio.to_thread(roots.equip, place.home)
     run = _Run(
         spec=spec,
         ctx=ctx,
@@ -115,6 +117,7 @@ async def run_script(
         runtime=runtime,
         place=place,
         browser=browser,
+        roots=roots,
         distrust=distrust,
     )
     return await run.through(config)
@@ -140,6 +143,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
     runtime: Runtime
     place: _Place
     browser: Path | None
+    roots: Roots
     distrust: str | None
     """Why the browser does not trust the location's further roots. None: it does."""
 
@@ -147,7 +151,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         """Start it, wait for its end, collect what it left."""
         book, start_ms = FactBook(), time.time() * 1000
         timeout_s = max(self.ctx.timeout_s - _KILL_S, self.ctx.timeout_s * 0.8)
-        async with egress_gate(self.ctx.network) as gate:
+        async with run_gate(self.ctx, self.roots, self.place.home) as gate:
             program = self._program(config, timeout_s, gate)
             child = await self.harness.sandbox.start(program, owner=self.ctx.workspace)
             ended = await child.ended(timeout_s=timeout_s, on_fact=book.take)
@@ -167,7 +171,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _program(
-        self, config: Mapping[str, object], timeout_s: float, gate: EgressGate | None
+        self, config: Mapping[str, object], timeout_s: float, gate: RunGate | None
     ) -> Program:
         memory_mb = MULTI_STEP_MB if self.browser is None else BROWSER_MB
         path = script_path(self.spec)
@@ -177,7 +181,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             env=self._environment(
                 {
                     **self._settings(path, config, timeout_s),
-                    "gate": None if gate is None else gate.url,
+                    **proxies(gate, self.ctx.proxy_url),
                 }
             ),
             limits=Limits(memory_mb=memory_mb),
@@ -201,7 +205,6 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             "output": str(self.place.output),
             "browser": None if self.browser is None else str(self.browser),
             "browserArguments": BROWSER_ARGUMENTS,
-            "proxy": proxy_of(self.ctx.proxy_url),
             "vitals": str(vitals) if vitals.is_file() else None,
             "artifacts": "on" if self.ctx.keeps_files else "retain-on-failure",
             "video": self._films,
@@ -215,6 +218,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         return {
             **harmless_variables({**self.ctx.environment, **told}),
             **self.harness.environment(self.runtime, self.place.home),
+            **self.roots.environment,
             **({} if cache is None else {"NODE_COMPILE_CACHE": str(cache)}),
             "PLAYWRIGHT_BROWSERS_PATH": str(self.place.browsers),
             "PICKET_FACTS_FD": "3",
@@ -231,10 +235,9 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         degraded = degraded_because(root) if self.ctx.workspace.holds(root) else None
         return degraded, keep_files(self.ctx.workspace, self.place.output, root)
 
-    def _notes(self, book: FactBook, ended: Ended, gate: EgressGate | None) -> list[str]:
+    def _notes(self, book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]
-        if gate is not None and self.ctx.proxy_url is not None:
-            notes.append("This agent has egress rules: the location's proxy was left aside.")
+        notes += () if gate is None else gate.notes
         if self.browser is not None and not self._films:
             notes.append("There is no video: this location has no ffmpeg.")
         if book.dropped or ended.facts_cut:
@@ -276,16 +279,3 @@ def harmless_variables(variables: Mapping[str, str]) -> dict[str, str]:
         for name, value in variables.items()
         if _NAME.fullmatch(name) and not _RESERVED.fullmatch(name) and "\0" not in value
     }
-
-
-def proxy_of(url: str | None) -> dict[str, str] | None:
-    """The location's proxy in Playwright's form."""
-    if url is None:
-        return None
-    parts = urlsplit(url)
-    port = "" if parts.port is None else f":{parts.port}"
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    proxy = {"server": f"{parts.scheme}://{host}{port}"}
-    if parts.username is not None:
-        proxy |= {"username": unquote(parts.username), "password": unquote(parts.password or "")}
-    return proxy

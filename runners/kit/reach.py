@@ -34,6 +34,15 @@ async def reachable_addresses(
     return addresses
 
 
+def allowed_name(hostname: str, network: Network) -> None:
+    """Judge a host that somebody else will look up.
+
+    Raises:
+        CheckFailed: of kind EGRESS.
+    """
+    _stop_if(network.refusals(hostname), hostname)
+
+
 def _stop_if_more_than_a_host(text: str, field: str) -> None:
     if not any(mark in text for mark in _NOT_OF_A_HOST):
         return

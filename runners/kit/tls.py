@@ -34,6 +34,10 @@ class TlsContexts:
 
     @cached_property
     def _verifying(self) -> ssl.SSLContext:
+        return self.fresh()
+
+    def fresh(self) -> ssl.SSLContext:
+        """One of the caller's own, which insists on a valid certificate."""
         context = _modern(ssl.create_default_context())
         if self._extra_ca_pem is not None:
             context.load_verify_locations(cadata=self._extra_ca_pem)

@@ -8,10 +8,13 @@ from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory, mkdtemp
 from threading import Lock
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from runners.kit.further_roots import further_roots
 from runners.kit.workspace import Workspace
+
+if TYPE_CHECKING:
+    from runners.kit.local_authority import LocalAuthority
 
 _BUILDER: Final = Path(__file__).with_name("nss_database.py")
 _BUILD_LIMIT_S: Final = 120.0
@@ -20,11 +23,15 @@ _IN_HOME: Final = Path(".pki/nssdb")
 """Where Chromium looks."""
 
 
-class Trust:
-    """Of one process; the database is made when the first browser needs it, and copied per run."""
+class Roots:
+    """One set of roots; its database is made for the first browser that needs it."""
 
-    def __init__(self, folder: Path, pem: str | None) -> None:
+    def __init__(
+        self, folder: Path, pem: str, *, authority: "LocalAuthority | None" = None
+    ) -> None:
         """`folder`: kept as long as this, and open to the users of all runs."""
+        self.authority: Final = authority
+        """The one of ours among them. None: there is none."""
         self._folder = folder
         self._pem = pem
         self._lock = Lock()
@@ -32,12 +39,18 @@ class Trust:
         """None: nobody has asked for it, or it cannot be made."""
         self._problem: str | None = None
         """Why it cannot be made. None: it can, as far as is known."""
-        self.roots: Path | None = None
-        """PEM file for Node; all may read it. None: Node's own roots are enough."""
-        if pem is not None:
-            self.roots = folder / "roots.pem"
-            self.roots.write_text(pem)
-            self.roots.chmod(0o644)
+        self.file: Path | None = None
+        """PEM for Node; all may read it. None: Node's own roots are enough."""
+        if pem:
+            self.file = Path(mkdtemp(prefix="roots-", dir=folder)) / "roots.pem"
+            self.file.write_text(pem)
+            self.file.chmod(0o644)
+            self.file.parent.chmod(0o711)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Has Node trust them."""
+        return {} if self.file is None else {"NODE_EXTRA_CA_CERTS": str(self.file)}
 
     def equip(self, home: Path) -> str | None:
         """Have a Chromium with this home trust the roots; it blocks.
@@ -47,11 +60,11 @@ class Trust:
         Raises:
             OSError: the disk refuses it.
         """
-        if self._pem is None:
+        if not self._pem:
             return None
         with self._lock:
             if self._database is None and self._problem is None:
-                self._make(self._pem)
+                self._make()
         if self._database is None:
             return self._problem
         place = home / _IN_HOME
@@ -60,10 +73,40 @@ class Trust:
             copyfile(path, place / path.name)
         return None
 
-    def _make(self, pem: str) -> None:
+    def _make(self) -> None:
         place = Path(mkdtemp(prefix="nssdb-", dir=self._folder))
-        self._problem = build_database(pem, place)
+        self._problem = build_database(self._pem, place)
         self._database = place if self._problem is None else None
+
+
+class Trust:
+    """Of one process: what all runs trust, and what those trust that show client certificates."""
+
+    def __init__(self, folder: Path, pem: str) -> None:
+        """`folder`: kept as long as this, and open to the users of all runs."""
+        self._folder = folder
+        self._pem = pem
+        self._lock = Lock()
+        self._presenting: Roots | None = None
+        """None: no run has needed it."""
+        self.plain: Final = Roots(folder, pem)
+
+    def roots(self, *, presents: bool) -> Roots:
+        """Of a run; one that `presents` certificates trusts an authority of ours beside the others.
+
+        It blocks the first time that one does.
+        """
+        if not presents:
+            return self.plain
+        # Imported here: it costs 10 MB and 50 ms, and few agents have client certificates.
+        from runners.kit.local_authority import LocalAuthority  # noqa: PLC0415
+
+        with self._lock:
+            if self._presenting is None:
+                authority = LocalAuthority()
+                pem = f"{self._pem}{authority.pem}"
+                self._presenting = Roots(self._folder, pem, authority=authority)
+            return self._presenting
 
 
 def build_database(pem: str, place: Path) -> str | None:
@@ -103,6 +146,6 @@ def open_trust(extra: Path | None) -> Iterator[Trust]:
     kept = Workspace()
     try:
         kept.folder.chmod(0o711)
-        yield Trust(kept.folder, further_roots(extra))
+        yield Trust(kept.folder, further_roots(extra) or "")
     finally:
         kept.remove()

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,14 @@ async def a_scripted_context(
     runtimes: Runtimes | None = None,
     egress: EgressRules | None = None,
     extra_roots: Path | None = None,
+    names: Mapping[str, tuple[str, ...]] | None = None,
     **changes: Any,
 ) -> AsyncIterator[RunContext]:
     """`changes`: fields of the context. A machine without a runtime fails the test."""
     pem = None if extra_roots is None else await asyncio.to_thread(extra_roots.read_text)
     async with (
         open_harness(runtimes or find_runtimes(), extra_roots=extra_roots) as harness,
-        a_context(egress=egress, extra_ca_pem=pem) as ctx,
+        a_context(egress=egress, extra_ca_pem=pem, names=names) as ctx,
     ):
         assert harness is not None, "no runtime is installed: run `make test`"
         network = ctx.network

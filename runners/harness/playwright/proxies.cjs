@@ -11,10 +11,27 @@ function of(own) {
   return own ?? settings.playwrightConfig.use?.proxy ?? settings.proxy ?? undefined;
 }
 
+/** For whoever shows client certificates of its own, so that Playwright itself speaks TLS: it would
+ * go past its browser's proxy. */
+function withCertificates(own) {
+  if (settings.gate) return settings.certificatesProxy;
+  return own ?? settings.playwrightConfig.use?.proxy ?? settings.certificatesProxy ?? undefined;
+}
+
 /** The options of a context, which takes its browser's proxy if it has none of its own. */
 function inContext(options) {
+  if (options.clientCertificates?.length) {
+    return { ...options, proxy: withCertificates(options.proxy) };
+  }
   // Named though undefined, so that Playwright Test fills in none from its configuration.
   return settings.gate ? { ...options, proxy: undefined } : options;
+}
+
+/** The options of requests without a browser. */
+function inRequests(options) {
+  const showsOwn = options?.clientCertificates?.length;
+  const proxy = showsOwn ? withCertificates(options.proxy) : of(options?.proxy);
+  return proxy ? { ...options, proxy } : options;
 }
 
 /** What keeps a browser from talking past the gate. */
@@ -27,4 +44,4 @@ function mayStand(argument) {
   return !settings.gate || !PASSING_BY.test(argument);
 }
 
-module.exports = { extraArguments, inContext, mayStand, of };
+module.exports = { extraArguments, inContext, inRequests, mayStand, of };

@@ -96,8 +96,7 @@ function wrapFactory(factory) {
   seen.add(factory);
   const newContext = factory.newContext;
   factory.newContext = async function (options) {
-    const proxy = proxies.of(options?.proxy);
-    const context = await newContext.call(this, proxy ? { ...options, proxy } : options);
+    const context = await newContext.call(this, proxies.inRequests(options));
     watch(context);
     return context;
   };

@@ -9,6 +9,7 @@ const DEFAULTS = {
   browserArguments: [],
   gate: null, // address of a proxy that all traffic has to go through; null: there is none
   proxy: null, // { server, username?, password? } for traffic that asks for none of its own
+  certificatesProxy: null, // the same, for traffic that shows client certificates of its own
   vitals: null, // web-vitals as one classic script, absolute; null: no page metrics
   artifacts: 'on', // or 'retain-on-failure'
   video: false, // whether there is an encoder

@@ -13,7 +13,7 @@ from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.judge import judge
 from runners.kit.runtimes import find_runtimes
-from runners.kit.trust import Trust, build_database
+from runners.kit.trust import Roots, Trust, build_database
 from runners.multi_step import MultiStepRunner
 from tests.builders.scripts import a_scripted_context
 from tests.servers.http_certificates import (
@@ -123,18 +123,18 @@ async def test_multi_step_checks_trust_the_further_roots(ca: trustme.CA, roots: 
 
 
 def test_each_run_has_a_database_of_its_own(tmp_path: Path) -> None:
-    trust = Trust(tmp_path, pem_of(trustme.CA()).decode())
+    roots = Roots(tmp_path, pem_of(trustme.CA()).decode())
     homes = [tmp_path / "one", tmp_path / "other"]
-    assert [trust.equip(home) for home in homes] == [None, None]
+    assert [roots.equip(home) for home in homes] == [None, None]
     assert (homes[0] / ".pki/nssdb/cert9.db").read_bytes() == (
         homes[1] / ".pki/nssdb/cert9.db"
     ).read_bytes()
 
 
 def test_without_further_roots_a_home_stays_empty(tmp_path: Path) -> None:
-    trust = Trust(tmp_path, None)
-    assert trust.equip(tmp_path / "home") is None
-    assert trust.roots is None
+    roots = Roots(tmp_path, "")
+    assert roots.equip(tmp_path / "home") is None
+    assert roots.environment == {}
     assert not (tmp_path / "home").exists()
 
 
@@ -145,4 +145,15 @@ def test_roots_that_chromium_cannot_be_given_are_told(tmp_path: Path) -> None:
         "Chromium does not trust the further roots of this location: "
         "root 1 is no certificate that NSS can read."
     )
-    assert Trust(tmp_path, unreadable).equip(tmp_path / "home") == told
+    assert Roots(tmp_path, unreadable).equip(tmp_path / "home") == told
+
+
+def test_only_runs_that_show_certificates_trust_an_authority_of_ours(tmp_path: Path) -> None:
+    trust = Trust(tmp_path, "")
+    presenting = trust.roots(presents=True)
+    assert presenting is trust.roots(presents=True)
+    assert presenting.file is not None
+    assert presenting.authority is not None
+    assert presenting.file.read_text() == presenting.authority.pem
+    assert trust.roots(presents=False).authority is None
+    assert trust.roots(presents=False).environment == {}

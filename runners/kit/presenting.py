@@ -1,0 +1,157 @@
+"""Shows client certificates for a run's browser and requests, which never get to see the keys.
+
+To a host that a certificate is for, we speak TLS ourselves, and check its certificate as an API
+check does; towards the run an authority of our own vouches for it.
+"""
+
+import asyncio
+import socket
+import ssl
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from contract.job import ClientCertificate
+from contract.result import FailureKind
+from runners.kit.addresses import shown
+from runners.kit.carrying import Streams, join, reason_of
+from runners.kit.failures import CheckFailed
+from runners.kit.http_request import Origin
+from runners.kit.http_route import Route
+from runners.kit.tls import TlsContexts
+from runners.kit.tls_identity import load_identity
+from runners.kit.tls_words import certificate_fault, handshake_fault
+from runners.kit.ways_out import Way, Wish
+
+if TYPE_CHECKING:  # it costs 10 MB, and few runs have client certificates
+    from runners.kit.local_authority import LocalAuthority
+
+_TLS_BEGINS: Final = b"\x16"
+"""A record of the handshake."""
+
+
+class Presenting:
+    """A way on which matching hosts are shown a certificate; all others are left alone."""
+
+    def __init__(
+        self, way: Way, route: Route, *, authority: "LocalAuthority", contexts: TlsContexts
+    ) -> None:
+        """`route`: the certificates of the run."""
+        self._way = way
+        self._route = route
+        self._authority = authority
+        self._contexts = contexts
+        self._towards_run: dict[str, ssl.SSLContext] = {}
+        self._talks: set[asyncio.Task[None]] = set()
+        self._troubles: dict[str, None] = {}
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Why hosts were not content with a certificate; each sentence once."""
+        return tuple(self._troubles)
+
+    def listens_first(self, wish: Wish) -> bool:
+        """With a host that a certificate is for: a tunnel may be for something else than TLS."""
+        return wish.is_tunnel and self._certificate_for(wish) is not None
+
+    async def judge(self, wish: Wish) -> None:
+        """As the way behind does."""
+        await self._way.judge(wish)
+
+    def request(self, wish: Wish) -> bytes:
+        """As the way behind says."""
+        return self._way.request(wish)
+
+    async def connect(self, wish: Wish) -> socket.socket:
+        """As the way behind does; with a certificate, what comes out is our own end."""
+        certificate = self._certificate_for(wish)
+        if certificate is None or not wish.first.startswith(_TLS_BEGINS):
+            return await self._way.connect(wish)
+        try:
+            context = self._towards_target(certificate, wish)
+            far = await _speak_tls(await self._way.connect(wish), context, wish)
+        except CheckFailed as failure:
+            if failure.failure.kind is FailureKind.TLS:
+                self._troubles[str(failure)] = None
+            raise
+        ours, theirs = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        talk = asyncio.create_task(self._talk(ours, far, wish), name="presenting")
+        self._talks.add(talk)
+        talk.add_done_callback(self._talks.discard)
+        return theirs
+
+    async def close(self) -> None:
+        """Cut what is still open."""
+        for talk in self._talks:
+            talk.cancel()
+        await asyncio.gather(*self._talks, return_exceptions=True)
+
+    def _certificate_for(self, wish: Wish) -> ClientCertificate | None:
+        if wish.brings_own:
+            return None
+        return self._route.certificate_for(Origin("https", wish.host.lower(), wish.port))
+
+    def _towards_target(self, certificate: ClientCertificate, wish: Wish) -> ssl.SSLContext:
+        context = self._contexts.fresh()
+        pem = f"{certificate.cert}\n{certificate.key}\n".encode()
+        try:
+            load_identity(context, pem, certificate.passphrase or "")
+            if certificate.ca is not None:
+                context.load_verify_locations(cadata=certificate.ca)
+        except (ssl.SSLError, ValueError) as problem:
+            message = (
+                f"The client certificate for {wish.host} cannot be used: its certificate, key, "
+                "passphrase or root cannot be read."
+            )
+            raise CheckFailed(FailureKind.TLS, message) from problem
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    async def _talk(self, ours: socket.socket, far: Streams, wish: Wish) -> None:
+        """Carry between the run's TLS and the target's, until either is through."""
+        try:
+            near = await _answer_tls(ours, self._context_for(wish.host))
+        except OSError:  # the run does not like us, or has gone
+            far[1].transport.abort()
+            return
+        try:
+            if not await join(near, far):
+                self._ended(wish, "it said nothing")
+        except OSError as problem:
+            # With TLS 1.3 a server says after the handshake that it wants another certificate.
+            self._ended(wish, handshake_fault(reason_of(problem)))
+        finally:
+            far[1].transport.abort()
+            near[1].close()
+
+    def _ended(self, wish: Wish, why: str) -> None:
+        where = shown(wish.host, wish.port)
+        self._troubles[f"{where} was shown a certificate and ended the connection: {why}."] = None
+
+    def _context_for(self, host: str) -> ssl.SSLContext:
+        if host not in self._towards_run:
+            self._towards_run[host] = self._authority.context_for(host)
+        return self._towards_run[host]
+
+
+async def _speak_tls(sock: socket.socket, context: ssl.SSLContext, wish: Wish) -> Streams:
+    where = shown(wish.host, wish.port)
+    try:
+        return await asyncio.open_connection(sock=sock, ssl=context, server_hostname=wish.host)
+    except ssl.SSLCertVerificationError as problem:
+        words = problem.verify_message.rstrip(".")
+        now = datetime.now(UTC)
+        why = certificate_fault(problem.verify_code, (), host=wish.host, now=now, words=words)
+        message = f"The certificate of {where} cannot be trusted: {why}."
+        raise CheckFailed(FailureKind.TLS, message, {"code": "CERT_INVALID"}) from problem
+    except (ssl.SSLError, ConnectionError) as problem:
+        why = handshake_fault(reason_of(problem))
+        message = f"{where} did not agree on TLS: {why}."
+        raise CheckFailed(FailureKind.TLS, message, {"code": "EPROTO"}) from problem
+
+
+async def _answer_tls(sock: socket.socket, context: ssl.SSLContext) -> Streams:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock, ssl=context)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)

@@ -1,0 +1,118 @@
+"""The gate of one run: there is one when its browser may not, or cannot, connect by itself."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from runners.kit.egress_gate import OWN_CERTIFICATES, EgressGate
+from runners.kit.http_route import Route
+from runners.kit.peers import came_from
+from runners.kit.presenting import Presenting
+from runners.kit.runner import RunContext
+from runners.kit.trust import Roots
+from runners.kit.ways_out import Straight, ThroughProxy, Way, is_http
+
+if TYPE_CHECKING:
+    from runners.kit.local_authority import LocalAuthority
+
+_LEFT_ASIDE: Final = (
+    "The location's proxy was left aside: with egress rules or client certificates, browsers take "
+    "proxies of the kind http:// alone."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunGate:
+    """An open gate."""
+
+    url: str
+    """Where it listens."""
+    is_binding: bool
+    """Whether nothing may go past it: the operator has egress rules then."""
+    gate: EgressGate
+    presenting: Presenting | None
+    """None: there are no client certificates."""
+    reasons: tuple[str, ...]
+    """Why it does not do all that was asked for."""
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why the egress rules refused targets."""
+        return self.gate.refusals
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of the run's log has to know beside it."""
+        return (*self.reasons, *(() if self.presenting is None else self.presenting.troubles))
+
+
+def proxies(gate: RunGate | None, proxy_url: str | None) -> dict[str, object]:
+    """What settings.cjs reads of it."""
+    if gate is None:
+        direct = proxy_of(proxy_url)
+        return {"gate": None, "proxy": direct, "certificatesProxy": direct}
+    server = {"server": gate.url}
+    return {
+        "gate": gate.url if gate.is_binding else None,
+        "proxy": server,
+        "certificatesProxy": {**server, "username": OWN_CERTIFICATES, "password": ""},
+    }
+
+
+def proxy_of(url: str | None) -> dict[str, str] | None:
+    """The location's proxy in Playwright's form."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    port = "" if parts.port is None else f":{parts.port}"
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    proxy = {"server": f"{parts.scheme}://{host}{port}"}
+    if parts.username is not None:
+        proxy |= {"username": unquote(parts.username), "password": unquote(parts.password or "")}
+    return proxy
+
+
+@asynccontextmanager
+async def run_gate(ctx: RunContext, roots: Roots, home: Path) -> AsyncIterator[RunGate | None]:
+    """For as long as the block lasts. None: the run's browser connects by itself.
+
+    `home`: a folder of the run's user.
+
+    Raises:
+        OSError: there is no port or descriptor left.
+    """
+    rules = ctx.network.egress
+    is_binding = bool(rules.allow or rules.deny)
+    if not is_binding and roots.authority is None:
+        yield None
+        return
+    way, notes = _way(ctx)
+    presenting = _presenting(ctx, way, roots.authority)
+    gate = EgressGate(way) if presenting is None else EgressGate(presenting, admits=came_from(home))
+    await gate.open()
+    try:
+        yield RunGate(
+            url=gate.url, is_binding=is_binding, gate=gate, presenting=presenting, reasons=notes
+        )
+    finally:
+        await gate.close()
+        if presenting is not None:
+            await presenting.close()
+
+
+def _way(ctx: RunContext) -> tuple[Way, tuple[str, ...]]:
+    if ctx.proxy_url is None:
+        return Straight(ctx.network), ()
+    if is_http(ctx.proxy_url):
+        return ThroughProxy(ctx.network, ctx.proxy_url), ()
+    return Straight(ctx.network), (_LEFT_ASIDE,)
+
+
+def _presenting(ctx: RunContext, way: Way, authority: "LocalAuthority | None") -> Presenting | None:
+    if authority is None:
+        return None
+    route = Route.of(None, ctx.client_certificates)
+    return Presenting(way, route, authority=authority, contexts=ctx.network.tls)
