@@ -4,12 +4,22 @@
 
 const fs = require('node:fs');
 const vm = require('node:vm');
-const channel = require('./channel.cjs');
-const { collectConsole, watchStreams } = require('./console.cjs');
-const { openEnvironment } = require('./environment.cjs');
-const { describe } = require('./errors.cjs');
-const { modulesOf } = require('./modules.cjs');
-const { exposeRequest, exposeResponse, readRequest, readBody } = require('./exchange.cjs');
+
+/** A file of ours, past Node's own loader, which takes half a millisecond for each. */
+function part(name) {
+  const filename = `${__dirname}/${name}.cjs`;
+  const content = fs.readFileSync(filename, 'utf8');
+  const module = { exports: {} };
+  vm.compileFunction(content, ['require', 'module'], { filename })(require, module);
+  return module.exports;
+}
+
+const channel = part('channel');
+const { collectConsole, watchStreams } = part('console');
+const { openEnvironment } = part('environment');
+const { describe } = part('errors');
+const { modulesOf } = part('modules');
+const { exposeRequest, exposeResponse, readRequest, readBody } = part('exchange');
 
 const STDIN = 0;
 const end = process.reallyExit.bind(process);
