@@ -10,6 +10,7 @@ from typing import Any, Final
 from contract.result import FailureKind
 from runners.kit.browser_registry import make_registry, resolve_package
 from runners.kit.failures import CheckFailed
+from runners.kit.http_request import USER_AGENT
 from runners.kit.removal import clear_place
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
 from runners.kit.suite_command import CommandError, added_arguments, playwright_arguments
@@ -127,6 +128,7 @@ def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
         "PICKET_FACTS_FD": "3",
         "PICKET_HARNESS": json.dumps(_settings(project, run.browser)),
         "PICKET_TEST_ARGUMENTS": json.dumps(plan.added),
+        "PICKET_USER_AGENT": USER_AGENT,
         "PLAYWRIGHT_BROWSERS_PATH": str(project.browsers),
         "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
         "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS": "1",
@@ -142,6 +144,7 @@ def _settings(project: Project, browser: Browser) -> dict[str, Any]:
         "browser": str(browser.program),
         "browserArguments": browser.arguments,
         **browser.proxies,
+        "video": browser.ffmpeg is not None,
         "facts": _FACTS,
     }
 

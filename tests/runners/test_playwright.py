@@ -65,6 +65,24 @@ async def test_playwrights_scaffold_runs_in_our_browser_whatever_its_version(
     assert kinds.count("video") >= 1
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_a_suite_leaves_open_is_as_documented(tmp_path: Path, version: str) -> None:
+    spec = a_bundle(
+        tmp_path,
+        "defaults",
+        lock=f"versions/{version}",
+        devDependencies={"@playwright/test": version},
+    )
+    ran = await seen(tmp_path, spec)
+    assert ran.failure is None, said(ran)
+    assert (told(ran).counts.passed, told(ran).counts.flaky) == (3, 1)
+    kinds = [artifact.kind for artifact in ran.artifacts]
+    # Of the try that failed a picture, of the second one a video of its page.
+    assert kinds.count("screenshot") == 1
+    assert kinds.count("video") == 1
+    assert kinds.count("trace") == 7, "each try has one, also of a test that is skipped"
+
+
 @pytest.mark.parametrize(
     ("name", "manifest", "tests"),
     [

@@ -31,5 +31,6 @@ function passPipeOn() {
   };
 }
 
+process[Symbol.for('picket.part')]('suite_user_agent.cjs').install();
 if (MANAGER.test(program)) passPipeOn();
 if (TEST_RUNNER.test(program) && process.argv[2] === 'test') addArguments();

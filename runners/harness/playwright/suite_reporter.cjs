@@ -6,6 +6,7 @@ const path = require('node:path');
 const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
 const FactReporter = require('./reporter.cjs');
+const { recordByDefault } = require('./suite_defaults.cjs');
 
 const MOST_ERRORS = 5;
 const MOST_ATTACHMENTS = 20;
@@ -32,6 +33,11 @@ function aboutTest(test) {
 }
 
 class SuiteReporter extends FactReporter {
+  onBegin(config, suite) {
+    recordByDefault(config);
+    super.onBegin(config, suite);
+  }
+
   onTestBegin(test, result) {
     report({ fact: 'testBegan', ...aboutTest(test), retry: result.retry });
   }
