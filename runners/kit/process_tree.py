@@ -15,7 +15,7 @@ _PATIENCE_S: Final = 30
 """A process that is not gone by then waits for a disk, and no signal reaches it."""
 _LONGEST_PAUSE_S: Final = 0.05
 _CHASE_S: Final = 0.05
-_SLIPPERY_ROUNDS: Final = 3
+SLIPPERY_ROUNDS: Final = 3
 """Whatever is alive after so many rounds changes its number faster than we look."""
 
 
@@ -104,20 +104,12 @@ class ProcessTree:
             for pid in pids:
                 if not _has_ended(pid):
                     send(pid, number, when=self.has)
-        if rounds < _SLIPPERY_ROUNDS:
+        if rounds < SLIPPERY_ROUNDS:
             return
         if self._identity.uid is None:
-            self._chase()
+            chase(self.has)
         else:
             self._end_user(self._identity.uid)
-
-    def _chase(self) -> None:
-        """Strike at the newest process again and again: the next number of one that changes it."""
-        until = time.monotonic() + _CHASE_S
-        while time.monotonic() < until:
-            newest = newest_pid()
-            if self.has(newest):
-                send(newest, signal.SIGKILL, when=self.has)
 
     def _group_of(self, pid: int) -> int | None:
         """A group of a session that the program or its processes have opened. None: not seen."""
@@ -127,6 +119,15 @@ class ProcessTree:
     def _is_stray(self, pid: int, tag: int) -> bool:
         # A script can lower its tag. Then its line of parents still tells.
         return not self._is_live(tag) and is_adopted(pid)
+
+
+def chase(is_meant: Callable[[int], bool]) -> None:
+    """Strike at the newest process again and again: the next number of one that changes it."""
+    until = time.monotonic() + _CHASE_S
+    while time.monotonic() < until:
+        newest = newest_pid()
+        if is_meant(newest):
+            send(newest, signal.SIGKILL, when=is_meant)
 
 
 def _has_ended(pid: int) -> bool:

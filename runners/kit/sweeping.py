@@ -4,12 +4,13 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
-from runners.kit.process_limits import can_have_own_users
-from runners.kit.process_tree import send
+from runners.kit.process_limits import can_have_own_users, end_user, find_tools
+from runners.kit.process_tree import SLIPPERY_ROUNDS, chase, send
 from runners.kit.processes import all_pids, is_in_a_container, look_up, user_of
 from runners.kit.removal import remove_folder
 from runners.kit.run_tags import is_of_a_dead_agent, tag_of
@@ -27,12 +28,18 @@ def sweep_processes(users: SlotUsers | None) -> None:
         users: the pool, when runs have users of their own.
     """
     free: AbstractSet[int] = set() if users is None else _idle_users(users)
-    for _ in range(_ROUNDS):
-        stale = [pid for pid in all_pids() if _is_stale(pid, free)]
+
+    def is_stale(pid: int) -> bool:
+        return _is_stale(pid, free)
+
+    for rounds in range(_ROUNDS):
+        stale = [pid for pid in all_pids() if is_stale(pid)]
         for pid in stale:
-            send(pid, signal.SIGKILL, when=lambda pid: _is_stale(pid, free))
+            send(pid, signal.SIGKILL, when=is_stale)
         if not stale:
             break
+        if rounds >= SLIPPERY_ROUNDS:
+            _end_slippery(stale, free, is_stale)
         time.sleep(_PAUSE_S)
     for uid in free:
         if users is not None:
@@ -50,6 +57,18 @@ def _idle_users(users: SlotUsers) -> set[int]:
     """Users of the pool with processes, though no agent has lent them out; locked until we end."""
     seen = {user_of(pid) for pid in all_pids()}
     return {uid for uid in SLOT_UIDS if uid in seen and users.lock(uid)}
+
+
+def _end_slippery(
+    stale: list[int], free: AbstractSet[int], is_stale: Callable[[int], bool]
+) -> None:
+    """End those that change their number faster than we look."""
+    theirs = {uid for pid in stale if (uid := user_of(pid)) is not None}
+    for uid in theirs & free:
+        if all(is_stale(pid) for pid in all_pids() if user_of(pid) == uid):
+            end_user(find_tools(), uid)
+    if os.geteuid() in theirs:
+        chase(is_stale)
 
 
 def _is_stale(pid: int, free: AbstractSet[int]) -> bool:

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from runners.kit.processes import all_pids, look_up, user_of
 from tests.runners.kit.isolation.worlds import cast, environment, in_every_world, line, play_as
 
 PATIENCE_S = 120
+UNTIL_KILLED: Any = {"timeout_s": 600, "tells_facts": "fact"}
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -40,18 +42,26 @@ class Agent(msgspec.Struct, frozen=True):
 
 @pytest.fixture
 def agent(world: str) -> Iterator[Agent]:
-    plan = cast("daemon_then_waits.py", timeout_s=600, tells_facts="fact")
-    process = subprocess.Popen(
-        line(world, plan), env=environment(), stdout=subprocess.PIPE, text=True
-    )
+    yield from started(line(world, cast("daemon_then_waits.py", **UNTIL_KILLED)))
+
+
+@pytest.fixture
+def doomed_test(world: str) -> Iterator[Agent]:
+    """A process that has an agent, as a test has, and is what is killed."""
+    plan = cast("slippery.py", env={"STAY": "1"}, **UNTIL_KILLED)
+    yield from started(["/bin/sh", "-c", '"$@" & wait', "test", *line(world, plan)])
+
+
+def started(command: list[str]) -> Iterator[Agent]:
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
     assert process.stdout
     _, uid, folder = process.stdout.readline().split()
     assert process.stdout.readline().split()[1] == '"daemon"'
-    started = Agent(process, json.loads(uid)["uid"], Path(folder))
-    yield started
+    agent = Agent(process, json.loads(uid)["uid"], Path(folder))
+    yield agent
     process.kill()
     process.communicate()
-    for pid in running(started.uid):  # where a test has killed the guard
+    for pid in running(agent.uid):  # where a test has killed the guard
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
@@ -102,6 +112,15 @@ def test_a_killed_agents_scripts_and_folders_are_gone_at_once(agent: Agent) -> N
     agent.kill()
     wait_for(lambda: not running(agent.uid))
     wait_for(lambda: not agent.folder.exists())
+
+
+@in_every_world
+def test_processes_that_change_their_number_do_not_outlive_a_test_that_is_killed(
+    doomed_test: Agent,
+) -> None:
+    doomed_test.kill()
+    wait_for(lambda: not running(doomed_test.uid))
+    wait_for(lambda: not doomed_test.folder.exists())
 
 
 @in_every_world

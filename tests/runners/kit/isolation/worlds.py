@@ -34,11 +34,13 @@ needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can lend users")
 def prefix(world: str, number: int | None) -> list[str]:
     """`number`: who nobody is. None: somebody new."""
     number = number or random.randrange(61300, 64000)
-    return {
+    is_user = {
         "as we are": [],
-        "root of a container": ["setpriv", "--inh-caps=-all", f"--bounding-set=-all,{KEPT}"],
-        "nobody": ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"],
+        "root of a container": ["--inh-caps=-all", f"--bounding-set=-all,{KEPT}"],
+        "nobody": [f"--reuid={number}", f"--regid={number}", "--clear-groups"],
     }[world]
+    # A test that is killed takes its agent along, whose guard then clears up.
+    return ["setpriv", "--pdeathsig=KILL", *is_user]
 
 
 def line(world: str, play: dict[str, Any], number: int | None = None) -> list[str]:
