@@ -124,8 +124,7 @@ class SeenResponse(Wire, frozen=True, kw_only=True):
     http_version: str = ""
     """As in 1.1, 2 or 3."""
     headers: dict[str, str] = {}
-    """Lower-case names; repeated headers joined by a comma and a space, but of Content-Type and
-    Location the first. Without trailers."""
+    """Lower case; repeats joined by ", ", of Content-Type and Location the first; no trailers."""
     body: str = ""
     body_encoding: Literal["utf-8", "base64"] = "utf-8"
     body_bytes: int = 0
@@ -234,13 +233,15 @@ Evidence = (
 """What was seen, kept for whoever reads the result."""
 
 
-class LogLine(Wire, frozen=True, kw_only=True):
+class LogLine(Wire, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a run's log."""
 
     after_ms: Milliseconds
     """Since the run started."""
     level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
     message: str
+    phase: Literal["setup", "request", "teardown"] | None = None
+    """Of an API check with scripts. None: of another, or of the run as a whole."""
 
 
 ArtifactKind = Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]

@@ -1,7 +1,7 @@
 """An API check with scripts: setup, request, teardown, in this order, each in its own process."""
 
 from collections.abc import Collection
-from typing import Final, Literal, NoReturn
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -19,6 +19,7 @@ from runners.kit.script_messages import (
     LIMIT_BYTES,
     Done,
     ScriptJob,
+    ScriptPhase,
     ScriptRequest,
     ScriptResponse,
 )
@@ -110,7 +111,7 @@ class _Phases:
     async def _torn_down(self, exchanged: Exchanged, file: str, script: str) -> Exchanged:
         answer = exchanged.answer
         if answer is None or exchanged.failure is not None:
-            self._warn(f"There was no whole response, so {NAMES[file]} did not run.")
+            self._warn(f"There was no whole response, so {NAMES[file]} did not run.", "teardown")
             return exchanged
         try:
             body = await self._body_after(exchanged, answer, file, script)
@@ -123,7 +124,7 @@ class _Phases:
         self, exchanged: Exchanged, answer: Answer, file: str, script: str
     ) -> str:
         if answer.body_cut or answer.body_bytes > LIMIT_BYTES:
-            self._fail(too_much(file, "The response", answer.body_bytes))
+            self._fail(too_much(file, "The response", answer.body_bytes), "teardown")
         response = answered(answer, exchanged.timings)
         request = as_sent(exchanged.sent)
         job = self._job(file, "teardown", script, request=request, response=response)
@@ -133,7 +134,7 @@ class _Phases:
     def _job(
         self,
         file: str,
-        phase: Literal["setup", "teardown"],
+        phase: ScriptPhase,
         script: str,
         *,
         request: ScriptRequest,
@@ -160,12 +161,12 @@ class _Phases:
             CheckFailed: it failed.
         """
         if job.passed_bytes > LIMIT_BYTES:
-            self._fail(too_much(job.file, "What is passed", job.passed_bytes))
+            self._fail(too_much(job.file, "What is passed", job.passed_bytes), job.phase)
         limit_s = min(LIMIT_S, self._left_s())
         if limit_s <= _LEAST_S:
-            self._fail(no_time(job.file))
+            self._fail(no_time(job.file), job.phase)
         ran = await self._runner.run(job, limit_s=limit_s)
-        self.log += ran.log
+        self.log += (msgspec.structs.replace(line, phase=job.phase) for line in ran.log)
         if isinstance(ran.ending, Failure):
             raise _as_exception(ran.ending)
         self._env = ran.ending.env
@@ -174,17 +175,17 @@ class _Phases:
     def _left_s(self) -> float:
         return max(_LEAST_S, self._ctx.timeout_s - self._runner.used_s())
 
-    def _warn(self, message: str) -> None:
+    def _warn(self, message: str, phase: ScriptPhase) -> None:
         at_ms = self._runner.used_s() * 1000
-        self.log.append(LogLine(after_ms=at_ms, level="WARN", message=message))
+        self.log.append(LogLine(after_ms=at_ms, level="WARN", message=message, phase=phase))
 
-    def _fail(self, failure: Failure) -> NoReturn:
+    def _fail(self, failure: Failure, phase: ScriptPhase) -> NoReturn:
         """Fail before there is a process.
 
         Raises:
             CheckFailed: with this failure.
         """
-        self._warn(failure.message)
+        self._warn(failure.message, phase)
         raise _as_exception(failure)
 
 

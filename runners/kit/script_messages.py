@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+ScriptPhase = Literal["setup", "teardown"]
 LIMIT_BYTES: Final = 256 * 1024
 """The most that passes to a script, and from it: request or response, with the environment."""
 
@@ -37,7 +38,7 @@ class ScriptJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     file: str
     """What the script is called in stacks, as in setup.js."""
-    phase: Literal["setup", "teardown"]
+    phase: ScriptPhase
     script: str
     env: Mapping[str, str]
     secret_names: tuple[str, ...]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from contract.result import ArtifactKind, Outcome, Result
+from contract.result import ArtifactKind, LogLine, Outcome, Result
 from contract.script_evidence import BrowserEvidence, PageSeen, ScriptEvidence
 from contract.suite_evidence import PlaywrightEvidence
 from service.results.asset_paths import asset_path
@@ -84,9 +84,21 @@ def _run(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
 
 def log(outcome: Outcome, started_ms: int) -> list[dict[str, Any]]:
     """The lines of a run's log."""
+    return _lines(outcome.log, started_ms)
+
+
+def phased_log(outcome: Outcome, started_ms: int) -> dict[str, list[dict[str, Any]]]:
+    """The lines of an API check's log; those of no script are the request's."""
+    phases: dict[str, list[LogLine]] = {"setup": [], "request": [], "teardown": []}
+    for line in outcome.log:
+        phases[line.phase or "request"].append(line)
+    return {phase: _lines(lines, started_ms) for phase, lines in phases.items()}
+
+
+def _lines(lines: Iterable[LogLine], started_ms: int) -> list[dict[str, Any]]:
     return [
         {"time": started_ms + round(line.after_ms), "msg": line.message, "level": line.level}
-        for line in outcome.log
+        for line in lines
     ]
 
 

@@ -137,7 +137,7 @@ def _http(result: Result, started_ms: int) -> dict[str, Any]:
         "hops": to_builtins(evidence.hops) if evidence else [],
         "tls": to_builtins(evidence.tls) if evidence and evidence.tls else None,
         "remoteAddress": evidence.remote_address if evidence else None,
-        "jobLog": {"setup": [], "request": script_views.log(outcome, started_ms), "teardown": []},
+        "jobLog": script_views.phased_log(outcome, started_ms),
         "jobAssets": [artifact.name for artifact in outcome.artifacts],
         "pcapDataUrl": None,
     }

@@ -437,7 +437,10 @@ def result(evidence: str) -> Result:
                     content_type="application/zip",
                 ),
             ),
-            log=(LogLine(after_ms=1, level="INFO", message="sent"),),
+            log=(
+                LogLine(after_ms=1, level="INFO", message="sent"),
+                LogLine(after_ms=2, level="WARN", message="odd", phase="teardown"),
+            ),
         ),
     )
 

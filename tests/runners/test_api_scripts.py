@@ -263,6 +263,8 @@ async def test_groups_stand_around_the_check() -> None:
         assert bench.asked.one("order") == "12"
     assert result.status is Status.PASSED, result.failure
     assert messages(result) == ["1", "2", "3", "4"]
+    phases = ["setup", "setup", "teardown", "teardown"]
+    assert [line.phase for line in result.log] == phases
     assert [line.after_ms for line in result.log] == sorted(one.after_ms for one in result.log)
 
 
@@ -408,6 +410,7 @@ async def test_without_a_response_teardown_does_not_run() -> None:
     assert result.failure is not None
     assert result.failure.kind is FailureKind.CONNECT
     assert messages(result) == ["There was no whole response, so the teardown script did not run."]
+    assert result.log[0].phase == "teardown"
 
 
 @pytest.mark.parametrize(
@@ -527,6 +530,7 @@ async def test_a_flood_of_log_is_cut_with_a_notice() -> None:
         after_ms=result.log[-1].after_ms,
         level="WARN",
         message="The script logged more than 1000 lines; the rest is left out.",
+        phase="setup",
     )
 
 

@@ -187,3 +187,28 @@ async def test_a_run_that_saw_nothing_still_has_its_log(
 )
 def test_a_measure_is_worth_what_its_makers_say(name: str, value: float, worth: str) -> None:
     assert score(name, value) == worth
+
+
+async def test_an_api_checks_log_stands_by_phase_with_times_and_levels(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    request = {"method": "GET", "url": "http://shop.test/"}
+    check = await made(
+        alice, "api", {"name": "Shop", "request": request, "privateLocations": ["default"]}
+    )
+    lines = (
+        LogLine(after_ms=1, level="DEBUG", message="first", phase="setup"),
+        LogLine(after_ms=2.6, level="INFO", message="sent"),
+        LogLine(after_ms=4, level="WARN", message="odd", phase="request"),
+        LogLine(after_ms=5, level="ERROR", message="last", phase="teardown"),
+    )
+    await store(api, check, Outcome(status=Status.PASSED, log=lines))
+    seen = (await alice.get(f"/v1/check-results/{check['id']}")).body[0]["apiCheckResult"]
+    assert seen["jobLog"] == {
+        "setup": [{"time": START_MS + 1, "msg": "first", "level": "DEBUG"}],
+        "request": [
+            {"time": START_MS + 3, "msg": "sent", "level": "INFO"},
+            {"time": START_MS + 4, "msg": "odd", "level": "WARN"},
+        ],
+        "teardown": [{"time": START_MS + 5, "msg": "last", "level": "ERROR"}],
+    }
