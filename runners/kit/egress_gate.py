@@ -36,19 +36,21 @@ OWN_CERTIFICATES: Final = "own"
 """Whoever comes in under this name shows client certificates of its own."""
 _BRINGS_OWN: Final = b": Basic " + base64.b64encode(f"{OWN_CERTIFICATES}:".encode()) + b"\r\n"
 
-Admits = Callable[[int], bool]
-"""Whether whoever connects from this port of loopback may come in."""
+Admits = Callable[[int, int], bool]
+"""Whether whoever connects from one port of loopback to another may come in; it blocks."""
 
-
-def _anyone(_port: int) -> bool:
-    return True
+MOST_AT_ONCE: Final = 256
+"""A browser takes 32 through a proxy at most; each costs the agent two descriptors."""
+_TOO_MANY: Final = (
+    f"The run had {MOST_AT_ONCE} connections at once, and the agent makes no more for it."
+)
 
 
 class EgressGate:
     """The proxy of one run."""
 
-    def __init__(self, way: Way, *, admits: Admits = _anyone) -> None:
-        """`admits`: who may come in, by the address that they connect from."""
+    def __init__(self, way: Way, *, admits: Admits) -> None:
+        """`admits`: who may come in; other runs are on this machine as well."""
         self._way = way
         self._admits = admits
         self._server: asyncio.Server | None = None
@@ -85,6 +87,11 @@ class EgressGate:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._exchanges) >= MOST_AT_ONCE:
+            self._note(_TOO_MANY)
+            writer.write(_answer(HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY))
+            writer.close()
+            return
         exchange = asyncio.create_task(self._serve(reader, writer), name="egress-gate")
         self._exchanges.add(exchange)
         exchange.add_done_callback(self._exchanges.discard)
@@ -98,7 +105,8 @@ class EgressGate:
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self._admits(writer.get_extra_info("peername")[1]):
+        ports = (writer.get_extra_info(end)[1] for end in ("peername", "sockname"))
+        if not await asyncio.to_thread(self._admits, *ports):
             writer.write(_answer(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
             return
         wish = await _read_wish(reader)
@@ -133,9 +141,12 @@ class EgressGate:
             target[1].close()
 
     def _remember(self, failure: CheckFailed) -> None:
-        is_refusal = failure.failure.kind is FailureKind.EGRESS
-        if is_refusal and len(self._refusals) < _MOST_REFUSALS:
-            self._refusals[str(failure)] = None
+        if failure.failure.kind is FailureKind.EGRESS:
+            self._note(str(failure))
+
+    def _note(self, refusal: str) -> None:
+        if len(self._refusals) < _MOST_REFUSALS:
+            self._refusals[refusal] = None
 
 
 async def _streams(sock: socket.socket) -> Streams:

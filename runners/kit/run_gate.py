@@ -91,7 +91,7 @@ async def run_gate(ctx: RunContext, roots: Roots, home: Path) -> AsyncIterator[R
         return
     way, notes = _way(ctx)
     presenting = _presenting(ctx, way, roots.authority)
-    gate = EgressGate(way) if presenting is None else EgressGate(presenting, admits=came_from(home))
+    gate = EgressGate(presenting or way, admits=came_from(home))
     await gate.open()
     try:
         yield RunGate(

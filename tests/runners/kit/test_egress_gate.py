@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 import trustme
 
+from runners.kit import egress_gate
 from runners.kit.egress import EgressRules
 from runners.kit.egress_gate import EgressGate
 from runners.kit.ways_out import Straight
@@ -21,12 +22,16 @@ LOOPBACK = EgressRules.parse(["127.0.0.1"], [])
 NAMES = {"shop.test": ("127.0.0.1",), "vault.test": ("127.0.0.2",)}
 
 
+def anybody(*_: int) -> bool:
+    return True
+
+
 @asynccontextmanager
 async def a_gate(
     rules: EgressRules = LOOPBACK, names: Mapping[str, tuple[str, ...]] | None = None
 ) -> AsyncIterator[EgressGate]:
     async with a_network(egress=rules, names=names or NAMES) as network:
-        gate = EgressGate(Straight(network))
+        gate = EgressGate(Straight(network), admits=anybody)
         await gate.open()
         try:
             yield gate
@@ -139,7 +144,7 @@ async def test_closing_cuts_what_is_still_open() -> None:
         await silence(asked, writer)
 
     async with http_origin({"/": stay}) as origin, a_network(egress=LOOPBACK) as network:
-        gate = EgressGate(Straight(network))
+        gate = EgressGate(Straight(network), admits=anybody)
         await gate.open()
         port = int(gate.url.rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -148,3 +153,36 @@ async def test_closing_cuts_what_is_still_open() -> None:
         await gate.close()
         assert await reader.read() == b""
         writer.close()
+
+
+async def test_whoever_is_not_let_in_gets_nowhere() -> None:
+    seen: list[tuple[int, int]] = []
+
+    def nobody(port: int, to: int) -> bool:
+        seen.append((port, to))
+        return False
+
+    async with a_network(egress=LOOPBACK) as network, http_origin({"/": reply()}) as origin:
+        gate = EgressGate(Straight(network), admits=nobody)
+        await gate.open()
+        own = int(gate.url.rpartition(":")[2])
+        async with asked_through(gate, origin.url()) as answer:
+            assert (answer.status, await answer.text()) == (403, "This proxy is another run's.\n")
+        await gate.close()
+    assert [to for _, to in seen] == [own]
+    assert origin.asked == []
+
+
+async def test_connections_past_their_number_are_refused_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(egress_gate, "MOST_AT_ONCE", 2)
+    async with a_gate() as gate:
+        port = int(gate.url.rpartition(":")[2])
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        async with asked_through(gate, "http://shop.test/") as answer:
+            assert answer.status == 503
+        assert len(gate.refusals) == 1
+        assert "connections at once" in gate.refusals[0]
+        for _, writer in idle:
+            writer.close()
