@@ -40,6 +40,7 @@ class Presenting:
         self._route = route
         self._authority = authority
         self._contexts = contexts
+        self._towards_targets: dict[ClientCertificate, ssl.SSLContext] = {}
         self._towards_run: dict[str, ssl.SSLContext] = {}
         self._talks: set[asyncio.Task[None]] = set()
         self._troubles: dict[str, None] = {}
@@ -67,7 +68,7 @@ class Presenting:
         if certificate is None or not wish.first.startswith(_TLS_BEGINS):
             return await self._way.connect(wish)
         try:
-            context = self._towards_target(certificate, wish)
+            context = await self._towards_target(certificate, wish)
             far = await _speak_tls(await self._way.connect(wish), context, wish)
         except CheckFailed as failure:
             if failure.failure.kind is FailureKind.TLS:
@@ -90,20 +91,20 @@ class Presenting:
             return None
         return self._route.certificate_for(Origin("https", wish.host.lower(), wish.port))
 
-    def _towards_target(self, certificate: ClientCertificate, wish: Wish) -> ssl.SSLContext:
-        context = self._contexts.fresh()
-        pem = f"{certificate.cert}\n{certificate.key}\n".encode()
+    async def _towards_target(self, certificate: ClientCertificate, wish: Wish) -> ssl.SSLContext:
+        known = self._towards_targets.get(certificate)
+        if known is not None:
+            return known
+        context = await asyncio.to_thread(self._contexts.fresh)
         try:
-            load_identity(context, pem, certificate.passphrase or "")
-            if certificate.ca is not None:
-                context.load_verify_locations(cadata=certificate.ca)
+            _show(certificate, context)
         except (ssl.SSLError, ValueError) as problem:
             message = (
                 f"The client certificate for {wish.host} cannot be used: its certificate, key, "
                 "passphrase or root cannot be read."
             )
             raise CheckFailed(FailureKind.TLS, message) from problem
-        context.set_alpn_protocols(["http/1.1"])
+        self._towards_targets[certificate] = context
         return context
 
     async def _talk(self, ours: socket.socket, far: Streams, wish: Wish) -> None:
@@ -131,6 +132,14 @@ class Presenting:
         if host not in self._towards_run:
             self._towards_run[host] = self._authority.context_for(host)
         return self._towards_run[host]
+
+
+def _show(certificate: ClientCertificate, context: ssl.SSLContext) -> None:
+    pem = f"{certificate.cert}\n{certificate.key}\n".encode()
+    load_identity(context, pem, certificate.passphrase or "")
+    if certificate.ca is not None:
+        context.load_verify_locations(cadata=certificate.ca)
+    context.set_alpn_protocols(["http/1.1"])
 
 
 async def _speak_tls(sock: socket.socket, context: ssl.SSLContext, wish: Wish) -> Streams:

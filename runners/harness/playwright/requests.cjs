@@ -52,7 +52,7 @@ function answer(response, exchange) {
     statusText: response.statusText(),
     address: exchange?.serverIPAddress ?? null,
     bodyBytes: exchange?.body?.length ?? null,
-    ...(exchange ? phases(exchange.timings) : {}),
+    ...(exchange?.timings ? phases(exchange.timings) : {}), // before 1.41 there are none
   };
 }
 
