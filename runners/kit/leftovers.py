@@ -13,25 +13,32 @@ _OPEN_TO_ALL: Final = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock
 _IPC: Final = tuple(Path("/proc/sysvipc") / kind for kind in ("shm", "sem", "msg"))
 
 
+def files_outside(uid: int) -> list[Path]:
+    """What a user has put into folders that are open to all; it blocks."""
+    return [path for folder in _open_to_all() for path in _theirs(folder, uid)]
+
+
 def remove_leftovers(uid: int, setpriv: str) -> None:
     """Delete whatever a user that runs no process any more has left; it blocks."""
-    for folder in {*_OPEN_TO_ALL, tempfile.gettempdir()}:
-        _remove_files(folder, uid)
+    for path in files_outside(uid):
+        if path.is_dir() and not path.is_symlink():
+            remove_folder(path)
+        else:
+            path.unlink(missing_ok=True)
     if _has_shared_memory(uid):
         _remove_shared_memory(uid, setpriv)
 
 
-def _remove_files(folder: str, uid: int) -> None:
+def _open_to_all() -> set[str]:
+    return {*_OPEN_TO_ALL, tempfile.gettempdir()}
+
+
+def _theirs(folder: str, uid: int) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            theirs = [entry for entry in entries if _owner(entry) == uid]
+            return [Path(entry.path) for entry in entries if _owner(entry) == uid]
     except OSError:
-        return
-    for entry in theirs:
-        if entry.is_dir(follow_symlinks=False):
-            remove_folder(Path(entry.path))
-        else:
-            Path(entry.path).unlink(missing_ok=True)
+        return []
 
 
 def _owner(entry: os.DirEntry[str]) -> int | None:

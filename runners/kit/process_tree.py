@@ -44,6 +44,11 @@ class ProcessTree:
         self._is_live = is_live
         self._end_user = end_user
 
+    @property
+    def uid(self) -> int | None:
+        """The user that its processes alone are. None: they are the agent's own user's."""
+        return self._identity.uid
+
     def has(self, pid: int) -> bool:
         """Whether a process came from the program."""
         if pid == self._root:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from runners.kit.leftovers import files_outside
 from runners.kit.memory import usage_of
 from runners.kit.process_tree import ProcessTree
 from runners.kit.program import Limits
@@ -104,7 +105,7 @@ class Watch:
         if started < self._folder_due:
             return None
         require_room(self._folder)
-        used = size_mb(self._folder, stop_above_mb=self._limits.folder_mb)
+        used = self._files_mb()
         took_s = time.monotonic() - started
         self._folder_due = started + max(_FOLDER_EVERY_S, took_s / _FOLDER_SHARE)
         if used <= self._limits.folder_mb:
@@ -113,6 +114,11 @@ class Watch:
             is_memory=False,
             because=f"It left more than {self._limits.folder_mb} MB of files, which is the limit",
         )
+
+    def _files_mb(self) -> float:
+        uid, limit_mb = self._tree.uid, self._limits.folder_mb
+        outside = () if uid is None else files_outside(uid)
+        return sum(size_mb(path, stop_above_mb=limit_mb) for path in (self._folder, *outside))
 
 
 def too_much_memory(limit_mb: int, used_mb: float) -> str:
@@ -135,10 +141,10 @@ def require_room(folder: Path) -> None:
         )
 
 
-def size_mb(folder: Path, *, stop_above_mb: float) -> float:
-    """What all files in a folder take up on the disk; counted no further than the limit."""
-    limit_bytes, used_bytes = stop_above_mb * _MB, 0
-    waiting = [str(folder)]
+def size_mb(path: Path, *, stop_above_mb: float) -> float:
+    """What a file, or all files in a folder, take up on the disk; counted no further than that."""
+    limit_bytes, used_bytes = stop_above_mb * _MB, _size_bytes(path)
+    waiting = [str(path)] if path.is_dir() and not path.is_symlink() else []
     while waiting and used_bytes <= limit_bytes:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -152,7 +158,7 @@ def size_mb(folder: Path, *, stop_above_mb: float) -> float:
     return used_bytes / _MB
 
 
-def _size_bytes(entry: os.DirEntry[str]) -> int:
+def _size_bytes(entry: os.DirEntry[str] | Path) -> int:
     try:
         return entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
     except OSError:

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.runners.kit.isolation.worlds import in_every_world, play
+from tests.runners.kit.isolation.worlds import in_every_world, needs_root, play
 
 
 @in_every_world
@@ -43,6 +43,12 @@ def test_a_file_past_the_limit_ends_the_script_and_is_named(world: str) -> None:
 @in_every_world
 def test_many_files_that_fill_the_disk_end_the_script_and_are_named(world: str) -> None:
     ended = play(world, "many_files.py", limits={"folder_mb": 50})["ended"]
+    assert ended["stopped_because"] == "It left more than 50 MB of files, which is the limit"
+
+
+@needs_root
+def test_files_outside_of_its_folder_count_where_a_script_has_a_user_of_its_own() -> None:
+    ended = play("root of a container", "fills_tmp.py", limits={"folder_mb": 50})["ended"]
     assert ended["stopped_because"] == "It left more than 50 MB of files, which is the limit"
 
 

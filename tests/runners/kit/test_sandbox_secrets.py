@@ -21,6 +21,13 @@ def test_another_runs_environment_and_files_are_closed_to_a_script() -> None:
 
 
 @needs_root
+def test_a_script_cannot_tell_facts_or_write_logs_in_the_name_of_another() -> None:
+    neighbour = {"script": "waits.py", "interpreter": INTERPRETERS[".py"]}
+    told = play("root of a container", "forges.py", neighbour=neighbour)
+    assert told["facts"] == ["[]"]
+
+
+@needs_root
 def test_a_script_with_a_user_of_its_own_cannot_swap_the_folders_of_its_run() -> None:
     (told,) = play("root of a container", "swaps_folders.py")["facts"]
     assert set(json.loads(told).values()) == {"PermissionError"}
