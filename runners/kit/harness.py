@@ -106,6 +106,7 @@ def _environment(runtime: Runtime, roots: Roots, folder: Path) -> dict[str, str]
     return {
         "PATH": f"{runtime.node.parent}:{_SYSTEM_PATH}",
         "LANG": "C.UTF-8",
+        "RUNTIME_VERSION": runtime.id,
         "HOME": str(folder),
         "TMPDIR": str(folder),
         **roots.environment,
