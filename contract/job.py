@@ -72,6 +72,8 @@ class Job(Wire, frozen=True, kw_only=True):
     """The run that this job belongs to; its attempts share it."""
     check_id: str
     check_name: str
+    account_id: str | None = None
+    """Whose check it is. None: a service that does not say."""
     location: str
     """Slug of the private location."""
     run_source: RunSource = RunSource.SCHEDULER

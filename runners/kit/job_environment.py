@@ -1,7 +1,7 @@
 """What scripts of all types learn of their run from the environment. Pure.
 
-Left out is what an agent does not know: the account, the id that the service will give the
-result, and the public addresses of its network.
+`RUNTIME_VERSION` comes with the runtime. Left out is what an agent does not know: the id that the
+service will give the result, and the public addresses of its network.
 """
 
 from contract.checks import check_type
@@ -15,11 +15,11 @@ _TEST_SESSIONS = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
 def job_environment(job: Job) -> dict[str, str]:
     """The generic variables of a run that a service asked for."""
     known = {**local_environment(job), "CHECK_ID": job.check_id}
+    if job.account_id is not None:
+        known["ACCOUNT_ID"] = job.account_id
     if job.run_source in _BY_SCHEDULE:
         known["CHECK_RUN_ID"] = job.run_id
-    if isinstance(job.spec, PlaywrightSpec) and job.run_source in _TEST_SESSIONS:
-        known["CI"] = "true"
-    return known
+    return {**known, **_of_suites(job)} if isinstance(job.spec, PlaywrightSpec) else known
 
 
 def local_environment(job: Job) -> dict[str, str]:
@@ -29,3 +29,12 @@ def local_environment(job: Job) -> dict[str, str]:
         "CHECK_TYPE": check_type(job.spec).value,
         "REGION": job.location,
     }
+
+
+def _of_suites(job: Job) -> dict[str, str]:
+    known = {
+        "SERVICE_CHECK_ID": job.check_id,
+        "SERVICE_REGION": job.location,
+        "SERVICE_RUN_SOURCE": job.run_source.value,
+    }
+    return {**known, "CI": "true"} if job.run_source in _TEST_SESSIONS else known

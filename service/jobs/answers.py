@@ -8,7 +8,7 @@ import msgspec
 from contract.checks import CheckType, HeartbeatSpec, Lane
 from contract.scripted import PlaywrightSpec
 from contract.wire import Seconds, Wire, decode, encode
-from service.jobs.model import LEASE_MS, ReadyJob
+from service.jobs.model import LEASE_MS, JobPlace, ReadyJob
 
 _DEADLINE_S: Final = {Lane.UPTIME: 30, Lane.MAIN: 240}
 _SUITE_DEADLINE_S: Final = 1_800
@@ -23,6 +23,7 @@ class _JobOut(Wire, frozen=True, kw_only=True):
     run_id: str
     check_id: str
     check_name: str
+    account_id: str
     location: str
     run_source: str
     attempt: int
@@ -34,12 +35,12 @@ class _JobOut(Wire, frozen=True, kw_only=True):
     """None: direct."""
 
 
-def render(job: ReadyJob, *, location: str, proxy_url: str | None, now_ms: int) -> bytes:
-    """A job that was just dealt, as JSON. No proxy: direct."""
-    return encode(_job(job, location, proxy_url, now_ms=now_ms))
+def render(job: ReadyJob, *, place: JobPlace, now_ms: int) -> bytes:
+    """A job that was just dealt, as JSON."""
+    return encode(_job(job, place, now_ms=now_ms))
 
 
-def _job(job: ReadyJob, location: str, proxy_url: str | None, *, now_ms: int) -> _JobOut:
+def _job(job: ReadyJob, place: JobPlace, *, now_ms: int) -> _JobOut:
     lane = Lane(job.lane)
     return _JobOut(
         job_id=str(job.id),
@@ -48,7 +49,8 @@ def _job(job: ReadyJob, location: str, proxy_url: str | None, *, now_ms: int) ->
         run_id=str(job.id),
         check_id=job.check_id,
         check_name=job.check_name,
-        location=location,
+        account_id=place.account_id,
+        location=place.slug,
         run_source=job.source,
         attempt=job.attempt,
         scheduled_for=datetime.fromtimestamp(job.scheduled_ms / 1000, UTC),
@@ -57,7 +59,7 @@ def _job(job: ReadyJob, location: str, proxy_url: str | None, *, now_ms: int) ->
             _SUITE_DEADLINE_S if job.check_type == CheckType.PLAYWRIGHT else _DEADLINE_S[lane]
         ),
         spec=msgspec.Raw(_spec(job, now_ms=now_ms)),
-        proxy_url=proxy_url,
+        proxy_url=place.proxy_url,
     )
 
 

@@ -99,8 +99,8 @@ class _Dealer:
         """What was dealt, as agents read it."""
         if not any(hands):
             return [[] for _ in hands]
-        location, proxy_url = self.queue.place(self.connection, self.location_id)
-        write = partial(render, location=location, proxy_url=proxy_url, now_ms=self.now_ms)
+        place = self.queue.place(self.connection, self.location_id)
+        write = partial(render, place=place, now_ms=self.now_ms)
         return [[write(job) for job in hand] for hand in hands]
 
     def _deal(self, job: ReadyJob, who: Claimant) -> Deal:

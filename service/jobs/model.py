@@ -104,6 +104,15 @@ class ReadyJob(NamedTuple):
     """Suites of a session only: whether they install their packages anew. None: as 0."""
 
 
+class JobPlace(NamedTuple):
+    """What all jobs of a location are told of it."""
+
+    account_id: str
+    slug: str
+    proxy_url: str | None
+    """None: direct."""
+
+
 class HeldJob(NamedTuple):
     """A job as rules need it to decide what becomes of it."""
 

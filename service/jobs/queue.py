@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from sqlalchemy import Connection
 
 from contract.checks import CheckType, Lane
-from service.jobs.model import HeldJob, NewRun, ReadyJob, Return
+from service.jobs.model import HeldJob, JobPlace, NewRun, ReadyJob, Return
 
 
 class Deal(NamedTuple):
@@ -40,8 +40,8 @@ class JobQueue(Protocol):
     def ready(self, connection: Connection, query: ReadyQuery, *, now_ms: int) -> list[ReadyJob]:
         """Jobs that can be claimed now, in the order in which they should be."""
 
-    def place(self, connection: Connection, location_id: str) -> tuple[str, str | None]:
-        """Slug and proxy of a location that exists. No proxy: direct."""
+    def place(self, connection: Connection, location_id: str) -> JobPlace:
+        """What jobs are told of a location that exists."""
 
     def next_due_ms(self, connection: Connection, location_id: str, *, now_ms: int) -> int | None:
         """When the next job of a location turns due. None: none waits for its time."""

@@ -21,7 +21,16 @@ from sqlalchemy import Connection
 from contract.checks import CheckType, Lane
 from service.db.engine import announce
 from service.db.sqlite import driver
-from service.jobs.model import LEASE_MS, HeldJob, JobsDue, NewRun, Priority, ReadyJob, Return
+from service.jobs.model import (
+    LEASE_MS,
+    HeldJob,
+    JobPlace,
+    JobsDue,
+    NewRun,
+    Priority,
+    ReadyJob,
+    Return,
+)
 from service.jobs.queue import Deal, ReadyQuery
 
 _ADD: Final = """
@@ -42,7 +51,7 @@ _DEALT: Final = (
     _READY_COLUMNS.format(fence="j.fence - 1")
     + "WHERE j.state = 1 AND j.claim_id = ? AND j.location_id = ? ORDER BY j.id"
 )
-_PLACE: Final = "SELECT slug_name, proxy_url FROM private_location WHERE id = ?"
+_PLACE: Final = "SELECT account_id, slug_name, proxy_url FROM private_location WHERE id = ?"
 _NEXT_DUE: Final = """
 SELECT min(due_ms) FROM job WHERE state = 0 AND location_id = ? AND lane = ? AND priority = ?
   AND due_ms > ?
@@ -99,10 +108,9 @@ class SqliteJobQueue:
             jobs += map(ReadyJob._make, execute(statement, (*asked, left)) if left else ())
         return jobs
 
-    def place(self, connection: Connection, location_id: str) -> tuple[str, str | None]:
-        """Slug and proxy of a location that exists. No proxy: direct."""
-        slug, proxy_url = driver(connection).execute(_PLACE, (location_id,)).fetchone()
-        return slug, proxy_url
+    def place(self, connection: Connection, location_id: str) -> JobPlace:
+        """What jobs are told of a location that exists."""
+        return JobPlace(*driver(connection).execute(_PLACE, (location_id,)).fetchone())
 
     def next_due_ms(self, connection: Connection, location_id: str, *, now_ms: int) -> int | None:
         """When the next job of a location turns due. None: none waits for its time."""

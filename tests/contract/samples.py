@@ -211,6 +211,7 @@ def job(kind: CheckType) -> Job:
         run_id="7b0e",
         check_id="c-1",
         check_name="Shop",
+        account_id="c6a6f1ab-52f1-4ff4-8f0a-1f6a7a2bb2a0",
         location="berlin",
         run_source=RunSource.TRIGGER_API,
         attempt=2,

@@ -16,7 +16,7 @@ from tests.system.scripted_scene import ScriptedScene, a_scripted_scene
 SETUP = """
 request.url = request.url + 'orders';
 request.body = JSON.stringify({ number: 7, check: process.env.CHECK_NAME });
-console.log('set up at', REGION);
+if (!process.env.ACCOUNT_ID) throw new Error('Whose check is this?');
 """
 TEARDOWN = """
 const order = JSON.parse(response.body);
@@ -27,6 +27,7 @@ BROWSER = """
 import { test, expect } from '@playwright/test';
 import { heading } from './heading';
 test('the page greets', async ({ page }) => {
+  expect([process.env.CHECK_TYPE, process.env.RUNTIME_VERSION]).toEqual(['BROWSER', '2026.04']);
   await page.goto('/plain');
   await expect(page.getByRole('heading')).toHaveText(heading);
 });
@@ -42,7 +43,8 @@ test('orders', async ({ request }) => {
 SUITE = """
 const { test, expect } = require('@playwright/test');
 test('the suite runs as a service runs it', async ({ page }) => {
-  expect([process.env.SERVICE, process.env.CI]).toEqual(['1', undefined]);
+  const { SERVICE, SERVICE_RUN_SOURCE, CI } = process.env;
+  expect([SERVICE, SERVICE_RUN_SOURCE, CI]).toEqual(['1', 'SCHEDULER', undefined]);
   await page.goto('SITE/plain');
   await expect(page).toHaveTitle('Plain');
 });

@@ -30,6 +30,7 @@ async def test_a_claimed_job_says_everything_that_an_agent_needs(world: World) -
             run_id="1",
             check_id=check_id,
             check_name="Front page",
+            account_id=world.account_id,
             location="cellar",
             run_source="SCHEDULE_NOW",
             attempt=1,
