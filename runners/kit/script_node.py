@@ -90,20 +90,16 @@ async def start_node(
 
 def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Program:
     """It may read its own code and the libraries, and nothing else; it starts no process."""
-    readable = [MAIN.parent, runtime.modules.resolve()]
-    cached = {}
-    if runtime.compile_cache is not None:
-        readable.append(runtime.compile_cache.resolve())
-        cached["NODE_COMPILE_CACHE"] = str(runtime.compile_cache.resolve())
     return Program(
         argv=(
             str(runtime.node),
             "--permission",
             f"--max-old-space-size={HEAP_MB}",
-            *(f"--allow-fs-read={one}/*" for one in readable),
+            # No compile cache: under permissions Node uses one only where it may write it.
+            *(f"--allow-fs-read={one}/*" for one in (MAIN.parent, runtime.modules.resolve())),
             str(MAIN),
         ),
         folder=folder,
-        env={**environment, **cached},
+        env=environment,
         limits=LIMITS,
     )

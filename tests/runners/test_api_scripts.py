@@ -440,6 +440,20 @@ async def test_libraries_of_the_runtime_and_snippets_can_be_required() -> None:
     assert messages(result) == ["2"]
 
 
+async def test_scripts_and_snippets_may_import_and_have_types() -> None:
+    sign = "import { SHA1 } from 'crypto-js';\nexport const sign = (t: string) => `${SHA1(t)}`;"
+    async with a_bench() as bench:
+        result = await bench.run(
+            setup_script="import { sign } from './snippets/sign.js';\n"
+            "const word: string = await Promise.resolve('tea');\n"
+            "request.headers.sign = sign(word);",
+            teardown_script="import 'lodash';\nconst a: number = 1;\nnothing();",
+            snippets=(Dependency(path="snippets/sign.js", content=sign),),
+        )
+        assert bench.asked.one("sign") == hashlib.sha1(b"tea").hexdigest()
+    assert said(result).endswith("ReferenceError: nothing is not defined (teardown.js:3:1)")
+
+
 async def test_setup_may_ask_the_network() -> None:
     async with a_bench({"/token": reply(b"t0ken"), "/cart": JSON}) as bench:
         await bench.run(

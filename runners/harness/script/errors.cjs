@@ -21,19 +21,21 @@ function escaped(text) {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
 
-/** The stack's lines that stand in the script or in a snippet. */
-function ownLines(stack, job) {
+/** The stack's lines that stand in the script or in a snippet, with the places that users know. */
+function ownLines(stack, job, origin) {
   const files = [job.file, ...Object.keys(job.snippets)].map(escaped).join('|');
   const own = new RegExp(`(?:^|[( ])((?:${files}):\\d+(?::\\d+)?)\\)?$`);
   return stack.split('\n').flatMap((line) => {
     const found = own.exec(line.trim());
-    return found ? [{ line, place: found[1] }] : [];
+    if (!found) return [];
+    const place = origin(found[1]);
+    return [{ line: line.replace(found[1], () => place), place }];
   });
 }
 
-function describeSafely(error, job) {
+function describeSafely(error, job, origin) {
   const stack = error instanceof Error ? String(error.stack) : '';
-  const own = ownLines(stack, job);
+  const own = ownLines(stack, job, origin);
   const said = words(error);
   return {
     message: cut(said, MAX_MESSAGE),
@@ -42,9 +44,9 @@ function describeSafely(error, job) {
   };
 }
 
-function describe(error, job) {
+function describe(error, job, origin) {
   try {
-    return describeSafely(error, job);
+    return describeSafely(error, job, origin);
   } catch {
     const message = 'an error that cannot be shown';
     return { message, place: null, stack: message };

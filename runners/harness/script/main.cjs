@@ -19,13 +19,14 @@ const { collectConsole, watchStreams } = part('console');
 const { openEnvironment } = part('environment');
 const { describe } = part('errors');
 const { modulesOf } = part('modules');
+const { compileAny, origin } = part('translation');
 const { exposeRequest, exposeResponse, readRequest, readBody } = part('exchange');
 
 const STDIN = 0;
 const end = process.reallyExit.bind(process);
 
 function fail(error, job) {
-  channel.tell({ fact: 'failed', ...describe(error, job) });
+  channel.tell({ fact: 'failed', ...describe(error, job, origin) });
   end(0);
 }
 
@@ -44,8 +45,11 @@ function watch(job) {
 
 /** The script as a function, its lines where the user has them. */
 function compiled(job) {
-  const source = `(async (require, module, exports) => {\n${job.script}\n})`;
-  return vm.runInThisContext(source, { filename: job.file, lineOffset: -1 });
+  const compile = (script) => {
+    const source = `(async (require, module, exports) => {\n${script}\n})`;
+    return vm.runInThisContext(source, { filename: job.file, lineOffset: -1 });
+  };
+  return compileAny(compile, job.script, job.file, job.modules);
 }
 
 /** What the script left behind. */
@@ -77,7 +81,7 @@ async function run(job) {
   Object.defineProperty(globalThis, 'REGION', { value: job.region, enumerable: true });
   exposeRequest(job);
   exposeResponse(job);
-  const modules = modulesOf(job);
+  const modules = modulesOf(job, compileAny);
   // Whatever ends this process from here on is the script's own doing.
   channel.tell({ fact: 'begun' });
   try {

@@ -47,7 +47,9 @@ function missing(id, because) {
 }
 
 class Modules {
-  constructor(job) {
+  constructor(job, compileAny) {
+    this.folder = job.modules;
+    this.compileAny = compileAny;
     this.snippets = new Map(Object.entries(job.snippets));
     this.loaded = new Map();
     this.library = createRequire(path.join(job.modules, 'noop.js'));
@@ -98,13 +100,14 @@ class Modules {
 
   evaluate(file, content, module) {
     const names = ['require', 'module', 'exports'];
-    const body = vm.compileFunction(content, names, { filename: file });
+    const compile = (text) => vm.compileFunction(text, names, { filename: file });
+    const body = this.compileAny(compile, content, file, this.folder);
     body.call(module.exports, this.requireFrom(path.posix.dirname(file)), module, module.exports);
   }
 }
 
-function modulesOf(job) {
-  return new Modules(job);
+function modulesOf(job, compileAny) {
+  return new Modules(job, compileAny);
 }
 
 module.exports = { modulesOf };
