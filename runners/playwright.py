@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ from runners.kit.suite_project import Project, open_project
 from runners.kit.suite_remarks import remarks
 from runners.kit.suite_run import LIMITS, Browser, SuiteRun, run_suite
 from runners.kit.suite_verdict import failure_of
+from runners.kit.suites import Suites
 from runners.kit.trust import Roots
 
 _AFTERWARDS_S: Final = 5.0
@@ -52,6 +54,17 @@ class PlaywrightRunner:
             return look.observation(failed.failure)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ground:
+    """What the steps of a run share."""
+
+    project: Project
+    browser: Path
+    roots: Roots
+    environment: Mapping[str, str]
+    """Of all processes; those of the tests know more."""
+
+
 class _Look:
     """One run of a suite."""
 
@@ -72,9 +85,17 @@ class _Look:
         Raises:
             CheckFailed: the suite stood in the way.
         """
+        suites = self._harness.required_suites()
+        ground = await self._ground(suites)
+        async with suites.dependencies.of(self._order(ground)) as told:
+            facts, ended = await self._test(ground, told)
+        failure = await self._judged(facts, ended)
+        await self._keep(ground.project, facts, ended)
+        return self.observation(failure)
+
+    async def _ground(self, suites: Suites) -> _Ground:
         harness, ctx = self._harness, self._ctx
         browser = required_browser(harness)
-        suites = harness.required_suites()
         bundle = await suites.bundles.fetch(self._spec.bundle_sha256)
         project = await asyncio.to_thread(
             open_project, bundle, self._spec, ctx.workspace, harness.runtimes
@@ -85,47 +106,48 @@ class _Look:
         if distrust is not None:
             self._log.note(distrust, level="WARN")
         environment = self._environment(project, roots)
-        order = Order(
-            project=project,
+        return _Ground(project=project, browser=browser, roots=roots, environment=environment)
+
+    def _order(self, ground: _Ground) -> Order:
+        return Order(
+            project=ground.project,
             spec=self._spec,
-            environment=environment,
+            environment=ground.environment,
             variables=self._variables(),
             timeout_s=self._left_s(),
             log=self._log,
         )
-        async with suites.dependencies.of(order):
-            facts, ended = await self._test(project, browser, environment, roots)
+
+    async def _test(self, ground: _Ground, told: Mapping[str, str]) -> tuple[SuiteFacts, Ended]:
+        """Run the test command; `told`: what its package manager has to know."""
+        command = self._spec.test_command
+        self._log.note(f"$ {command}")
+        started_ms = self._log.now_ms()
+        async with run_gate(self._ctx, ground.roots, ground.project.home) as gate:
+            run = SuiteRun(
+                project=ground.project,
+                command=command,
+                browser=self._browser(ground.browser, gate),
+                environment={**ground.environment, **told},
+                timeout_s=self._left_s(),
+            )
+            facts, ended = await run_suite(self._harness.sandbox, run)
+            self._log.add(ended.log, since_ms=started_ms)
+            for notice in () if gate is None else (*gate.refusals, *gate.notes):
+                self._log.note(notice, level="WARN")
+        if facts.launch_error is not None:
+            raise BrowserDidNotStartError(facts.launch_error)
+        return facts, ended
+
+    async def _judged(self, facts: SuiteFacts, ended: Ended) -> Failure | None:
         for remark in remarks(self._spec, ran=facts.playwright):
             self._log.note(remark, level="WARN")
         failure = failure_of(facts, ended, LIMITS)
         if failure is not None:
             said = (*(line.message for line in ended.log), *facts.messages)
-            place = ctx.workspace.folder
+            place = self._ctx.workspace.folder
             await asyncio.to_thread(require_room_after, said, place, folder_mb=LIMITS.folder_mb)
-        await self._keep(project, facts, ended)
-        return self.observation(failure)
-
-    async def _test(
-        self, project: Project, browser: Path, environment: Mapping[str, str], roots: Roots
-    ) -> tuple[SuiteFacts, Ended]:
-        command = self._spec.test_command
-        self._log.note(f"$ {command}")
-        started_ms = self._log.now_ms()
-        async with run_gate(self._ctx, roots, project.home) as gate:
-            run = SuiteRun(
-                project=project,
-                command=command,
-                browser=self._browser(browser, gate),
-                environment=environment,
-                timeout_s=self._left_s(),
-            )
-            facts, ended = await run_suite(self._harness.sandbox, run)
-            self._log.add(ended.log, since_ms=started_ms)
-            for told in () if gate is None else (*gate.refusals, *gate.notes):
-                self._log.note(told, level="WARN")
-        if facts.launch_error is not None:
-            raise BrowserDidNotStartError(facts.launch_error)
-        return facts, ended
+        return failure
 
     def _browser(self, program: Path, gate: RunGate | None) -> Browser:
         return Browser(

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = str(Path(__file__).resolve().parent.parent)
@@ -19,3 +20,11 @@ EXPLORE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", EXPLORE)
 settings.register_profile("steady", EXPLORE, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-playwright",
+        action="store_true",
+        help="run suites with each Playwright of tests/suites/versions, and what npm starts today",
+    )

@@ -73,8 +73,10 @@ class Dependencies:
         self._environment = dict(environment)
 
     @asynccontextmanager
-    async def of(self, order: Order) -> AsyncIterator[None]:
+    async def of(self, order: Order) -> AsyncIterator[dict[str, str]]:
         """Packages in the project's place for as long as the block lasts.
+
+        Gives what the package manager has to know when the test command goes through it.
 
         Raises:
             CheckFailed: they cannot be installed.
@@ -88,12 +90,12 @@ class Dependencies:
         if wanted.in_place_because is not None:
             order.log.note(f"The packages are installed in place: {wanted.in_place_because}.")
             await self._install(order, wanted, wanted.folder)
-            yield
+            yield manager_environment(order.project.home, wanted.tool.manager)
             return
         borrowed = await self._borrowed(order, wanted)
         try:
             await asyncio.to_thread(link_packages, borrowed.modules, wanted.folder)
-            yield
+            yield manager_environment(order.project.home, wanted.tool.manager)
         finally:
             await asyncio.to_thread(self._kept.give_back, borrowed)
 
@@ -129,7 +131,13 @@ class Dependencies:
         program = Program(
             argv=(_SHELL, "-c", command),
             folder=folder,
-            env={**self._environment, **install_environment(order, wanted.tool.manager)},
+            env={
+                **self._environment,
+                **order.environment,
+                **manager_environment(order.project.home, wanted.tool.manager),
+                "PATH": f"{order.project.programs}:{order.environment['PATH']}",
+                "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
+            },
             limits=LIMITS,
             facts_fd=False,
         )
@@ -147,9 +155,8 @@ class Dependencies:
         await asyncio.to_thread(_require_own_folders, order.project, wanted)
 
 
-def install_environment(order: Order, manager: Manager) -> dict[str, str]:
+def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
     """What a package manager is told, so that it keeps to the run's folder. Pure."""
-    home = order.project.home
     own = {
         Manager.NPM: {},
         Manager.PNPM: {
@@ -165,13 +172,7 @@ def install_environment(order: Order, manager: Manager) -> dict[str, str]:
             "YARN_ENABLE_GLOBAL_CACHE": "0",
         },
     }
-    return {
-        **order.environment,
-        "PATH": f"{order.project.programs}:{order.environment['PATH']}",
-        "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
-        "npm_config_cache": str(home / "npm"),
-        **own[manager],
-    }
+    return {"npm_config_cache": str(home / "npm"), **own[manager]}
 
 
 def programs(tool: Tool) -> dict[str, str]:

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from runners.kit.bundle import BundleError
 from runners.kit.bundle_archive import pack
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext
+from runners.kit.runtimes import find_runtimes
 from runners.kit.suites import SuitePlaces, suites_of
 from runners.playwright import PlaywrightRunner
 from tests.builders.scripts import a_scripted_context
@@ -27,7 +29,10 @@ PACKAGES: Final = ROOT / ".tools/packages"
 BUNDLES: Final = Path("/")
 """Any bundle may be named by its path then."""
 NEWEST: Final = "1.65.1"
-VERSIONS: Final = ("1.40.1", "1.51.1", "1.58.2", NEWEST)
+VERSIONS: Final = ("1.40.1", "1.51.1", NEWEST)
+"""Of Playwright, which each run of the tests tries."""
+FURTHER_VERSIONS: Final = ("1.43.1", "1.46.1", "1.49.1", "1.54.2", "1.58.2", "1.61.1")
+"""Which `--every-playwright` adds."""
 ASKING: Final = """
 const { test } = require('@playwright/test');
 
@@ -59,16 +64,36 @@ def a_bundle(
     `manifest`: further fields of package.json.
     """
     project = folder / f"{suite}-project"
-    shutil.copytree(SUITES / suite, project)
-    if not (project / "package.json").exists():
-        base = json.loads((SUITES / f"versions/{NEWEST}/package.json").read_text())
-        (project / "package.json").write_text(json.dumps({**base, **manifest}))
-        shutil.copytree(SUITES / lock, project, dirs_exist_ok=True)
+    project.mkdir()
+    shutil.copy(SUITES / f"versions/{NEWEST}/package.json", project)
+    shutil.copytree(SUITES / suite, project, dirs_exist_ok=True)
+    shutil.copytree(SUITES / lock, project, dirs_exist_ok=True)
     if manifest:
         told = json.loads((project / "package.json").read_text())
         (project / "package.json").write_text(json.dumps({**told, **manifest}))
     pack(project, folder / suite)
     return PlaywrightSpec(bundle_sha256=suite)
+
+
+def a_fresh_scaffold(folder: Path, *, url: str) -> PlaywrightSpec:
+    """What `npm init playwright` writes today; its tests look at this page, not at theirs."""
+    project = folder / "scaffold-of-today"
+    project.mkdir()
+    npm = find_runtimes().get(None).node.parent / "npm"
+    written = subprocess.run(
+        [npm, "init", "--yes", "playwright@latest", "--", "--quiet", "--no-browsers"],
+        cwd=project,
+        env={**os.environ, "PATH": f"{npm.parent}:/usr/bin:/bin"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert written.returncode == 0, written.stdout + written.stderr
+    for path in (project / "tests").iterdir():
+        path.write_text(path.read_text().replace("https://playwright.dev/", url))
+    pack(project, folder / "scaffold.tar.gz")
+    return PlaywrightSpec(bundle_sha256="scaffold.tar.gz")
 
 
 def a_fetching_suite(stack: contextlib.ExitStack, url: str) -> PlaywrightSpec:

@@ -3,8 +3,16 @@
 import pytest
 
 from tests.builders.patience import LONG_S, RUNNERS_LIMITS, hasty_pings, patient_pings
+from tests.builders.suites import FURTHER_VERSIONS, VERSIONS
 
 __all__ = ("hasty_pings", "patient_pings")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests that ask for a `playwright_version` run with several."""
+    if "playwright_version" in metafunc.fixturenames:
+        further = FURTHER_VERSIONS if metafunc.config.getoption("every_playwright") else ()
+        metafunc.parametrize("playwright_version", (*VERSIONS, *further))
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """Playwright suites run as their owners wrote them, and say which test did not pass."""
 
+import asyncio
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from runners.kit.observation import Observation
 from runners.kit.runtimes import MissingRuntimeError
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
 from tests.builders.patience import LONG_S
-from tests.builders.suites import VERSIONS, a_bundle, a_suite_context, seen
+from tests.builders.suites import a_bundle, a_fresh_scaffold, a_suite_context, seen
+from tests.servers.http_origin import begins, http_origin, reply
 
+FRONT = b"<title>Playwright</title><a href=#>Get started</a><h1>Installation</h1>"
 BEFORE = "The packages were installed before, and are used again."
 
 
@@ -45,19 +48,13 @@ def changed(spec: PlaywrightSpec, **changes: Any) -> PlaywrightSpec:
     return msgspec.structs.replace(spec, **changes)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 async def test_playwrights_scaffold_runs_in_our_browser_whatever_its_version(
-    tmp_path: Path, version: str
+    tmp_path: Path, playwright_version: str
 ) -> None:
-    spec = a_bundle(
-        tmp_path,
-        "scaffold",
-        lock=f"versions/{version}",
-        devDependencies={"@playwright/test": version},
-    )
+    spec = a_bundle(tmp_path, "scaffold", lock=f"versions/{playwright_version}")
     ran = await seen(tmp_path, spec)
     assert ran.failure is None, said(ran)
-    assert told(ran).playwright_version == version
+    assert told(ran).playwright_version == playwright_version
     assert told(ran).counts == TestCounts(planned=2, passed=2)
     kinds = [artifact.kind for artifact in ran.artifacts]
     assert kinds[0] == "report"
@@ -65,16 +62,13 @@ async def test_playwrights_scaffold_runs_in_our_browser_whatever_its_version(
     assert kinds.count("video") >= 1
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_what_a_suite_leaves_open_is_as_documented(tmp_path: Path, version: str) -> None:
-    spec = a_bundle(
-        tmp_path,
-        "defaults",
-        lock=f"versions/{version}",
-        devDependencies={"@playwright/test": version},
-    )
+async def test_what_a_suite_leaves_open_is_as_documented_and_its_reporters_are_kept(
+    tmp_path: Path, playwright_version: str
+) -> None:
+    spec = a_bundle(tmp_path, "defaults", lock=f"versions/{playwright_version}")
     ran = await seen(tmp_path, spec)
     assert ran.failure is None, said(ran)
+    assert "The suite's own reporter saw that it passed." in said(ran)
     assert (told(ran).counts.passed, told(ran).counts.flaky) == (3, 1)
     kinds = [artifact.kind for artifact in ran.artifacts]
     # Of the try that failed a picture, of the second one a video of its page.
@@ -124,9 +118,45 @@ async def test_projects_and_tags_are_chosen_by_the_test_command(tmp_path: Path) 
     assert told(ran).counts.planned == 2
 
 
-async def test_a_package_of_a_monorepo_runs_by_its_own_script(tmp_path: Path) -> None:
+async def test_half_of_a_suite_runs_where_the_command_says_so(tmp_path: Path) -> None:
+    command = "npx playwright test --shard=1/2 --fully-parallel --project=desktop --workers=1"
+    ran = await seen(tmp_path, changed(a_bundle(tmp_path, "projects"), test_command=command))
+    assert ran.failure is None, said(ran)
+    assert 1 < told(ran).counts.planned < 5
+
+
+async def test_brands_of_chromium_run_in_ours_and_other_browsers_are_named(tmp_path: Path) -> None:
+    ran = await seen(tmp_path, a_bundle(tmp_path, "browsers"))
+    outcomes = {test.project: test.outcome for test in told(ran).tests}
+    assert outcomes == {
+        "chrome": "expected",
+        "edge": "expected",
+        "beta": "expected",
+        "fox": "unexpected",
+        "safari": "unexpected",
+    }
+    for browser in ("firefox", "webkit"):
+        sentence = f"There is no {browser} at this location, only Chromium."
+        assert any(sentence in error for test in told(ran).tests for error in test.errors)
+    assert words(ran).endswith("is not available at this location, only Chromium. 1 more failed.")
+
+
+@pytest.mark.parametrize(
+    ("lock", "command"),
+    [
+        ("npm_workspace", "npm run e2e"),
+        ("pnpm_workspace", "pnpm run e2e"),
+        ("yarn_workspace", "yarn e2e"),
+        ("yarn_berry_workspace", "yarn e2e"),
+    ],
+)
+async def test_a_package_of_a_monorepo_runs_by_its_own_script(
+    tmp_path: Path, lock: str, command: str
+) -> None:
     spec = changed(
-        a_bundle(tmp_path, "monorepo"), working_dir="packages/e2e", test_command="npm run e2e"
+        a_bundle(tmp_path, "monorepo", lock=f"locks/{lock}"),
+        working_dir="packages/e2e",
+        test_command=command,
     )
     ran = await seen(tmp_path, spec)
     assert ran.failure is None, said(ran)
@@ -159,6 +189,23 @@ async def test_other_package_managers_install_by_their_lock_files(
     ran = await seen(tmp_path, a_bundle(tmp_path, "cjs", lock=f"locks/{manager}"))
     assert ran.failure is None, said(ran)
     assert told(ran).counts.passed == 1
+
+
+async def test_what_npm_init_playwright_writes_today_runs(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    if not pytestconfig.getoption("every_playwright"):
+        pytest.skip("what npm has today may change by itself; --every-playwright tries it")
+    async with http_origin(begins(reply(FRONT, content_type="text/html"))) as origin:
+        spec = await asyncio.to_thread(a_fresh_scaffold, tmp_path, url=origin.url())
+        ran = await seen(tmp_path, spec)
+        outcomes = {(test.project, test.outcome) for test in told(ran).tests}
+        others = {("firefox", "unexpected"), ("webkit", "unexpected")}
+        assert outcomes == {("chromium", "expected"), *others}, said(ran)
+        command = "npx playwright test --project=chromium"
+        ran = await seen(tmp_path, changed(spec, test_command=command))
+        assert ran.failure is None, said(ran)
+        assert told(ran).counts.passed == 2
 
 
 async def test_a_configuration_that_playwright_refuses_is_named(tmp_path: Path) -> None:
