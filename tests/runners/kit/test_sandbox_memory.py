@@ -1,6 +1,10 @@
 """A heavy program starts when there is memory for it, and holds it until its end."""
 
+import contextlib
+import os
+import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +13,37 @@ from runners.kit.memory_promises import MemoryPromises, TooLittleMemoryError
 from runners.kit.program import Limits, Program
 from runners.kit.sandbox import Sandbox
 from runners.kit.workspace import Workspace
+from tests.builders.patience import LONG_S
+from tests.runners.kit.isolation.worlds import needs_root, play
 
+GROUPS = (
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+    (Path("/sys/fs/cgroup"), "memory.max"),
+)
+CONTAINER_BYTES = 300_000_000
+"""Enough for an agent, and for the beginning of a script."""
 HEAVY = Limits(memory_mb=1000)
 FREE_MB = 400.0
 """Enough for one heavy program, and not for two."""
+
+
+@pytest.fixture
+def small_container() -> Iterator[Path]:
+    """A group of processes that the system holds to less memory than a script may use."""
+    base, limit = next(one for one in GROUPS if one[0].is_dir())
+    group = base / f"picket-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(CONTAINER_BYTES))
+    except OSError as problem:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        pytest.skip(f"no group of processes can be made here: {problem}")
+    yield group / "cgroup.procs"
+    until = time.monotonic() + LONG_S
+    while group.exists() and time.monotonic() < until:
+        with contextlib.suppress(OSError):  # what has ended leaves it a moment later
+            group.rmdir()
 
 
 @pytest.fixture
@@ -47,6 +78,26 @@ async def test_a_heavy_program_for_which_there_is_no_memory_is_our_fault(
     child = await sandbox.start(sleeper(second), owner=second)
     await child.kill()
     assert sandbox._memory.free_mb == FREE_MB
+
+
+@needs_root
+def test_where_the_container_runs_out_of_memory_the_script_goes_and_the_agent_stays(
+    small_container: Path,
+) -> None:
+    light = {"memory_mb": 900}
+    told = play("root of a container", "allocates.js", limits=light, group=str(small_container))
+    ended = told["ended"]
+    assert ended["out_of_memory"]
+    assert ended["signal"] == 9
+    assert "its limit is 900 MB" in ended["stopped_because"]
+
+
+@needs_root
+def test_what_the_container_has_left_counts_not_what_the_machine_has(
+    small_container: Path,
+) -> None:
+    with pytest.raises(AssertionError, match=r"MB of memory free for another script, which may"):
+        play("root of a container", "closes_facts.py", group=str(small_container))
 
 
 async def test_a_light_program_asks_for_none(

@@ -44,7 +44,9 @@ def prefix(world: str, number: int | None) -> list[str]:
 
 
 def line(world: str, play: dict[str, Any], number: int | None = None) -> list[str]:
-    return [*prefix(world, number), sys.executable, str(STAGE), json.dumps(play)]
+    group = play.get("group")
+    enter = [] if group is None else ["/bin/sh", "-c", 'echo $$ >"$0"; exec "$@"', group]
+    return [*enter, *prefix(world, number), sys.executable, str(STAGE), json.dumps(play)]
 
 
 def environment() -> dict[str, str]:
