@@ -43,7 +43,7 @@ class Route:
         if self.proxy_url is None:
             return None
         try:
-            parts = urlsplit(_with_scheme(self.proxy_url))
+            parts = urlsplit(with_scheme(self.proxy_url))
             port = parts.port
         except ValueError:  # a password with a slash in it would pass for a port
             return "(its address cannot be read)"
@@ -66,7 +66,7 @@ class Route:
         """Options of libcurl for this hop."""
         settings: list[tuple[int, Any]] = []
         if self.proxy_url is not None:
-            settings.append((pycurl.PROXY, _with_scheme(self.proxy_url).encode()))
+            settings.append((pycurl.PROXY, with_scheme(self.proxy_url).encode()))
         certificate = self.certificate_for(hop.origin) if hop.origin.scheme == "https" else None
         if certificate is not None:
             settings.append((pycurl.SSLCERT_BLOB, certificate.cert.encode()))
@@ -79,7 +79,8 @@ class Route:
 DIRECT = Route()
 
 
-def _with_scheme(proxy_url: str) -> str:
+def with_scheme(proxy_url: str) -> str:
+    """As a URL: a proxy without a scheme speaks HTTP."""
     return proxy_url if "://" in proxy_url else f"http://{proxy_url}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from runners.kit.egress_gate import OWN_CERTIFICATES, EgressGate
-from runners.kit.http_route import Route
+from runners.kit.http_route import Route, with_scheme
 from runners.kit.peers import came_from
 from runners.kit.presenting import Presenting
 from runners.kit.runner import RunContext
@@ -66,7 +66,7 @@ def proxy_of(url: str | None) -> dict[str, str] | None:
     """The location's proxy in Playwright's form."""
     if url is None:
         return None
-    parts = urlsplit(url)
+    parts = urlsplit(with_scheme(url))
     port = "" if parts.port is None else f":{parts.port}"
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     proxy = {"server": f"{parts.scheme}://{host}{port}"}

@@ -14,6 +14,7 @@ from contract.result import FailureKind
 from runners.kit.addresses import shown
 from runners.kit.connection import connect
 from runners.kit.failures import CheckFailed
+from runners.kit.http_route import with_scheme
 from runners.kit.reach import allowed_name, reachable_addresses
 from runners.kit.runner import Network
 
@@ -126,7 +127,7 @@ class ThroughProxy:
     def __init__(self, network: Network, proxy_url: str) -> None:
         """`proxy_url`: one that `is_http` takes."""
         self._network = network
-        parts = urlsplit(_with_scheme(proxy_url))
+        parts = urlsplit(with_scheme(proxy_url))
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._credentials = b""
         if parts.username is not None:
@@ -198,14 +199,10 @@ class ThroughProxy:
 def is_http(proxy_url: str) -> bool:
     """Whether it is of the one kind that our own proxy can speak to."""
     try:
-        parts = urlsplit(_with_scheme(proxy_url))
+        parts = urlsplit(with_scheme(proxy_url))
         return parts.scheme == "http" and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-def _with_scheme(proxy_url: str) -> str:
-    return proxy_url if "://" in proxy_url else f"http://{proxy_url}"
 
 
 def _no_address(wish: Wish) -> CheckFailed:
