@@ -13,7 +13,7 @@ from runners.kit.dependencies import Order
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.observation import Observation
-from runners.kit.playwright_run import (
+from runners.kit.playwright_ground import (
     BROWSER_ARGUMENTS,
     harmless_variables,
     required_browser,

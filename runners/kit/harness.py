@@ -1,15 +1,17 @@
 """What scripts run with on this machine: a sandbox, runtimes, and Node processes kept warm."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from contract.checks import CheckType
+from runners.kit.playwright_spare import Spare, start_spare
+from runners.kit.playwright_spares import PlaywrightSpares
 from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
-from runners.kit.sandbox import Sandbox
+from runners.kit.sandbox import Limits, Sandbox
 from runners.kit.script_node import ScriptNode, start_node
 from runners.kit.script_spares import EACH, Spares
 from runners.kit.suites import SuitePlaces, Suites, suites_of
@@ -30,6 +32,8 @@ class Harness:
     runtimes: Runtimes
     spares: Spares
     """Of setup and teardown scripts."""
+    playwrights: PlaywrightSpares
+    """Of BROWSER and MULTI_STEP checks."""
     trust: Trust
     """Further roots of scripts and browsers."""
     suites: Suites | None = None
@@ -68,20 +72,21 @@ async def open_harness(
     if not runtimes.installed:
         yield None
         return
-    sandbox = Sandbox()
-    with open_trust(extra_roots) as trust:
-        waiting = _spares(sandbox, trust.plain, each=spares)
-        try:
-            yield Harness(
-                sandbox=sandbox,
-                runtimes=runtimes,
-                spares=waiting,
-                trust=trust,
-                suites=None if suites is None else suites_of(suites, sandbox),
-            )
-        finally:
-            await waiting.close()
-            await sandbox.close()
+    async with AsyncExitStack() as stack:
+        trust = stack.enter_context(open_trust(extra_roots))
+        sandbox = Sandbox()
+        stack.push_async_callback(sandbox.close)
+        opened = Harness(
+            sandbox=sandbox,
+            runtimes=runtimes,
+            spares=_spares(sandbox, trust.plain, each=spares),
+            playwrights=_playwrights(sandbox, trust.plain),
+            trust=trust,
+            suites=None if suites is None else suites_of(suites, sandbox),
+        )
+        stack.push_async_callback(opened.spares.close)
+        stack.push_async_callback(opened.playwrights.close)
+        yield opened
 
 
 def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
@@ -100,6 +105,13 @@ def _spares(sandbox: Sandbox, roots: Roots, *, each: int) -> Spares:
         return await start_node(sandbox, runtime, partial(_environment, runtime, roots))
 
     return Spares(start, each=each)
+
+
+def _playwrights(sandbox: Sandbox, roots: Roots) -> PlaywrightSpares:
+    async def start(runtime: Runtime, limits: Limits) -> Spare:
+        return await start_spare(sandbox, runtime, limits, partial(_environment, runtime, roots))
+
+    return PlaywrightSpares(start)
 
 
 def _environment(runtime: Runtime, roots: Roots, folder: Path) -> dict[str, str]:

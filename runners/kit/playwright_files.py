@@ -5,6 +5,7 @@ The folder was the script's own: a name in it may be a link to anywhere, so only
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -45,8 +46,12 @@ def degraded_because(folder: Path) -> str | None:
     return " ".join(said.messages)[:_DEGRADED_CHARS] or None
 
 
-def keep_files(workspace: Workspace, *folders: Path) -> tuple[Artifact, ...]:
+def keep_files(
+    workspace: Workspace, *folders: Path, into: Workspace | None = None
+) -> tuple[Artifact, ...]:
     """Put the files that results keep where artifacts are; it blocks while it reads them.
+
+    `workspace`: the one that the folders are in. `into`: the one to keep them. None: the same.
 
     Raises:
         OSError: the disk is at fault.
@@ -55,10 +60,10 @@ def keep_files(workspace: Workspace, *folders: Path) -> tuple[Artifact, ...]:
     for folder in filter(workspace.holds, folders):
         for path in _found(folder):
             kept.setdefault(_free_name(path, folder, taken=set(kept)), path)
-    artifacts = []
+    keeper, artifacts = into or workspace, []
     for name, path in list(kept.items())[:MOST_FILES]:
-        path.rename(workspace.folder / name)
-        artifacts.append(workspace.artifact(name, _KINDS[path.suffix.lower()]))
+        shutil.move(path, keeper.folder / name)
+        artifacts.append(keeper.artifact(name, _KINDS[path.suffix.lower()]))
     return tuple(artifacts)
 
 

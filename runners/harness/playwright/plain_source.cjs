@@ -73,7 +73,11 @@ function babelInstead(load) {
   return instead;
 }
 
+let isInstalled = false;
+
 function install() {
+  if (isInstalled) return;
+  isInstalled = true;
   const load = Module._load;
   Module._load = function (id, ...more) {
     if (typeof id !== 'string' || !BABEL.test(id)) return load.call(this, id, ...more);

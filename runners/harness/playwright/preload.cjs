@@ -25,5 +25,6 @@ function requireFrom(id) {
   return id.startsWith('./') ? load(id.slice(2)) : require(id);
 }
 
-load('hook.cjs').install();
+// A process that waits does not know yet what is wanted of it: `waiting.cjs` goes on from there.
+if (!process.env.PICKET_WAITS) load('hook.cjs').install();
 process[Symbol.for('picket.part')] = load;
