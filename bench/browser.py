@@ -20,12 +20,11 @@ from pathlib import Path
 from agents import open_agent
 from browser_sides import Ours, Saturated, Side, Workload, lay_out_peers, peers_of
 from processes import free_port, resident_mb, running, wait_for_port
-from setup_script import added_ms
+from setup_script import measure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runners.kit.runtimes import Runtimes, find_runtimes
-from runners.kit.script_spares import EACH
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE.parent / ".tools" / "browser-peers" / "node_modules"
@@ -181,13 +180,6 @@ def _ratios(by_name: dict[str, list[Found]]) -> dict[str, float]:
     }
 
 
-async def measure_scripts(looks: int) -> dict[str, float]:
-    """What a setup script adds to an API check."""
-    cold, _ = await added_ms(spares=0, looks=looks)
-    spare, _ = await added_ms(spares=EACH, looks=looks)
-    return {"setup_cold_ms": cold, "setup_spare_ms": spare}
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="of each side")
@@ -207,7 +199,7 @@ def main() -> None:
         f"Playwright {runtime.playwright} on {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f}"
     )
-    found = measure_agent(runtimes, chosen) | asyncio.run(measure_scripts(chosen.looks))
+    found = measure_agent(runtimes, chosen) | asyncio.run(measure(chosen.looks))
     for name, value in found.items():
         print(f"{name:16} {value:6.2f}, goal {GOALS[name]}")
     print(f"load {os.getloadavg()[0]:.1f} at the end")

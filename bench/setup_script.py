@@ -11,6 +11,8 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -67,46 +69,80 @@ async def _look(spec: ApiSpec, ctx: RunContext) -> None:
         raise RuntimeError(seen.failure.message)
 
 
-async def _times_ms(look: Look, *, looks: int, between: Look) -> list[float]:
-    took = []
-    for _ in range(looks):
-        await between()
-        began = time.perf_counter()
-        await look()
-        took.append((time.perf_counter() - began) * 1000)
-    return took
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """What a script adds to a check, and what a bare Node takes in the same moments."""
+
+    median_ms: float
+    fastest_ms: float
+    bare_ms: float
+    """Median of `node --permission` with an empty program, from start to end."""
 
 
-async def added_ms(*, spares: int, looks: int) -> tuple[float, float]:
-    """What the script adds at the median, and at the fastest, with so many processes waiting."""
+async def _bare(node: Path) -> None:
+    process = await asyncio.create_subprocess_exec(node, "--permission", "--eval", "0")
+    if await process.wait() != 0:
+        raise RuntimeError("Node does not start.")
+
+
+async def _took_ms(look: Look) -> float:
+    began = time.perf_counter()
+    await look()
+    return (time.perf_counter() - began) * 1000
+
+
+async def _all_wait(harness: Harness, spares: int) -> None:
+    """Until as many processes wait as are kept."""
+    await asyncio.sleep(_PAUSE_S)
+    for _ in range(_PATIENCE):
+        if harness.spares.waiting == spares:
+            break
+        await asyncio.sleep(_PAUSE_S)
+    await asyncio.sleep(_PAUSE_S)  # the last one loads its code
+
+
+async def added_ms(*, spares: int, looks: int) -> Added:
+    """What the script adds with so many processes waiting; all kinds of looks take turns."""
+    runtimes = find_runtimes()
     async with (
-        open_harness(find_runtimes(), spares=spares) as harness,
+        open_harness(runtimes, spares=spares) as harness,
         _looks(harness, None, _SCRIPT) as (plain, scripted),
     ):
         if harness is None:
             raise RuntimeError("There is no runtime here; `make test` installs them.")
-
-        async def all_wait() -> None:
-            await asyncio.sleep(_PAUSE_S)
-            for _ in range(_PATIENCE):
-                if harness.spares.waiting == spares:
-                    break
-                await asyncio.sleep(_PAUSE_S)
-            await asyncio.sleep(_PAUSE_S)  # the last one loads its code
-
+        bare = partial(_bare, runtimes.get(None).node)
         await scripted()
-        with_script = await _times_ms(scripted, looks=looks, between=all_wait)
-        without = await _times_ms(plain, looks=looks, between=all_wait)
-    median, fastest = statistics.median, min
-    return median(with_script) - median(without), fastest(with_script) - fastest(without)
+        times_ms: list[list[float]] = [[], [], []]
+        for _ in range(looks):
+            for took_ms, look in zip(times_ms, (scripted, plain, bare), strict=True):
+                await _all_wait(harness, spares)
+                took_ms.append(await _took_ms(look))
+    with_script, without, alone = times_ms
+    return Added(
+        median_ms=statistics.median(with_script) - statistics.median(without),
+        fastest_ms=min(with_script) - min(without),
+        bare_ms=statistics.median(alone),
+    )
+
+
+async def measure(looks: int) -> dict[str, float]:
+    """Both kinds of starts, printed; the medians by name."""
+    found = {}
+    for name, spares in (("cold", 0), ("spare", EACH)):
+        added = await added_ms(spares=spares, looks=looks)
+        print(
+            f"setup script, {name:5} adds {added.median_ms:5.1f} ms, {added.fastest_ms:.1f} at the "
+            f"fastest; a bare node --permission takes {added.bare_ms:.1f} ms",
+            flush=True,
+        )
+        found[f"setup_{name}_ms"] = added.median_ms
+    return found
 
 
 async def main(looks: int) -> None:
     """Measure both and print the line."""
-    cold, fastest_cold = await added_ms(spares=0, looks=looks)
-    spare, fastest_spare = await added_ms(spares=EACH, looks=looks)
-    print(f"fastest of {looks}: cold {fastest_cold:.1f} ms, spare {fastest_spare:.1f} ms")
-    print(f"setup_cold_ms={cold:.1f} setup_spare_ms={spare:.1f}")
+    found = await measure(looks)
+    print(" ".join(f"{name}={value:.1f}" for name, value in found.items()))
 
 
 if __name__ == "__main__":
