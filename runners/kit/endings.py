@@ -88,7 +88,8 @@ def _because(end: End, code: int, limits: Limits, *, out_of_memory: bool) -> str
     if end.excess is not None:
         return end.excess.because
     if out_of_memory:
-        return too_much_memory(limits.memory_mb, end.peak_mb)
+        said = too_much_memory(limits.memory_mb, end.peak_mb)
+        return f"{said}; this location had no more" if end.system_took_some else said
     if code == -signal.SIGXFSZ:
         return f"It wrote a file larger than {limits.file_mb} MB, which is the limit"
     return None

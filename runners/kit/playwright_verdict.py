@@ -72,11 +72,15 @@ def _out_of_memory(ended: Ended, memory_mb: int) -> Failure:
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
         message=(
-            f"The script and its browser used {ended.peak_mb:.0f} MB of memory; "
+            f"The script and its browser used {ended.peak_mb:.0f} MB of memory{_no_more(ended)}; "
             f"the limit is {memory_mb} MB."
         ),
         detail={"peakMb": round(ended.peak_mb), "limitMb": memory_mb},
     )
+
+
+def _no_more(ended: Ended) -> str:
+    return ", and this location had no more" if ended.system_took_some else ""
 
 
 def _timed_out(book: FactBook, timeout_s: float) -> Failure:

@@ -53,7 +53,9 @@ def test_node_that_gave_up_for_want_of_memory_is_out_of_memory(status: int) -> N
 
 
 def test_a_program_that_the_system_ended_for_want_of_memory_is_out_of_memory() -> None:
-    assert ended(status=9, system_took_some=True).out_of_memory
+    told = ended(status=9, system_took_some=True)
+    assert told.out_of_memory
+    assert str(told.stopped_because).endswith("this location had no more")
     assert not ended(status=9).out_of_memory
     assert not ended(status=9, system_took_some=True, was_asked=True).out_of_memory
 

@@ -84,7 +84,9 @@ def test_memory_is_told_with_its_limit_and_its_peak() -> None:
 
 def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -> None:
     crash = an_error(message="Error: page.evaluate: Target crashed")
-    assert blamed(BEGAN, crash, FAILED, system_took_some=True).kind is FailureKind.OUT_OF_MEMORY
+    found = blamed(BEGAN, crash, FAILED, system_took_some=True)
+    assert found.kind is FailureKind.OUT_OF_MEMORY
+    assert "used 400 MB of memory, and this location had no more; the limit" in found.message
     assert blamed(BEGAN, crash, FAILED).kind is FailureKind.SCRIPT
     assert blamed(BEGAN, an_error(), FAILED, system_took_some=True).kind is FailureKind.SCRIPT
 
