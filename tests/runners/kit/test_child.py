@@ -1,0 +1,87 @@
+"""A child that goes wrong in an unusual way leaves no descriptor open."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from runners.kit.process_tree import ProcessTree
+from runners.kit.processes import look_up
+from runners.kit.program import Limits, Program
+from runners.kit.sandbox import Sandbox
+from runners.kit.workspace import Workspace
+from tests.builders.patience import LONG_S
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    opened = Sandbox()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    made = Workspace()
+    yield made
+    made.remove()
+
+
+def shell(workspace: Workspace, command: str) -> Program:
+    return Program(
+        argv=("/bin/sh", "-c", command),
+        folder=workspace.folder,
+        env={},
+        limits=Limits(memory_mb=500),
+    )
+
+
+async def test_a_process_that_cannot_be_ended_keeps_its_user_and_no_pipe(
+    sandbox: Sandbox, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = shell(workspace, "sleep 600")
+    before_it = await sandbox.start(program, owner=workspace)
+    await before_it.kill()  # whatever is opened once is open
+    before = descriptors()
+
+    def refuse(tree: ProcessTree) -> None:
+        raise OSError(f"processes of {tree.uid} cannot be ended")
+
+    child = await sandbox.start(program, owner=workspace)
+    lent = workspace.user
+    with monkeypatch.context() as patched:
+        patched.setattr(ProcessTree, "kill", refuse)
+        with pytest.raises(OSError, match="cannot be ended"):
+            await child.kill()
+    assert descriptors() == before + (0 if lent is None else 1), "the lock of its user"
+    assert workspace.user == lent
+    tree = child._around.tree
+    tree.kill()
+    tree.reap()
+    await child._around.release()
+    assert descriptors() == before
+    assert workspace.user is None
+
+
+async def test_a_listener_that_fails_leaves_no_pipe_and_no_process(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    def fail(_: bytes) -> None:
+        raise ValueError("no such fact")
+
+    first = await sandbox.start(shell(workspace, "true"), owner=workspace)
+    await first.kill()
+    before = descriptors()
+    child = await sandbox.start(shell(workspace, "echo fact >&3"), owner=workspace)
+    while not child._exit.is_seen:
+        await child._exit.within(LONG_S)
+    with contextlib.suppress(ValueError):  # the loop has it, or we
+        await child.ended(timeout_s=LONG_S, on_fact=fail)
+    assert descriptors() == before
+    assert workspace.user is None
+    assert look_up(child._pid) is None
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
