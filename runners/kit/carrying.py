@@ -2,22 +2,28 @@
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
 _PIECE_BYTES: Final = 64 * 1024
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Opening = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def join(near: Streams, far: Streams) -> int:
+async def join(near: Streams, far: Streams, *, opening: Opening | None = None) -> int:
     """Carry both ways until the far end has said its last; how many bytes it said.
+
+    `opening` passes on how the far end begins. None: as it is.
 
     Raises:
         OSError: the far end broke off; ssl.SSLError says why, where it spoke TLS.
     """
     out = asyncio.create_task(_outward(near[0], far[1]), name="carry-out")
     try:
+        if opening is not None:
+            await opening(far[0], near[1])
         return await _carry(far[0], near[1])
     finally:
         out.cancel()

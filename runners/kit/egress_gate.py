@@ -132,7 +132,9 @@ class EgressGate:
         try:
             if not wish.is_tunnel:
                 target[1].write(self._way.request(wish))
-            elif wish.first:
+                await join(browser, target, opening=_pass_answer_on)
+                return
+            if wish.first:
                 target[1].write(wish.first)
             else:
                 browser[1].write(_ESTABLISHED)
@@ -185,8 +187,27 @@ def _wish(method: str, target: str, headers: bytes) -> Wish | None:
     return Wish(host=host, port=port, method=method, target=target, headers=own)
 
 
+async def _pass_answer_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """The head of an answer, which says that no other request may come on this connection.
+
+    Not all servers close it for being asked to: the next request would come to this one.
+    """
+    status = b"1"
+    while status == b"1":  # it only says that it goes on
+        try:
+            head = await source.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as problem:
+            sink.write(problem.partial)
+            return
+        except asyncio.LimitOverrunError:
+            return
+        line, _, rest = head.partition(b"\r\n")
+        status = line.partition(b" ")[2][:1]
+        sink.write(line + b"\r\n" + (rest if status == b"1" else _own_headers(rest)))
+
+
 def _own_headers(headers: bytes) -> bytes:
-    """The target's headers; one request a connection, so that each is judged."""
+    """Those of the target or the browser; one request a connection, so that each is judged."""
     lines = [
         line
         for line in headers.split(b"\r\n")

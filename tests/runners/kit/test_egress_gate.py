@@ -127,6 +127,33 @@ async def test_a_target_that_refuses_is_told_from_one_that_is_forbidden() -> Non
     assert gate.refusals == ()
 
 
+async def test_a_server_that_does_not_close_gets_no_others_request() -> None:
+    async with (
+        http_origin(reply(b"first")) as one,
+        http_origin(reply(b"second")) as other,
+        a_gate() as gate,
+        aiohttp.ClientSession() as session,
+    ):
+        for origin in (one, other, one):
+            async with session.get(origin.url("/page"), proxy=gate.url) as answer:
+                assert answer.headers["connection"] == "close"
+                assert await answer.read() == (b"first" if origin is one else b"second")
+    assert [asked.target for asked in (*one.asked, *other.asked)] == ["/page"] * 3
+
+
+async def test_a_server_that_asks_for_the_body_first_gets_it() -> None:
+    async def asks(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" + reply(b"taken"))
+        await writer.drain()
+
+    async with (
+        http_origin(asks) as origin,
+        a_gate() as gate,
+        asked_through(gate, origin.url(), method="POST", data=b"tea") as answer,
+    ):
+        assert await answer.read() == b"taken"
+
+
 async def test_what_is_no_request_for_a_proxy_is_refused() -> None:
     async with (
         a_gate() as gate,
