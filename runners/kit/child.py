@@ -130,7 +130,12 @@ class Child:
                 await self.kill()
 
     async def _clear(self) -> int:
-        await self._aside(self._around.tree.kill)
+        try:
+            await self._aside(self._around.tree.kill)
+        except OSError:  # something of it still runs: its user and its number stay taken
+            self._close_pipes()
+            self._exit.close()
+            raise
         await self._exit.within(_GRACE_S)
         seen = look_up(self._pid)
         self._last_name = "" if seen is None else seen.name
@@ -143,12 +148,13 @@ class Child:
         return status
 
     def _close_pipes(self) -> None:
-        self._stdin.close()
-        for reader in self._readers:
-            reader.finish()
-        if self._facts_pipe is not None:
-            os.close(self._facts_pipe)
-            self._facts_pipe = None
+        with contextlib.ExitStack() as each:  # whatever one of them comes to
+            each.callback(self._stdin.close)
+            for reader in self._readers:
+                each.callback(reader.finish)
+            if self._facts_pipe is not None:
+                each.callback(os.close, self._facts_pipe)
+                self._facts_pipe = None
 
     def _told(self, *, timed_out: bool) -> Ended:
         end = End(

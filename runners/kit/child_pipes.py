@@ -35,10 +35,12 @@ class PipeReader:
 
     def finish(self) -> None:
         """Hand on what is still there, and close; nobody writes any more."""
-        for _ in range(_LAST_READS):
-            if not self._is_open or not self._read():
-                break
-        self._close()
+        try:
+            for _ in range(_LAST_READS):
+                if not self._is_open or not self._read():
+                    break
+        finally:
+            self._close()
 
     def _read(self) -> bool:
         try:
