@@ -21,6 +21,12 @@ DAILY: Final = 1440
 """A check runs once when it is made, and then not again for as long as a test takes."""
 LIMIT_S: Final = 240.0
 """The agent tries Node, a browser and a suite before it takes their checks."""
+AS_DEPLOYED: Final = (
+    ("setpriv", "--bounding-set=-all,+chown,+dac_override,+kill,+setgid,+setuid", "--no-new-privs")
+    if os.geteuid() == 0
+    else ()
+)
+"""No more than docs/isolation.md asks for, as the manifest and the unit in deploy/ say it."""
 _NETWORK: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
@@ -98,7 +104,8 @@ async def a_scripted_scene(folder: Path) -> AsyncIterator[ScriptedScene]:
         },
     )
     url = f"http://127.0.0.1:{(await service.logged('service.ready'))['port']}"
-    agent = await AgentChild.start("agent", _agent_environ(url, folder / "agent"))
+    environ = _agent_environ(url, folder / "agent")
+    agent = await AgentChild.start("agent", environ, within=AS_DEPLOYED)
     headers = {"authorization": f"Bearer {API_KEY}"}
     try:
         async with aiohttp.ClientSession(url, headers=headers) as http, measured_site() as site:
