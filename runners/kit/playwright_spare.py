@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from runners.kit.environment_size import require_variables
 from runners.kit.folder_owner import give_folder
 from runners.kit.playwright_place import HARNESS, grounds, make_place, node_line
 from runners.kit.runtimes import Runtime
@@ -56,10 +57,12 @@ class Spare:
 
         Raises:
             SpareUnfitError: it cannot be that program, or was gone; nothing has run.
+            CheckFailed: of kind SCRIPT: what the script starts could not be given its variables.
             OSError: the disk is full, or a process cannot be ended.
         """
         if _read_at_start(self._line.env) != _read_at_start(program.env):
             raise SpareUnfitError
+        require_variables(program.env)
         await asyncio.to_thread(self._give)
         waited_s = time.monotonic() - self._started_at
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from runners.kit.after_death import AfterDeath
 from runners.kit.child import Child, Surroundings
+from runners.kit.environment_size import require_variables
 from runners.kit.folder_owner import give_folder, take_folder
 from runners.kit.leftovers import remove_leftovers
 from runners.kit.memory_promises import MemoryPromises, Promise
@@ -105,6 +106,7 @@ class Sandbox:
             OSError: it cannot be started, and that is our fault.
         """
         require(program)
+        require_variables(program.env)
         self._after_death = self._after_death or AfterDeath([self._folder])
         folder = program.folder if owner is None else owner.folder
         require_room(folder)

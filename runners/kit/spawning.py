@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import os
 import signal
 from contextlib import ExitStack
@@ -12,7 +11,6 @@ from typing import Final
 import msgspec
 
 from runners.kit.child_pipes import open_pipe
-from runners.kit.environment_size import require_variables
 from runners.kit.program import Program
 
 _OWN_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -46,7 +44,6 @@ def spawn(line: list[str], program: Program) -> Spawned:
     """Start a command line for a program, in a session of its own.
 
     Raises:
-        CheckFailed: of kind SCRIPT: its variables are more than a program can be given.
         OSError: it cannot be started.
     """
     with ExitStack() as on_failure, ExitStack() as theirs:
@@ -77,15 +74,6 @@ def _pipe(theirs: ExitStack, on_failure: ExitStack, *, we_write: bool) -> tuple[
 
 
 def _start(line: list[str], env: dict[str, str], ends: list[int]) -> int:
-    try:
-        return _posix_spawn(line, env, ends)
-    except OSError as problem:
-        if problem.errno == errno.E2BIG:
-            require_variables(env)
-        raise
-
-
-def _posix_spawn(line: list[str], env: dict[str, str], ends: list[int]) -> int:
     return os.posix_spawn(
         line[0],
         line,

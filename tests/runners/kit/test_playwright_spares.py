@@ -15,6 +15,7 @@ from contract.job import Variable
 from contract.result import FailureKind, Outcome
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
+from runners.kit.failures import CheckFailed
 from runners.kit.judge import judge
 from runners.kit.playwright_spare import Spare
 from runners.kit.playwright_spares import PlaywrightSpares
@@ -263,3 +264,13 @@ async def test_what_ends_a_run_is_named_the_same(body: str, kind: FailureKind) -
     assert outcome.failure.kind is kind
     if kind is FailureKind.TIMEOUT:
         assert "stares" in outcome.failure.message
+
+
+async def test_variables_that_no_program_can_be_given_are_refused_here_as_well() -> None:
+    """The one that waits gets them by its input; the browser that it starts could not."""
+    large = Variable(key="LARGE", value="x" * 200_000)
+    async with a_scripted_context() as ctx:
+        await pid_of_a_run(ctx)
+        await a_spare(ctx)
+        with pytest.raises(CheckFailed, match="The variable LARGE has 200006 bytes"):
+            await steps(msgspec.structs.replace(ctx, variables=(large,)))
