@@ -32,7 +32,7 @@ function ours(options = {}) {
       ...settings.browserArguments,
       ...proxies.extraArguments(),
     ],
-    proxy: proxies.of(options.proxy),
+    proxy: proxies.inLaunch(options),
   };
 }
 

@@ -27,10 +27,14 @@ function inContext(options) {
   return settings.gate ? { ...options, proxy: undefined } : options;
 }
 
+/** For a browser, which with a persistent context may show client certificates. */
+function inLaunch(options) {
+  return options.clientCertificates?.length ? withCertificates(options.proxy) : of(options.proxy);
+}
+
 /** The options of requests without a browser. */
 function inRequests(options) {
-  const showsOwn = options?.clientCertificates?.length;
-  const proxy = showsOwn ? withCertificates(options.proxy) : of(options?.proxy);
+  const proxy = inLaunch(options ?? {});
   return proxy ? { ...options, proxy } : options;
 }
 
@@ -44,4 +48,4 @@ function mayStand(argument) {
   return !settings.gate || !PASSING_BY.test(argument);
 }
 
-module.exports = { extraArguments, inContext, inRequests, mayStand, of };
+module.exports = { extraArguments, inContext, inLaunch, inRequests, mayStand };

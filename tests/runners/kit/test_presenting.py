@@ -193,6 +193,11 @@ async def test_a_scripts_own_certificate_wins(ca: trustme.CA, roots: Path) -> No
             "const mine = await context.newPage();\n"
             f"await mine.goto('{shop.url()}', {{ timeout: 0 }});\n"
             f"await expect(mine).toHaveTitle('{TITLE}');\n"
+            "const kept = await playwright.chromium.launchPersistentContext('', {\n"
+            "  clientCertificates });\n"
+            f"await kept.pages()[0].goto('{shop.url()}', {{ timeout: 0 }});\n"
+            f"await expect(kept.pages()[0]).toHaveTitle('{TITLE}');\n"
+            "await kept.close();\n"
             "const asking = await playwright.request.newContext({ clientCertificates });\n"
             f"expect(await (await asking.get('{shop.url()}data')).text()).toBe('data');"
         )
