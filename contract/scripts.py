@@ -12,7 +12,7 @@ from contract.scripted import Dependency
 MAX_SCRIPT_BYTES: Final = 512 * 1024
 """Of one script, file or snippet, as UTF-8."""
 MAX_SCRIPTS_BYTES: Final = 1024 * 1024
-"""Of everything that travels with a job."""
+"""Of all snippets that travel with a job."""
 MAX_DEPENDENCIES: Final = 200
 MAX_PATH_LETTERS: Final = 1000
 SNIPPET_FOLDER: Final = "snippets"

@@ -22,6 +22,11 @@ def test_the_documented_parts_may_be_set() -> None:
     assert config_problem({"use": {"viewport": None}}) is None
 
 
+@pytest.mark.parametrize("timeout", [0, 240_000])
+def test_a_time_out_may_be_none_and_as_long_as_a_run(timeout: int) -> None:
+    assert config_problem({"timeout": timeout}) is None
+
+
 @pytest.mark.parametrize(
     ("config", "path", "words"),
     [
@@ -32,6 +37,7 @@ def test_the_documented_parts_may_be_set() -> None:
         ({"timeout": "1s"}, "timeout", "must be a number of milliseconds from 0 to 240000"),
         ({"timeout": True}, "timeout", "must be a number"),
         ({"timeout": 240_001}, "timeout", "from 0 to 240000"),
+        ({"timeout": -1}, "timeout", "from 0 to 240000"),
         ({"use": []}, "use", "must be an object"),
         ({"use": {"offline": 1}}, "use.offline", "must be true or false"),
         ({"use": {"permissions": "all"}}, "use.permissions", "must be an array of strings"),

@@ -12,6 +12,8 @@ from contract.scripts import (
     snippets_of_snippet,
 )
 
+LONGEST_PATH = "/".join(["x" * 199] * 5) + "x"
+
 
 def test_a_script_is_counted_in_bytes() -> None:
     assert script_problem("ü" * (MAX_SCRIPT_BYTES // 2)) is None
@@ -47,9 +49,17 @@ def test_a_path_cannot_leave_the_folder_of_the_check(path: str) -> None:
     assert path_problem(path) is not None
 
 
-@pytest.mark.parametrize("path", ["login.js", "pages/shop/login.ts", "a b/ü.js", "..a/.b"])
+@pytest.mark.parametrize(
+    "path", ["login.js", "pages/shop/login.ts", "a b/ü.js", "..a/.b", "x" * 240, LONGEST_PATH]
+)
 def test_a_path_leads_down(path: str) -> None:
     assert path_problem(path) is None
+
+
+def test_a_path_is_as_long_as_it_is_said_to_be_at_most() -> None:
+    assert path_problem(LONGEST_PATH + "x") == "has 1001 characters; use at most 1000"
+    assert path_problem("ü" * 121) == "has a part of more than 240 bytes between two slashes"
+    assert path_problem("ü" * 120) is None
 
 
 def test_two_files_cannot_stand_at_one_place() -> None:
@@ -80,8 +90,10 @@ def test_a_check_has_a_few_files_at_most() -> None:
 def test_a_file_is_as_bounded_as_a_script() -> None:
     large = Dependency(path="a.js", content="x" * (MAX_SCRIPT_BYTES + 1))
     found = dependencies_problem((large,), script_path=None)
-    assert found is not None
-    assert found[0] == "[0].content"
+    said = f"has {MAX_SCRIPT_BYTES + 1} bytes; use at most {MAX_SCRIPT_BYTES}"
+    assert found == ("[0].content", said)
+    whole = Dependency(path="a.js", content="x" * MAX_SCRIPT_BYTES)
+    assert dependencies_problem((whole,), script_path=None) is None
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,11 @@ async def test_too_many_bytes_are_refused_as_they_come(tmp_path: Path) -> None:
     assert list((tmp_path / "a").iterdir()) == []
 
 
+async def test_as_many_bytes_as_may_be_are_taken(tmp_path: Path) -> None:
+    kept = BundleFiles(tmp_path, limit_bytes=len(BODY))
+    assert await kept.keep("a", SHA, pieces_of(BODY), note=size_alone) == len(BODY)
+
+
 async def test_a_bundle_that_stands_still_is_ended(
     alice: ApiUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,19 @@ async def test_the_defaults_of_a_multi_step_check_are_filled_in(
             {"playwrightConfig": {"use": {"launchOptions": {}}}},
             '"playwrightConfig.use.launchOptions" cannot be set here; use actionTimeout,',
         ),
+        (
+            {"dependencies": [{"path": f"{n}.js", "content": ""} for n in range(201)]},
+            '"dependencies" has 201 files; use at most 200.',
+        ),
+        (
+            {"dependencies": [{"path": "a.js", "content": ""}] * 2},
+            '"dependencies[1].path" is a.js, which another file of the check has.',
+        ),
+        (
+            {"dependencies": [{"path": "a.js", "content": "x" * 524_289}]},
+            '"dependencies[0].content" has 524289 bytes; use at most 524288.',
+        ),
+        ({"playwrightConfig": {"timeout": 240_001}}, '"playwrightConfig.timeout" must be a number'),
         ({"runtimeId": "2024.09"}, '"runtimeId" is 2024.09, which no agent has; use 2026.04'),
         ({"runtimeId": "1999.01"}, '"runtimeId" is not allowed; use one of'),
         ({"frequency": 0, "frequencyOffset": 10}, '"frequency" is 0, which only API and TCP'),
@@ -109,12 +122,45 @@ async def test_a_mistake_is_told_in_a_sentence_with_its_field(
     assert answer.body["validation"]["keys"] == [said.split('"')[1]]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"script": "x" * 524_288},
+        {"dependencies": [{"path": "a.js", "content": "x" * 524_288}]},
+        {"dependencies": [{"path": f"{n}.js", "content": ""} for n in range(200)]},
+        {"playwrightConfig": {"timeout": 240_000}},
+        {"runtimeId": "2026.04"},
+        {"runtimeId": "2025.04"},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+async def test_what_is_as_large_as_it_may_be_is_taken(
+    alice: ApiUser, fields: dict[str, Any]
+) -> None:
+    answer = await alice.post("/v1/checks/browser", script_body("browser", **fields))
+    assert answer.status == 201, answer.body
+
+
 async def test_a_check_of_another_type_is_pointed_to_its_path(alice: ApiUser) -> None:
     made = await alice.post("/v1/checks/multistep", script_body("multistep"))
     path = f"/v1/checks/browser/{made.body['id']}"
     answer = await alice.put(path, script_body("browser"))
     assert answer.status == 400
     assert f"use PUT /v1/checks/multistep/{made.body['id']}." in answer.body["message"]
+
+
+@pytest.mark.parametrize("phase", ["localSetupScript", "localTearDownScript"])
+async def test_a_phase_is_as_large_as_a_script_and_runs_on_what_agents_have(
+    alice: ApiUser, phase: str
+) -> None:
+    made = await alice.post("/v1/checks/api", check_body("api", **{phase: "x" * 524_288}))
+    assert made.status == 201, made.body
+    for fields, said in (
+        ({phase: "x" * 524_289}, f'"{phase}" has 524289 bytes; use at most 524288.'),
+        ({phase: "1", "runtimeId": "2023.02"}, '"runtimeId" is 2023.02, which no agent has;'),
+    ):
+        answer = await alice.post("/v1/checks/api", check_body("api", **fields))
+        assert (answer.status, answer.body["message"].startswith(said)) == (400, True)
 
 
 @pytest.mark.parametrize("runtime", ["2022.10", "2024.09", "2025.04"])
@@ -163,6 +209,22 @@ async def test_a_suite_is_made_from_a_bundle_that_was_sent(api: PublicApi, alice
     )
     path = f"/v1/checks/playwright/{answer.body['id']}"
     assert (await alice.put(path, suite_body(sha256))).body["workingDir"] is None
+
+
+@pytest.mark.parametrize(
+    ("field", "most"),
+    [("testCommand", 2000), ("installCommand", 2000), ("cacheHash", 200), ("engineVersion", 200)],
+)
+async def test_texts_of_a_suite_have_a_length_that_is_said(
+    alice: ApiUser, field: str, most: int
+) -> None:
+    sha256 = await a_bundle(alice)
+    made = await alice.post("/v1/checks/playwright", suite_body(sha256, **{field: "x" * most}))
+    assert (made.status, len(made.body[field])) == (201, most)
+    longer = suite_body(sha256, **{field: "x" * (most + 1)})
+    answer = await alice.post("/v1/checks/playwright", longer)
+    assert (answer.status, answer.body["validation"]["keys"]) == (400, [field])
+    assert str(most) in answer.body["message"]
 
 
 async def test_a_suite_needs_a_bundle_of_its_own_account(alice: ApiUser, charlie: ApiUser) -> None:
