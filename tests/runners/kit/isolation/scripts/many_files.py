@@ -1,10 +1,8 @@
-"""Fills the disk with files that are small enough each, deep down in folders."""
+"""Writes more than any test allows, in files that are small enough each, deep down in folders."""
 
 import os, time
 
-number = 0
-while True:
-    number += 1
+for number in range(1, 1001):
     os.makedirs("deeper", exist_ok=True)
     os.chdir("deeper") if number % 50 == 0 else None
     with open(str(number), "wb") as file:
