@@ -132,15 +132,22 @@ class Sandbox:
             raise
 
     async def close(self) -> None:
-        """End all that still runs."""
-        for child in tuple(self._children.values()):
-            await child.kill()
+        """End all that still runs.
+
+        Raises:
+            OSError: a process cannot be ended; all others are.
+        """
+        kills = (child.kill() for child in tuple(self._children.values()))
+        ends = await asyncio.gather(*kills, return_exceptions=True)
         while self._under_way:
             await asyncio.wait(self._under_way)
         self._threads.shutdown(wait=True)
         if self._after_death is not None:
             self._after_death.close()
             self._after_death = None
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
 
     def _user(self) -> int | None:
         return None if self._users is None else self._users.borrow()

@@ -64,6 +64,31 @@ async def test_a_process_that_cannot_be_ended_keeps_its_user_and_no_pipe(
     assert workspace.user is None
 
 
+async def test_a_process_that_cannot_be_ended_saves_no_other(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, other = Sandbox(), Workspace()
+    first = await opened.start(shell(workspace, "sleep 600"), owner=workspace)
+    second = await opened.start(shell(other, "sleep 600"), owner=other)
+    stuck, kill = first._around.tree, ProcessTree.kill
+
+    def refuse(tree: ProcessTree) -> None:
+        if tree is stuck:
+            raise OSError("it cannot be ended")
+        kill(tree)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ProcessTree, "kill", refuse)
+        with pytest.raises(OSError, match="it cannot be ended"):
+            await opened.close()
+    assert look_up(second._pid) is None
+    stuck.kill()
+    stuck.reap()
+    if opened._users is not None and workspace.user is not None:
+        opened._users.give_back(workspace.user)
+    other.remove()
+
+
 async def test_a_listener_that_fails_leaves_no_pipe_and_no_process(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
