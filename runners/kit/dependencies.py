@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
 from runners.kit.failures import CheckFailed
 from runners.kit.installation import Installation, installation, key_of
 from runners.kit.node_modules import Borrowed, NodeModules, link_packages
 from runners.kit.package_manager import Manager, Tool, UnknownManagerError
+from runners.kit.removal import remove_folder
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
 from runners.kit.suite_disk import require_room_after
 from runners.kit.suite_log import SuiteLog
@@ -29,6 +32,19 @@ LIMIT_S: Final = 300.0
 """The longest that an installation may take."""
 LIMITS: Final = Limits(memory_mb=3072, file_mb=500, folder_mb=4000)
 _SHELL: Final = "/bin/sh"
+_BUN: Final = """\
+[ -p /proc/$$/fd/3 ] || exec {program} "$@"
+PICKET_PIPE="${{TMPDIR:-$HOME}}/picket-$$"
+export PICKET_PIPE
+mkfifo "$PICKET_PIPE" && exec 4<>"$PICKET_PIPE" || exit
+cat <"$PICKET_PIPE" >&3 4>&- &
+{program} "$@" 3>&- 4>&-
+code=$?
+exec 4>&-
+wait
+exit $code
+"""
+"""Bun closes what we hand on; a pipe with a name leads past it to ours, as long as it runs."""
 _TOO_DEEP: Final = "Installing the packages left folders in each other without end."
 
 
@@ -86,26 +102,50 @@ class Dependencies:
             wanted = await asyncio.to_thread(order.wanted)
         except UnknownManagerError as problem:
             raise CheckFailed(FailureKind.SCRIPT, str(problem)) from problem
-        await asyncio.to_thread(add_programs, order.project, programs(wanted.tool))
-        if wanted.in_place_because is not None:
-            order.log.note(f"The packages are installed in place: {wanted.in_place_because}.")
-            await self._install(order, wanted, wanted.folder)
+        async with self._tool(order, wanted), self._packages(order, wanted):
             yield manager_environment(order.project.home, wanted.tool.manager)
+
+    @asynccontextmanager
+    async def _tool(self, order: Order, wanted: Installation) -> AsyncIterator[None]:
+        """The package manager as a program, where the runtime has not got it."""
+        if wanted.tool.package is None:
+            yield
             return
-        borrowed = await self._borrowed(order, wanted)
+        only = tool_alone(wanted)
+        borrowed = await self._borrowed(order, only) or await self._fresh(order, only)
         try:
-            await asyncio.to_thread(link_packages, borrowed.modules, wanted.folder)
-            yield manager_environment(order.project.home, wanted.tool.manager)
+            found = programs(wanted.tool, borrowed.modules)
+            await asyncio.to_thread(add_programs, order.project, found)
+            yield
         finally:
             await asyncio.to_thread(self._kept.give_back, borrowed)
 
-    async def _borrowed(self, order: Order, wanted: Installation) -> Borrowed:
+    @asynccontextmanager
+    async def _packages(self, order: Order, wanted: Installation) -> AsyncIterator[None]:
+        if wanted.in_place_because is not None:
+            order.log.note(f"The packages are installed in place: {wanted.in_place_because}.")
+            await self._install(order, wanted, wanted.folder)
+            yield
+            return
+        borrowed = await self._borrowed(order, wanted)
+        if borrowed is not None:
+            order.log.note("The packages were installed before, and are used again.")
+        borrowed = borrowed or await self._fresh(order, wanted)
+        try:
+            await asyncio.to_thread(link_packages, borrowed.modules, wanted.folder)
+            yield
+        finally:
+            await asyncio.to_thread(self._kept.give_back, borrowed)
+
+    async def _borrowed(self, order: Order, wanted: Installation) -> Borrowed | None:
+        """What was installed before. None: nothing, or it is not to be used."""
+        if order.spec.refresh_cache:
+            return None
         key = await asyncio.to_thread(order.key, wanted)
-        if not order.spec.refresh_cache:
-            found = await asyncio.to_thread(self._kept.borrow, key)
-            if found is not None:
-                order.log.note("The packages were installed before, and are used again.")
-                return found
+        return await asyncio.to_thread(self._kept.borrow, key)
+
+    async def _fresh(self, order: Order, wanted: Installation) -> Borrowed:
+        key = await asyncio.to_thread(order.key, wanted)
         place = order.project.workspace.folder / "install"
         await asyncio.to_thread(_copy_inputs, wanted, place)
         await self._install(order, wanted, place)
@@ -113,7 +153,7 @@ class Dependencies:
         if modules.is_symlink() or not modules.is_dir():
             raise CheckFailed(FailureKind.SCRIPT, _nothing_installed(wanted))
         borrowed = await asyncio.to_thread(self._keep, key, modules)
-        await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+        await asyncio.to_thread(remove_folder, place)
         return borrowed
 
     def _keep(self, key: str, modules: Path) -> Borrowed:
@@ -163,6 +203,7 @@ def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
             "npm_config_store_dir": str(home / "pnpm"),
             "npm_config_package_import_method": "copy",
         },
+        Manager.BUN: {"BUN_INSTALL_CACHE_DIR": str(home / "bun")},
         Manager.YARN_CLASSIC: {"YARN_CACHE_FOLDER": str(home / "yarn")},
         Manager.YARN_BERRY: {
             "YARN_CACHE_FOLDER": str(home / "yarn"),
@@ -175,16 +216,34 @@ def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
     return {"npm_config_cache": str(home / "npm"), **own[manager]}
 
 
-def programs(tool: Tool) -> dict[str, str]:
-    """Shell scripts for the package manager, which is itself a package. Pure."""
-    if tool.package is None:
-        return {}
-    name = "pnpm" if tool.manager is Manager.PNPM else "yarn"
-    line = f'exec npm exec --yes --package={tool.package} -- {name} "$@"'
-    return {name: f"#!/bin/sh\n{line}\n"}
+def tool_alone(wanted: Installation) -> Installation:
+    """The installation of the package manager, in a place of its own. Pure.
+
+    It hears of the suite's registry alone, so others may use it who have the same one.
+    """
+    package = wanted.tool.package or ""
+    install = ("npm", "install", "--prefix=.", "--no-save", "--no-audit", "--no-fund", package)
+    return msgspec.structs.replace(
+        wanted,
+        tool=Tool(manager=Manager.NPM, package=wanted.tool.package, install=install),
+        command=None,
+        inputs=tuple(name for name in wanted.inputs if name == ".npmrc"),
+        in_place_because=None,
+    )
+
+
+def programs(tool: Tool, modules: Path) -> dict[str, str]:
+    """Shell scripts that start a package manager. Pure."""
+    names = {Manager.PNPM: ("pnpm", "pnpx"), Manager.BUN: ("bun", "bunx")}
+    start = _BUN if tool.manager is Manager.BUN else 'exec {program} "$@"\n'
+    return {
+        name: "#!/bin/sh\n" + start.format(program=shlex.quote(str(modules / ".bin" / name)))
+        for name in names.get(tool.manager, ("yarn",))
+    }
 
 
 def _copy_inputs(wanted: Installation, place: Path) -> None:
+    place.mkdir()
     for name in wanted.inputs:
         target = place / name
         target.parent.mkdir(parents=True, exist_ok=True)

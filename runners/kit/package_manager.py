@@ -15,6 +15,7 @@ class Manager(StrEnum):
     PNPM = "pnpm"
     YARN_CLASSIC = "yarn-classic"
     YARN_BERRY = "yarn"
+    BUN = "bun"
 
 
 class UnknownManagerError(Exception):
@@ -54,11 +55,13 @@ _NEWEST_LOCK: Final = "9"
 _BERRY_OF_LOCK: Final = {"4": "3.8.6", "5": "3.8.6", "6": "3.8.6"}
 _BERRY: Final = "4.18.1"
 _CLASSIC: Final = "1.22.22"
+BUN: Final = "1.3.14"
+"""Reads each lock file of Bun, also the one of before that is no text."""
 _EXACT: Final = re.compile(r"(npm|pnpm|yarn|bun)@(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)(?:\+.*)?")
 _PNPM_LOCK_VERSION: Final = re.compile(r"^lockfileVersion:\s*['\"]?(\d+)", re.MULTILINE)
 _BERRY_LOCK_VERSION: Final = re.compile(r"^__metadata:\s*\n\s+version:\s*(\d+)", re.MULTILINE)
 _CORE_INSTALLS: Final = re.compile(
-    r"(npm (ci|install|i|clean-install)|pnpm (install|i)|yarn( install)?)(?=\s|$)"
+    r"(npm (ci|install|i|clean-install)|(pnpm|bun) (install|i)|yarn( install)?)(?=\s|$)"
 )
 _SHELL_SIGNS: Final = frozenset(";&|<>()$`\\\n")
 
@@ -79,14 +82,12 @@ def tool_of(lock_name: str, lock_text: str, manifest: Mapping[str, Any]) -> Tool
     """
     named, version = _declared(manifest)
     family = _family(lock_name)
-    if family == "bun":
-        raise UnknownManagerError(
-            f"The suite's lock file is {lock_name}, and Bun is not available at this location; "
-            "use npm, pnpm or yarn."
-        )
     exact = version if named == family else None
     if family == "npm":
         return Tool(manager=Manager.NPM, package=None, install=_NPM_INSTALL)
+    if family == "bun":
+        install = ("bun", "install", "--frozen-lockfile")
+        return Tool(manager=Manager.BUN, package=f"bun@{exact or BUN}", install=install)
     return _pnpm(lock_text, exact) if family == "pnpm" else _yarn(lock_text, exact)
 
 

@@ -22,6 +22,8 @@ _STARTS: Final = (
     ("npm", "exec", "--", "playwright", "test"),
     ("pnpm", "playwright", "test"),
     ("pnpm", "exec", "playwright", "test"),
+    ("bunx", "playwright", "test"),
+    ("bun", "x", "playwright", "test"),
     ("yarn", "playwright", "test"),
     ("yarn", "run", "playwright", "test"),
     ("playwright", "test"),
@@ -47,6 +49,11 @@ def playwright_arguments(command: str) -> tuple[str, ...] | None:
         CommandError: it is empty, or a quotation has no end.
     """
     words = _words(command)
+    if "--bun" in words:
+        raise CommandError(
+            "The test command asks for Bun's own runtime by --bun; leave it out, as Playwright "
+            "runs on Node."
+        )
     if _has_shell_signs(command):
         return None
     for start in _STARTS:

@@ -12,6 +12,7 @@ from runners.kit.bundle_archive import unpack
 from runners.kit.bundle_members import BadBundleError
 from runners.kit.failures import CheckFailed
 from runners.kit.installation import is_inside
+from runners.kit.package_manager import BUN
 from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
 from runners.kit.workspace import Workspace
 
@@ -92,11 +93,16 @@ def runtime_of(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
         CheckFailed: nobody here has such an engine.
         MissingRuntimeError: there is no Node here at all.
     """
-    if spec.engine == "bun":
-        raise _refused("The engine bun is not available at this location; use node.")
     if not runtimes.installed:
         raise MissingRuntimeError("No runtime is installed on this machine.")
     wanted = (spec.engine_version or "").strip().removeprefix("v")
+    if spec.engine == "bun":
+        if not _fits(BUN, wanted):
+            raise _refused(
+                f"Bun {spec.engine_version} is not available at this location; it has {BUN}."
+            )
+        # Playwright's own program asks for Node, also where Bun starts it.
+        return next(iter(runtimes.by_id.values()))
     for runtime in runtimes.by_id.values():
         if _fits(runtime.node_version, wanted):
             return runtime

@@ -148,6 +148,7 @@ async def test_brands_of_chromium_run_in_ours_and_other_browsers_are_named(tmp_p
         ("pnpm_workspace", "pnpm run e2e"),
         ("yarn_workspace", "yarn e2e"),
         ("yarn_berry_workspace", "yarn e2e"),
+        ("bun_workspace", "bun run e2e"),
     ],
 )
 async def test_a_package_of_a_monorepo_runs_by_its_own_script(
@@ -162,7 +163,7 @@ async def test_a_package_of_a_monorepo_runs_by_its_own_script(
     assert ran.failure is None, said(ran)
     assert [test.project for test in told(ran).tests] == ["small"]
     assert [one.kind for one in ran.artifacts] == ["report", "trace"]
-    assert said(ran)[0] == "The packages are installed in place: it has packages of its own."
+    assert "The packages are installed in place: it has packages of its own." in said(ran)
 
 
 async def test_packages_are_installed_once_and_anew_when_asked_for(tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ async def test_packages_are_installed_once_and_anew_when_asked_for(tmp_path: Pat
     assert said(fresh)[0].startswith("$ npm ci")
 
 
-@pytest.mark.parametrize("manager", ["pnpm", "yarn", "yarn_berry"])
+@pytest.mark.parametrize("manager", ["pnpm", "yarn", "yarn_berry", "bun"])
 async def test_other_package_managers_install_by_their_lock_files(
     tmp_path: Path, manager: str
 ) -> None:
@@ -255,7 +256,7 @@ async def test_too_much_memory_is_named_with_limit_and_peak(
     ("changes", "sentence"),
     [
         ({"working_dir": "nowhere"}, "The working directory 'nowhere' is not in the code bundle."),
-        ({"engine": "bun"}, "The engine bun is not available at this location; use node."),
+        ({"test_command": "bunx --bun playwright test"}, "asks for Bun's own runtime by --bun"),
         ({"engine_version": "99"}, "Node 99 is not available at this location; it has"),
         ({"test_command": " "}, "The test command is empty; use for example"),
         ({"test_command": "mocha"}, "ended with exit code 127 (a program was not found)"),

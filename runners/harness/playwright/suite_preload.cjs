@@ -3,6 +3,7 @@
 // The test command may start Playwright Test over a package manager: what we add reaches it there.
 
 const childProcess = require('node:child_process');
+const fs = require('node:fs');
 
 const MANAGER = /[/\\](npm|npx|pnpm|pnpx|yarn)(-cli)?(\.[cm]?js)?$/;
 const TEST_RUNNER = /[/\\](playwright|playwright[/\\]cli\.js|@playwright[/\\]test[/\\]cli\.js)$/;
@@ -31,6 +32,19 @@ function passPipeOn() {
   };
 }
 
+/** Bun hands on three descriptors only and is no Node: who started it offers a pipe by name. */
+function fetchPipe() {
+  const place = process.env.PICKET_PIPE;
+  if (!place) return;
+  delete process.env.PICKET_PIPE;
+  try {
+    process.env.PICKET_FACTS_FD = String(fs.openSync(place, 'w'));
+  } catch {
+    // It has gone: what Bun left behind tells nobody anything.
+  }
+}
+
+fetchPipe();
 process[Symbol.for('picket.part')]('suite_user_agent.cjs').install();
 if (MANAGER.test(program)) passPipeOn();
 if (TEST_RUNNER.test(program) && process.argv[2] === 'test') addArguments();

@@ -55,6 +55,8 @@ def test_the_declared_manager_wins_where_its_lock_file_is(
         (YARN, "# yarn lockfile v1\n", "yarn@4.1.0", Manager.YARN_CLASSIC, "yarn@1.22.22"),
         (YARN, BERRY.format(6), None, Manager.YARN_BERRY, "@yarnpkg/cli-dist@3.8.6"),
         (YARN, BERRY.format(8), None, Manager.YARN_BERRY, "@yarnpkg/cli-dist@4.18.1"),
+        (BUN, "{}", None, Manager.BUN, "bun@1.3.14"),
+        ("bun.lockb", "\0", "bun@1.2.3", Manager.BUN, "bun@1.2.3"),
         (YARN, BERRY.format(8), "yarn@4.5.0", Manager.YARN_BERRY, "@yarnpkg/cli-dist@4.5.0"),
     ],
 )
@@ -68,8 +70,6 @@ def test_each_lock_file_is_read_by_whoever_wrote_it(
 @pytest.mark.parametrize(
     ("lock", "text", "said"),
     [
-        (BUN, "", "Bun is not available at this location"),
-        ("bun.lockb", "", r"bun\.lockb"),
         (PNPM, "lockfileVersion: '99.0'\n", "version 99, which no pnpm here reads"),
     ],
 )
@@ -87,6 +87,7 @@ def test_what_nobody_can_install_is_refused_with_a_sentence(
         ("npm ci --legacy-peer-deps", True),
         ("  npm install", True),
         ("pnpm install --prod", True),
+        ("bun install --frozen-lockfile", True),
         ("yarn", True),
         ("yarn install --immutable", True),
         ("npm ci && npm run build", False),

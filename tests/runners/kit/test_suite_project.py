@@ -70,7 +70,7 @@ def test_the_newest_node_that_fits_is_taken(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"engine": "bun"}, "engine bun is not available at this location"),
+        ({"engine": "bun", "engine_version": "2"}, "Bun 2 is not available at .*; it has 1.3.14"),
         ({"engine_version": "26"}, "Node 26 is not available at this location; it has 24.19.0, 22"),
         ({"engine_version": "2"}, "Node 2 is not available"),
     ],
@@ -81,6 +81,14 @@ def test_an_engine_that_nobody_has_is_refused_with_what_there_is(
     with pytest.raises(CheckFailed, match=said) as refused:
         runtime_of(a_spec(**asked), runtimes)
     assert refused.value.failure.kind is FailureKind.SCRIPT
+
+
+@pytest.mark.parametrize("version", [None, "1", "1.3", "1.3.14"])
+def test_with_bun_playwright_runs_on_the_newest_node(
+    runtimes: Runtimes, version: str | None
+) -> None:
+    asked = a_spec(engine="bun", engine_version=version)
+    assert runtime_of(asked, runtimes).node_version == "24.19.0"
 
 
 def test_a_machine_without_node_is_our_fault() -> None:

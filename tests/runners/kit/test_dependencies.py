@@ -1,0 +1,55 @@
+"""Package managers are packages themselves, installed apart from those of the suite."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.kit.dependencies import manager_environment, programs, tool_alone
+from runners.kit.installation import Installation
+from runners.kit.package_manager import Manager, Tool
+
+MODULES = Path("/kept packages/node_modules")
+
+
+def a_tool(manager: Manager) -> Tool:
+    return Tool(manager=manager, package=f"{manager}@1.2.3", install=(manager, "install"))
+
+
+@pytest.mark.parametrize(
+    ("manager", "names"),
+    [
+        (Manager.PNPM, {"pnpm", "pnpx"}),
+        (Manager.YARN_CLASSIC, {"yarn"}),
+        (Manager.YARN_BERRY, {"yarn"}),
+        (Manager.BUN, {"bun", "bunx"}),
+    ],
+)
+def test_a_package_manager_is_started_from_where_it_is_kept(
+    manager: Manager, names: set[str]
+) -> None:
+    found = programs(a_tool(manager), MODULES)
+    assert set(found) == names
+    for name, script in found.items():
+        assert f"'/kept packages/node_modules/.bin/{name}' \"$@\"\n" in script
+
+
+@pytest.mark.parametrize("manager", list(Manager))
+def test_package_managers_keep_to_the_runs_own_folder(manager: Manager) -> None:
+    told = manager_environment(Path("/run/home"), manager)
+    assert told["npm_config_cache"] == "/run/home/npm"
+    assert all(value.startswith("/run/home/") for value in told.values() if "/" in value)
+
+
+def test_a_package_manager_hears_of_the_suites_registry_alone() -> None:
+    whole = Installation(
+        folder=Path("/suite"),
+        tool=a_tool(Manager.PNPM),
+        command="pnpm install && make",
+        inputs=("package.json", "pnpm-lock.yaml", ".npmrc", ".pnpmfile.cjs"),
+        in_place_because="its install command does more than install",
+    )
+    only = tool_alone(whole)
+    assert only.inputs == (".npmrc",)
+    assert only.command is None
+    assert only.in_place_because is None
+    assert only.tool.install[-1] == "pnpm@1.2.3"
