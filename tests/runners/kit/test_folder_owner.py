@@ -72,3 +72,10 @@ def test_folders_that_no_path_leads_to_are_the_scripts_fault(folder: Path) -> No
     os.close(handle)
     with pytest.raises(CheckFailed, match="nested so deeply"):
         give_folder(folder, UID)
+
+
+def test_a_folder_that_its_user_could_not_enter_is_refused_in_a_sentence(folder: Path) -> None:
+    inside = Workspace(folder)
+    with pytest.raises(PermissionError, match=f"chmod o\\+x {folder}"):
+        give_folder(inside.folder, UID)
+    inside.remove()
