@@ -123,7 +123,8 @@ class _Look:
         command = self._spec.test_command
         self._log.note(f"$ {command}")
         started_ms = self._log.now_ms()
-        async with run_gate(self._ctx, ground.roots, ground.project.home) as gate:
+        ours = run_gate(self._ctx, ground.roots, ground.project.home, serves_itself=True)
+        async with ours as gate:
             run = SuiteRun(
                 project=ground.project,
                 command=command,
@@ -154,7 +155,7 @@ class _Look:
             program=program,
             arguments=BROWSER_ARGUMENTS,
             ffmpeg=self._harness.runtimes.ffmpeg,
-            proxies=proxies(gate, self._ctx.proxy_url),
+            proxies=proxies(gate, self._ctx.proxy_url, serves_itself=True),
         )
 
     async def _keep(self, project: Project, facts: SuiteFacts, ended: Ended) -> None:

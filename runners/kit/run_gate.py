@@ -13,7 +13,7 @@ from runners.kit.peers import came_from
 from runners.kit.presenting import Presenting
 from runners.kit.runner import RunContext
 from runners.kit.trust import Roots
-from runners.kit.ways_out import Straight, ThroughProxy, Way, is_http
+from runners.kit.ways_out import OWN_MACHINE, Parted, Straight, ThroughProxy, Way, is_http
 
 if TYPE_CHECKING:
     from runners.kit.local_authority import LocalAuthority
@@ -22,6 +22,11 @@ _LEFT_ASIDE: Final = (
     "The location's proxy was left aside: with egress rules or client certificates, browsers take "
     "proxies of the kind http:// alone."
 )
+
+_BYPASS: Final = ",".join(
+    ["<-loopback>", *(f"[{host}]" if ":" in host else host for host in OWN_MACHINE)]
+)
+"""In Chromium's words; the first one keeps Playwright from taking the others back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +54,14 @@ class RunGate:
         return (*self.reasons, *(() if self.presenting is None else self.presenting.troubles))
 
 
-def proxies(gate: RunGate | None, proxy_url: str | None) -> dict[str, object]:
-    """What settings.cjs reads of it."""
+def proxies(
+    gate: RunGate | None, proxy_url: str | None, *, serves_itself: bool = False
+) -> dict[str, object]:
+    """What settings.cjs reads of it. A run that `serves_itself` has servers on this machine."""
     if gate is None:
         direct = proxy_of(proxy_url)
+        if direct is not None and serves_itself:
+            direct["bypass"] = _BYPASS
         return {"gate": None, "proxy": direct, "certificatesProxy": direct}
     server = {"server": gate.url}
     return {
@@ -76,10 +85,12 @@ def proxy_of(url: str | None) -> dict[str, str] | None:
 
 
 @asynccontextmanager
-async def run_gate(ctx: RunContext, roots: Roots, home: Path) -> AsyncIterator[RunGate | None]:
+async def run_gate(
+    ctx: RunContext, roots: Roots, home: Path, *, serves_itself: bool = False
+) -> AsyncIterator[RunGate | None]:
     """For as long as the block lasts. None: the run's browser connects by itself.
 
-    `home`: a folder of the run's user.
+    `home`: a folder of the run's user. A run that `serves_itself` has servers on this machine.
 
     Raises:
         OSError: there is no port or descriptor left.
@@ -89,7 +100,7 @@ async def run_gate(ctx: RunContext, roots: Roots, home: Path) -> AsyncIterator[R
     if not is_binding and roots.authority is None:
         yield None
         return
-    way, notes = _way(ctx)
+    way, notes = _way(ctx, serves_itself=serves_itself)
     presenting = _presenting(ctx, way, roots.authority)
     gate = EgressGate(presenting or way, admits=came_from(home))
     await gate.open()
@@ -103,12 +114,14 @@ async def run_gate(ctx: RunContext, roots: Roots, home: Path) -> AsyncIterator[R
             await presenting.close()
 
 
-def _way(ctx: RunContext) -> tuple[Way, tuple[str, ...]]:
+def _way(ctx: RunContext, *, serves_itself: bool) -> tuple[Way, tuple[str, ...]]:
+    straight = Straight(ctx.network)
     if ctx.proxy_url is None:
-        return Straight(ctx.network), ()
-    if is_http(ctx.proxy_url):
-        return ThroughProxy(ctx.network, ctx.proxy_url), ()
-    return Straight(ctx.network), (_LEFT_ASIDE,)
+        return straight, ()
+    if not is_http(ctx.proxy_url):
+        return straight, (_LEFT_ASIDE,)
+    through = ThroughProxy(ctx.network, ctx.proxy_url)
+    return Parted(straight, through) if serves_itself else through, ()
 
 
 def _presenting(ctx: RunContext, way: Way, authority: "LocalAuthority | None") -> Presenting | None:

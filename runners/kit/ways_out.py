@@ -20,6 +20,8 @@ from runners.kit.runner import Network
 
 _CONNECT_TIMEOUT_S: Final = 10.0
 """Per address, and for a proxy's answer."""
+OWN_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
+"""Where suites have servers of their own, which no proxy could reach."""
 _HEAD_LIMIT_BYTES: Final = 16 * 1024
 
 
@@ -194,6 +196,33 @@ class ThroughProxy:
             f"The location's proxy {shown(self._host, self._port)} {what}.",
             {"code": "PROXY", "hostname": self._host, "port": self._port},
         )
+
+
+class Parted:
+    """To servers of the run's own straight, to all others by another way."""
+
+    def __init__(self, straight: Way, other: Way) -> None:
+        self._straight = straight
+        self._other = other
+
+    def listens_first(self, wish: Wish) -> bool:
+        """As the host's way does."""
+        return self._of(wish).listens_first(wish)
+
+    async def judge(self, wish: Wish) -> None:
+        """As the host's way does."""
+        await self._of(wish).judge(wish)
+
+    async def connect(self, wish: Wish) -> socket.socket:
+        """As the host's way does."""
+        return await self._of(wish).connect(wish)
+
+    def request(self, wish: Wish) -> bytes:
+        """As the host's way does."""
+        return self._of(wish).request(wish)
+
+    def _of(self, wish: Wish) -> Way:
+        return self._straight if wish.host.lower() in OWN_MACHINE else self._other
 
 
 def is_http(proxy_url: str) -> bool:

@@ -81,7 +81,7 @@ async def test_without_the_roots_a_suite_fails(tmp_path: Path, ca: trustme.CA) -
 async def test_suites_go_through_the_locations_proxy_with_its_password(tmp_path: Path) -> None:
     spec = a_bundle(tmp_path, "proxied")
     async with (
-        http_origin(reply(content_type="text/html")) as origin,
+        http_origin(reply(content_type="text/html"), host="127.0.0.2") as origin,
         http_proxy(tmp_path, basic_auth="user:p@ss w0rd") as proxy,
     ):
         url = (Variable(key="SHOP_URL", value=origin.url()),)
@@ -91,6 +91,17 @@ async def test_suites_go_through_the_locations_proxy_with_its_password(tmp_path:
         ran = await seen(tmp_path, spec, proxy_url=right, variables=url)
     assert ran.failure is None, said(ran)
     assert len(origin.asked) == 2
+
+
+@pytest.mark.parametrize("rules", [EgressRules(), EgressRules.parse(["127.0.0.1"], [])])
+async def test_a_suites_own_web_server_is_not_behind_the_locations_proxy(
+    tmp_path: Path, rules: EgressRules
+) -> None:
+    spec = a_bundle(tmp_path, "web_server")
+    async with RecordingProxy() as proxy:
+        ran = await seen(tmp_path, spec, proxy_url=proxy.url, egress=rules)
+    assert ran.failure is None, said(ran)
+    assert proxy.seen == []
 
 
 async def test_a_suites_own_proxy_wins_unless_there_are_egress_rules(tmp_path: Path) -> None:
