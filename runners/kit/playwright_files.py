@@ -68,16 +68,33 @@ def keep_files(
 
 
 def _found(folder: Path) -> Iterator[Path]:
-    looked_at = 0
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != "node_modules")
-        for name in sorted(names):
+    looked_at, waiting = 0, [folder]
+    while waiting:
+        folders, files = _listed(waiting.pop())
+        waiting += reversed(folders)
+        for path in files:
             looked_at += 1
-            path = Path(place, name)
             if looked_at > _MOST_LOOKED_AT:
                 return
             if path.suffix.lower() in _KINDS and _is_plain(path):
                 yield path
+        looked_at += len(folders)
+
+
+def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Its folders, but for packages, and its other entries; nothing, where no path leads to it."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return [], []
+    folders, others = [], []
+    for one in found:
+        if not one.is_dir(follow_symlinks=False):
+            others.append(Path(one.path))
+        elif one.name != "node_modules":
+            folders.append(Path(one.path))
+    return folders, others
 
 
 def _is_plain(path: Path) -> bool:

@@ -51,6 +51,22 @@ def test_no_link_leads_us_out_of_the_run(workspace: Workspace, tmp_path: Path) -
     assert kept(workspace) == {"mine.png"}
 
 
+def test_folders_nested_without_end_hide_nothing_else_and_break_nothing(
+    workspace: Workspace,
+) -> None:
+    out = workspace.folder / "out"
+    put(out, "z/late.png")
+    handle = os.open(out, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=handle)
+        below = os.open("d", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(handle)
+    assert kept(workspace) == {"late.png"}
+    workspace.remove()
+
+
 def test_no_more_files_are_kept_than_a_result_names(workspace: Workspace) -> None:
     for number in range(MOST_FILES + 5):
         put(workspace.folder / "out", f"{number}.png")
