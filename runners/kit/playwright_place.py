@@ -13,6 +13,9 @@ _NODE_ARGUMENTS: Final = (
     # Reading TypeScript and guessing what kind of module a file is are meant here.
     "--disable-warning=ExperimentalWarning",
     "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON",
+    # Loading Playwright fills the young generation many times at V8's own size: 6 % of a run.
+    "--min-semi-space-size=16",
+    "--max-semi-space-size=32",
 )
 
 

@@ -6,6 +6,7 @@ const Module = require('node:module');
 const browsers = require('./browsers.cjs');
 const { tellLevels } = require('./console_levels.cjs');
 const { report } = require('./facts.cjs');
+const features = require('./features.cjs');
 const plainSource = require('./plain_source.cjs');
 const requests = require('./requests.cjs');
 const settings = require('./settings.cjs');
@@ -68,6 +69,7 @@ function install() {
   if (settings.script) tellLevels();
   watchLoading();
   passPipeOn();
+  features.install();
   if (!settings.script) return;
   plainSource.install();
   workerHere.install();

@@ -16,6 +16,7 @@ const NEEDED = ['playwright/lib/program.js', 'playwright/test.js'];
 const USEFUL = ['testInfo', 'testTracing', 'fixtureRunner'].map((name) => `playwright/lib/worker/${name}.js`);
 
 function load() {
+  part('features.cjs').install();
   part('plain_source.cjs').install();
   const there = USEFUL.filter((name) => fs.existsSync(path.join(modules, name)));
   for (const name of [...NEEDED, ...there]) require(path.join(modules, name));
