@@ -17,6 +17,7 @@ _MISSING_BROWSER: Final = re.compile(
 _ERROR: Final = re.compile(r"\berror\b|\bERR_|forbidden", re.IGNORECASE)
 _ERROR_CODE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
 """npm says these first; the sentence comes after them."""
+_CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 _NOT_FOUND: Final = 127
 _SAID_CHARS: Final = 300
 
@@ -52,15 +53,8 @@ def sentence(text: str) -> str:
 def _ended_by_us(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | None:
     """A limit of ours ended it: memory, time, or another one of the sandbox."""
     during = _during(facts)
-    if ended.out_of_memory:
-        return Failure(
-            kind=FailureKind.OUT_OF_MEMORY,
-            message=(
-                f"The suite ran out of memory {during}; its limit is {limits.memory_mb} MB, "
-                f"its peak was {ended.peak_mb:.0f} MB."
-            ),
-            detail={"limitMb": limits.memory_mb, "peakMb": round(ended.peak_mb)},
-        )
+    if ended.out_of_memory or _lost_a_page(facts, ended):
+        return _out_of_memory(during, ended, limits)
     if ended.timed_out:
         took = duration(ended.took_s)
         return Failure(
@@ -71,6 +65,24 @@ def _ended_by_us(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | N
     if ended.stopped_because is not None:
         return _script(f"{ended.stopped_because.rstrip('.')} ({during}).")
     return None
+
+
+def _lost_a_page(facts: SuiteFacts, ended: Ended) -> bool:
+    """Whether the system took a page's process, for want of memory; the test knows of a crash."""
+    errors = (error for test in facts.tests.values() for error in test.errors)
+    return ended.system_took_some and any(map(_CRASHED.search, errors))
+
+
+def _out_of_memory(during: str, ended: Ended, limits: Limits) -> Failure:
+    no_more = "; this location had no more" if ended.system_took_some else ""
+    return Failure(
+        kind=FailureKind.OUT_OF_MEMORY,
+        message=(
+            f"The suite ran out of memory {during}; its limit is {limits.memory_mb} MB, "
+            f"its peak was {ended.peak_mb:.0f} MB{no_more}."
+        ),
+        detail={"limitMb": limits.memory_mb, "peakMb": round(ended.peak_mb)},
+    )
 
 
 def _during(facts: SuiteFacts) -> str:

@@ -115,6 +115,15 @@ def test_memory_names_limit_peak_and_test() -> None:
     )
 
 
+def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -> None:
+    book = facts(failed("Error: page.goto: Page crashed"))
+    assert said(book, an_end(exit_code=1)).startswith("SCRIPT: ")
+    assert said(book, an_end(exit_code=1, system_took_some=True)) == (
+        "OUT_OF_MEMORY: The suite ran out of memory after [chromium] a.spec.ts:7 > basket had "
+        "failed; its limit is 4096 MB, its peak was 512 MB; this location had no more."
+    )
+
+
 @pytest.mark.parametrize(
     ("book", "during"),
     [
