@@ -12,22 +12,33 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Opening = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def join(near: Streams, far: Streams, *, opening: Opening | None = None) -> int:
+async def join(near: Streams, far: Streams, *, opening: Opening | None = None) -> int | None:
     """Carry both ways until the far end has said its last; how many bytes it said.
 
+    None: the near end left, and the far one cannot be told but by ending the connection.
     `opening` passes on how the far end begins. None: as it is.
 
     Raises:
         OSError: the far end broke off; ssl.SSLError says why, where it spoke TLS.
     """
     out = asyncio.create_task(_outward(near[0], far[1]), name="carry-out")
+    back = asyncio.create_task(_inward(far[0], near[1], opening), name="carry-back")
+    ends = (back,) if far[1].can_write_eof() else (back, out)
     try:
-        if opening is not None:
-            await opening(far[0], near[1])
-        return await _carry(far[0], near[1])
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        return back.result() if back.done() else None
     finally:
-        out.cancel()
-        await asyncio.gather(out, return_exceptions=True)
+        for one in (out, back):
+            one.cancel()
+        await asyncio.gather(out, back, return_exceptions=True)
+
+
+async def _inward(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, opening: Opening | None
+) -> int:
+    if opening is not None:
+        await opening(source, sink)
+    return await _carry(source, sink)
 
 
 async def _outward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

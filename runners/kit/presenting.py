@@ -115,7 +115,7 @@ class Presenting:
             far[1].transport.abort()
             return
         try:
-            if not await join(near, far):
+            if await join(near, far) == 0:
                 self._ended(wish, "it said nothing")
         except OSError as problem:
             # With TLS 1.3 a server says after the handshake that it wants another certificate.
