@@ -114,7 +114,7 @@ class _Look:
             spec=self._spec,
             environment=ground.environment,
             variables=self._variables(),
-            timeout_s=self._left_s(),
+            until_s=self._ctx.timeout_s - _AFTERWARDS_S,
             log=self._log,
         )
 

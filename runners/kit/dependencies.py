@@ -58,7 +58,8 @@ class Order:
     variables: Mapping[str, str]
     """The check's own: what was installed with them is kept for these alone, as they may say where
     packages come from and what runs beside."""
-    timeout_s: float
+    until_s: float
+    """When all installations must have ended, by the log's clock."""
     log: SuiteLog
 
     def wanted(self) -> Installation:
@@ -184,7 +185,7 @@ class Dependencies:
         order.log.note(f"$ {command}")
         started_ms = order.log.now_ms()
         child = await self._sandbox.start(program, owner=order.project.workspace)
-        timeout_s = min(order.timeout_s, LIMIT_S)
+        timeout_s = min(max(order.until_s - started_ms / 1000, 1), LIMIT_S)
         ended = await child.ended(timeout_s=timeout_s, on_fact=lambda _: None)
         order.log.add(ended.log, since_ms=started_ms)
         if ended.exit_code != 0:
