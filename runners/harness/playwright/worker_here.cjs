@@ -7,6 +7,7 @@ const childProcess = require('node:child_process');
 const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
+const { setImmediate } = require('node:timers'); // a script may put another in the global one's place
 
 /** What Playwright starts its workers with: today's, and that of 1.51 and its like. */
 const ENTRIES = ['lib/worker/workerProcessEntry.js', 'lib/common/process.js'];
