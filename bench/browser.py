@@ -124,15 +124,14 @@ def open_page(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/"
 
 
-def compare(sides: list[Side], *, rounds: int, jobs: int, singles: int) -> list[Found]:
+def compare(sides: list[Side], chosen: argparse.Namespace, *, at_once: int) -> list[Found]:
     """Measure all sides in turns, after a job each that nobody counts."""
-    at_once = os.cpu_count() or 1
     for side in sides:
         side.saturated(jobs=at_once, at_once=at_once)
     all_found = [Found(side) for side in sides]
-    for number in range(rounds):
+    for number in range(chosen.rounds):
         for found in all_found if number % 2 == 0 else reversed(all_found):
-            found.measure(jobs=jobs, at_once=at_once, singles=singles)
+            found.measure(jobs=chosen.jobs, at_once=at_once, singles=chosen.singles)
     for found in all_found:
         print(found.line(), flush=True)
     return all_found
@@ -149,22 +148,21 @@ def measure_agent(runtimes: Runtimes, chosen: argparse.Namespace) -> dict[str, f
     browser, node = runtimes.browser, runtimes.get(RUNTIME).node
     if browser is None:
         raise RuntimeError("There is no Chromium on this machine.")
+    at_once = os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="picket-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o711)  # a script's own user must get to its run
         url = stack.enter_context(open_page(folder))
-        settings = {"JOB_CONCURRENCY": str(os.cpu_count() or 1), "CHROMIUM_PATH": str(browser)}
+        settings = {"JOB_CONCURRENCY": str(at_once), "CHROMIUM_PATH": str(browser)}
         agent = stack.enter_context(open_agent(folder, settings))
         by_name = {}
         for workload in workloads(url):
             place = folder / workload.name
-            lay_out_peers(place, workload, modules=MODULES, browser=browser)
+            lay_out_peers(place, workload, modules=MODULES, browser=browser, at_once=at_once)
             ours = Ours(agent, workload)
             peers = peers_of(place, workload, node=node)
             print(f"{workload.name}:", flush=True)
-            by_name[workload.name] = compare(
-                [ours, *peers], rounds=chosen.rounds, jobs=chosen.jobs, singles=chosen.singles
-            )
+            by_name[workload.name] = compare([ours, *peers], chosen, at_once=at_once)
             print(f"{'':20} what waits for jobs: {ours.idle_mb():.0f} MB", flush=True)
         print(f"the agent itself: {resident_mb(agent.pid):.0f} MB")
     return _ratios(by_name)

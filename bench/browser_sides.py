@@ -144,9 +144,8 @@ class Peer:
     def _run(self, *, jobs: int, at_once: int, sample: bool = False) -> dict[str, Any]:
         order = {
             "command": self.command,
-            "folder": str(self.folder),
+            "folders": [str(_project(self.folder, number)) for number in range(at_once)],
             "jobs": jobs,
-            "at_once": at_once,
             "sample": sample,
         }
         driver = (sys.executable, str(HERE / "browser_drive.py"), json.dumps(order))
@@ -157,8 +156,19 @@ class Peer:
         return tally
 
 
-def lay_out_peers(folder: Path, workload: Workload, *, modules: Path, browser: Path) -> None:
-    """The project that the peers are started in."""
+def lay_out_peers(
+    folder: Path, workload: Workload, *, modules: Path, browser: Path, at_once: int
+) -> None:
+    """The projects that the peers are started in: one for each that runs at a time."""
+    for number in range(at_once):
+        _lay_out_project(_project(folder, number), workload, modules=modules, browser=browser)
+
+
+def _project(folder: Path, number: int) -> Path:
+    return folder / str(number)
+
+
+def _lay_out_project(folder: Path, workload: Workload, *, modules: Path, browser: Path) -> None:
     tests, journeys = folder / "tests", folder / "journeys"
     for one in (tests, journeys):
         one.mkdir(parents=True)
