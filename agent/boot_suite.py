@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from contract.scripted import PlaywrightSpec
-from runners.kit.bundle_archive import pack
 from runners.kit.harness import Harness
-from runners.kit.suites import SuitePlaces, suites_of
+from runners.kit.suites.bundle_archive import pack
+from runners.kit.suites.places import SuitePlaces, suites_of
 
 _TEST: Final = """
 const { test } = require('@playwright/test');

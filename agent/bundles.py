@@ -10,10 +10,10 @@ from typing import Final, Protocol
 import structlog
 
 from agent.errors import ServiceAwayError, ServiceError
-from runners.kit.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
 from runners.kit.folder_owner import shut_way
 from runners.kit.process_limits import can_have_own_users
-from runners.kit.suites import SuitePlaces
+from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
+from runners.kit.suites.places import SuitePlaces
 
 WAITS_S: Final = (1.0, 5.0)
 """Between tries; there is one more try than there are waits."""

@@ -35,7 +35,7 @@ from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
 from runners.kit.runtimes import find_runtimes
 from runners.kit.scrub import Scrubber
-from runners.kit.suites import SuitePlaces
+from runners.kit.suites.places import SuitePlaces
 
 log = structlog.get_logger(__name__)
 

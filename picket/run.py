@@ -34,7 +34,7 @@ from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError, find_runtimes
 from runners.kit.script_run import NodeBrokeError
 from runners.kit.scrub import Clean, Scrubber
-from runners.kit.suites import SuitePlaces
+from runners.kit.suites.places import SuitePlaces
 from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, runner_for
 

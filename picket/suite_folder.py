@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from picket.errors import CommandError
-from runners.kit import bundle_archive
-from runners.kit.bundle import MAX_BUNDLE_BYTES, BundleError
-from runners.kit.suites import SuitePlaces
+from runners.kit.suites import bundle_archive
+from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError
+from runners.kit.suites.places import SuitePlaces
 
 _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 

@@ -9,7 +9,6 @@ from typing import Final
 from contract.result import Artifact, Failure, Timings
 from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence
-from runners.kit.dependencies import Order
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.observation import Observation
@@ -21,15 +20,16 @@ from runners.kit.playwright_ground import (
 from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.runner import RunContext
 from runners.kit.sandbox import Ended
-from runners.kit.suite_artifacts import gather, write_report
-from runners.kit.suite_disk import require_room_after
-from runners.kit.suite_facts import SuiteFacts
-from runners.kit.suite_log import SuiteLog
-from runners.kit.suite_project import Project, open_project
-from runners.kit.suite_remarks import remarks
-from runners.kit.suite_run import LIMITS, Browser, SuiteRun, run_suite
-from runners.kit.suite_verdict import failure_of
-from runners.kit.suites import Suites
+from runners.kit.suites.artifacts import gather, write_report
+from runners.kit.suites.dependencies import Order
+from runners.kit.suites.disk import require_room_after
+from runners.kit.suites.facts import SuiteFacts
+from runners.kit.suites.log import SuiteLog
+from runners.kit.suites.places import Suites
+from runners.kit.suites.project import Project, open_project
+from runners.kit.suites.remarks import remarks
+from runners.kit.suites.run import LIMITS, Browser, SuiteRun, run_suite
+from runners.kit.suites.verdict import failure_of
 from runners.kit.trust import Roots
 
 _AFTERWARDS_S: Final = 5.0

@@ -14,7 +14,7 @@ from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
 from runners.kit.sandbox import Limits, Sandbox
 from runners.kit.script_node import ScriptNode, start_node
 from runners.kit.script_spares import EACH, Spares
-from runners.kit.suites import SuitePlaces, Suites, suites_of
+from runners.kit.suites.places import SuitePlaces, Suites, suites_of
 from runners.kit.trust import Roots, Trust, open_trust
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from agent.boot_suite import BOOT_SUITE
 from contract.scripted import PlaywrightSpec
-from runners.kit.bundle import BundleError
-from runners.kit.bundle_archive import pack
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import find_runtimes
-from runners.kit.suites import SuitePlaces, suites_of
+from runners.kit.suites.bundle import BundleError
+from runners.kit.suites.bundle_archive import pack
+from runners.kit.suites.places import SuitePlaces, suites_of
 from runners.playwright import PlaywrightRunner
 from tests.builders.scripts import a_scripted_context
 

@@ -7,7 +7,7 @@ import pytest
 from picket import suite_folder
 from picket.errors import CommandError
 from picket.suite_folder import pack, packed
-from runners.kit.bundle import BundleError
+from runners.kit.suites.bundle import BundleError
 
 
 def a_suite(folder: Path) -> Path:

@@ -12,10 +12,10 @@ from contract.job import Variable
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence, TestCounts
-from runners.kit import suite_run
-from runners.kit.bundle import BundleError
 from runners.kit.observation import Observation
 from runners.kit.runtimes import MissingRuntimeError
+from runners.kit.suites import run as suite_run
+from runners.kit.suites.bundle import BundleError
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
 from tests.builders.patience import LONG_S
 from tests.builders.suites import a_bundle, a_fresh_scaffold, a_suite_context, seen
@@ -243,7 +243,7 @@ async def test_too_much_memory_is_named_with_limit_and_peak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = msgspec.structs.replace(suite_run.LIMITS, memory_mb=450)
-    monkeypatch.setattr("runners.kit.suite_run.LIMITS", limits)
+    monkeypatch.setattr("runners.kit.suites.run.LIMITS", limits)
     monkeypatch.setattr("runners.playwright.LIMITS", limits)
     ran = await seen(tmp_path, a_bundle(tmp_path, "greedy"))
     assert ran.failure is not None

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from runners.kit.package_manager import (
+from runners.kit.suites.package_manager import (
     LOCK_FILES,
     MANIFEST,
     Manager,

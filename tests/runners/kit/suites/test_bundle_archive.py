@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.bundle_archive import pack, unpack
-from runners.kit.bundle_members import BadBundleError, Caps
+from runners.kit.suites.bundle_archive import pack, unpack
+from runners.kit.suites.bundle_members import BadBundleError, Caps
 
 
 def archive_of(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.kit.suite_command import (
+from runners.kit.suites.command import (
     CommandError,
     added_arguments,
     config_named,

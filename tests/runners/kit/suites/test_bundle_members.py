@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.bundle_members import CAPS, BadBundleError, Caps, named, opened, shown
+from runners.kit.suites.bundle_members import CAPS, BadBundleError, Caps, named, opened, shown
 
 _BLOCK = 512
 

@@ -13,13 +13,13 @@ from runners.kit.failures import CheckFailed
 from runners.kit.http_request import USER_AGENT
 from runners.kit.removal import clear_place
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
-from runners.kit.suite_command import CommandError, added_arguments, playwright_arguments
-from runners.kit.suite_config import option_texts
-from runners.kit.suite_facts import SuiteFacts
-from runners.kit.suite_project import Project
+from runners.kit.suites.command import CommandError, added_arguments, playwright_arguments
+from runners.kit.suites.config import option_texts
+from runners.kit.suites.facts import SuiteFacts
+from runners.kit.suites.project import Project
 
 LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
-HARNESS: Final = Path(__file__).resolve().parents[1] / "harness/playwright"
+HARNESS: Final = Path(__file__).resolve().parents[2] / "harness/playwright"
 _FACTS: Final = (
     "began",
     "testBegan",

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runners.kit.bundle import Bundles
-from runners.kit.dependencies import Dependencies
-from runners.kit.node_modules import NodeModules
 from runners.kit.sandbox import Sandbox
+from runners.kit.suites.bundle import Bundles
+from runners.kit.suites.dependencies import Dependencies
+from runners.kit.suites.node_modules import NodeModules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

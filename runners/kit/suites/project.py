@@ -8,12 +8,12 @@ from typing import Final
 
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
-from runners.kit.bundle_archive import unpack
-from runners.kit.bundle_members import BadBundleError
 from runners.kit.failures import CheckFailed
-from runners.kit.installation import is_inside
-from runners.kit.package_manager import BUN
 from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
+from runners.kit.suites.bundle_archive import unpack
+from runners.kit.suites.bundle_members import BadBundleError
+from runners.kit.suites.installation import is_inside
+from runners.kit.suites.package_manager import BUN
 from runners.kit.workspace import Workspace
 
 _PROGRAM: Final = 0o755

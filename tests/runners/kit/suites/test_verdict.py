@@ -7,8 +7,8 @@ import pytest
 from contract.result import FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
 from runners.kit.program import Ended, Limits
-from runners.kit.suite_facts import SuiteFacts
-from runners.kit.suite_verdict import failure_of
+from runners.kit.suites.facts import SuiteFacts
+from runners.kit.suites.verdict import failure_of
 
 LIMITS = Limits(memory_mb=4096)
 

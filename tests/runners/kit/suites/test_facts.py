@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from runners.kit import suite_facts
-from runners.kit.suite_facts import SuiteFacts
+from runners.kit.suites import facts as suite_facts
+from runners.kit.suites.facts import SuiteFacts
 
 TEST = {"test": "t1", "project": "chromium", "title": "buys", "file": "a.spec.ts", "line": 3}
 ENDED = {"status": "passed", "outcome": "expected", "retry": 0, "tookMs": 10}

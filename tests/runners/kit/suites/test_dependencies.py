@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.dependencies import manager_environment, programs, tool_alone
-from runners.kit.installation import Installation
-from runners.kit.package_manager import Manager, Tool
+from runners.kit.suites.dependencies import manager_environment, programs, tool_alone
+from runners.kit.suites.installation import Installation
+from runners.kit.suites.package_manager import Manager, Tool
 
 MODULES = Path("/kept packages/node_modules")
 

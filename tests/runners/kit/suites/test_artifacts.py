@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestOutcome
-from runners.kit import suite_artifacts
 from runners.kit.runtimes import Runtime
-from runners.kit.suite_artifacts import gather, write_report
-from runners.kit.suite_facts import Attachment, SuiteFacts
-from runners.kit.suite_project import Project
+from runners.kit.suites import artifacts as suite_artifacts
+from runners.kit.suites.artifacts import gather, write_report
+from runners.kit.suites.facts import Attachment, SuiteFacts
+from runners.kit.suites.project import Project
 from runners.kit.workspace import Workspace
 
 

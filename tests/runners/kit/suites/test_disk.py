@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runners.kit.suite_disk import require_room_after
+from runners.kit.suites.disk import require_room_after
 from runners.kit.watch import FullDiskError
 
 _MB = 1024 * 1024

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runners.kit import installation as of_installation
-from runners.kit.installation import Installation, installation, key_of
-from runners.kit.package_manager import UnknownManagerError
+from runners.kit.suites import installation as of_installation
+from runners.kit.suites.installation import Installation, installation, key_of
+from runners.kit.suites.package_manager import UnknownManagerError
 
 
 def a_suite(root: Path, manifest: Any = None, **files: str) -> Path:

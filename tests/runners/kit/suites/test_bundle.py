@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.bundle import BundleError, KeptBundles
+from runners.kit.suites.bundle import BundleError, KeptBundles
 
 
 class Shelf:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-from runners.kit.bundle_members import CAPS, BadBundleError, Caps, named, opened, shown
+from runners.kit.suites.bundle_members import CAPS, BadBundleError, Caps, named, opened, shown
 
 LEFT_OUT: Final = frozenset(
     {"node_modules", ".git", "test-results", "playwright-report", "blob-report"}

@@ -7,7 +7,7 @@ from typing import Final
 from contract.result import Failure, FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
 from runners.kit.program import Ended, Limits
-from runners.kit.suite_facts import SuiteFacts
+from runners.kit.suites.facts import SuiteFacts
 from runners.kit.time_words import duration
 
 _MISSING_BROWSER: Final = re.compile(

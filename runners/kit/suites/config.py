@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from runners.kit.installation import is_inside
-from runners.kit.suite_command import CONFIG_NAMES, config_named
+from runners.kit.suites.command import CONFIG_NAMES, config_named
+from runners.kit.suites.installation import is_inside
 
 _MOST_FILES: Final = 50
 _LARGEST_BYTES: Final = 1_000_000

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from contract.scripted import PlaywrightSpec
-from runners.kit.suite_remarks import remarks
+from runners.kit.suites.remarks import remarks
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,15 @@ import msgspec
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
 from runners.kit.failures import CheckFailed
-from runners.kit.installation import Installation, installation, key_of
-from runners.kit.node_modules import Borrowed, NodeModules, link_packages
-from runners.kit.package_manager import Manager, Tool, UnknownManagerError
 from runners.kit.removal import remove_folder
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
-from runners.kit.suite_disk import require_room_after
-from runners.kit.suite_log import SuiteLog
-from runners.kit.suite_project import Project, add_programs
-from runners.kit.suite_verdict import because
+from runners.kit.suites.disk import require_room_after
+from runners.kit.suites.installation import Installation, installation, key_of
+from runners.kit.suites.log import SuiteLog
+from runners.kit.suites.node_modules import Borrowed, NodeModules, link_packages
+from runners.kit.suites.package_manager import Manager, Tool, UnknownManagerError
+from runners.kit.suites.project import Project, add_programs
+from runners.kit.suites.verdict import because
 from runners.kit.time_words import duration
 
 LIMIT_S: Final = 300.0

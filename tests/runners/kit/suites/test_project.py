@@ -8,10 +8,10 @@ import pytest
 
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
-from runners.kit.bundle_archive import pack
 from runners.kit.failures import CheckFailed
 from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
-from runners.kit.suite_project import Project, add_programs, open_project, runtime_of
+from runners.kit.suites.bundle_archive import pack
+from runners.kit.suites.project import Project, add_programs, open_project, runtime_of
 from runners.kit.workspace import Workspace
 
 

@@ -1,7 +1,7 @@
 """The report has the shape of Playwright's own."""
 
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest
-from runners.kit.suite_report import report_of
+from runners.kit.suites.report import report_of
 
 
 def a_test(project: str, outcome: str = "expected") -> SuiteTest:

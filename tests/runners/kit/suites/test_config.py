@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.suite_config import option_texts
+from runners.kit.suites.config import option_texts
 
 
 def suite(root: Path, **files: str) -> Path:

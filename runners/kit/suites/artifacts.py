@@ -13,9 +13,9 @@ from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.result import Artifact, ArtifactKind, LogLine
 from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.removal import clear_place
-from runners.kit.suite_facts import Attachment, SuiteFacts
-from runners.kit.suite_project import Project
-from runners.kit.suite_report import REPORT_NAME, report_of
+from runners.kit.suites.facts import Attachment, SuiteFacts
+from runners.kit.suites.project import Project
+from runners.kit.suites.report import REPORT_NAME, report_of
 from runners.kit.workspace import Workspace, open_plain
 
 MOST_FILES: Final = 200

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runners.kit.package_manager import (
+from runners.kit.suites.package_manager import (
     Manager,
     UnknownManagerError,
     has_local_packages,
