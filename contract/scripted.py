@@ -68,7 +68,8 @@ class PlaywrightSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="PLA
     working_dir: str | None = None
     """None: the bundle's root."""
     cache_hash: str | None = None
-    """Key of the dependency cache. None: no cache is used."""
+    """Packages that were kept under another one are not used. None: what they are installed from
+    says it all."""
     engine: Literal["node", "bun"] | None = None
     """None: node."""
     engine_version: str | None = None
