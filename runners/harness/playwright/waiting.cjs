@@ -4,8 +4,6 @@
 const fs = require('node:fs');
 const Module = require('node:module');
 const path = require('node:path');
-const v8 = require('node:v8');
-const vm = require('node:vm');
 
 const part = process[Symbol.for('picket.part')];
 const modules = process.env.PICKET_WAITS;
@@ -20,13 +18,6 @@ function load() {
   part('plain_source.cjs').install();
   const there = USEFUL.filter((name) => fs.existsSync(path.join(modules, name)));
   for (const name of [...NEEDED, ...there]) require(path.join(modules, name));
-}
-
-/** Now, while nobody waits; and a process that waits is to be small. */
-function clean() {
-  v8.setFlagsFromString('--expose-gc');
-  vm.runInNewContext('gc')();
-  v8.setFlagsFromString('--no-expose-gc');
 }
 
 function become({ environment, folder, command }) {
@@ -48,5 +39,4 @@ async function wait() {
 }
 
 load();
-clean();
 wait();

@@ -102,7 +102,7 @@ async def test_a_job_sees_of_its_spare_what_it_would_see_of_a_start_of_its_own(
     runtime_id: str,
 ) -> None:
     tells = """
-        const rest = { argv: process.argv.slice(2), flags: process.execArgv, gc: typeof gc };
+        const rest = { argv: process.argv.slice(2), flags: process.execArgv };
         const text = JSON.stringify({ ...rest, ...process.env, cwd: process.cwd() });
         console.log(text.replaceAll(/run-[^/"]+/g, 'run'));
     """
