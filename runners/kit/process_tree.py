@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
+from threading import Lock
 from typing import Final
 
 from runners.kit.process_limits import Identity
@@ -43,6 +44,8 @@ class ProcessTree:
         self._identity = identity
         self._is_live = is_live
         self._end_user = end_user
+        self._end_begins = Lock()
+        """While it is ended, ended processes are what tells of those that got away."""
 
     @property
     def uid(self) -> int | None:
@@ -65,9 +68,13 @@ class ProcessTree:
         """The processes that came from the program, ended ones included."""
         return [pid for pid in all_pids() if self.has(pid)]
 
-    def living(self) -> list[int]:
-        """Those that have not ended."""
-        return [pid for pid in self.pids() if not _has_ended(pid)]
+    def let_go(self, pids: Iterable[int]) -> None:
+        """Have the system forget those that ended and were left to us."""
+        if self._end_begins.acquire(blocking=False):
+            try:
+                self._let_go(pids)
+            finally:
+                self._end_begins.release()
 
     def kill(self) -> None:
         """End all of them, and return when none is left.
@@ -78,6 +85,17 @@ class ProcessTree:
         Raises:
             OSError: one cannot be ended.
         """
+        with self._end_begins:
+            self._kill()
+
+    def reap(self) -> int:
+        """How the program ended; its number is free then.
+
+        Its rusage is of no use: until its exec it counted as large as we are.
+        """
+        return os.waitpid(self._root, 0)[1]
+
+    def _kill(self) -> None:
         until, pause_s, rounds = time.monotonic() + _PATIENCE_S, 0.001, 0
         while others := [pid for pid in self.pids() if pid != self._root or not _has_ended(pid)]:
             if time.monotonic() > until:
@@ -87,18 +105,12 @@ class ProcessTree:
             self._let_go(others)
             pause_s, rounds = min(_LONGEST_PAUSE_S, pause_s * 2), rounds + 1
 
-    def reap(self) -> int:
-        """How the program ended; its number is free then.
-
-        Its rusage is of no use: until its exec it counted as large as we are.
-        """
-        return os.waitpid(self._root, 0)[1]
-
     def _let_go(self, pids: Iterable[int]) -> None:
         for pid in pids:
             seen = look_up(pid)
             if pid != self._root and seen and seen.has_ended and seen.parent == os.getpid():
-                os.waitpid(pid, os.WNOHANG)
+                with contextlib.suppress(ChildProcessError):  # another tree was quicker
+                    os.waitpid(pid, os.WNOHANG)
 
     def _strike(self, pids: Iterable[int], rounds: int) -> None:
         # Groups first: one call ends all of one, and no fork gets away meanwhile.

@@ -75,7 +75,8 @@ class Watch:
         Raises:
             FullDiskError: the disk is full.
         """
-        pids = self._tree.living()
+        pids = self._tree.pids()
+        self._tree.let_go(pids)
         return self._processes(pids) or self._memory(pids) or self._files()
 
     def _memory(self, pids: list[int]) -> Excess | None:
@@ -85,7 +86,7 @@ class Watch:
         if used > self._limits.memory_mb:
             # A fork doubles the figure until its exec: what lasts is seen twice.
             time.sleep(_FORK_S)
-            used = min(used, usage_of(self._tree.living()).used_mb)
+            used = min(used, usage_of(self._tree.pids()).used_mb)
         self._used_mb, self.peak_mb = used, max(self.peak_mb, used)
         self._tell(used)
         if used <= self._limits.memory_mb:

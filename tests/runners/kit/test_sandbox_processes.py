@@ -22,6 +22,11 @@ def test_processes_that_change_their_number_all_the_time_are_ended(world: str) -
 
 
 @in_every_world
+def test_orphans_that_have_ended_do_not_pile_up_while_a_script_runs(world: str) -> None:
+    assert play(world, "leaves_orphans.py")["facts"] == ["0"]
+
+
+@in_every_world
 def test_a_daemon_without_environment_does_not_outlive_its_run(world: str) -> None:
     assert play(world, "daemon.py")["facts"] == ['"left"']
 
