@@ -7,6 +7,7 @@ check does; towards the run an authority of our own vouches for it.
 import asyncio
 import socket
 import ssl
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:  # it costs 10 MB, and few runs have client certificates
 
 _TLS_BEGINS: Final = b"\x16"
 """A record of the handshake."""
+_MOST_TROUBLES: Final = 100
+_MOST_HOSTS: Final = 256
+"""Remembered at once: a glob and a script can name as many as they like."""
 
 
 class Presenting:
@@ -72,7 +76,7 @@ class Presenting:
             far = await _speak_tls(await self._way.connect(wish), context, wish)
         except CheckFailed as failure:
             if failure.failure.kind is FailureKind.TLS:
-                self._troubles[str(failure)] = None
+                self._note(str(failure))
             raise
         ours, theirs = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         talk = asyncio.create_task(self._talk(ours, far, wish), name="presenting")
@@ -110,26 +114,33 @@ class Presenting:
     async def _talk(self, ours: socket.socket, far: Streams, wish: Wish) -> None:
         """Carry between the run's TLS and the target's, until either is through."""
         try:
-            near = await _answer_tls(ours, self._context_for(wish.host))
-        except OSError:  # the run does not like us, or has gone
-            far[1].transport.abort()
-            return
-        try:
-            if await join(near, far) == 0:
-                self._ended(wish, "it said nothing")
-        except OSError as problem:
-            # With TLS 1.3 a server says after the handshake that it wants another certificate.
-            self._ended(wish, handshake_fault(reason_of(problem)))
+            # Whoever does not like us, or has gone, ends its own talk alone.
+            with suppress(OSError):
+                near = await _answer_tls(ours, self._context_for(wish.host))
+                try:
+                    await self._pass_on(near, far, shown(wish.host, wish.port))
+                finally:
+                    near[1].close()
         finally:
             far[1].transport.abort()
-            near[1].close()
 
-    def _ended(self, wish: Wish, why: str) -> None:
-        where = shown(wish.host, wish.port)
-        self._troubles[f"{where} was shown a certificate and ended the connection: {why}."] = None
+    async def _pass_on(self, near: Streams, far: Streams, where: str) -> None:
+        try:
+            why = "it said nothing" if await join(near, far) == 0 else None
+        except OSError as problem:
+            # With TLS 1.3 a server says after the handshake that it wants another certificate.
+            why = handshake_fault(reason_of(problem))
+        if why is not None:
+            self._note(f"{where} was shown a certificate and ended the connection: {why}.")
+
+    def _note(self, trouble: str) -> None:
+        if len(self._troubles) < _MOST_TROUBLES:
+            self._troubles[trouble] = None
 
     def _context_for(self, host: str) -> ssl.SSLContext:
         if host not in self._towards_run:
+            if len(self._towards_run) >= _MOST_HOSTS:
+                self._towards_run.clear()
             self._towards_run[host] = self._authority.context_for(host)
         return self._towards_run[host]
 

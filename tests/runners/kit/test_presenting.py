@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import trustme
 
@@ -16,15 +15,9 @@ from contract.result import Outcome
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.egress import EgressRules
-from runners.kit.egress_gate import EgressGate
-from runners.kit.http_route import Route
 from runners.kit.judge import judge
-from runners.kit.local_authority import LocalAuthority
-from runners.kit.presenting import Presenting
 from runners.kit.runner import RunContext
-from runners.kit.ways_out import Straight
 from runners.multi_step import MultiStepRunner
-from tests.builders.context import a_network
 from tests.builders.scripts import a_scripted_context
 from tests.servers.http_certificates import expired, good, pem_of, wants_client
 from tests.servers.http_origin import http_origin, reply
@@ -287,27 +280,3 @@ async def test_certificates_are_shown_through_the_locations_proxy(
     ):
         outcome = await outcome_of(ctx, visiting(shop.url()))
     assert outcome.failure is None
-
-
-async def test_a_target_is_left_when_the_browser_leaves(ca: trustme.CA) -> None:
-    authority = LocalAuthority()
-    trusted = ssl.create_default_context(cadata=authority.pem)
-    mine = Route.of(None, (shown_to("*", ca),))
-    async with (
-        http_origin(reply(b"kept open"), tls=locked(ca)) as origin,
-        a_network(extra_ca_pem=pem_of(ca).decode()) as network,
-    ):
-        way = Presenting(Straight(network), mine, authority=authority, contexts=network.tls)
-        gate = EgressGate(way, admits=lambda *_: True)
-        await gate.open()
-        try:
-            async with (
-                aiohttp.ClientSession() as session,
-                session.get(origin.url(), proxy=gate.url, ssl=trusted) as answer,
-            ):
-                assert await answer.read() == b"kept open"
-            await origin.until_left_alone()
-        finally:
-            await gate.close()
-            await way.close()
-    assert way.troubles == ()
