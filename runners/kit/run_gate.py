@@ -33,8 +33,6 @@ _BYPASS: Final = ",".join(
 class RunGate:
     """An open gate."""
 
-    url: str
-    """Where it listens."""
     is_binding: bool
     """Whether nothing may go past it: the operator has egress rules then."""
     gate: EgressGate
@@ -42,6 +40,11 @@ class RunGate:
     """None: there are no client certificates."""
     reasons: tuple[str, ...]
     """Why it does not do all that was asked for."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return self.gate.url
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -95,23 +98,28 @@ async def run_gate(
     Raises:
         OSError: there is no port or descriptor left.
     """
+    made = _made(ctx, roots, home, serves_itself=serves_itself)
+    if made is None:
+        yield None
+        return
+    await made.gate.open()
+    try:
+        yield made
+    finally:
+        await made.gate.close()
+        if made.presenting is not None:
+            await made.presenting.close()
+
+
+def _made(ctx: RunContext, roots: Roots, home: Path, *, serves_itself: bool) -> RunGate | None:
     rules = ctx.network.egress
     is_binding = bool(rules.allow or rules.deny)
     if not is_binding and roots.authority is None:
-        yield None
-        return
+        return None
     way, notes = _way(ctx, serves_itself=serves_itself)
     presenting = _presenting(ctx, way, roots.authority)
     gate = EgressGate(presenting or way, admits=came_from(home))
-    await gate.open()
-    try:
-        yield RunGate(
-            url=gate.url, is_binding=is_binding, gate=gate, presenting=presenting, reasons=notes
-        )
-    finally:
-        await gate.close()
-        if presenting is not None:
-            await presenting.close()
+    return RunGate(is_binding=is_binding, gate=gate, presenting=presenting, reasons=notes)
 
 
 def _way(ctx: RunContext, *, serves_itself: bool) -> tuple[Way, tuple[str, ...]]:
