@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
 import structlog
@@ -12,6 +11,7 @@ import structlog
 from agent.errors import ServiceAwayError, ServiceError
 from runners.kit.folder_owner import shut_way
 from runners.kit.process_limits import can_have_own_users
+from runners.kit.removal import temporary_folder
 from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
 from runners.kit.suites.places import SuitePlaces
 
@@ -99,9 +99,9 @@ def _usable_folder(data_dir: Path) -> Iterator[Path]:
     else:
         yield data_dir
         return
-    with TemporaryDirectory(prefix="picket-suites-") as folder:
-        Path(folder).chmod(0o755)  # packages are read by the users that suites run as
-        yield Path(folder)
+    with temporary_folder("picket-suites-") as folder:
+        folder.chmod(0o755)  # packages are read by the users that suites run as
+        yield folder
 
 
 def _require_way(packages: Path) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from picket.errors import CommandError
+from runners.kit.removal import temporary_folder
 from runners.kit.suites import bundle_archive
 from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError
 from runners.kit.suites.places import SuitePlaces
@@ -45,17 +45,17 @@ def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuitePlac
     Raises:
         CommandError: the folder cannot be packed.
     """
-    with TemporaryDirectory(prefix="picket-suite-") as place:
-        Path(place).chmod(0o755)  # packages are read by the users that suites run as
+    with temporary_folder("picket-suite-") as place:
+        place.chmod(0o755)  # packages are read by the users that suites run as
         try:
-            suite = pack(folder, Path(place) / "suite.tar.gz")
+            suite = pack(folder, place / "suite.tar.gz")
         except SuiteTooLargeError as problem:
             raise CommandError(f"the suite {folder} has {problem}") from problem
         except OSError as problem:
             name = problem.filename or folder
             raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
         proxies = {name: environ[name] for name in _PROXIES if name in environ}
-        packages = Path(place) / "packages"
+        packages = place / "packages"
         yield SuitePlaces(bundles=suite, packages=packages, environment=proxies), suite.sha256
 
 

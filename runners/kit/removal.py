@@ -1,8 +1,15 @@
-"""Removes what scripts leave: folders of any depth, closed ones too."""
+"""Removes what scripts leave: folders of any depth, closed ones and sticky ones too."""
 
+import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+_ROOT: Final = 0
 
 
 def remove_folder(folder: Path) -> None:
@@ -11,6 +18,20 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
         _remove_by_force(folder)
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A folder that goes after the block, whatever was put into it; it blocks.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder = Path(mkdtemp(prefix=prefix))
+    try:
+        yield folder
+    finally:
+        remove_folder(folder)
 
 
 def clear_place(path: Path) -> None:
@@ -26,12 +47,31 @@ def clear_place(path: Path) -> None:
 
 
 def _remove_by_force(folder: Path) -> None:
-    # Python goes down by one call per level and opens no closed folder; these two do.
-    for command in (("chmod", "-R", "u+rwX"), ("rm", "-rf", "--one-file-system")):
-        subprocess.run(  # noqa: S603 -- both are the system's own
-            [shutil.which(command[0]) or command[0], *command[1:], "--", str(folder)],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    # Python goes down by one call per level and opens no closed folder; these do.
+    for uid in _other_owners(folder):
+        # A folder with the sticky bit is emptied by its owner, or with a capability that we
+        # do without. Files of yet others stay theirs: a second name of one may be here.
+        _run("chown", "-R", "-h", f"--from={uid}", str(os.geteuid()), "--", str(folder))
+    _run("chmod", "-R", "u+rwX", "--", str(folder))
+    _run("rm", "-rf", "--one-file-system", "--", str(folder))
+
+
+def _other_owners(folder: Path) -> list[int]:
+    """Whose folders are among these, beside ours, where we may take them over."""
+    if os.geteuid() != _ROOT:
+        return []
+    not_ours = ("!", "-uid", str(os.geteuid()), "-printf", r"%U\n")
+    found = _run("find", str(folder), "-xdev", "-type", "d", *not_ours)
+    return sorted({int(uid) for uid in found.split()})
+
+
+def _run(tool: str, *arguments: str) -> bytes:
+    """What one of the system's own tools said."""
+    done = subprocess.run(  # noqa: S603 -- the system's own
+        [shutil.which(tool) or tool, *arguments],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    return done.stdout

@@ -2,7 +2,12 @@
 
 import json
 
-from tests.runners.kit.isolation.worlds import in_every_world, needs_root, play
+from tests.runners.kit.isolation.worlds import (
+    WITH_FEWEST,
+    in_every_world,
+    needs_root,
+    play,
+)
 
 
 @in_every_world
@@ -86,3 +91,8 @@ def test_a_script_that_closes_the_facts_goes_on(world: str) -> None:
 @in_every_world
 def test_whatever_a_script_leaves_goes_however_it_is_closed(world: str) -> None:
     assert play(world, "leaves_files.py")["ended"]["exit_code"] == 0
+
+
+@needs_root
+def test_folders_that_only_their_owner_may_empty_are_removed() -> None:
+    assert play(WITH_FEWEST, "sticky.py")["ended"]["exit_code"] == 0
