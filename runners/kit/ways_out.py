@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ _CONNECT_TIMEOUT_S: Final = 10.0
 OWN_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 """Where suites have servers of their own, which no proxy could reach."""
 _HEAD_LIMIT_BYTES: Final = 16 * 1024
+_HOST_PART: Final = re.compile(r"^[^:]*://[^/?#]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,8 @@ class Wish:
     @property
     def path(self) -> str:
         """What the target itself is asked for."""
-        return urlsplit(self.target)._replace(scheme="", netloc="").geturl() or "/"
+        path = _HOST_PART.sub("", self.target, count=1)
+        return path if path.startswith("/") else f"/{path}"
 
 
 class Way(Protocol):

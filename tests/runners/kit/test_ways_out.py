@@ -12,7 +12,7 @@ import trustme
 
 from runners.kit.egress import EgressRules
 from runners.kit.egress_gate import EgressGate
-from runners.kit.ways_out import ThroughProxy, is_http
+from runners.kit.ways_out import ThroughProxy, Wish, is_http
 from tests.builders.context import a_network
 from tests.servers.http_certificates import good, pem_of
 from tests.servers.http_origin import begins, http_origin, reply
@@ -119,3 +119,17 @@ async def test_the_rules_judge_the_target_and_not_the_proxy() -> None:
 )
 def test_proxies_of_one_kind_alone_are_spoken_to(proxy_url: str, *, expected: bool) -> None:
     assert is_http(proxy_url) is expected
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("http://shop.test", "/"),
+        ("http://shop.test?x=1", "/?x=1"),
+        ("http://shop.test/a?", "/a?"),
+        ("http://shop.test:81/a;b//c?d=http://e/#f", "/a;b//c?d=http://e/#f"),
+        ("HTTP://me:secret@[::1]:81//a", "//a"),
+    ],
+)
+def test_a_target_is_asked_for_its_path_as_the_browser_wrote_it(target: str, path: str) -> None:
+    assert Wish(host="shop.test", port=80, method="GET", target=target).path == path
