@@ -147,21 +147,10 @@ class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
     code: int
 
 
-Fact = (
-    Began
-    | TestBegan
-    | TestEnded
-    | StepBegan
-    | StepEnded
-    | ErrorFact
-    | PageFact
-    | RequestFact
-    | LogFact
-    | LevelFact
-    | LaunchFailed
-    | EndedFact
-    | Exited
+_OneOfMany = (
+    TestEnded | StepBegan | StepEnded | PageFact | RequestFact | ErrorFact | LogFact | LevelFact
 )
+Fact = Began | TestBegan | LaunchFailed | EndedFact | Exited | _OneOfMany
 
 KeyT = TypeVar("KeyT")
 FactT = TypeVar("FactT")
@@ -216,34 +205,39 @@ class FactBook:
         theirs = [step for step in open_steps if step.where is not None]
         return next(reversed(theirs or open_steps), None)
 
-    def _note(self, fact: Fact) -> None:  # noqa: C901, PLR0912 - a line per kind of fact
+    def _note(self, fact: Fact) -> None:
         match fact:
             case Began():
                 self.began = fact
             case TestBegan():
                 self.test = fact.title
-            case TestEnded():
-                self._put(self.tests, fact.title, fact, "steps")
-            case StepBegan():
-                self._put(self.steps, fact.id, fact, "steps")
-            case StepEnded():
-                self._put(self.step_ends, fact.id, fact, "steps")
-            case ErrorFact():
-                self._add(self._errors, fact, "errors")
-            case PageFact():
-                self._put(self.pages, fact.index, fact, "pages")
-            case RequestFact():
-                self._put(self.requests, fact.index, fact, "requests")
-            case LogFact():
-                self._add(self.log, fact, "log")
-            case LevelFact():
-                self._add(self.levels, fact, "log")
             case LaunchFailed():
                 self.launch_failed = fact
             case EndedFact():
                 self.ended = fact
             case Exited():
                 self.exited = fact
+            case _:
+                self._collect(fact)
+
+    def _collect(self, fact: _OneOfMany) -> None:
+        match fact:
+            case TestEnded():
+                self._put(self.tests, fact.title, fact, "steps")
+            case StepBegan():
+                self._put(self.steps, fact.id, fact, "steps")
+            case StepEnded():
+                self._put(self.step_ends, fact.id, fact, "steps")
+            case PageFact():
+                self._put(self.pages, fact.index, fact, "pages")
+            case RequestFact():
+                self._put(self.requests, fact.index, fact, "requests")
+            case ErrorFact():
+                self._add(self._errors, fact, "errors")
+            case LogFact():
+                self._add(self.log, fact, "log")
+            case LevelFact():
+                self._add(self.levels, fact, "log")
 
     def _put(self, into: dict[KeyT, FactT], key: KeyT, fact: FactT, kind: str) -> None:
         if key in into or len(into) < _MOST[kind]:
