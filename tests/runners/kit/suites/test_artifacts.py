@@ -157,3 +157,13 @@ def test_a_folder_in_the_place_of_an_attachment_is_none(project: Project) -> Non
     (project.root / "x/trace.zip").unlink()
     (project.root / "x/trace.zip").mkdir()
     assert names(facts(attachment), project) == []
+
+
+def test_a_file_that_would_be_called_like_a_folder_of_the_run_gets_another_name(
+    project: Project,
+) -> None:
+    home = project.workspace.folder / "home"
+    home.mkdir()
+    book = facts(left(project, "ü/home"), left(project, "-/suite"))
+    assert names(book, project) == ["home-2", "suite-2"]
+    assert list(home.iterdir()) == []
