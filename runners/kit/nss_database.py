@@ -15,8 +15,16 @@ _TRUSTED: Final = 0x1B
 """As a root, and as a server's own certificate that is trusted as it is (`CP` of certutil)."""
 
 
+UNUSABLE: Final = 3
+"""The exit code where trying again is of no use; all others may be a matter of the moment."""
+
+
 class NssError(Exception):
-    """NSS did not do what it was asked for."""
+    """NSS did not do what it was asked for: there may be no room, or no memory."""
+
+
+class UnusableError(Exception):
+    """There is no NSS here, or it can never read such a certificate."""
 
 
 class _Item(ctypes.Structure):
@@ -45,12 +53,13 @@ class Database:
         """Take a certificate in.
 
         Raises:
-            NssError: it cannot be read or stored.
+            UnusableError: it cannot be read.
+            NssError: it cannot be stored.
         """
         item = ctypes.byref(_Item(0, der, len(der)))
         found = self._nss.CERT_NewTempCertificate(self._certificates, item, None, 0, 1)
         if not found:
-            raise NssError(f"{name} is no certificate that NSS can read")
+            raise UnusableError(f"{name} is no certificate that NSS can read")
         one = ctypes.c_void_p(found)
         stored = self._nss.PK11_ImportCert(self._slot, one, ctypes.c_ulong(0), name.encode(), 0)
         self._require(stored, "take a certificate")
@@ -69,21 +78,37 @@ class Database:
 
 
 def _library() -> ctypes.CDLL:
-    nss = ctypes.CDLL("libnss3.so")
+    try:
+        nss = ctypes.CDLL("libnss3.so")
+    except OSError as problem:
+        if "No such file" in str(problem):
+            raise UnusableError(str(problem)) from problem
+        raise
     for name in ("PK11_GetInternalKeySlot", "CERT_GetDefaultCertDB", "CERT_NewTempCertificate"):
         getattr(nss, name).restype = ctypes.c_void_p
     return nss
 
 
+def _make(folder: str, pems: list[str]) -> None:
+    database = Database(folder)
+    for number, pem in enumerate(pems, 1):
+        name = f"root {number}"
+        try:
+            der = base64.b64decode(pem)
+        except ValueError as problem:
+            raise UnusableError(f"{name} is no PEM: {problem}") from problem
+        database.trust(der, name)
+    database.close()
+
+
 def main() -> None:
-    """Make it, of what comes in; the exit's text says what went wrong."""
-    pems = _PEM.findall(sys.stdin.read())
+    """Make it, of what comes in; the last line of errors says what went wrong."""
     try:
-        database = Database(sys.argv[1])
-        for number, pem in enumerate(pems, 1):
-            database.trust(base64.b64decode(pem), f"root {number}")
-        database.close()
-    except (NssError, OSError, ValueError) as problem:
+        _make(sys.argv[1], _PEM.findall(sys.stdin.read()))
+    except UnusableError as problem:
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(UNUSABLE)
+    except (NssError, OSError) as problem:
         sys.exit(str(problem))
 
 

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from runners.kit.further_roots import further_roots
+from runners.kit.nss_database import UNUSABLE
 from runners.kit.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Roots:
         self._database: Path | None = None
         """None: nobody has asked for it, or it cannot be made."""
         self._problem: str | None = None
-        """Why it cannot be made. None: it can, as far as is known."""
+        """Why it can never be made. None: it can, as far as is known."""
         self.file: Path | None = None
         """PEM for Node; all may read it. None: Node's own roots are enough."""
         if pem:
@@ -58,7 +59,7 @@ class Roots:
         What keeps it from that, as a sentence. None: it does, or there are none.
 
         Raises:
-            OSError: the disk refuses it.
+            OSError: the disk refuses it, or it cannot be made now; the next run tries again.
         """
         if not self._pem:
             return None
@@ -75,7 +76,11 @@ class Roots:
 
     def _make(self) -> None:
         place = Path(mkdtemp(prefix="nssdb-", dir=self._folder))
-        self._problem = build_database(self._pem, place)
+        try:
+            self._problem = build_database(self._pem, place)
+        except OSError:
+            rmtree(place, ignore_errors=True)
+            raise
         self._database = place if self._problem is None else None
 
 
@@ -110,30 +115,49 @@ class Trust:
 
 
 def build_database(pem: str, place: Path) -> str | None:
-    """Make Chromium's database of roots in a folder; it blocks. What went wrong. None: nothing."""
-    within = _MEMORY if _MEMORY.is_dir() else place
+    """Make Chromium's database of roots in a folder; it blocks.
+
+    Why this can never be done, as a sentence. None: it is done.
+
+    Raises:
+        OSError: it cannot be done now; ours.
+    """
+    try:
+        return _build(pem, place, within=_MEMORY)
+    except TimeoutError:
+        raise
+    except OSError:
+        # Scripts can fill shared memory, and that of a container has 64 MB.
+        return _build(pem, place, within=place)
+
+
+def _build(pem: str, place: Path, *, within: Path) -> str | None:
     with TemporaryDirectory(prefix="picket-roots-", dir=within) as built:
-        try:
-            done = subprocess.run(  # noqa: S603 - a program of ours
-                [sys.executable, "-I", str(_BUILDER), built],
-                input=pem,
-                env={},
-                text=True,
-                capture_output=True,
-                check=False,
-                timeout=_BUILD_LIMIT_S,
-            )
-        except subprocess.TimeoutExpired:
-            return _not_known("making its database did not end")
+        done = _run_builder(pem, built)
+        why = done.stderr.strip().rpartition("\n")[2] or f"its exit code was {done.returncode}"
+        if done.returncode == UNUSABLE:
+            return f"Chromium does not trust the further roots of this location: {why}."
         if done.returncode != 0:
-            return _not_known(done.stderr.strip().rpartition("\n")[2] or "no reason is known")
+            raise OSError(f"Chromium's database of roots cannot be made now: {why}.")
         for path in Path(built).iterdir():
             copyfile(path, place / path.name)
     return None
 
 
-def _not_known(because: str) -> str:
-    return f"Chromium does not trust the further roots of this location: {because}."
+def _run_builder(pem: str, folder: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603 - a program of ours
+            [sys.executable, "-I", str(_BUILDER), folder],
+            input=pem,
+            env={},
+            text=True,
+            capture_output=True,
+            check=False,
+            timeout=_BUILD_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired as problem:
+        late = f"Making Chromium's database of roots did not end in {_BUILD_LIMIT_S:g} s."
+        raise TimeoutError(late) from problem
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Further roots: Chromium and Playwright's `request` trust them, and nothing else."""
 
+import resource
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import trustme
 from contract.result import Outcome
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
+from runners.kit import trust
 from runners.kit.judge import judge
 from runners.kit.runtimes import find_runtimes
 from runners.kit.trust import Roots, Trust, build_database
@@ -39,6 +42,17 @@ def roots(ca: trustme.CA, tmp_path: Path) -> Path:
     path = tmp_path / "roots.pem"
     path.write_bytes(pem_of(ca))
     return path
+
+
+@contextmanager
+def no_large_files() -> Iterator[None]:
+    """As on a disk that has no room."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def visiting(url: str) -> str:
@@ -148,12 +162,40 @@ def test_roots_that_chromium_cannot_be_given_are_told(tmp_path: Path) -> None:
     assert Roots(tmp_path, unreadable).equip(tmp_path / "home") == told
 
 
+def test_roots_that_could_not_be_written_are_tried_again_by_the_next_run(tmp_path: Path) -> None:
+    roots = Roots(tmp_path, pem_of(trustme.CA()).decode())
+    with no_large_files(), pytest.raises(OSError, match=r"cannot be made now: .*NSS error"):
+        roots.equip(tmp_path / "one")
+    assert roots.equip(tmp_path / "other") is None
+    assert (tmp_path / "other/.pki/nssdb/cert9.db").exists()
+    assert len(list(tmp_path.glob("nssdb-*"))) == 1
+
+
+def test_a_database_of_roots_that_takes_too_long_is_our_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = Roots(tmp_path, pem_of(trustme.CA()).decode())
+    monkeypatch.setattr(trust, "_BUILD_LIMIT_S", 0.0)
+    with pytest.raises(TimeoutError, match="did not end"):
+        roots.equip(tmp_path / "one")
+    monkeypatch.undo()
+    assert roots.equip(tmp_path / "other") is None
+
+
+def test_where_shared_memory_takes_no_files_the_disk_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "_MEMORY", Path("/proc"))
+    assert build_database(pem_of(trustme.CA()).decode(), tmp_path) is None
+    assert "cert9.db" in [path.name for path in tmp_path.iterdir()]
+
+
 def test_only_runs_that_show_certificates_trust_an_authority_of_ours(tmp_path: Path) -> None:
-    trust = Trust(tmp_path, "")
-    presenting = trust.roots(presents=True)
-    assert presenting is trust.roots(presents=True)
+    both = Trust(tmp_path, "")
+    presenting = both.roots(presents=True)
+    assert presenting is both.roots(presents=True)
     assert presenting.file is not None
     assert presenting.authority is not None
     assert presenting.file.read_text() == presenting.authority.pem
-    assert trust.roots(presents=False).authority is None
-    assert trust.roots(presents=False).environment == {}
+    assert both.roots(presents=False).authority is None
+    assert both.roots(presents=False).environment == {}
