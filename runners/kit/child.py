@@ -37,6 +37,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     watch: Watch
     threads: Executor
     """For looking at processes, which blocks."""
+    claim: Callable[[], Awaitable[None]]
+    """Promises it the memory that its job may need; an OSError where there is too little."""
     release: Callable[[], Awaitable[None]]
     """Gives back what the child had borrowed; called once, when nothing of it is left."""
 
@@ -65,6 +67,15 @@ class Child:
         self._end: asyncio.Future[int] | None = None
         """The program's status. None: nobody has asked for its end."""
         self._last_name = ""
+
+    async def expect_job(self) -> None:
+        """What waited so far is to work now: be promised memory, as others are at their start.
+
+        Raises:
+            OSError: there is too little memory, or the disk is full.
+        """
+        await self._aside(self._around.watch.look)  # what it uses already is not asked for again
+        await self._around.claim()
 
     async def feed(self, message: bytes) -> None:
         """Write to stdin, then close it."""

@@ -111,7 +111,7 @@ def _playwrights(sandbox: Sandbox, roots: Roots) -> PlaywrightSpares:
     async def start(runtime: Runtime, limits: Limits) -> Spare:
         return await start_spare(sandbox, runtime, limits, partial(_environment, runtime, roots))
 
-    return PlaywrightSpares(start)
+    return PlaywrightSpares(start, free_mb=lambda: sandbox.free_mb)
 
 
 def _environment(runtime: Runtime, roots: Roots, folder: Path) -> dict[str, str]:

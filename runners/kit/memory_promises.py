@@ -20,9 +20,9 @@ class TooLittleMemoryError(OSError):
 class Promise:
     """So much memory for one program; what it uses by now shows as used, and is no longer open."""
 
-    def __init__(self, promises: "MemoryPromises", promised_mb: int) -> None:
+    def __init__(self, promises: "MemoryPromises") -> None:
         self._promises = promises
-        self._promised_mb = promised_mb
+        self._promised_mb = 0
         self._used_mb = 0.0
 
     @property
@@ -33,6 +33,24 @@ class Promise:
     def note(self, used_mb: float) -> None:
         """It has used so much."""
         self._used_mb = max(self._used_mb, used_mb)
+
+    async def grow(self, needed_mb: int, *, wait_s: float) -> None:
+        """Be for so much, as soon as there is what it does not use yet.
+
+        Raises:
+            TooLittleMemoryError: there is not, and none comes free in time.
+        """
+        until = time.monotonic() + wait_s
+        while (missing_mb := needed_mb - self._used_mb) > 0:
+            if (free_mb := self._promises.free_mb) >= missing_mb:
+                break
+            if time.monotonic() >= until:
+                raise TooLittleMemoryError(
+                    f"There are {max(0.0, free_mb):.0f} MB of memory free for another script, "
+                    f"which may need {missing_mb:.0f}"
+                )
+            await asyncio.sleep(_LOOK_EVERY_S)
+        self._promised_mb = needed_mb
 
     def end(self) -> None:
         """It needs no more."""
@@ -58,15 +76,8 @@ class MemoryPromises:
         Raises:
             TooLittleMemoryError: there is not, and none comes free in time.
         """
-        until = time.monotonic() + wait_s
-        while needed_mb and needed_mb > (free_mb := self.free_mb):
-            if time.monotonic() >= until:
-                raise TooLittleMemoryError(
-                    f"There are {max(0, free_mb):.0f} MB of memory free for another script, "
-                    f"which may need {needed_mb}"
-                )
-            await asyncio.sleep(_LOOK_EVERY_S)
-        promise = Promise(self, needed_mb)
+        promise = Promise(self)
+        await promise.grow(needed_mb, wait_s=wait_s)
         self._open.add(promise)
         return promise
 

@@ -58,11 +58,12 @@ class Spare:
         Raises:
             SpareUnfitError: it cannot be that program, or was gone; nothing has run.
             CheckFailed: of kind SCRIPT: what the script starts could not be given its variables.
-            OSError: the disk is full, or a process cannot be ended.
+            OSError: there is too little memory, the disk is full, or a process cannot be ended.
         """
         if _read_at_start(self._line.env) != _read_at_start(program.env):
             raise SpareUnfitError
         require_variables(program.env)
+        await self._child.expect_job()
         await asyncio.to_thread(self._give)
         waited_s = time.monotonic() - self._started_at
 
@@ -124,7 +125,7 @@ async def start_spare(
             env={**fixed, "PICKET_WAITS": str(runtime.modules)},
             limits=limits,
         )
-        return Spare(await sandbox.start(line, owner=workspace), workspace, line)
+        return Spare(await sandbox.start(line, owner=workspace, waits=True), workspace, line)
     except BaseException:
         with contextlib.suppress(OSError):
             workspace.remove()

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from runners.kit.leftovers import remove_leftovers
 from runners.kit.memory_promises import MemoryPromises, Promise
 from runners.kit.process_limits import (
     Identity,
+    Tools,
     can_have_own_users,
     command,
     end_user,
@@ -71,15 +73,13 @@ class Sandbox:
     def __init__(self, within: Path | None = None) -> None:
         """Prepare this process for children that nobody trusts, and clear away old ones.
 
-        Args:
-            within: where runs have their folders. None: the system's folder for temporary files.
+        `within`: where runs have their folders. None: the system's folder for temporary files.
 
         Raises:
             OSError: the system lacks what is needed; the sentence names it.
         """
-        self._tools = find_tools()
-        adopt_orphans()
-        hide_memory()
+        self._folder = Path(tempfile.gettempdir()) if within is None else within
+        self._tools = _prepared()
         self._users = SlotUsers() if can_have_own_users() else None
         """None: scripts run as the agent's own user."""
         self._tags = RunTags()
@@ -89,17 +89,23 @@ class Sandbox:
         """By tag."""
         self._under_way: set[asyncio.Future[None]] = set()
         """What goes on to its end, though whoever waited for it has given up."""
-        folder = Path(tempfile.gettempdir()) if within is None else within
-        sweep_processes(self._users)
-        self._threads.submit(sweep_folders, folder)
-        self._folder = folder
         self._after_death: AfterDeath | None = None
         """None: nothing was started that could be left behind."""
+        sweep_processes(self._users)
+        self._threads.submit(sweep_folders, self._folder)
 
-    async def start(self, program: Program, *, owner: Workspace | None = None) -> Child:
+    @property
+    def free_mb(self) -> float:
+        """How much memory nobody uses, and nobody was promised."""
+        return self._memory.free_mb
+
+    async def start(
+        self, program: Program, *, owner: Workspace | None = None, waits: bool = False
+    ) -> Child:
         """Start a program, which has a folder to itself: that of `owner`, or its own.
 
-        One program of an owner runs at a time: the folder is its user's.
+        One program of an owner runs at a time: the folder is its user's. One that `waits` for its
+        job is promised no memory: `Child.expect_job` sees to that.
 
         Raises:
             CheckFailed: of kind SCRIPT: its variables, or what ran there before, stand in the way.
@@ -108,28 +114,31 @@ class Sandbox:
         require(program)
         require_variables(program.env)
         self._after_death = self._after_death or AfterDeath([self._folder])
+        stay = await self._stay(program, owner, 0 if waits else program.limits.expected_mb)
+        return await self._begin(program, stay)
+
+    async def _stay(self, program: Program, owner: Workspace | None, needed_mb: int) -> _Stay:
         folder = program.folder if owner is None else owner.folder
         require_room(folder)
-        promise = await self._memory.make(program.limits.expected_mb, wait_s=_MEMORY_WAIT_S)
+        promise = await self._memory.make(needed_mb, wait_s=_MEMORY_WAIT_S)
         try:
             identity = Identity(uid=self._user(), tag=self._tags.make())
         except BaseException:
             promise.end()
             raise
-        stay = _Stay(folder=folder, owner=owner, identity=identity, promise=promise)
-        child = await self._begin(program, stay)
-        self._children[identity.tag] = child
-        return child
+        return _Stay(folder=folder, owner=owner, identity=identity, promise=promise)
 
     async def _begin(self, program: Program, stay: _Stay) -> Child:
         ready = self._to_its_end(self._aside(stay.begin))
         try:
             await asyncio.shield(ready)
             spawned = spawn(command(self._tools, program, stay.identity), program)
-            return _child(spawned, program.limits, self._around(spawned, program, stay))
+            child = _child(spawned, program.limits, self._around(spawned, program, stay))
         except BaseException:
             await asyncio.shield(self._to_its_end(self._undo(ready, stay)))
             raise
+        self._children[stay.identity.tag] = child
+        return child
 
     async def close(self) -> None:
         """End all that still runs.
@@ -169,6 +178,7 @@ class Sandbox:
             tree=tree,
             watch=Watch(tree, program.limits, stay.folder, tell=stay.promise.note),
             threads=self._threads,
+            claim=partial(stay.promise.grow, program.limits.expected_mb, wait_s=_MEMORY_WAIT_S),
             release=release,
         )
 
@@ -204,6 +214,13 @@ class Sandbox:
 
     async def _aside(self, function: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, function)
+
+
+def _prepared() -> Tools:
+    tools = find_tools()
+    adopt_orphans()
+    hide_memory()
+    return tools
 
 
 def _child(spawned: Spawned, limits: Limits, around: Surroundings) -> Child:

@@ -56,3 +56,23 @@ async def test_whoever_waits_gets_what_comes_free() -> None:
 async def test_nothing_is_always_there() -> None:
     promises = MemoryPromises(lambda: -5.0)
     await promises.make(0, wait_s=0)
+
+
+async def test_what_waits_holds_nothing_until_its_job_comes() -> None:
+    free = [500.0]
+    promises = MemoryPromises(lambda: free[0])
+    waiting = await promises.make(0, wait_s=0)
+    assert promises.free_mb == 500
+    free[0] -= 100
+    waiting.note(100)
+    await waiting.grow(300, wait_s=0)
+    assert promises.free_mb == 200, "it uses 100, and 200 are promised beside these"
+
+
+async def test_what_waited_is_refused_when_there_is_no_room_for_its_job() -> None:
+    promises = MemoryPromises(lambda: 150.0)
+    waiting = await promises.make(0, wait_s=0)
+    waiting.note(100)
+    with pytest.raises(TooLittleMemoryError, match=r"150 MB .* may need 200"):
+        await waiting.grow(300, wait_s=0)
+    assert promises.free_mb == 150

@@ -274,3 +274,26 @@ async def test_variables_that_no_program_can_be_given_are_refused_here_as_well()
         await a_spare(ctx)
         with pytest.raises(CheckFailed, match="The variable LARGE has 200006 bytes"):
             await steps(msgspec.structs.replace(ctx, variables=(large,)))
+
+
+async def test_one_that_waits_holds_no_memory_but_what_it_uses() -> None:
+    async with a_scripted_context() as ctx:
+        await pid_of_a_run(ctx)
+        await a_spare(ctx)
+        promises = ctx.network.scripts().sandbox._memory
+        assert [promise.open_mb for promise in promises._open] == [0]
+        await pid_of_a_run(ctx)
+
+
+async def test_memory_that_was_promised_to_others_is_not_there_for_one_to_wait_in() -> None:
+    async with a_scripted_context() as ctx:
+        await pid_of_a_run(ctx)
+        await a_spare(ctx)
+        kept, promises = spares_of(ctx), ctx.network.scripts().sandbox._memory
+        (use,) = kept._used.values()
+        kept._ended.clear()
+        promises._available_mb = lambda: use.limits.memory_mb + 500.0
+        assert kept._may_load(use)
+        promise = await promises.make(400, wait_s=0)
+        assert not kept._may_load(use)
+        promise.end()

@@ -80,6 +80,21 @@ async def test_a_heavy_program_for_which_there_is_no_memory_is_our_fault(
     assert sandbox._memory.free_mb == FREE_MB
 
 
+async def test_what_waits_holds_no_memory_and_is_promised_some_when_its_job_comes(
+    sandbox: Sandbox, workspaces: tuple[Workspace, Workspace]
+) -> None:
+    spare, other = workspaces
+    waiting = await sandbox.start(sleeper(spare), owner=spare, waits=True)
+    heavy = await sandbox.start(sleeper(other), owner=other)
+    with pytest.raises(TooLittleMemoryError):
+        await waiting.expect_job()
+    await heavy.kill()
+    await waiting.expect_job()
+    assert FREE_MB - HEAVY.expected_mb <= sandbox._memory.free_mb < FREE_MB
+    await waiting.kill()
+    assert sandbox._memory.free_mb == FREE_MB
+
+
 @needs_root
 def test_where_the_container_runs_out_of_memory_the_script_goes_and_the_agent_stays(
     small_container: Path,
