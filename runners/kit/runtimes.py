@@ -43,7 +43,7 @@ class Runtime:
     """The program; npm and npx stand beside it."""
     node_version: str
     modules: Path
-    """The folder `node_modules` of its libraries."""
+    """The folder `node_modules` of its libraries, past all links: scripts may read there alone."""
     playwright: str
     """Version of Playwright Test."""
     compile_cache: Path | None
@@ -123,7 +123,7 @@ def _runtime(folder: Path) -> Runtime:
         id=folder.name,
         node=folder / "bin/node",
         node_version=package["engines"]["node"],
-        modules=folder / "node_modules",
+        modules=(folder / "node_modules").resolve(),
         playwright=package["dependencies"]["@playwright/test"],
         compile_cache=cache if cache.is_dir() else None,
     )

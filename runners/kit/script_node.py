@@ -96,7 +96,7 @@ def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Pro
             "--permission",
             f"--max-old-space-size={HEAP_MB}",
             # No compile cache: under permissions Node uses one only where it may write it.
-            *(f"--allow-fs-read={one}/*" for one in (MAIN.parent, runtime.modules.resolve())),
+            *(f"--allow-fs-read={one}/*" for one in (MAIN.parent, runtime.modules)),
             str(MAIN),
         ),
         folder=folder,

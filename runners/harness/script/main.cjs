@@ -19,7 +19,7 @@ const { collectConsole, watchStreams } = part('console');
 const { openEnvironment } = part('environment');
 const { describe } = part('errors');
 const { modulesOf } = part('modules');
-const { compileAny, origin } = part('translation');
+const { compileAny, isReadable, origin } = part('translation');
 const { exposeRequest, exposeResponse, readRequest, readBody } = part('exchange');
 
 const STDIN = 0;
@@ -96,7 +96,13 @@ async function run(job) {
   }
 }
 
+function start(job) {
+  // Before the script has begun, an end is our own fault.
+  if (isReadable(job.modules)) run(job);
+  else end(1);
+}
+
 const text = fs.readFileSync(STDIN, 'utf8');
 // Nothing came: a spare whose agent has ended.
 if (text === '') end(0);
-else run(JSON.parse(text));
+else start(JSON.parse(text));

@@ -18,6 +18,11 @@ function translator(modules) {
   }
 }
 
+/** Whether Node lets us have it; where it does not, no script is to blame. */
+function isReadable(modules) {
+  return process.permission.has('fs.read', path.join(modules, TRANSLATOR));
+}
+
 /** The reader's own words, without the path and the picture that it puts around them. */
 function complaint(error, file, name) {
   const { line, column } = error.loc;
@@ -64,4 +69,4 @@ function origin(place) {
   return found?.lineNumber ? `${file}:${found.lineNumber}:${found.columnNumber}` : place;
 }
 
-module.exports = { compileAny, origin };
+module.exports = { compileAny, isReadable, origin };

@@ -44,6 +44,14 @@ def test_a_runtime_tells_where_its_parts_are_and_which_playwright_it_has(tmp_pat
     assert runtime.compile_cache is None
 
 
+def test_libraries_are_named_by_the_place_that_links_lead_to(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    lay_out(tmp_path / "disk", "2026.04")
+    (tmp_path / "runtimes").symlink_to(tmp_path / "disk")
+    runtime = find_runtimes(tmp_path / "runtimes").get(None)
+    assert runtime.modules == tmp_path / "disk/2026.04/node_modules"
+
+
 def test_a_compile_cache_is_used_where_there_is_one(tmp_path: Path) -> None:
     lay_out(tmp_path, "2026.04")
     (tmp_path / "2026.04/compile-cache").mkdir()
