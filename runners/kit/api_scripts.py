@@ -64,7 +64,9 @@ class _Phases:
         """The first of a teardown script. None: there is none."""
         self._spec, self._ctx, self._runner = spec, ctx, runner
         self._given = {**ctx.environment, "RUNTIME_VERSION": runner.runtime.id}
-        self._env = {**self._given, **{one.key: one.value for one in ctx.variables}}
+        self._own = {one.key: one.value for one in ctx.variables}
+        """The check's, which win over those of the same name that tell of the run."""
+        self._env = {**self._given, **self._own}
 
     async def set_up(self) -> HttpRequest:
         """The request as the setup scripts leave it.
@@ -86,13 +88,12 @@ class _Phases:
 
     def context_of_the_request(self) -> RunContext:
         """With the variables as the scripts left them; those that they were given stay theirs."""
-        own = {one.key for one in self._ctx.variables}
         return msgspec.structs.replace(
             self._ctx,
             variables=tuple(
                 Variable(key=key, value=value)
                 for key, value in self._env.items()
-                if key in own or self._given.get(key) != value
+                if key in self._own or self._given.get(key) != value
             ),
             timeout_s=min(REQUEST_LIMIT_S, self._left_s()),
         )
@@ -140,7 +141,8 @@ class _Phases:
         request: ScriptRequest,
         response: ScriptResponse | None = None,
     ) -> ScriptJob:
-        self._given["REQUEST_URL"] = self._env["REQUEST_URL"] = request.url
+        if "REQUEST_URL" not in self._own:
+            self._given["REQUEST_URL"] = self._env["REQUEST_URL"] = request.url
         return ScriptJob(
             file=file,
             phase=phase,

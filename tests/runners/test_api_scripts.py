@@ -3,7 +3,9 @@
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -20,10 +22,13 @@ from runners.kit.harness import Harness, open_harness
 from runners.kit.job_environment import job_environment
 from runners.kit.job_secrets import usable
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import MissingRuntimeError, find_runtimes
+from runners.kit.runtimes import MissingRuntimeError, Runtimes, find_runtimes
+from runners.kit.script_messages import ScriptJob, ScriptRequest
+from runners.kit.script_run import NodeBrokeError, ScriptRunner
 from runners.kit.scrub import Scrubber
 from tests.builders.context import a_context
 from tests.builders.observations import a_result
+from tests.builders.patience import LONG_S
 from tests.builders.specs import (
     a_job,
     a_secret,
@@ -82,6 +87,14 @@ def messages(result: Outcome) -> list[str]:
 def said(result: Outcome) -> str:
     assert result.failure is not None
     return result.failure.message
+
+
+def linked_runtimes(folder: Path) -> Runtimes:
+    """Those of this machine, each behind a link."""
+    folder.chmod(0o755)  # scripts of other users run from there
+    for runtime in find_runtimes().by_id.values():
+        (folder / runtime.id).symlink_to(runtime.node.parents[1])
+    return find_runtimes(folder)
 
 
 def is_text(target: str) -> Assertion:
@@ -207,6 +220,17 @@ async def test_the_address_of_the_request_is_a_variable() -> None:
         )
         sent = bench.origin.url("/x%20y")
     assert messages(result) == [url, f"{sent} {sent}"]
+
+
+async def test_an_address_of_the_checks_own_stays_through_its_scripts() -> None:
+    async with a_bench() as bench:
+        url = bench.origin.url()
+        result = await bench.outcome(
+            an_api_spec("{{{REQUEST_URL}}}cart", setup_script="", teardown_script=""),
+            variables=(a_variable("REQUEST_URL", url),),
+        )
+        assert result.status is Status.PASSED, result.failure
+        assert bench.asked.target == "/cart"
 
 
 async def test_teardown_sees_the_response() -> None:
@@ -438,6 +462,39 @@ async def test_libraries_of_the_runtime_and_snippets_can_be_required() -> None:
         )
         assert bench.asked.one("sign") == hashlib.sha1(b"tea").hexdigest()
     assert messages(result) == ["2"]
+
+
+async def test_libraries_behind_a_link_are_found() -> None:
+    with TemporaryDirectory() as folder:
+        async with (
+            open_harness(linked_runtimes(Path(folder))) as harness,
+            http_origin(JSON) as origin,
+            a_context(harness=harness) as ctx,
+        ):
+            script = "import lodash from 'lodash';\nconsole.log(lodash.camelCase('a_b'));"
+            result = await Bench(origin, ctx).run(setup_script=script)
+    assert (result.failure, messages(result)) == (None, ["aB"])
+
+
+async def test_libraries_that_node_may_not_read_are_no_fault_of_the_script() -> None:
+    async with a_bench() as bench:
+        found = find_runtimes().get(None)
+        shut = replace(found, modules=found.modules.parent / "elsewhere")
+        job = ScriptJob(
+            file="setup.js",
+            phase="setup",
+            script="",
+            env={},
+            secret_names=(),
+            region="",
+            request=ScriptRequest(method="GET", url="", body="", headers={}, query_parameters={}),
+            response=None,
+            snippets={},
+            modules=str(found.modules),
+        )
+        async with ScriptRunner(bench.harness, shut, keep_secret=lambda _: None) as runner:
+            with pytest.raises(NodeBrokeError):
+                await runner.run(job, limit_s=LONG_S)
 
 
 async def test_scripts_and_snippets_may_import_and_have_types() -> None:
