@@ -10,7 +10,7 @@ function part(name) {
   const filename = `${__dirname}/${name}.cjs`;
   const content = fs.readFileSync(filename, 'utf8');
   const module = { exports: {} };
-  vm.compileFunction(content, ['require', 'module'], { filename })(require, module);
+  vm.compileFunction(content, ['require', 'module', '__dirname'], { filename })(require, module, __dirname);
   return module.exports;
 }
 

@@ -46,6 +46,12 @@ function missing(id, because) {
   return Object.assign(new Error(because), { code: 'MODULE_NOT_FOUND', id });
 }
 
+/** What `import()` gives of a module; those of translated files say themselves what they export. */
+function namespace(exported) {
+  const isObject = exported !== null && ['object', 'function'].includes(typeof exported);
+  return Object.freeze({ default: exported, ...(isObject ? exported : {}) });
+}
+
 class Modules {
   constructor(job, compileAny) {
     this.folder = job.modules;
@@ -56,7 +62,9 @@ class Modules {
   }
 
   requireFrom(folder) {
-    return (id) => this.require(String(id), folder);
+    const require = (id) => this.require(String(id), folder);
+    require.later = async (id) => namespace(require(id));
+    return require;
   }
 
   require(id, folder) {

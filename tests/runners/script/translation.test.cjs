@@ -86,3 +86,53 @@ test('what may not be required may not be imported', async () => {
   assert.equal(failed.message, 'Error: fs is not there for setup and teardown scripts');
   assert.equal(failed.place, 'setup.js:1:1');
 });
+
+test('a fault in the grammar has the same column in every version of the reader', async () => {
+  const { failed } = await play(aScript(["import 'lodash';", 'const b = ;']));
+  assert.equal(failed.message, 'SyntaxError: Unexpected token');
+  assert.equal(failed.place, 'setup.js:2:11');
+});
+
+test('beside imports, a return ends the script', async () => {
+  const { done } = await play(
+    aScript(["import 'lodash';", "request.body = 'a';", 'if (true) return;', 'request.body = 1;']),
+  );
+  assert.equal(done.request.body, 'a');
+});
+
+for (const start of ['', "import 'lodash';\n"]) {
+  test(`import() gives what may be required: ${start || 'plain'}`, async () => {
+    const snippets = {
+      'snippets/old.js': 'exports.old = 1;',
+      'snippets/modern.js': 'export default 2;\nexport const also: number = 3;',
+      'snippets/eager.js': "exports.name = () => import('./old').then(({ old }) => `old ${old}`);",
+    };
+    const script = [
+      "const { createHash } = await import('crypto');",
+      "const { default: lodash, chunk } = await import('lodash');",
+      "const modern = await import('./snippets/modern');",
+      "const eager = await import('./snippets/eager.js');",
+      'request.headers.a = typeof createHash;',
+      'request.headers.b = lodash.chunk === chunk;',
+      'request.headers.c = modern.default + modern.also;',
+      'request.headers.d = await eager.name();',
+    ];
+    const { done, failed } = await play(aScript([start + script.join('\n')], snippets));
+    assert.equal(failed, undefined);
+    assert.deepEqual(done.request.headers, { a: 'function', b: 'true', c: '5', d: 'old 1' });
+  });
+
+  test(`import() of what may not be required can be caught: ${start || 'plain'}`, async () => {
+    const script = "await import('fs').catch((error) => { request.body = error.message; });";
+    const { done } = await play(aScript([start + script]));
+    assert.equal(done.request.body, 'fs is not there for setup and teardown scripts');
+  });
+}
+
+test('a plain script with import() is no stricter than before, and keeps its lines', async () => {
+  const lines = ["loose = 'a';", "await import('lodash');", 'request.body = loose;'];
+  const loose = await play(aScript(lines));
+  const wrong = await play(aScript(["await import('lodash');", '', '  nothing();']));
+  assert.equal(loose.done.request.body, 'a');
+  assert.equal(wrong.failed.place, 'setup.js:3:3');
+});
