@@ -76,6 +76,7 @@ class Child:
         """
         await self._aside(self._around.watch.look)  # what it uses already is not asked for again
         await self._around.claim()
+        self._took_before = ended_for_want_of_memory()
 
     async def feed(self, message: bytes) -> None:
         """Write to stdin, then close it."""

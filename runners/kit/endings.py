@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from contract.result import LogLine
+from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
 from runners.kit.watch import Excess, too_much_memory
 
@@ -15,6 +16,9 @@ _LAUNCHERS: Final = frozenset({"prlimit", "setpriv", "env"})
 _LAUNCHER_SAYS: Final = re.compile(r"(?:\S*/)?(?:prlimit|setpriv|env): ")
 _OUT_OF_MEMORY: Final = re.compile(r"^(?:FATAL ERROR: |#).*(?:out of memory|Allocation failed)")
 """What V8 says before it gives up."""
+_NEAR: Final = 0.75
+"""The part of its limit from which on a script itself wanted too much: it may have used more than
+was seen between two looks."""
 
 
 class LaunchError(OSError):
@@ -50,10 +54,13 @@ def tell(end: End, limits: Limits) -> Ended:
 
     Raises:
         LaunchError: it never began.
+        TooLittleMemoryError: it was ended for want of memory, though it used little.
     """
     code = os.waitstatus_to_exitcode(end.status)
     if code > 0 and not end.any_facts and end.last_name in _LAUNCHERS:
         _require_launch(end.log)
+    if _was_taken(end, code):
+        require_enough_memory(end.peak_mb, limits.memory_mb)
     out_of_memory = _is_out_of_memory(end, code)
     return Ended(
         exit_code=code if code >= 0 else None,
@@ -69,6 +76,24 @@ def tell(end: End, limits: Limits) -> Ended:
     )
 
 
+def require_enough_memory(peak_mb: float, limit_mb: int) -> None:
+    """Of a script from which the system took processes for want of memory: whether it used much.
+
+    Raises:
+        TooLittleMemoryError: it did not; the machine, or our container, is too small.
+    """
+    if peak_mb < _NEAR * limit_mb:
+        raise TooLittleMemoryError(
+            f"The system ended a script for want of memory when it used {peak_mb:.0f} MB, and its "
+            f"limit is {limit_mb} MB: this location has too little memory"
+        )
+
+
+def _was_taken(end: End, code: int) -> bool:
+    is_killed = code == -signal.SIGKILL and not end.was_asked
+    return is_killed and end.excess is None and end.system_took_some
+
+
 def _require_launch(log: tuple[LogLine, ...]) -> None:
     if len(log) == 1 and log[0].level == "ERROR" and _LAUNCHER_SAYS.match(log[0].message):
         raise LaunchError(f"The program could not be started: {log[0].message}")
@@ -79,9 +104,8 @@ def _is_out_of_memory(end: End, code: int) -> bool:
         return end.excess.is_memory
     if code == 0:
         return False
-    taken = code == -signal.SIGKILL and not end.was_asked and end.system_took_some
     said = any(line.level == "ERROR" and _OUT_OF_MEMORY.match(line.message) for line in end.log)
-    return taken or said or (end.was_refused_memory and not end.was_asked)
+    return _was_taken(end, code) or said or (end.was_refused_memory and not end.was_asked)
 
 
 def _because(end: End, code: int, limits: Limits, *, out_of_memory: bool) -> str | None:

@@ -55,9 +55,13 @@ def available_mb(proc: Path = _PROC, cgroup: Path = _CGROUP) -> float:
 
 
 def ended_for_want_of_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
-    """How many processes the system has ended so far, for want of memory of its own or of ours."""
-    files = (folder / names.events for folder, names in _groups(proc, cgroup))
-    return max(_fields(path).get("oom_kill", 0) for path in (proc / "vmstat", *files))
+    """How many of our processes the system has ended so far, whoever had no more memory.
+
+    Where nobody counts ours alone, all that were ended on the machine.
+    """
+    groups = (folder / names.events for folder, names in _groups(proc, cgroup))
+    counts = (_fields(path).get("oom_kill") for path in (*groups, proc / "vmstat"))
+    return next((count for count in counts if count is not None), 0)
 
 
 def _left_in_container_mb(proc: Path, cgroup: Path) -> float:
@@ -78,7 +82,6 @@ def _left_mb(folder: Path, names: _Names) -> float:
 def _groups(proc: Path, cgroup: Path) -> Iterator[tuple[Path, _Names]]:
     """The folders of all groups that count our memory, ours first."""
     mounts = {"": (cgroup, _NEWER), "memory": (cgroup / "memory", _OLDER)}
-    yield from mounts.values()
     for line in _text(proc / "self/cgroup").splitlines():
         _, kinds, path = line.split(":", 2)
         for kind in set(kinds.split(",")) & mounts.keys():
@@ -87,6 +90,7 @@ def _groups(proc: Path, cgroup: Path) -> Iterator[tuple[Path, _Names]]:
             # Above the root that we see: it is somebody else's.
             if ".." not in inside.parts:
                 yield from ((mount / part, names) for part in (inside, *inside.parents))
+    yield from mounts.values()  # a container may see its own group there, under no name
 
 
 def _number(path: Path) -> int | None:

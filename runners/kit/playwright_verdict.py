@@ -7,6 +7,7 @@
 | the run's time was up                            | TIMEOUT, with the step it was in|
 | a test failed, or the script threw               | SCRIPT, with the first error    |
 | the script ended its process, or used a limit up | SCRIPT                          |
+| the system took of it, and it had used little    | ours: `TooLittleMemoryError`    |
 | its process was ended, and not by us             | ours: `RunBrokeOffError`        |
 """
 
@@ -14,6 +15,7 @@ import re
 from typing import Final
 
 from contract.result import Failure, FailureKind
+from runners.kit.endings import require_enough_memory
 from runners.kit.playwright_facts import ErrorFact, FactBook, plain_text
 from runners.kit.program import Ended
 from runners.kit.time_words import duration
@@ -41,8 +43,11 @@ def failure_of(
     Raises:
         BrowserDidNotStartError: our fault.
         RunBrokeOffError: our fault.
+        TooLittleMemoryError: this location is too small.
     """
     if ended.out_of_memory or _wanted_memory(book, ended):
+        if ended.system_took_some:
+            require_enough_memory(ended.peak_mb, memory_mb)
         return _out_of_memory(ended, memory_mb)
     if book.launch_failed is not None and not book.launch_failed.own:
         raise BrowserDidNotStartError(plain_text(book.launch_failed.message))

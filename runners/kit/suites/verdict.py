@@ -6,6 +6,7 @@ from typing import Final
 
 from contract.result import Failure, FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
+from runners.kit.endings import require_enough_memory
 from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.time_words import duration
@@ -23,7 +24,11 @@ _SAID_CHARS: Final = 300
 
 
 def failure_of(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | None:
-    """What stands between the run and a pass. None: it passed."""
+    """What stands between the run and a pass. None: it passed.
+
+    Raises:
+        TooLittleMemoryError: this location is too small for it.
+    """
     return (
         _ended_by_us(facts, ended, limits)
         or _failed_test(list(facts.tests.values()))
@@ -54,6 +59,8 @@ def _ended_by_us(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | N
     """A limit of ours ended it: memory, time, or another one of the sandbox."""
     during = _during(facts)
     if ended.out_of_memory or _lost_a_page(facts, ended):
+        if ended.system_took_some:
+            require_enough_memory(ended.peak_mb, limits.memory_mb)
         return _out_of_memory(during, ended, limits)
     if ended.timed_out:
         took = duration(ended.took_s)

@@ -7,6 +7,7 @@ import pytest
 
 from contract.result import LogLine
 from runners.kit.endings import End, LaunchError, tell
+from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
 from runners.kit.watch import Excess
 
@@ -53,11 +54,18 @@ def test_node_that_gave_up_for_want_of_memory_is_out_of_memory(status: int) -> N
 
 
 def test_a_program_that_the_system_ended_for_want_of_memory_is_out_of_memory() -> None:
-    told = ended(status=9, system_took_some=True)
+    told = ended(status=9, system_took_some=True, peak_mb=80)
     assert told.out_of_memory
     assert str(told.stopped_because).endswith("this location had no more")
     assert not ended(status=9).out_of_memory
     assert not ended(status=9, system_took_some=True, was_asked=True).out_of_memory
+
+
+def test_a_program_that_the_system_ended_far_below_its_limit_is_our_fault() -> None:
+    with pytest.raises(TooLittleMemoryError, match="used 70 MB, and its limit is 100 MB: this loc"):
+        ended(status=9, system_took_some=True, peak_mb=70)
+    large = Excess(is_memory=False, because="It left files")
+    assert ended(status=9, system_took_some=True, excess=large).stopped_because == "It left files"
 
 
 def test_a_program_that_got_no_more_memory_is_out_of_memory_unless_it_passed() -> None:

@@ -48,6 +48,17 @@ def test_what_the_system_ended_for_want_of_memory_is_counted(tmp_path: Path) -> 
     assert ended_for_want_of_memory(tmp_path, container(tmp_path, events)) == 3
 
 
+def test_what_was_ended_elsewhere_on_the_machine_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "cgroup").write_text("0::/picket.service\n")
+    (tmp_path / "vmstat").write_text("oom_kill 70\n")
+    files = {
+        "memory.events": "oom_kill 30\n",
+        "picket.service/memory.events": "oom 2\noom_kill 0\n",
+    }
+    assert ended_for_want_of_memory(tmp_path, container(tmp_path, files)) == 0
+
+
 def test_the_tightest_limit_counts_of_a_group_or_those_that_it_is_in(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "cgroup").write_text("5:cpu:/a\n0::/system.slice/picket.service\n")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from contract.result import Failure, FailureKind, LogLine
+from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.playwright_facts import FactBook
 from runners.kit.playwright_verdict import (
     BrowserDidNotStartError,
@@ -84,11 +85,17 @@ def test_memory_is_told_with_its_limit_and_its_peak() -> None:
 
 def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -> None:
     crash = an_error(message="Error: page.evaluate: Target crashed")
-    found = blamed(BEGAN, crash, FAILED, system_took_some=True)
+    found = blamed(BEGAN, crash, FAILED, system_took_some=True, peak_mb=1400)
     assert found.kind is FailureKind.OUT_OF_MEMORY
-    assert "used 400 MB of memory, and this location had no more; the limit" in found.message
+    assert "used 1400 MB of memory, and this location had no more; the limit" in found.message
     assert blamed(BEGAN, crash, FAILED).kind is FailureKind.SCRIPT
     assert blamed(BEGAN, an_error(), FAILED, system_took_some=True).kind is FailureKind.SCRIPT
+
+
+def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
+    crash = an_error(message="Error: page.evaluate: Target crashed")
+    with pytest.raises(TooLittleMemoryError, match="400 MB, and its limit is 1500 MB"):
+        failure(BEGAN, crash, FAILED, system_took_some=True)
 
 
 def test_a_heap_that_is_full_is_out_of_memory_as_well() -> None:

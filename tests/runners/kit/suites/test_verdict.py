@@ -6,6 +6,7 @@ import pytest
 
 from contract.result import FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
+from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.verdict import failure_of
@@ -118,10 +119,16 @@ def test_memory_names_limit_peak_and_test() -> None:
 def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -> None:
     book = facts(failed("Error: page.goto: Page crashed"))
     assert said(book, an_end(exit_code=1)).startswith("SCRIPT: ")
-    assert said(book, an_end(exit_code=1, system_took_some=True)) == (
+    assert said(book, an_end(exit_code=1, system_took_some=True, peak_mb=3900)) == (
         "OUT_OF_MEMORY: The suite ran out of memory after [chromium] a.spec.ts:7 > basket had "
-        "failed; its limit is 4096 MB, its peak was 512 MB; this location had no more."
+        "failed; its limit is 4096 MB, its peak was 3900 MB; this location had no more."
     )
+
+
+def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
+    book = facts(failed("Error: page.goto: Page crashed"))
+    with pytest.raises(TooLittleMemoryError, match="512 MB, and its limit is 4096 MB"):
+        said(book, an_end(exit_code=1, system_took_some=True))
 
 
 @pytest.mark.parametrize(
