@@ -174,11 +174,11 @@ class _Look:
     def _environment(self, project: Project, roots: Roots) -> dict[str, str]:
         """What the suite's processes know, before what guides them."""
         return {
-            **self._variables(),
-            **self._ctx.environment,
-            "SERVICE": "1",
-            "npm_config_update_notifier": "false",
             **self._harness.environment(project.runtime, project.home),
+            "npm_config_update_notifier": "false",
+            **self._ctx.environment,
+            **self._variables(),
+            "SERVICE": "1",
             **roots.environment,
         }
 

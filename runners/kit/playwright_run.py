@@ -173,8 +173,8 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             order.script,
             self.place,
             environment={
-                **harmless_variables({**ctx.environment, **told}),
                 **order.harness.environment(order.script.runtime, self.place.home),
+                **harmless_variables({**ctx.environment, **told}),
                 **self.roots.environment,
             },
             settings={

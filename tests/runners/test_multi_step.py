@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from contract.job import Variable
 from contract.result import FailureKind, Outcome, Status
 from contract.script_evidence import MultiStepEvidence
 from contract.scripted import MultiStepSpec
@@ -57,6 +58,21 @@ async def test_each_request_is_a_node_with_its_answer_and_phases(site: str) -> N
     assert phases.total is not None
     assert phases.tcp + phases.first_byte <= phases.total + 1
     assert [(node.url, node.status_code) for node in away] == [(f"{site}/plain", 200)] * 2
+
+
+async def test_the_checks_own_variables_win_over_those_that_tell_of_its_run() -> None:
+    names = ("CHECK_NAME", "RUNTIME_VERSION", "PATH", "HOME")
+    outcome = await looked(
+        f"for (const name of {list(names)}) console.log(name, process.env[name] === 'mine')",
+        environment={"CHECK_NAME": "Cart"},
+        variables=tuple(Variable(key=name, value="mine") for name in names),
+    )
+    assert [line.message for line in outcome.log] == [
+        "CHECK_NAME true",
+        "RUNTIME_VERSION true",
+        "PATH false",
+        "HOME false",
+    ]
 
 
 async def test_a_request_that_gets_no_answer_says_why() -> None:

@@ -183,6 +183,17 @@ async def test_packages_are_installed_once_and_anew_when_asked_for(tmp_path: Pat
     assert said(fresh)[0].startswith("$ npm ci")
 
 
+async def test_a_suites_own_variables_win_over_those_that_tell_of_its_run(tmp_path: Path) -> None:
+    own = ("CHECK_NAME", "EXPECTED_NAME", "HOME", "SERVICE")
+    ran = await seen(
+        tmp_path,
+        a_bundle(tmp_path, "node_only"),
+        environment={"CHECK_NAME": "Cart"},
+        variables=tuple(Variable(key=name, value="mine") for name in own),
+    )
+    assert ran.failure is None, said(ran)
+
+
 @pytest.mark.parametrize("manager", ["pnpm", "yarn", "yarn_berry", "bun"])
 async def test_other_package_managers_install_by_their_lock_files(
     tmp_path: Path, manager: str

@@ -22,5 +22,6 @@ test('a server answers', async () => {
 test('the environment says who runs it', () => {
   expect(process.env.SERVICE).toBe('1');
   expect(process.env.CI).toBe(process.env.EXPECTED_CI);
+  expect(process.env.CHECK_NAME).toBe(process.env.EXPECTED_NAME);
   expect(process.env.HOME).not.toBe('/root');
 });
