@@ -21,10 +21,11 @@ from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.runner import RunContext
 from runners.kit.sandbox import Ended
 from runners.kit.suites.artifacts import gather, write_report
-from runners.kit.suites.dependencies import Order
 from runners.kit.suites.disk import require_room_after
 from runners.kit.suites.facts import SuiteFacts
+from runners.kit.suites.installing import LIMIT_S
 from runners.kit.suites.log import SuiteLog
+from runners.kit.suites.order import Order
 from runners.kit.suites.places import Suites
 from runners.kit.suites.project import Project, open_project
 from runners.kit.suites.remarks import remarks
@@ -114,7 +115,7 @@ class _Look:
             spec=self._spec,
             environment=ground.environment,
             variables=self._variables(),
-            until_s=self._ctx.timeout_s - _AFTERWARDS_S,
+            until_s=min(self._ctx.timeout_s - _AFTERWARDS_S, self._log.now_ms() / 1000 + LIMIT_S),
             log=self._log,
         )
 

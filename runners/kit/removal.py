@@ -17,7 +17,8 @@ def remove_folder(folder: Path) -> None:
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
-        _remove_by_force(folder)
+        if os.path.lexists(folder):
+            _remove_by_force(folder)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from pathlib import Path
 from runners.kit.sandbox import Sandbox
 from runners.kit.suites.bundle import Bundles
 from runners.kit.suites.dependencies import Dependencies
+from runners.kit.suites.installing import Installer
+from runners.kit.suites.lending import Lending
 from runners.kit.suites.node_modules import NodeModules
 
 
@@ -37,5 +39,5 @@ def suites_of(places: SuitePlaces, sandbox: Sandbox) -> Suites:
     """
     kept = NodeModules(places.packages)
     kept.sweep()
-    dependencies = Dependencies(sandbox, kept, environment=places.environment)
-    return Suites(bundles=places.bundles, dependencies=dependencies)
+    installer = Installer(sandbox, environment=places.environment)
+    return Suites(bundles=places.bundles, dependencies=Dependencies(installer, Lending(kept)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.suites.dependencies import manager_environment, programs, tool_alone
+from runners.kit.suites.dependencies import programs, tool_alone
 from runners.kit.suites.installation import Installation
 from runners.kit.suites.package_manager import Manager, Tool
 
@@ -31,13 +31,6 @@ def test_a_package_manager_is_started_from_where_it_is_kept(
     assert set(found) == names
     for name, script in found.items():
         assert f"'/kept packages/node_modules/.bin/{name}' \"$@\"\n" in script
-
-
-@pytest.mark.parametrize("manager", list(Manager))
-def test_package_managers_keep_to_the_runs_own_folder(manager: Manager) -> None:
-    told = manager_environment(Path("/run/home"), manager)
-    assert told["npm_config_cache"] == "/run/home/npm"
-    assert all(value.startswith("/run/home/") for value in told.values() if "/" in value)
 
 
 def test_a_package_manager_hears_of_the_suites_registry_alone() -> None:

@@ -1,0 +1,15 @@
+"""A package manager is told to keep to the run's folder."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.kit.suites.installing import manager_environment
+from runners.kit.suites.package_manager import Manager
+
+
+@pytest.mark.parametrize("manager", list(Manager))
+def test_package_managers_keep_to_the_runs_own_folder(manager: Manager) -> None:
+    told = manager_environment(Path("/run/home"), manager)
+    assert told["npm_config_cache"] == "/run/home/npm"
+    assert all(value.startswith("/run/home/") for value in told.values() if "/" in value)
