@@ -4,16 +4,21 @@ import asyncio
 import hashlib
 import os
 import re
-import shutil
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
+
+from runners.kit.removal import remove_folder
 
 MAX_BUNDLE_BYTES: Final = 256 * 1024**2
 KEPT_BYTES: Final = 2 * 1024**3
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED: Final = ".part"
+_STALE_S: Final = 6 * 3600.0
+"""No download takes so long; agents may share the folder."""
 
 
 class BundleError(Exception):
@@ -79,6 +84,7 @@ class KeptBundles:
 
     async def _brought(self, sha256: str) -> Path:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        await asyncio.to_thread(self._sweep)
         unfinished = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
         try:
             fresh = unfinished / sha256
@@ -86,9 +92,16 @@ class KeptBundles:
             await asyncio.to_thread(verify, fresh, sha256)
             fresh.replace(self._folder / sha256)
         finally:
-            await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
+            await asyncio.to_thread(remove_folder, unfinished)
         await asyncio.to_thread(self._make_room, besides=sha256)
         return self._folder / sha256
+
+    def _sweep(self) -> None:
+        """Remove the downloads of agents that were killed."""
+        for path in self._folder.glob(f"*{_UNFINISHED}"):
+            with suppress(FileNotFoundError):  # another agent was quicker
+                if time.time() - path.stat().st_mtime > _STALE_S:
+                    remove_folder(path)
 
     def _make_room(self, *, besides: str) -> None:
         """Remove the longest unused; a run that reads one has opened it and may read on."""
@@ -114,7 +127,11 @@ def _is_sound(kept: Path, sha256: str) -> bool:
 
 def newest_first(folder: Path) -> Iterator[tuple[Path, int]]:
     """The bundles in a folder with their sizes, the last used one first."""
-    found = [(path, path.stat()) for path in folder.iterdir() if _SHA256.fullmatch(path.name)]
+    found = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # another agent may remove it in this very moment
+            if _SHA256.fullmatch(path.name):
+                found.append((path, path.stat()))
     for path, about in sorted(found, key=lambda one: one[1].st_mtime_ns, reverse=True):
         yield path, about.st_size
 

@@ -120,7 +120,9 @@ def tool_alone(wanted: Installation) -> Installation:
     It hears of the suite's registry alone, so others may use it who have the same one.
     """
     package = wanted.tool.package or ""
-    install = ("npm", "install", "--prefix=.", "--no-save", "--no-audit", "--no-fund", package)
+    # Bun's own script fetches its program, whatever the suite wants of its packages' scripts.
+    quietly = ("--no-save", "--no-audit", "--no-fund", "--ignore-scripts=false")
+    install = ("npm", "install", "--prefix=.", *quietly, package)
     return msgspec.structs.replace(
         wanted,
         tool=Tool(manager=Manager.NPM, package=wanted.tool.package, install=install),

@@ -6,6 +6,7 @@ alone, so that nothing else of a suite can change what others with the same key 
 
 import hashlib
 import platform
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +35,18 @@ _CONFIGURATION: Final = (
     ".pnpmfile.cjs",
     ".pnpmfile.mjs",
     "pnpm-workspace.yaml",
+    "bunfig.toml",
 )
+_PNPMS: Final = "pnpm-workspace.yaml"
+_OF_ITS_OWN: Final = re.compile(
+    r"^(packages|patchedDependencies):|:\s*['\"]?(file|link|portal):", re.MULTILINE
+)
+"""In pnpm's settings: folders and files of the suite that are installed."""
+_OTHER_FILES: Final = re.compile(
+    r"^[^#;\n]*(cafile|certfile|keyfile|pnpmfile|ca_?filepath|cert_?filepath|key_?filepath)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Settings that name further files, whoever reads them."""
 _FOLDERS: Final = (".yarn/releases", ".yarn/plugins", ".yarn/patches")
 _START: Final = Path("/proc/sys/kernel/random/boot_id")
 _LARGEST_BYTES: Final = 64 * 1024**2
@@ -152,15 +164,13 @@ def _in_place_because(folder: Path, manifest: dict[str, Any], command: str | Non
         return "its install command does more than install"
     if runs_own_scripts(manifest):
         return "package.json has scripts that run on install"
-    if has_local_packages(manifest) or _is_pnpm_workspace(folder):
-        return "it has packages of its own"
+    settings = {n: _text(folder / n) for n in _CONFIGURATION if (folder / n).is_file()}
+    if has_local_packages(manifest) or _OF_ITS_OWN.search(settings.get(_PNPMS, "")):
+        return "it has packages or patches of its own"
+    texts = (text for name, text in settings.items() if not name.startswith(".pnpmfile"))
+    if any(map(_OTHER_FILES.search, texts)):
+        return "its settings name further files"
     return None
-
-
-def _is_pnpm_workspace(folder: Path) -> bool:
-    settings = folder / "pnpm-workspace.yaml"
-    lines = _text(settings).splitlines() if settings.is_file() else []
-    return any(line.startswith("packages:") for line in lines)
 
 
 def _machine() -> str:

@@ -1,7 +1,7 @@
 """Which package manager installs a suite, in which version, and with which command. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -107,12 +107,29 @@ def runs_own_scripts(manifest: Mapping[str, Any]) -> bool:
 
 
 def has_local_packages(manifest: Mapping[str, Any]) -> bool:
-    """Whether a dependency is a folder of the suite, or the suite is several packages."""
-    if manifest.get("workspaces"):
+    """Whether a dependency is a folder or file of the suite, or the suite is several packages."""
+    of_pnpm = manifest.get("pnpm")
+    parts = (manifest, of_pnpm if isinstance(of_pnpm, dict) else {})
+    if manifest.get("workspaces") or any(part.get("patchedDependencies") for part in parts):
         return True
-    groups = (manifest.get(name) for name in _DEPENDENCY_GROUPS)
-    wanted = [wish for group in groups if isinstance(group, dict) for wish in group.values()]
-    return any(isinstance(wish, str) and wish.startswith(_LOCAL) for wish in wanted)
+    groups = (part.get(name) for part in parts for name in _DEPENDENCY_GROUPS)
+    return any(_is_local(wish) for group in groups for wish in _texts(group))
+
+
+def _texts(group: object) -> Iterator[str]:
+    """All texts that wishes are made of, however they are nested."""
+    waiting = [group] if isinstance(group, dict) else []
+    while waiting:
+        for wish in waiting.pop().values():
+            if isinstance(wish, dict):
+                waiting.append(wish)
+            elif isinstance(wish, str):
+                yield wish
+
+
+def _is_local(wish: str) -> bool:
+    # Patches of yarn lie where all installations are given them.
+    return wish.startswith(_LOCAL) and "/.yarn/patches/" not in wish
 
 
 _NPM_INSTALL: Final = ("npm", "ci", "--no-audit", "--no-fund")
@@ -128,7 +145,13 @@ _LIFECYCLE: Final = frozenset(
         "dependencies",
     }
 )
-_DEPENDENCY_GROUPS: Final = ("dependencies", "devDependencies", "optionalDependencies", "overrides")
+_DEPENDENCY_GROUPS: Final = (
+    "dependencies",
+    "devDependencies",
+    "optionalDependencies",
+    "overrides",
+    "resolutions",
+)
 _LOCAL: Final = ("file:", "link:", "portal:", "workspace:", "patch:", ".", "/", "~/")
 
 

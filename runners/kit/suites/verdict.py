@@ -15,9 +15,10 @@ _MISSING_BROWSER: Final = re.compile(
     r"Executable doesn't exist at \S*/(firefox|webkit)"
     r"|There is no (firefox|webkit) at this location"
 )
-_ERROR: Final = re.compile(r"\berror\b|\bERR_|forbidden", re.IGNORECASE)
-_ERROR_CODE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
+_ERROR: Final = re.compile(r"\berror\b|\bERR_|\bENOENT\b|forbidden", re.IGNORECASE)
+_NO_SENTENCE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
 """npm says these first; the sentence comes after them."""
+_OF_A_STACK: Final = re.compile(r"at \S")
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 _NOT_FOUND: Final = 127
 _SAID_CHARS: Final = 300
@@ -187,9 +188,10 @@ def _how(ended: Ended) -> str:
 
 def because(log: tuple[LogLine, ...]) -> str:
     """What it said last, preferably as an error."""
-    said = [line.message.strip() for line in log if line.level == "ERROR" and line.message.strip()]
-    said = said or [line.message.strip() for line in log if line.message.strip()]
-    errors = [line for line in said if _ERROR.search(line) and not _ERROR_CODE.match(line)]
+    lines = [(line.level, line.message.strip()) for line in log if line.message.strip()]
+    told = [(level, text) for level, text in lines if not _OF_A_STACK.match(text)]
+    said = [text for level, text in told if level == "ERROR"] or [text for _, text in told]
+    errors = [line for line in said if _ERROR.search(line) and not _NO_SENTENCE.match(line)]
     last = (errors or said[-1:])[:1]
     return f": {first_line(last[0]).rstrip('.')}" if last else ""
 

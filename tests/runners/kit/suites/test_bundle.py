@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.suites.bundle import BundleError, KeptBundles
+from runners.kit.suites.bundle import BundleError, KeptBundles, newest_first
 
 
 class Shelf:
@@ -104,6 +104,20 @@ async def test_the_longest_unused_bundle_makes_room(tmp_path: Path) -> None:
 async def test_a_bundle_larger_than_the_room_is_had_all_the_same(tmp_path: Path) -> None:
     bundles = KeptBundles(Shelf(b"large"), tmp_path, kept_bytes=1)
     assert (await bundles.fetch(sha(b"large"))).read_bytes() == b"large"
+
+
+async def test_what_a_killed_agent_left_half_downloaded_is_swept(tmp_path: Path) -> None:
+    for name in ("old.part", "new.part"):
+        (tmp_path / name).mkdir()
+    os.utime(tmp_path / "old.part", (1, 1))
+    await KeptBundles(Shelf(b"one"), tmp_path).fetch(sha(b"one"))
+    assert names(tmp_path) == {"new.part", sha(b"one")}
+
+
+def test_a_bundle_that_another_agent_has_just_removed_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / sha(b"here")).write_bytes(b"here")
+    (tmp_path / sha(b"gone")).symlink_to(tmp_path / "nowhere")
+    assert list(newest_first(tmp_path)) == [(tmp_path / sha(b"here"), 4)]
 
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "A" * 64, "g" * 64])

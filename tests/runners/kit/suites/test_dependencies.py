@@ -46,3 +46,16 @@ def test_a_package_manager_hears_of_the_suites_registry_alone() -> None:
     assert only.command is None
     assert only.in_place_because is None
     assert only.tool.install[-1] == "pnpm@1.2.3"
+
+
+def test_the_script_that_brings_bun_runs_whatever_the_suite_wants_of_others() -> None:
+    only = tool_alone(
+        Installation(
+            folder=Path("/suite"),
+            tool=a_tool(Manager.BUN),
+            command=None,
+            inputs=(".npmrc",),
+            in_place_because=None,
+        )
+    )
+    assert "--ignore-scripts=false" in only.tool.install

@@ -10,6 +10,9 @@ from runners.kit.suites import installation as of_installation
 from runners.kit.suites.installation import Installation, installation, key_of
 from runners.kit.suites.package_manager import UnknownManagerError
 
+PACKAGES = "packages or patches of its own"
+FILES = "its settings name further files"
+
 
 def a_suite(root: Path, manifest: Any = None, **files: str) -> Path:
     root.mkdir(parents=True, exist_ok=True)
@@ -111,6 +114,7 @@ def test_equal_suites_share_a_key_whatever_their_tests(tmp_path: Path) -> None:
         {"package-lock.json": '{"lockfileVersion": 3}'},
         {".npmrc": "registry=https://npm.example"},
         {".yarnrc.yml": "nodeLinker: pnp"},
+        {"bunfig.toml": "[install]"},
     ],
 )
 def test_whatever_an_installation_reads_changes_its_key(
@@ -162,10 +166,16 @@ def test_yarns_own_files_are_given_to_the_installation(tmp_path: Path) -> None:
         ({}, {}, "npm ci --legacy-peer-deps", None),
         ({}, {}, "npm ci && npm run build", "more than install"),
         ({"scripts": {"postinstall": "patch-package"}}, {}, "", "scripts that run on install"),
-        ({"workspaces": ["packages/*"]}, {}, "", "packages of its own"),
-        ({"dependencies": {"a": "file:./a"}}, {}, "", "packages of its own"),
-        ({}, {"pnpm-workspace.yaml": "packages:\n  - e2e\n"}, "", "packages of its own"),
+        ({"workspaces": ["packages/*"]}, {}, "", PACKAGES),
+        ({"dependencies": {"a": "file:./a"}}, {}, "", PACKAGES),
+        ({}, {"pnpm-workspace.yaml": "packages:\n  - e2e\n"}, "", PACKAGES),
         ({}, {"pnpm-workspace.yaml": "onlyBuiltDependencies: []\n"}, "", None),
+        ({}, {"pnpm-workspace.yaml": "patchedDependencies:\n  a: patches/a.patch\n"}, "", PACKAGES),
+        ({}, {"pnpm-workspace.yaml": "overrides:\n  a: 'file:./a'\n"}, "", PACKAGES),
+        ({}, {".npmrc": "registry=https://x.test\n//x.test/:cafile=./ca.pem\n"}, "", FILES),
+        ({}, {".npmrc": "; cafile=./ca.pem\nstrict-ssl=true\n"}, "", None),
+        ({}, {".yarnrc.yml": "httpsCaFilePath: ./ca.pem\n"}, "", FILES),
+        ({}, {"bunfig.toml": '[install]\ncafile = "ca.pem"\n'}, "", FILES),
     ],
 )
 def test_what_reaches_beyond_node_modules_is_installed_in_place(

@@ -9,7 +9,7 @@ from contract.suite_evidence import SuiteTest
 from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
-from runners.kit.suites.verdict import failure_of
+from runners.kit.suites.verdict import because, failure_of
 
 LIMITS = Limits(memory_mb=4096)
 
@@ -200,6 +200,17 @@ def test_a_limit_of_the_sandbox_is_told_as_it_says() -> None:
 )
 def test_a_run_that_broke_off_says_how(book: SuiteFacts, end: Ended, sentence: str) -> None:
     assert said(book, end) == f"SCRIPT: {sentence}"
+
+
+def test_an_installation_is_told_by_its_sentence_and_not_by_its_stack() -> None:
+    said = (
+        " ENOENT  ENOENT: no such file or directory, open 'patches/a.patch'",
+        "    at async open (node:internal/fs/promises:640:25)",
+        "    at async error (pnpm.cjs:1:1)",
+    )
+    log = tuple(LogLine(after_ms=0, level="ERROR", message=line) for line in said)
+    assert because(log) == f": {said[0].strip()}"
+    assert because(log[1:]) == ""
 
 
 def test_a_very_long_error_is_cut() -> None:
