@@ -23,6 +23,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The largest file that a process may write."""
     folder_mb: int = 2000
     """All files that the program leaves in its folder."""
+    files: int = 200_000
+    """How many there may be of them, folders included."""
     processes: int = 512
     """Threads count as processes do."""
     open_files: int = 4096

@@ -37,6 +37,8 @@ from runners.kit.workspace import Workspace
 __all__ = ("Child", "Ended", "Limits", "Program", "Sandbox")
 
 _THREADS: Final = 4
+_CLEARING_THREADS: Final = 2
+"""Apart from the others: to remove very many files takes seconds, and no run is to wait for it."""
 _MEMORY_WAIT_S: Final = 5.0
 """Another run may end in that time; longer, and the job is better off with another agent."""
 
@@ -85,6 +87,7 @@ class Sandbox:
         self._tags = RunTags()
         self._memory = MemoryPromises()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sandbox")
+        self._clearing = ThreadPoolExecutor(_CLEARING_THREADS, thread_name_prefix="clearing")
         self._children: dict[int, Child] = {}
         """By tag."""
         self._under_way: set[asyncio.Future[None]] = set()
@@ -92,7 +95,7 @@ class Sandbox:
         self._after_death: AfterDeath | None = None
         """None: nothing was started that could be left behind."""
         sweep_processes(self._users)
-        self._threads.submit(sweep_folders, self._folder)
+        self._clearing.submit(sweep_folders, self._folder)
 
     @property
     def free_mb(self) -> float:
@@ -150,7 +153,8 @@ class Sandbox:
         ends = await asyncio.gather(*kills, return_exceptions=True)
         while self._under_way:
             await asyncio.wait(self._under_way)
-        self._threads.shutdown(wait=True)
+        for threads in (self._threads, self._clearing):
+            threads.shutdown(wait=True)
         if self._after_death is not None:
             self._after_death.close()
             self._after_death = None
@@ -197,7 +201,7 @@ class Sandbox:
             remove_leftovers(uid, self._tools.setpriv)
 
         try:
-            await self._aside(clear)
+            await asyncio.get_running_loop().run_in_executor(self._clearing, clear)
         finally:
             self._users.give_back(uid)
 

@@ -1,6 +1,5 @@
 """Looks at a tree of processes as it runs, and says which limit it went over."""
 
-import errno
 import os
 import time
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from runners.kit.folder_use import FolderUse, use_of
 from runners.kit.leftovers import files_outside
 from runners.kit.memory import usage_of
 from runners.kit.process_tree import ProcessTree
@@ -25,8 +25,9 @@ _FOLDER_SHARE: Final = 0.05
 """The part of the time that looking at a folder with very many files may take."""
 _FORK_S: Final = 0.02
 _LEAST_FREE_MB: Final = 50
+_LEAST_FREE_FILES: Final = 2000
+"""A browser's profile alone is a few hundred."""
 _MB: Final = 1024 * 1024
-_BLOCK_BYTES: Final = 512
 
 
 class FullDiskError(OSError):
@@ -106,25 +107,31 @@ class Watch:
         if started < self._folder_due:
             return None
         require_room(self._folder)
-        used = self._files_mb()
+        seen = self._folder_use()
         took_s = time.monotonic() - started
         self._folder_due = started + max(_FOLDER_EVERY_S, took_s / _FOLDER_SHARE)
-        if used <= self._limits.folder_mb:
-            return None
-        return Excess(
-            is_memory=False,
-            because=f"It left more than {self._limits.folder_mb} MB of files, which is the limit",
-        )
+        if seen.used_mb > self._limits.folder_mb:
+            return _left_too_much(f"{self._limits.folder_mb} MB of files")
+        if seen.files > self._limits.files:
+            return _left_too_much(f"{self._limits.files:,} files")
+        return None
 
-    def _files_mb(self) -> float:
-        uid, limit_mb = self._tree.uid, self._limits.folder_mb
-        outside = () if uid is None else files_outside(uid)
-        return sum(size_mb(path, stop_above_mb=limit_mb) for path in (self._folder, *outside))
+    def _folder_use(self) -> FolderUse:
+        outside = () if self._tree.uid is None else files_outside(self._tree.uid)
+        return use_of(
+            (self._folder, *outside),
+            most_mb=self._limits.folder_mb,
+            most_files=self._limits.files,
+        )
 
 
 def too_much_memory(limit_mb: int, used_mb: float) -> str:
     """What is said of a tree that was too large."""
     return f"It ran out of memory: it used {used_mb:.0f} MB, and its limit is {limit_mb} MB"
+
+
+def _left_too_much(limit: str) -> Excess:
+    return Excess(is_memory=False, because=f"It left more than {limit}, which is the limit")
 
 
 def require_room(folder: Path) -> None:
@@ -140,27 +147,9 @@ def require_room(folder: Path) -> None:
             f"The disk of {folder.parent} has {free_mb:.0f} MB left; "
             f"a run needs at least {_LEAST_FREE_MB}"
         )
-
-
-def size_mb(path: Path, *, stop_above_mb: float) -> float:
-    """What a file, or all files in a folder, take up on the disk; counted no further than that."""
-    limit_bytes, used_bytes = stop_above_mb * _MB, _size_bytes(path)
-    waiting = [str(path)] if path.is_dir() and not path.is_symlink() else []
-    while waiting and used_bytes <= limit_bytes:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    used_bytes += _size_bytes(entry)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except OSError as problem:
-            if problem.errno == errno.ENAMETOOLONG:  # nested so that it cannot be counted
-                return float("inf")
-    return used_bytes / _MB
-
-
-def _size_bytes(entry: os.DirEntry[str] | Path) -> int:
-    try:
-        return entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
-    except OSError:
-        return 0
+    # Some disks do not count their files, and say 0.
+    if disk.f_files and disk.f_favail < _LEAST_FREE_FILES:
+        raise FullDiskError(
+            f"The disk of {folder.parent} has room for {disk.f_favail} more files; "
+            f"a run needs at least {_LEAST_FREE_FILES}"
+        )

@@ -24,6 +24,7 @@ from runners.kit.program import Limits, Program
 from runners.kit.run_tags import tag_of
 from runners.kit.sandbox import Sandbox
 from runners.kit.workspace import Workspace
+from tests.builders.agents import until
 from tests.runners.kit.isolation.worlds import needs_root
 
 PYTHON = os.path.realpath(sys.executable)
@@ -280,3 +281,18 @@ async def run_once(opened: Sandbox) -> None:
 
 def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@needs_root
+async def test_what_takes_long_to_clear_away_keeps_no_other_run_waiting(
+    sandbox: Sandbox, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_clear = threading.Event()
+    monkeypatch.setattr(sandbox_module, "remove_leftovers", lambda *_: is_clear.wait(LONG_S))
+    ended = [await sandbox.start(python(workspace, "input()")) for _ in range(4)]
+    ends = [asyncio.create_task(child.kill()) for child in ended]
+    await until(lambda: all(child._exit.is_seen for child in ended))
+    async with asyncio.timeout(LONG_S / 2):
+        other = await sandbox.start(python(workspace, "pass"))
+    is_clear.set()
+    await asyncio.gather(*ends, other.kill())

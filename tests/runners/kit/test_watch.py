@@ -9,16 +9,14 @@ from runners.kit import watch
 from runners.kit.process_limits import Identity
 from runners.kit.process_tree import ProcessTree
 from runners.kit.program import Limits
-from runners.kit.watch import FullDiskError, Watch, require_room, size_mb
-
-MB = 1024 * 1024
+from runners.kit.watch import Excess, FullDiskError, Watch, require_room
 
 
-def a_watch(folder: Path, told: list[float], *, memory_mb: int) -> Watch:
+def a_watch(folder: Path, told: list[float], **limits: int) -> Watch:
     tree = ProcessTree(
         os.getpid(), Identity(uid=None, tag=1), is_live=lambda _: True, end_user=lambda _: None
     )
-    return Watch(tree, Limits(memory_mb=memory_mb), folder, tell=told.append)
+    return Watch(tree, Limits(**limits), folder, tell=told.append)
 
 
 def test_each_look_tells_what_is_used(tmp_path: Path) -> None:
@@ -38,16 +36,14 @@ def test_what_fills_up_is_looked_at_more_often(tmp_path: Path) -> None:
     assert tight.pause_s < roomy.pause_s
 
 
-def test_files_count_however_deep_they_lie(tmp_path: Path) -> None:
-    deep = tmp_path / "a" / "b" / "c"
-    deep.mkdir(parents=True)
-    (deep / "file").write_bytes(b"x" * 3 * MB)
-    assert 3 <= size_mb(tmp_path, stop_above_mb=100) < 4
-
-
-def test_what_a_link_points_to_does_not_count(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("/usr")
-    assert size_mb(tmp_path, stop_above_mb=100) < 1
+def test_more_files_than_allowed_are_too_many_however_small(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / str(number)).touch()
+    watch = a_watch(tmp_path, [], memory_mb=100_000, files=6)
+    watch._folder_due = 0
+    assert watch.look() == Excess(
+        is_memory=False, because="It left more than 6 files, which is the limit"
+    )
 
 
 def test_a_full_disk_is_told_with_its_figures(
@@ -56,4 +52,12 @@ def test_a_full_disk_is_told_with_its_figures(
     require_room(tmp_path)
     monkeypatch.setattr(watch, "_LEAST_FREE_MB", 2**40)
     with pytest.raises(FullDiskError, match=r"has \d+ MB left; a run needs at least"):
+        require_room(tmp_path)
+
+
+def test_a_disk_that_takes_no_more_files_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_LEAST_FREE_FILES", 2**62)
+    with pytest.raises(FullDiskError, match=r"has room for \d+ more files; a run needs at least"):
         require_room(tmp_path)
