@@ -16,9 +16,10 @@ from runners.kit.observation import Observation
 from runners.kit.runtimes import MissingRuntimeError
 from runners.kit.suites import run as suite_run
 from runners.kit.suites.bundle import BundleError
+from runners.kit.suites.registry import RegistryAwayError
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
 from tests.builders.patience import LONG_S
-from tests.builders.suites import a_bundle, a_fresh_scaffold, a_suite_context, seen
+from tests.builders.suites import NEWEST, a_bundle, a_fresh_scaffold, a_suite_context, seen
 from tests.servers.http_origin import begins, http_origin, reply
 
 FRONT = b"<title>Playwright</title><a href=#>Get started</a><h1>Installation</h1>"
@@ -355,3 +356,27 @@ async def test_a_browser_that_does_not_start_is_our_fault(tmp_path: Path) -> Non
 async def test_a_bundle_that_cannot_be_had_is_our_fault(tmp_path: Path) -> None:
     with pytest.raises(BundleError):
         await seen(tmp_path, PlaywrightSpec(bundle_sha256="0" * 64))
+
+
+@pytest.mark.parametrize("lock", [f"versions/{NEWEST}", "locks/pnpm"])
+async def test_a_registry_that_cannot_be_reached_is_our_fault(
+    tmp_path: Path, lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    spec = changed(a_bundle(tmp_path, "cjs", lock=lock), refresh_cache=True)
+    at_once = (Variable(key="npm_config_fetch_retries", value="0"),)
+    with pytest.raises(RegistryAwayError, match=r"The registry of packages cannot be reached: "):
+        await seen(tmp_path, spec, variables=at_once)
+
+
+async def test_a_registry_of_the_suites_own_that_cannot_be_reached_is_its_fault(
+    tmp_path: Path,
+) -> None:
+    spec = changed(a_bundle(tmp_path, "cjs"), refresh_cache=True)
+    own = {"registry": "http://127.0.0.1:9", "replace_registry_host": "always", "noproxy": "*"}
+    own["fetch_retries"] = "0"
+    variables = tuple(Variable(key=f"npm_config_{key}", value=own[key]) for key in own)
+    ran = await seen(tmp_path, spec, variables=variables)
+    assert words(ran).startswith("Installing the packages with `npm ci --no-audit --no-fund` ended")
+    assert "ECONNREFUSED" in "".join(said(ran))

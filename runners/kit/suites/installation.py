@@ -65,6 +65,10 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     in_place_because: str | None
     """Why its packages cannot be kept for other runs. None: they can."""
 
+    def settings(self) -> tuple[str, ...]:
+        """What the suite tells its package manager beside what to install; it blocks."""
+        return tuple(_text(self.folder / name) for name in self.inputs if name in _CONFIGURATION)
+
 
 def installation(root: Path, working_dir: Path, command: str) -> Installation:
     """How to install the suite in `root` of which `working_dir` is run; it blocks while it reads.

@@ -13,8 +13,9 @@ from runners.kit.sandbox import Ended, Limits, Program, Sandbox
 from runners.kit.suites.disk import require_room_after
 from runners.kit.suites.installation import Installation
 from runners.kit.suites.order import Order
-from runners.kit.suites.package_manager import Manager
+from runners.kit.suites.package_manager import Manager, is_plain_install
 from runners.kit.suites.project import Project
+from runners.kit.suites.registry import RegistryAwayError, chooses, is_away
 from runners.kit.suites.verdict import because
 from runners.kit.time_words import duration
 
@@ -37,6 +38,7 @@ class Installer:
 
         Raises:
             CheckFailed: the suite, its packages or its command stand in the way.
+            RegistryAwayError: nobody answered where packages come from.
             OSError: the disk refuses it, or the process cannot be started.
         """
         command = wanted.command or shlex.join(wanted.tool.install)
@@ -44,6 +46,7 @@ class Installer:
         ended = await self._run(order, self._program(order, wanted, folder, command))
         if ended.exit_code != 0:
             await asyncio.to_thread(_require_room, order, ended)
+            await asyncio.to_thread(self._require_registry, order, wanted, ended)
         _require_success(ended, command)
         await asyncio.to_thread(_require_own_folders, order.project, wanted)
 
@@ -53,7 +56,7 @@ class Installer:
             argv=(_SHELL, "-c", command),
             folder=folder,
             env={
-                **self._environment,
+                **proxies_for(wanted.tool.manager, self._environment),
                 **order.environment,
                 **manager_environment(project.home, wanted.tool.manager),
                 "PATH": f"{project.programs}:{order.environment['PATH']}",
@@ -63,6 +66,16 @@ class Installer:
             facts_fd=False,
         )
 
+    def _require_registry(self, order: Order, wanted: Installation, ended: Ended) -> None:
+        """Refuse to blame a suite for a registry that we chose and cannot reach; it blocks."""
+        if wanted.command is not None and not is_plain_install(wanted.command):
+            return
+        said = [line.message for line in ended.log]
+        if is_away(said, self._environment) and not chooses((*order.variables, *wanted.settings())):
+            raise RegistryAwayError(
+                f"The registry of packages cannot be reached{because(ended.log)}."
+            )
+
     async def _run(self, order: Order, program: Program) -> Ended:
         started_ms = order.log.now_ms()
         child = await self._sandbox.start(program, owner=order.project.workspace)
@@ -70,6 +83,13 @@ class Installer:
         ended = await child.ended(timeout_s=timeout_s, on_fact=lambda _: None)
         order.log.add(ended.log, since_ms=started_ms)
         return ended
+
+
+def proxies_for(manager: Manager, environment: Mapping[str, str]) -> dict[str, str]:
+    """The agent's proxies in the words of a package manager. Pure."""
+    names = ("HTTP_PROXY", "HTTPS_PROXY") if manager is Manager.YARN_BERRY else ()
+    own = {f"YARN_{name}": environment[name] for name in names if name in environment}
+    return {**environment, **own}
 
 
 def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
