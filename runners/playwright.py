@@ -135,7 +135,7 @@ class _Look:
             )
             facts, ended = await run_suite(self._harness.sandbox, run)
             self._log.add(ended.log, since_ms=started_ms)
-            for notice in () if gate is None else (*gate.refusals, *gate.notes):
+            for notice in () if gate is None else gate.notes:
                 self._log.note(notice, level="WARN")
         if facts.launch_error is not None:
             raise BrowserDidNotStartError(facts.launch_error)

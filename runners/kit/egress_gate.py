@@ -1,8 +1,8 @@
 """A small HTTP proxy for one run's browser and scripts, so that the egress rules hold for them too.
 
 A browser looks names up and connects by itself, where no rule of ours can stop it. With this proxy
-before it, each connection is made here, on the way that the run has. What is refused is answered
-with the rule's sentence and remembered.
+before it, each connection is made here, on the way that the run has. What cannot be reached is
+answered with the reason's sentence and remembered.
 
 It cannot hold a socket that a script opens by itself, past every proxy.
 """
@@ -10,9 +10,8 @@ It cannot hold a socket that a script opens by itself, past every proxy.
 import asyncio
 import base64
 import socket
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,13 +19,14 @@ from urllib.parse import urlsplit
 from contract.result import FailureKind
 from runners.kit.carrying import Streams, join
 from runners.kit.failures import CheckFailed
+from runners.kit.peers import Admits
 from runners.kit.ways_out import Way, Wish
 
 _HOST: Final = "127.0.0.1"
 _HEAD_LIMIT_BYTES: Final = 64 * 1024
 _HEAD_TIMEOUT_S: Final = 30.0
 _PIECE_BYTES: Final = 64 * 1024
-_MOST_REFUSALS: Final = 100
+_MOST_REMEMBERED: Final = 100
 _OF_THE_HOP: Final = ("proxy-connection", "proxy-authorization", "connection", "keep-alive")
 """Headers that speak to the proxy alone."""
 
@@ -36,14 +36,27 @@ OWN_CERTIFICATES: Final = "own"
 """Whoever comes in under this name shows client certificates of its own."""
 _BRINGS_OWN: Final = b": Basic " + base64.b64encode(f"{OWN_CERTIFICATES}:".encode()) + b"\r\n"
 
-Admits = Callable[[int, int], bool]
-"""Whether whoever connects from one port of loopback to another may come in; it blocks."""
-
 MOST_AT_ONCE: Final = 256
 """A browser takes 32 through a proxy at most; each costs the agent two descriptors."""
+_BACKLOG: Final = 256
+"""They come in at once; whoever finds no place in it comes back a second later."""
+_MOST_UNKNOWN: Final = 2 * _BACKLOG
+"""Of whom it is not known yet whose they are; more are dropped."""
 _TOO_MANY: Final = (
     f"The run had {MOST_AT_ONCE} connections at once, and the agent makes no more for it."
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreached:
+    """A target that a run wanted and did not get."""
+
+    host: str
+    """Without brackets."""
+    kind: FailureKind
+    """EGRESS: the rules refuse it."""
+    why: str
+    """A sentence."""
 
 
 class EgressGate:
@@ -56,7 +69,12 @@ class EgressGate:
         self._server: asyncio.Server | None = None
         """None: it is not open."""
         self._exchanges: set[asyncio.Task[None]] = set()
-        self._refusals: dict[str, None] = {}
+        self._unknown = 0
+        """Whose owner is being looked up."""
+        self._inside = 0
+        """The run's own."""
+        self._was_too_many = False
+        self._unreached: dict[Unreached, None] = {}
 
     @property
     def url(self) -> str:
@@ -66,9 +84,14 @@ class EgressGate:
         return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     @property
-    def refusals(self) -> tuple[str, ...]:
-        """Why targets were refused: each sentence once, in order, a hundred at most."""
-        return tuple(self._refusals)
+    def unreached(self) -> tuple[Unreached, ...]:
+        """What was not reached: each host and reason once, in order, a hundred at most."""
+        return tuple(self._unreached)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else the reader of the run's log has to know."""
+        return (_TOO_MANY,) if self._was_too_many else ()
 
     async def open(self) -> None:
         """Begin to listen on loopback.
@@ -76,7 +99,9 @@ class EgressGate:
         Raises:
             OSError: there is no port or descriptor left; ours.
         """
-        self._server = await asyncio.start_server(self._take, _HOST, 0, limit=_HEAD_LIMIT_BYTES)
+        self._server = await asyncio.start_server(
+            self._take, _HOST, 0, limit=_HEAD_LIMIT_BYTES, backlog=_BACKLOG
+        )
 
     async def close(self) -> None:
         """Stop listening, and cut what is still open."""
@@ -87,28 +112,41 @@ class EgressGate:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._exchanges) >= MOST_AT_ONCE:
-            self._note(_TOO_MANY)
-            writer.write(_answer(HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY))
-            writer.close()
+        if self._unknown >= _MOST_UNKNOWN:
+            writer.transport.abort()
             return
+        self._unknown += 1
         exchange = asyncio.create_task(self._serve(reader, writer), name="egress-gate")
         self._exchanges.add(exchange)
         exchange.add_done_callback(self._exchanges.discard)
+        exchange.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Whoever hangs up in the middle, on either side, ends the exchange, and nothing else.
+        with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
+            if not await self._is_the_runs(writer):
+                writer.write(_answer(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
+            elif self._inside >= MOST_AT_ONCE:
+                self._was_too_many = True
+                writer.write(_answer(HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY))
+            else:
+                await self._let_in(reader, writer)
+
+    async def _is_the_runs(self, writer: asyncio.StreamWriter) -> bool:
         try:
-            # Whoever hangs up in the middle, on either side, ends the exchange, and nothing else.
-            with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
-                await self._exchange(reader, writer)
+            ports = (writer.get_extra_info(end)[1] for end in ("peername", "sockname"))
+            return await self._admits(*ports)
         finally:
-            writer.close()
+            self._unknown -= 1
+
+    async def _let_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._inside += 1
+        try:
+            await self._exchange(reader, writer)
+        finally:
+            self._inside -= 1
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        ports = (writer.get_extra_info(end)[1] for end in ("peername", "sockname"))
-        if not await asyncio.to_thread(self._admits, *ports):
-            writer.write(_answer(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
-            return
         wish = await _read_wish(reader)
         if wish is None:
             writer.write(_answer(HTTPStatus.BAD_REQUEST, "This is a proxy for HTTP and CONNECT."))
@@ -122,7 +160,7 @@ class EgressGate:
                     return
             target = await _streams(await self._way.connect(wish))
         except CheckFailed as failure:
-            self._remember(failure)
+            self._remember(wish, failure)
             if not wish.first:
                 writer.write(_answer(_status_of(failure), str(failure)))
             return
@@ -142,13 +180,10 @@ class EgressGate:
         finally:
             target[1].close()
 
-    def _remember(self, failure: CheckFailed) -> None:
-        if failure.failure.kind is FailureKind.EGRESS:
-            self._note(str(failure))
-
-    def _note(self, refusal: str) -> None:
-        if len(self._refusals) < _MOST_REFUSALS:
-            self._refusals[refusal] = None
+    def _remember(self, wish: Wish, failure: CheckFailed) -> None:
+        if len(self._unreached) < _MOST_REMEMBERED:
+            one = Unreached(host=wish.host, kind=failure.failure.kind, why=str(failure))
+            self._unreached[one] = None
 
 
 async def _streams(sock: socket.socket) -> Streams:
@@ -166,7 +201,7 @@ async def _read_wish(reader: asyncio.StreamReader) -> Wish | None:
         return None
     line, _, rest = head.partition(b"\r\n")
     words = line.decode("latin-1").split(" ")
-    if len(words) != 3:
+    if len(words) != 3 or "\n" in words[1]:
         return None
     try:
         return _wish(words[0], words[1], rest)

@@ -1,16 +1,20 @@
 """What was seen of a script's run, as an observation."""
 
+import re
 from typing import Final
+from urllib.parse import urlsplit
 
 from contract.result import Failure, FailureKind, Timings
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
+from runners.kit.egress_gate import Unreached
 from runners.kit.observation import Observation
 from runners.kit.playwright_evidence import log_of
 from runners.kit.playwright_run import ScriptRun
-from runners.kit.playwright_verdict import failure_of
+from runners.kit.playwright_verdict import MESSAGE_CHARS, failure_of
 
 _TUNNEL: Final = "ERR_TUNNEL_CONNECTION_FAILED"
-"""What a script is told when the gate before its browser refuses a target."""
+"""What a script is told when the gate before its browser does not reach a target."""
+_WHERE: Final = re.compile(rf"{_TUNNEL} at (\S+)")
 
 
 def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence) -> Observation:
@@ -31,7 +35,7 @@ def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence
     return Observation(
         response_time_ms=took_ms,
         timings=Timings(total=took_ms),
-        failure=_refused(failure, run.refusals),
+        failure=by_its_cause(failure, run.unreached),
         degraded_because=run.degraded_because,
         evidence=evidence,
         artifacts=run.artifacts,
@@ -39,8 +43,30 @@ def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence
     )
 
 
-def _refused(failure: Failure | None, refusals: tuple[str, ...]) -> Failure | None:
-    """The failure by its cause, where the script knows no more than that no tunnel was made."""
-    if failure is None or not refusals or _TUNNEL not in failure.message:
+def by_its_cause(failure: Failure | None, unreached: tuple[Unreached, ...]) -> Failure | None:
+    """The failure with its reason, where the script knows no more than that no tunnel was made."""
+    if failure is None or _TUNNEL not in failure.message:
         return failure
-    return Failure(kind=FailureKind.EGRESS, message=refusals[0], detail=failure.detail)
+    cause = _cause(failure.message, unreached)
+    if cause is None:
+        return failure
+    if cause.kind is FailureKind.EGRESS:
+        return Failure(kind=cause.kind, message=cause.why, detail=failure.detail)
+    told = f"{cause.why}\n{failure.message}"[:MESSAGE_CHARS]
+    return Failure(kind=failure.kind, message=told, detail=failure.detail)
+
+
+def _cause(message: str, unreached: tuple[Unreached, ...]) -> Unreached | None:
+    hosts = {_host_of(url) for url in _WHERE.findall(message)}
+    of_host = [one for one in unreached if one.host in hosts]
+    if of_host:
+        return of_host[-1]
+    # A redirect: the script is told the address that it asked for.
+    return unreached[0] if len(unreached) == 1 else None
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

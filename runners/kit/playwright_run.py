@@ -14,6 +14,7 @@ from contract.playwright_config import config_problem
 from contract.result import Artifact, FailureKind
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.browser_registry import make_registry
+from runners.kit.egress_gate import Unreached
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.playwright_facts import FactBook
@@ -52,8 +53,8 @@ class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...]
     notes: tuple[str, ...]
     """What the reader of its log has to know beside it."""
-    refusals: tuple[str, ...]
-    """Why the egress rules refused what the browser or a request wanted."""
+    unreached: tuple[Unreached, ...]
+    """What the browser or a request wanted to reach through the gate, and did not."""
 
 
 async def run_script(
@@ -144,7 +145,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         async with run_gate(ctx, self.roots, self.place.home) as gate:
             program = self._program(gate)
             ended = await self._played(program, book)
-        refusals = () if gate is None else gate.refusals
+        unreached = () if gate is None else gate.unreached
         degraded, artifacts = await asyncio.to_thread(self._left)
         return ScriptRun(
             book=book,
@@ -155,8 +156,8 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             memory_mb=program.limits.memory_mb,
             degraded_because=degraded,
             artifacts=artifacts,
-            notes=(*refusals, *self._notes(book, ended, gate)),
-            refusals=refusals,
+            notes=tuple(self._notes(book, ended, gate)),
+            unreached=unreached,
         )
 
     async def _played(self, program: Program, book: FactBook) -> Ended:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
-from runners.kit.egress_gate import OWN_CERTIFICATES, EgressGate
+from runners.kit.egress_gate import OWN_CERTIFICATES, EgressGate, Unreached
 from runners.kit.http_route import Route, with_scheme
 from runners.kit.peers import came_from
 from runners.kit.presenting import Presenting
@@ -47,14 +47,16 @@ class RunGate:
         return self.gate.url
 
     @property
-    def refusals(self) -> tuple[str, ...]:
-        """Why the egress rules refused targets."""
-        return self.gate.refusals
+    def unreached(self) -> tuple[Unreached, ...]:
+        """What the run wanted to reach and did not."""
+        return self.gate.unreached
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader of the run's log has to know beside it."""
-        return (*self.reasons, *(() if self.presenting is None else self.presenting.troubles))
+        """What the reader of the run's log has to know, each sentence once."""
+        unreached = (one.why for one in self.unreached)
+        troubles = () if self.presenting is None else self.presenting.troubles
+        return tuple(dict.fromkeys((*unreached, *self.reasons, *self.gate.notes, *troubles)))
 
 
 def proxies(

@@ -10,19 +10,21 @@ import aiohttp
 import pytest
 import trustme
 
+from contract.result import FailureKind
 from runners.kit import egress_gate
 from runners.kit.egress import EgressRules
-from runners.kit.egress_gate import EgressGate
+from runners.kit.egress_gate import EgressGate, Unreached
 from runners.kit.ways_out import Straight
 from tests.builders.context import a_network
 from tests.servers.http_certificates import good, pem_of
 from tests.servers.http_origin import Asked, http_origin, redirect, reply, silence
 
+EGRESS = FailureKind.EGRESS
 LOOPBACK = EgressRules.parse(["127.0.0.1"], [])
 NAMES = {"shop.test": ("127.0.0.1",), "vault.test": ("127.0.0.2",)}
 
 
-def anybody(*_: int) -> bool:
+async def anybody(*_: int) -> bool:
     return True
 
 
@@ -64,7 +66,7 @@ async def test_an_allowed_page_comes_through_unchanged() -> None:
     assert asked.one("host") == f"shop.test:{origin.port}"
     assert asked.one("x-own") == "1"
     assert asked.one("proxy-connection") is None
-    assert gate.refusals == ()
+    assert gate.unreached == ()
 
 
 async def test_a_body_reaches_the_target() -> None:
@@ -99,7 +101,7 @@ async def test_a_name_that_leads_to_a_forbidden_address_is_refused_with_the_rule
                 said.append(await answer.text())
     sentence = "vault.test (127.0.0.2) is refused by the EGRESS_DENY rule 127.0.0.2."
     assert said == [f"{sentence}\n"] * 2
-    assert gate.refusals == (sentence,)
+    assert gate.unreached == (Unreached(host="vault.test", kind=EGRESS, why=sentence),)
 
 
 async def test_a_tunnel_to_a_forbidden_address_is_refused_too() -> None:
@@ -108,14 +110,15 @@ async def test_a_tunnel_to_a_forbidden_address_is_refused_too() -> None:
             async with asked_through(gate, "https://vault.test/"):
                 pass
     assert refused.value.status == 403
-    assert gate.refusals == ("vault.test (127.0.0.2) matches no rule of EGRESS_ALLOW.",)
+    why = "vault.test (127.0.0.2) matches no rule of EGRESS_ALLOW."
+    assert gate.unreached == (Unreached(host="vault.test", kind=EGRESS, why=why),)
 
 
 async def test_each_hop_of_a_redirect_is_judged() -> None:
     async with http_origin({"/": redirect("http://vault.test/")}) as origin, a_gate() as gate:
         async with asked_through(gate, origin.url()) as answer:
             assert answer.status == 403
-        assert len(gate.refusals) == 1
+        assert [one.host for one in gate.unreached] == ["vault.test"]
 
 
 async def test_a_target_that_refuses_is_told_from_one_that_is_forbidden() -> None:
@@ -123,8 +126,9 @@ async def test_a_target_that_refuses_is_told_from_one_that_is_forbidden() -> Non
         port = taken.getsockname()[1]
     async with a_gate() as gate, asked_through(gate, f"http://shop.test:{port}/") as answer:
         assert answer.status == 502
-        assert await answer.text() == f"127.0.0.1:{port} refused the connection.\n"
-    assert gate.refusals == ()
+        why = f"127.0.0.1:{port} refused the connection."
+        assert await answer.text() == f"{why}\n"
+    assert gate.unreached == (Unreached(host="shop.test", kind=FailureKind.CONNECT, why=why),)
 
 
 async def test_a_server_that_does_not_close_gets_no_others_request() -> None:
@@ -185,7 +189,7 @@ async def test_closing_cuts_what_is_still_open() -> None:
 async def test_whoever_is_not_let_in_gets_nowhere() -> None:
     seen: list[tuple[int, int]] = []
 
-    def nobody(port: int, to: int) -> bool:
+    async def nobody(port: int, to: int) -> bool:
         seen.append((port, to))
         return False
 
@@ -209,7 +213,69 @@ async def test_connections_past_their_number_are_refused_and_told(
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         async with asked_through(gate, "http://shop.test/") as answer:
             assert answer.status == 503
-        assert len(gate.refusals) == 1
-        assert "connections at once" in gate.refusals[0]
+        assert gate.unreached == ()
+        [told] = gate.notes
+        assert "connections at once" in told
         for _, writer in idle:
             writer.close()
+
+
+class Doorkeeper:
+    """Says nothing of anybody until it is told who is the run's."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+        self.told = asyncio.Event()
+        self.rightful = 0
+
+    async def admits(self, port: int, _: int) -> bool:
+        self.seen.append(port)
+        await self.told.wait()
+        return port == self.rightful
+
+
+@asynccontextmanager
+async def guarded(keeper: Doorkeeper) -> AsyncIterator[int]:
+    """The port of a gate with this doorkeeper."""
+    async with a_network(egress=LOOPBACK) as network:
+        gate = EgressGate(Straight(network), admits=keeper.admits)
+        await gate.open()
+        try:
+            yield int(gate.url.rpartition(":")[2])
+        finally:
+            await gate.close()
+
+
+async def test_strangers_do_not_take_a_runs_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(egress_gate, "MOST_AT_ONCE", 1)
+    keeper = Doorkeeper()
+    async with http_origin({"/": reply(b"fine")}) as origin, guarded(keeper) as port:
+        all_of_them = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        reader, writer = all_of_them[-1]
+        keeper.rightful = writer.get_extra_info("sockname")[1]
+        writer.write(f"GET {origin.url()} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        keeper.told.set()
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+        for _, one in all_of_them:
+            one.close()
+
+
+async def test_strangers_past_their_number_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(egress_gate, "_MOST_UNKNOWN", 2)
+    keeper = Doorkeeper()
+    async with guarded(keeper) as port:
+        strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        assert await strangers[2][0].read() == b""
+        assert len(keeper.seen) == 2
+        for _, stranger in strangers:
+            stranger.close()
+
+
+async def test_an_address_with_a_line_break_in_it_is_no_request() -> None:
+    async with a_gate() as gate:
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", int(gate.url.rpartition(":")[2])
+        )
+        writer.write(b"GET http://shop.test/\nx HTTP/1.1\r\n\r\n")
+        assert b" 400 " in await reader.readline()
+        writer.close()

@@ -21,7 +21,7 @@ from tests.servers.http_proxies import http_proxy
 NO_RULES = EgressRules()
 
 
-def anyone(_port: int, _to: int) -> bool:
+async def anyone(_port: int, _to: int) -> bool:
     return True
 
 
