@@ -11,27 +11,49 @@ const PARTS = ['babelParse', 'codeFrameColumns', 'declare', 'traverse'];
 const NAME = '[A-Za-z_$][\\w$]*';
 const NAMED = `\\{\\s*(${NAME}(?:\\s+as\\s+${NAME})?(?:\\s*,\\s*${NAME}(?:\\s+as\\s+${NAME})?)*)\\s*,?\\s*\\}`;
 /** `import { test, expect as check } from '@playwright/test';` on a line of its own. */
-const IMPORT = new RegExp(`^import ${NAMED} from (['"])((?:@playwright/test|playwright))\\2;?[ \\t]*$`, 'gm');
-/** What may be meant otherwise in another kind of file; also where it is only in a text. */
-const UNSURE = /\b(?:import|export|enum|namespace|declare|module)\b|^\s*@/m;
+const LINE = `import ${NAMED} from (['"])((?:@playwright/test|playwright))\\2;?[ \\t]*`;
+const IMPORT = new RegExp(`^${LINE}$`, 'gm');
+/** Blank lines, comments and such imports, with which a file begins; further down an import is not
+ * yet there for what stands above, or it is only in a text. */
+const COMMENT = '/\\*(?:[^*]|\\*(?!/))*\\*/';
+const HEAD = new RegExp(`^(?:${LINE}\\r?\\n|[ \\t]*(?://.*)?\\r?\\n|[ \\t]*${COMMENT}[ \\t]*\\r?\\n)*`);
+/** First lines that may move to the right: errors come from none of them. */
+const FIRST = new RegExp(`^(?:\\s*(?://.*|/\\*[^/]*/?\\s*)?|${LINE}|const \\{[\\w$\\s,:]*\\} = require\\((['"])[^'"]*\\4\\);?\\s*)$`);
+const STRICT = /^\s*(['"])use strict\1;?\s*$/;
+/** What may be meant otherwise in another kind of file, or what Babel changes: `this` outside of
+ * functions, properties of classes; also where it is only in a text. */
+const UNSURE =
+  /\b(?:import|export|enum|namespace|declare|module|this|class|arguments)\b|\busing\s+[\w$]+\s*[=:,]|^\s*@|<!--|-->/m;
 
-/** The same lines in the same places, so that errors are told where they are. */
+/** The same lines in the same places, so that errors are told where they are. Null: the first one
+ * would have to move. */
 function required(source) {
-  let count = 0;
-  const text = source.replace(IMPORT, (_line, names, _quote, library) => {
-    count += 1;
+  const head = HEAD.exec(source)[0];
+  const begun = head.replace(IMPORT, (_line, names, _quote, library) => {
     return `const { ${names.replace(/\s+as\s+/g, ': ')} } = require('${library}');`;
   });
-  return count === 0 ? source : `'use strict'; ${text}`;
+  const text = begun + source.slice(head.length);
+  const first = source.split('\n', 1)[0];
+  if (STRICT.test(first)) return text;
+  return FIRST.test(first) ? `'use strict'; ${text}` : null;
 }
 
-function compiles(source, filename) {
+function compilesIn(before, source, after, filename) {
   try {
-    new vm.Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, { filename });
+    new vm.Script(`${before}${source}\n${after}`, { filename });
     return true;
   } catch {
     return false;
   }
+}
+
+/** As a CommonJS module, and also where a `return`, or one name declared twice, is as wrong as in an
+ * ES module, which Babel takes each file for. */
+function compiles(source, filename) {
+  return (
+    compilesIn('(function (exports, require, module, __filename, __dirname) {', source, '})', filename) &&
+    compilesIn('(class { static {{', source, '}}})', filename)
+  );
 }
 
 /** Types blanked out, where nothing else is TypeScript's own. Null: it is not so. */
@@ -48,7 +70,7 @@ function plainSource(source, filename) {
   const isTyped = /\.c?ts$/.test(filename);
   if (!isTyped && !/\.c?js$/.test(filename)) return null;
   const text = required(source);
-  if (/^#!|\bimport\.meta\b/.test(text) || UNSURE.test(text.replaceAll('module.exports', ''))) return null;
+  if (text === null || /^#!/.test(text) || UNSURE.test(text.replaceAll('module.exports', ''))) return null;
   if (compiles(text, filename)) return text;
   const bare = isTyped ? withoutTypes(text) : null;
   return bare !== null && compiles(bare, filename) ? bare : null;
@@ -62,7 +84,8 @@ function lazily(load) {
 function babelInstead(load) {
   const instead = {
     babelTransform(source, filename, isModule, ...more) {
-      const text = isModule ? null : plainSource(source, filename);
+      const hasPlugins = more.some((one) => Array.isArray(one) && one.length > 0);
+      const text = isModule || hasPlugins ? null : plainSource(source, filename);
       return text === null ? load().babelTransform(source, filename, isModule, ...more) : { code: text };
     },
     types: lazily(() => load().types),

@@ -7,9 +7,16 @@ const { plainSource } = require('../../../runners/harness/playwright/plain_sourc
 
 const IMPORT = "import { test, expect as check } from '@playwright/test';";
 
-test('CommonJS stays as it is', () => {
+test('CommonJS stays as it is, and is as strict as Babel makes it', () => {
   const source = "const { test } = require('@playwright/test');\ntest('a', async () => {});\n";
-  assert.equal(plainSource(source, '/x/a.spec.js'), source);
+  assert.equal(plainSource(source, '/x/a.spec.js'), `'use strict'; ${source}`);
+  const strict = `'use strict';\n${source}`;
+  assert.equal(plainSource(strict, '/x/a.spec.js'), strict);
+});
+
+test('comments may stand before and between imports', () => {
+  const source = `/* one\n * two */\n\n${IMPORT}\n// three\n${IMPORT.replace('test, ', 'test as t, ').replace('check', 'c')}\nt('a', () => {});\n`;
+  assert.match(plainSource(source, '/x/a.spec.js'), /require.*\n\/\/ three\nconst \{ test: t, expect: c \} = require/);
 });
 
 test('names that Playwright gives are required, on the lines that imported them', () => {
@@ -32,6 +39,16 @@ for (const [what, source, file] of [
   ['imports of the check itself', "import { a } from './a';", 'a.js'],
   ['imports of types beside others', "import { type Page } from '@playwright/test';", 'a.ts'],
   ['exports', `${IMPORT}\nexport const a = 1;`, 'a.js'],
+  ['imports below code', `test('a', () => {});\n${IMPORT}`, 'a.js'],
+  ['imports within a text', `const a = \`\n${IMPORT}\n\`;`, 'a.js'],
+  ['imports behind two comments', `/* a */ f(); /* b */\n${IMPORT}\n`, 'a.js'],
+  ['what it rewrites: `this` of a module', 'const a = 1;\nf(this);', 'a.js'],
+  ['what it rewrites: classes', '\nclass A { b = 1 }', 'a.js'],
+  ['what only sloppy mode takes', '\nvar public = 010;', 'a.js'],
+  ['a return outside of functions', '\nreturn;', 'a.js'],
+  ['a function that is there twice', '\nfunction a() {}\nfunction a() {}', 'a.js'],
+  ['comments of HTML', '\n<!-- a', 'a.js'],
+  ['files whose first line may throw', 'f(); g();', 'a.js'],
   ['imports at run time', "import('node:fs');", 'a.js'],
   ['enumerations', 'enum A { B }', 'a.ts'],
   ['decorators', '@a class B {}', 'a.ts'],
