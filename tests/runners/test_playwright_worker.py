@@ -42,7 +42,14 @@ async def test_a_file_is_loaded_once_and_its_worker_is_the_process_itself(runtim
 
 @both_runtimes
 @pytest.mark.parametrize(
-    "end", ["process.exit(0);", "process.abort();", "process.kill(process.pid, 'SIGKILL');"]
+    "end",
+    [
+        "process.exit(0);",
+        "process.abort();",
+        "process.kill(process.pid, 'SIGKILL');",
+        "process.reallyExit(0);",
+        "require('child_process').execSync(`kill -9 ${process.pid}`);",
+    ],
 )
 async def test_a_test_that_ends_its_process_fails_and_the_others_still_run(
     end: str, runtime_id: str
@@ -85,6 +92,57 @@ async def test_a_step_that_blocks_all_behind_it_is_named(runtime_id: str) -> Non
     assert outcome.failure is not None
     assert outcome.failure.kind is FailureKind.TIMEOUT
     assert "counts the stars" in outcome.failure.message
+
+
+@both_runtimes
+async def test_what_outlives_a_worker_is_not_met_by_the_next_one(runtime_id: str) -> None:
+    """An address is still taken, where the first worker is no process of its own."""
+    head = """
+        test.describe.configure({ retries: 1 });
+        const server = require('node:http').createServer((_request, answer) => answer.end());
+        test.beforeAll(() => new Promise((done, fail) => {
+          server.on('error', fail).listen(String.fromCharCode(0) + __dirname, done);
+        }));
+    """
+    script = a_file("expect(test.info().retry).toBe(1);", head=head)
+    outcome = await looked(script, runtime_id=runtime_id)
+    assert outcome.failure is None
+
+
+async def test_what_a_file_reads_of_its_worker_as_it_is_loaded_is_there() -> None:
+    head = "const first = process.env.TEST_PARALLEL_INDEX;"
+    assert (await looked(a_file("expect(first).toBe('0');", head=head))).failure is None
+
+
+@both_runtimes
+@pytest.mark.parametrize("first", ["", "import { test } from '@playwright/test';"])
+async def test_every_file_is_strict(first: str, runtime_id: str) -> None:
+    first = first or "const { test } = require('@playwright/test');"
+    script = f"{first}\ntest('tea', () => {{ undeclared = 5; }});\n"
+    outcome = await looked(script, runtime_id=runtime_id)
+    assert outcome.failure is not None
+    assert "undeclared is not defined" in outcome.failure.message
+
+
+async def test_an_import_below_its_use_is_there_all_the_same() -> None:
+    script = "test('tea', () => {});\nimport { test } from '@playwright/test';\n"
+    assert (await looked(script)).failure is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "JSON.stringify = () => '';",
+        "JSON.parse = () => { throw new Error('no'); };",
+        "require('node:fs').writeSync = () => { throw new Error('no'); };",
+        "performance.now = () => NaN;",
+    ],
+)
+async def test_what_a_script_puts_in_place_of_globals_is_its_own_alone(change: str) -> None:
+    body = f"{change}\nawait test.step('a step', async () => {{}});\nexpect(1).toBe(2);"
+    outcome = await looked(a_file(body))
+    assert outcome.failure is not None
+    assert "toBe" in outcome.failure.message
 
 
 async def test_what_a_script_does_to_the_clock_leaves_the_run_its_own() -> None:

@@ -6,10 +6,14 @@ const settings = require('./settings.cjs');
 
 // A pipe takes this much at once, so lines of several processes do not run into each other.
 const LINE_BYTES = 4096;
-const { now } = Date; // a script may set its clock
+// A script may put others in their place.
+const { now } = Date;
+const { stringify } = JSON;
+const { writeSync } = fs;
+const { byteLength } = Buffer;
 
 function bytes(value) {
-  return Buffer.byteLength(JSON.stringify(value)) + 1;
+  return byteLength(stringify(value)) + 1;
 }
 
 function longestText(fact) {
@@ -33,7 +37,7 @@ function report(fact) {
   const pipe = Number(process.env.PICKET_FACTS_FD);
   if (!pipe || (settings.facts && !settings.facts.includes(fact.fact))) return;
   try {
-    fs.writeSync(pipe, `${JSON.stringify(fit({ at: now(), ...fact }))}\n`);
+    writeSync(pipe, `${stringify(fit({ at: now(), ...fact }))}\n`);
   } catch {
     // The agent has stopped listening: the run is being ended.
   }

@@ -10,7 +10,6 @@ const features = require('./features.cjs');
 const plainSource = require('./plain_source.cjs');
 const requests = require('./requests.cjs');
 const settings = require('./settings.cjs');
-const workerHere = require('./worker_here.cjs');
 
 const seen = new WeakSet();
 
@@ -70,9 +69,7 @@ function install() {
   watchLoading();
   passPipeOn();
   features.install();
-  if (!settings.script) return;
-  plainSource.install();
-  workerHere.install();
+  if (settings.script) plainSource.install();
 }
 
 module.exports = { install };

@@ -2,7 +2,9 @@
 // Playwright Test's reporter of a run: what happens goes to the agent, which judges it.
 
 const fs = require('node:fs');
+const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
+const { mayShare, textsIn } = require('./sharing.cjs');
 const steps = require('./steps.cjs');
 
 const MOST_ERRORS = 20;
@@ -49,7 +51,10 @@ class FactReporter {
   }
 
   onBegin(config, suite) {
-    report({ fact: 'began', playwright: config.version, tests: suite.allTests().length });
+    const tests = suite.allTests();
+    report({ fact: 'began', playwright: config.version, tests: tests.length });
+    if (!settings.script || !mayShare(textsIn(settings.root), tests)) return;
+    process[Symbol.for('picket.part')]('worker_here.cjs').install();
   }
 
   onStdOut(chunk) {

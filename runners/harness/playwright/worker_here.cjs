@@ -15,7 +15,15 @@ const WATCHED = ['message', 'disconnect', 'uncaughtException', 'unhandledRejecti
 const SIGNALS = ['SIGINT', 'SIGTERM'];
 const ENDED = 'The script ended its own process.';
 
-const copy = (message) => JSON.parse(JSON.stringify(message)); // as a pipe between processes does
+const FROM_RUNNER = /[/\\]playwright[/\\]lib[/\\]runner[/\\]/;
+
+const { parse, stringify } = JSON; // a script may put others in their place
+const copy = (message) => parse(stringify(message)); // as a pipe between processes does
+
+/** What the script left running can throw still; its worker would be gone by now. */
+function onFault(error) {
+  if (FROM_RUNNER.test(error?.stack)) throw error;
+}
 
 function isWorker(file) {
   return ENTRIES.some((entry) => String(file).endsWith(path.join('playwright', entry)));
@@ -60,13 +68,14 @@ class WorkerHere extends EventEmitter {
     this.#own = {
       process: { exit, abort, kill, send },
       environment: { ...process.env },
+      folder: process.cwd(),
       stdout: process.stdout.write,
       stderr: process.stderr.write,
     };
   }
 
   #load(entry) {
-    // At once, not later: a step that blocks everything behind it has been told by then.
+    // To the runner it comes at once: a step that blocks everything behind it has been told by then.
     process.send = (message) => {
       if (!this.#isOver) this.emit('message', copy(message));
       return true;
@@ -121,8 +130,8 @@ class WorkerHere extends EventEmitter {
     process.stdout.write = this.#own.stdout;
     process.stderr.write = this.#own.stderr;
     for (const event of WATCHED) this.#forget(event);
-    // What the script left running can throw still; its worker would be gone by now.
-    for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, () => {});
+    for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, onFault);
+    process.chdir(this.#own.folder);
     for (const name of Object.keys(process.env)) {
       if (!(name in this.#own.environment)) delete process.env[name];
     }
