@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runners.kit.process_limits import can_have_own_users
 from runners.kit.sandbox import Sandbox
 from runners.kit.suites.bundle import Bundles
 from runners.kit.suites.dependencies import Dependencies
 from runners.kit.suites.installing import Installer
 from runners.kit.suites.lending import Lending
 from runners.kit.suites.node_modules import NodeModules
+from runners.kit.suites.seals import Seals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,8 @@ def suites_of(places: SuitePlaces, sandbox: Sandbox) -> Suites:
     Raises:
         OSError: the disk refuses it.
     """
-    kept = NodeModules(places.packages)
+    # Where scripts have no users of their own, they run as the one who keeps the packages.
+    kept = NodeModules(places.packages, seals=None if can_have_own_users() else Seals())
     kept.sweep()
     installer = Installer(sandbox, environment=places.environment)
     return Suites(bundles=places.bundles, dependencies=Dependencies(installer, Lending(kept)))

@@ -7,8 +7,7 @@ from runners.kit.suites.registry import chooses, is_away
 PROXIES = {"HTTPS_PROXY": "http://proxy.test:3128", "NO_PROXY": "localhost"}
 BY_A_PROXY = (
     "npm error code ENOTFOUND",
-    "npm error network request to https://registry.npmjs.org/pnpm failed, reason: "
-    + "getaddrinfo ENOTFOUND proxy.test",
+    "npm error request to https://registry.npmjs.org/a failed, reason: ENOTFOUND proxy.test",
 )
 BY_NPM = (
     "npm error code ECONNREFUSED",
