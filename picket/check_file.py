@@ -54,7 +54,7 @@ class CheckFile:
     variables: tuple[Variable, ...] = ()
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
-    """Proxy for the check's HTTP traffic. None: direct."""
+    """Proxy for what URL and API checks send. None: direct."""
     suite: Path | None = None
     """The folder of a suite, which is not packed yet. None: the check is of another type."""
 

@@ -124,8 +124,7 @@ class _Look:
         command = self._spec.test_command
         self._log.note(f"$ {command}")
         started_ms = self._log.now_ms()
-        ours = run_gate(self._ctx, ground.roots, ground.project.home, serves_itself=True)
-        async with ours as gate:
+        async with run_gate(self._ctx, ground.roots, ground.project.home) as gate:
             run = SuiteRun(
                 project=ground.project,
                 command=command,
@@ -156,7 +155,7 @@ class _Look:
             program=program,
             arguments=BROWSER_ARGUMENTS,
             ffmpeg=self._harness.runtimes.ffmpeg,
-            proxies=proxies(gate, self._ctx.proxy_url, serves_itself=True),
+            proxies=proxies(gate),
         )
 
     async def _keep(self, project: Project, facts: SuiteFacts, ended: Ended) -> None:

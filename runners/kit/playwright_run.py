@@ -180,7 +180,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             },
             settings={
                 "artifacts": "on" if ctx.keeps_files else "retain-on-failure",
-                **proxies(gate, ctx.proxy_url),
+                **proxies(gate),
             },
             limits=order.limits,
         )

@@ -81,7 +81,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """What scripts learn of their run from `process.env`, beside the variables, which win."""
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
-    """The location's proxy for the check's HTTP traffic. None: direct."""
+    """The location's proxy for what URL and API checks send. None: direct."""
     workspace: Workspace = msgspec.field(default_factory=Workspace)
     """Where the run keeps the files that it names as artifacts; whoever made it removes it."""
     keeps_files: bool = False

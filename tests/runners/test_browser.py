@@ -244,12 +244,19 @@ async def test_the_allowed_parts_of_the_configuration_hold(site: str) -> None:
     assert (await looked(a_test(body), playwright_config=config)).failure is None
 
 
-async def test_the_browser_goes_through_the_locations_proxy(site: str) -> None:
+@pytest.mark.parametrize("names_one", [False, True])
+async def test_the_browser_takes_no_proxy_but_one_that_its_script_names(
+    site: str, *, names_one: bool
+) -> None:
+    use = "test.use({ proxy: { server: process.env.OWN_PROXY } });\n" if names_one else ""
     body = f"await page.goto('{site}/plain');"
-    async with RecordingProxy() as proxy:
-        outcome = await looked(a_test(body), ctx={"proxy_url": proxy.url})
+    async with RecordingProxy() as locations, RecordingProxy() as own:
+        variables = (Variable(key="OWN_PROXY", value=own.url),)
+        ctx = {"proxy_url": locations.url, "variables": variables}
+        outcome = await looked(a_test(body) + use, ctx=ctx)
     assert outcome.failure is None
-    assert [asked.url for asked in proxy.to("/plain")] == [f"{site}/plain"]
+    assert [asked.url for asked in own.to("/plain")] == [f"{site}/plain"] * names_one
+    assert locations.seen == []
 
 
 async def test_egress_rules_hold_for_the_browser_whatever_proxy_a_script_asks_for(

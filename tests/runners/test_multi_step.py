@@ -9,10 +9,12 @@ from contract.job import Variable
 from contract.result import FailureKind, Outcome, Status
 from contract.script_evidence import MultiStepEvidence
 from contract.scripted import MultiStepSpec
+from runners.kit.egress import EgressRules
 from runners.kit.judge import judge
 from runners.multi_step import MultiStepRunner
 from tests.builders.scripts import a_scripted_context
 from tests.servers.measured_site import measured_site
+from tests.servers.recording_proxy import RecordingProxy
 from tests.servers.tcp import refusing_port, swallowing_port
 
 ENOUGH_S = (6.0, 20.0, 60.0)
@@ -91,12 +93,14 @@ async def test_a_script_that_starts_a_browser_is_told_what_to_do_instead() -> No
     assert "A multi-step check starts no browser: use the `request`" in outcome.failure.message
 
 
-async def test_requests_go_through_the_locations_proxy(site: str) -> None:
-    with refusing_port() as port:
-        proxy = f"http://user:pass@127.0.0.1:{port}"
-        outcome = await looked(f"await request.get('{site}/plain')", proxy_url=proxy)
-    (node,) = evidence(outcome).requests
-    assert f"ECONNREFUSED 127.0.0.1:{port}" in (node.error or "")
+@pytest.mark.parametrize("rules", [EgressRules(), EgressRules.parse(["127.0.0.1"], [])])
+async def test_requests_do_not_take_the_locations_proxy(site: str, rules: EgressRules) -> None:
+    async with RecordingProxy() as proxy:
+        outcome = await looked(
+            f"await request.get('{site}/plain')", proxy_url=proxy.url, egress=rules
+        )
+    assert outcome.failure is None
+    assert proxy.seen == []
 
 
 async def test_a_time_out_names_the_request_that_the_run_hung_in() -> None:

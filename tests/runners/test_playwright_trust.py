@@ -1,4 +1,4 @@
-"""Suites trust what their location trusts, show its certificates, and take its proxy."""
+"""Suites trust what their location trusts, show its certificates, and keep to its rules."""
 
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from tests.builders.suites import NEWEST, a_bundle, seen
 from tests.runners.kit.test_presenting import locked, shown_to
 from tests.servers.http_certificates import expired, good, pem_of
 from tests.servers.http_origin import http_origin, reply
-from tests.servers.http_proxies import http_proxy
 from tests.servers.recording_proxy import RecordingProxy
 from tests.servers.secure_shop import secure_shop
 
@@ -78,30 +77,20 @@ async def test_without_the_roots_a_suite_fails(tmp_path: Path, ca: trustme.CA) -
     assert shop.asked == []
 
 
-async def test_suites_go_through_the_locations_proxy_with_its_password(tmp_path: Path) -> None:
-    spec = a_bundle(tmp_path, "proxied")
-    async with (
-        http_origin(reply(content_type="text/html"), host="127.0.0.2") as origin,
-        http_proxy(tmp_path, basic_auth="user:p@ss w0rd") as proxy,
-    ):
-        url = (Variable(key="SHOP_URL", value=origin.url()),)
-        wrong = await seen(tmp_path, spec, proxy_url=f"http://user:x@{proxy}", variables=url)
-        assert (wrong.failure is None, origin.asked) == (False, [])
-        right = f"http://user:p%40ss%20w0rd@{proxy}"
-        ran = await seen(tmp_path, spec, proxy_url=right, variables=url)
-    assert ran.failure is None, said(ran)
-    assert len(origin.asked) == 2
-
-
 @pytest.mark.parametrize("rules", [EgressRules(), EgressRules.parse(["127.0.0.1"], [])])
-async def test_a_suites_own_web_server_is_not_behind_the_locations_proxy(
-    tmp_path: Path, rules: EgressRules
-) -> None:
-    spec = a_bundle(tmp_path, "web_server")
-    async with RecordingProxy() as proxy:
-        ran = await seen(tmp_path, spec, proxy_url=proxy.url, egress=rules)
+async def test_suites_do_not_take_the_locations_proxy(tmp_path: Path, rules: EgressRules) -> None:
+    spec = a_bundle(tmp_path, "proxied")
+    async with http_origin(reply(content_type="text/html")) as origin, RecordingProxy() as proxy:
+        url = (Variable(key="SHOP_URL", value=origin.url()),)
+        ran = await seen(tmp_path, spec, proxy_url=proxy.url, variables=url, egress=rules)
     assert ran.failure is None, said(ran)
     assert proxy.seen == []
+
+
+async def test_a_suites_own_web_server_is_reached_with_egress_rules(tmp_path: Path) -> None:
+    rules = EgressRules.parse(["127.0.0.1"], [])
+    ran = await seen(tmp_path, a_bundle(tmp_path, "web_server"), egress=rules)
+    assert ran.failure is None, said(ran)
 
 
 async def test_a_suites_own_proxy_wins_unless_there_are_egress_rules(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 'use strict';
-// Which proxy traffic goes through: the gate if there is one, the script's own, the location's.
+// Which proxy traffic goes through: the gate if nothing may go past it, the script's own, or the gate.
 
 const settings = require('./settings.cjs');
 

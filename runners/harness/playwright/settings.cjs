@@ -8,8 +8,8 @@ const DEFAULTS = {
   browser: null, // Chromium's program, absolute; null: this run starts no browser
   browserArguments: [],
   gate: null, // address of a proxy that all traffic has to go through; null: there is none
-  proxy: null, // { server, username?, password? } for traffic that asks for none of its own
-  certificatesProxy: null, // the same, for traffic that shows client certificates of its own
+  proxy: null, // { server } for traffic that asks for none of its own; null: it needs none
+  certificatesProxy: null, // the same with a user name, for traffic that shows client certificates of its own
   vitals: null, // web-vitals as one classic script, absolute; null: no page metrics
   artifacts: 'on', // or 'retain-on-failure'
   video: false, // whether there is an encoder

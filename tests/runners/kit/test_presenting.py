@@ -21,7 +21,7 @@ from runners.multi_step import MultiStepRunner
 from tests.builders.scripts import a_scripted_context
 from tests.servers.http_certificates import expired, good, pem_of, wants_client
 from tests.servers.http_origin import http_origin, reply
-from tests.servers.http_proxies import http_proxy
+from tests.servers.recording_proxy import RecordingProxy
 from tests.servers.secure_shop import TITLE, secure_shop
 
 PATIENT: dict[str, object] = {"timeout": 0, "expect": {"timeout": 50_000}}
@@ -265,18 +265,13 @@ async def test_egress_rules_hold_beside_certificates(ca: trustme.CA, roots: Path
     assert "127.0.0.2 matches no rule of EGRESS_ALLOW" in wrong.failure.message
 
 
-async def test_certificates_are_shown_through_the_locations_proxy(
-    ca: trustme.CA, roots: Path, tmp_path: Path
-) -> None:
+async def test_certificates_are_shown_past_the_locations_proxy(ca: trustme.CA, roots: Path) -> None:
     mine = (shown_to("127.0.0.1", ca),)
     async with (
         secure_shop(locked(ca)) as shop,
-        http_proxy(tmp_path, basic_auth="user:pass") as proxy,
-        a_scripted_context(
-            extra_roots=roots,
-            client_certificates=mine,
-            proxy_url=f"http://user:pass@{proxy}",
-        ) as ctx,
+        RecordingProxy() as proxy,
+        a_scripted_context(extra_roots=roots, client_certificates=mine, proxy_url=proxy.url) as ctx,
     ):
         outcome = await outcome_of(ctx, visiting(shop.url()))
+    assert proxy.seen == []
     assert outcome.failure is None

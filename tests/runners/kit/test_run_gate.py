@@ -7,13 +7,12 @@ from pathlib import Path
 from string import Template
 
 import msgspec
-import pytest
 
 from contract.job import ClientCertificate
 from contract.scripted import BrowserSpec
 from runners.browser import BrowserRunner
 from runners.kit.egress import EgressRules
-from runners.kit.run_gate import proxies, proxy_of, run_gate
+from runners.kit.run_gate import proxies, run_gate
 from runners.kit.runner import RunContext
 from runners.kit.trust import Trust
 from tests.builders.context import a_context
@@ -61,9 +60,7 @@ async def test_without_rules_and_certificates_a_browser_connects_by_itself(tmp_p
         run_gate(ctx, Trust(tmp_path, "").roots(presents=False), tmp_path) as gate,
     ):
         assert gate is None
-    told = proxies(None, "http://user:p%40ss@[::1]:3128")
-    through = {"server": "http://[::1]:3128", "username": "user", "password": "p@ss"}
-    assert told == {"gate": None, "proxy": through, "certificatesProxy": through}
+    assert proxies(None) == {}
 
 
 async def test_only_the_operators_rules_make_it_binding(tmp_path: Path) -> None:
@@ -73,33 +70,14 @@ async def test_only_the_operators_rules_make_it_binding(tmp_path: Path) -> None:
         run_gate(ctx, trust.roots(presents=False), tmp_path) as gate,
     ):
         assert gate is not None
-        assert proxies(gate, None)["gate"] == gate.url
+        assert proxies(gate)["gate"] == gate.url
     async with (
         a_context() as plain,
         run_gate(showing(plain), trust.roots(presents=True), tmp_path) as gate,
     ):
         assert gate is not None
-        told = proxies(gate, None)
+        told = proxies(gate)
         assert (told["gate"], told["proxy"]) == (None, {"server": gate.url})
-
-
-@pytest.mark.parametrize(
-    ("proxy_url", "is_left_aside"),
-    [(None, False), ("http://127.0.0.1:3128", False), ("socks5://127.0.0.1:1080", True)],
-)
-async def test_a_proxy_that_is_left_aside_is_told(
-    tmp_path: Path, proxy_url: str | None, *, is_left_aside: bool
-) -> None:
-    roots = Trust(tmp_path, "").roots(presents=False)
-    async with a_context(egress=ALLOWED) as ctx:
-        run = msgspec.structs.replace(ctx, proxy_url=proxy_url)
-        async with run_gate(run, roots, tmp_path) as gate:
-            assert gate is not None
-            assert bool(gate.notes) is is_left_aside
-
-
-def test_a_proxy_without_scheme_is_one_of_http() -> None:
-    assert proxy_of("proxy.test:3128") == {"server": "http://proxy.test:3128"}
 
 
 class _Wire(asyncio.DatagramProtocol):
