@@ -17,7 +17,6 @@ from runners.kit.suites.places import SuitePlaces
 
 WAITS_S: Final = (1.0, 5.0)
 """Between tries; there is one more try than there are waits."""
-_PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 
 log = structlog.get_logger(__name__)
 
@@ -73,9 +72,11 @@ class ServiceBundles:
 
 @contextmanager
 def suite_places(
-    service: BundleGiver, data_dir: Path, environ: Mapping[str, str]
+    service: BundleGiver, data_dir: Path, proxies: Mapping[str, str]
 ) -> Iterator[SuitePlaces]:
     """Where an agent keeps bundles and packages, for as long as the block lasts.
+
+    `proxies`: the variables by which package managers learn of them.
 
     Raises:
         OSError: nothing can be kept anywhere.
@@ -84,7 +85,7 @@ def suite_places(
         yield SuitePlaces(
             bundles=KeptBundles(ServiceBundles(service), folder / "bundles"),
             packages=folder / "packages",
-            environment={name: environ[name] for name in _PROXIES if name in environ},
+            environment=proxies,
         )
 
 

@@ -1,4 +1,4 @@
-"""Which proxy, if any, the agent's own traffic to its service takes."""
+"""Which proxy, if any, the agent's own traffic takes: that to its service, and package managers."""
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -32,6 +32,18 @@ def proxy_for(
     if chosen is None or bypasses(parts.hostname or "", port=port, no_proxy=no_proxy):
         return None
     return _read(chosen)
+
+
+def proxy_environment(
+    *, https_proxy: str | None, http_proxy: str | None, no_proxy: tuple[str, ...]
+) -> dict[str, str]:
+    """The same for programs that the agent starts, by the names that they read."""
+    told = {
+        "HTTPS_PROXY": https_proxy or http_proxy,
+        "HTTP_PROXY": http_proxy,
+        "NO_PROXY": ",".join(no_proxy),
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def bypasses(host: str, *, port: int, no_proxy: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from agent import settings_values as values
 from agent.logs import LogFormat, LogLevel, default_format
@@ -59,6 +60,12 @@ class Settings:
         proxies = (self.https_proxy, self.http_proxy)
         with_credentials = (proxy for proxy in proxies if proxy is not None and "@" in proxy)
         return (self.api_key, *self.service_secrets.values(), *with_credentials)
+
+    def proxy_passwords(self) -> dict[str, str]:
+        """By the setting's name; what installs packages gets to see them."""
+        proxies = {"HTTPS_PROXY": self.https_proxy, "HTTP_PROXY": self.http_proxy}
+        passwords = {name: urlsplit(url or "").password for name, url in proxies.items()}
+        return {name: unquote(found) for name, found in passwords.items() if found}
 
 
 class BadSettingsError(Exception):

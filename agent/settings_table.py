@@ -113,7 +113,10 @@ SETTINGS: Final = (
         read=values.proxy_url,
         default="",
         allowed=_PROXY,
-        meaning="Proxy for the agent's own traffic to an https service; not for the checks'.",
+        meaning=(
+            "Proxy for the agent's own traffic to an https service, and for installing a suite's "
+            "packages; not for the checks'."
+        ),
         secret=True,
         any_case=True,
     ),

@@ -1,6 +1,5 @@
 """What an agent works with: runners on one network, slots, a source, envelopes."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from agent.envelopes import SealedEnvelopes
 from agent.errors import KeyRefusedError, VersionRefusedError
 from agent.ground import Ground
 from agent.introduction import MAIN_TYPES, Introduction, served_slots
+from agent.proxies import proxy_environment
 from agent.releases import Releases
 from agent.running import RunningJobs
 from agent.runs import Runs
@@ -70,7 +70,7 @@ async def open_scripts(
         suites: SuitePlaces | None = None
         try:
             if service is not None:
-                places = suite_places(service, settings.data_dir, os.environ)
+                places = suite_places(service, settings.data_dir, proxy_environment_of(settings))
                 suites = stack.enter_context(places)
             opening = open_harness(found, extra_roots=settings.extra_ca_certs, suites=suites)
             harness = await stack.enter_async_context(opening)
@@ -139,13 +139,23 @@ async def learn_scripts(ground: Ground, introduction: Introduction, dispatcher: 
         await introduction.first_hello(Backoff(ground.makeup.pace), until=ground.lifecycle.draining)
 
 
+def proxy_environment_of(settings: Settings) -> dict[str, str]:
+    """What package managers are told of the agent's proxies."""
+    return proxy_environment(
+        https_proxy=settings.https_proxy,
+        http_proxy=settings.http_proxy,
+        no_proxy=settings.no_proxy,
+    )
+
+
 def scrubber_of(settings: Settings) -> Scrubber:
     """Whoever takes the agent's secrets out of results; warns of those that it cannot."""
-    for name, value in settings.service_secrets.items():
+    hidden = {**settings.service_secrets, **settings.proxy_passwords()}
+    for name, value in hidden.items():
         if Scrubber([value]).skipped:
             because = f"its value is too common, or has fewer than {SHORTEST_CHARS} characters"
             log.warning("secret.not_hidden", variable=name, because=because)
-    return Scrubber(settings.service_secrets.values())
+    return Scrubber(hidden.values())
 
 
 @asynccontextmanager

@@ -54,9 +54,15 @@ def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuitePlac
         except OSError as problem:
             name = problem.filename or folder
             raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
-        proxies = {name: environ[name] for name in _PROXIES if name in environ}
+        proxies = proxies_in(environ)
         packages = place / "packages"
         yield SuitePlaces(bundles=suite, packages=packages, environment=proxies), suite.sha256
+
+
+def proxies_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """Those of the environment, in capitals or not, as package managers read them. Pure."""
+    found = {name: environ.get(name) or environ.get(name.lower()) for name in _PROXIES}
+    return {name: value for name, value in found.items() if value}
 
 
 def pack(folder: Path, target: Path) -> PackedSuite:

@@ -51,7 +51,7 @@ async def test_a_bundle_is_kept_under_the_data_folder(
     client: ServiceClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundles, "shut_way", lambda _folder: None)
-    with suite_places(client, tmp_path / "data", {"NO_PROXY": "*", "API_KEY": "x"}) as places:
+    with suite_places(client, tmp_path / "data", {"NO_PROXY": "*"}) as places:
         assert await places.bundles.fetch(SHA) == tmp_path / "data" / "bundles" / SHA
         assert places.packages == tmp_path / "data" / "packages"
         assert places.environment == {"NO_PROXY": "*"}

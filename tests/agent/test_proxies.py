@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.proxies import bypasses, is_loopback, proxy_for
+from agent.proxies import bypasses, is_loopback, proxy_environment, proxy_for
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,9 @@ def test_credentials_are_kept_apart_and_hidden() -> None:
 )
 def test_loopback_is_known(url: str, *, local: bool) -> None:
     assert is_loopback(url) is local
+
+
+def test_package_managers_get_the_agents_proxies_by_the_names_that_they_read() -> None:
+    told = proxy_environment(https_proxy=None, http_proxy="http://a:1", no_proxy=("b", ".c"))
+    assert told == {"HTTPS_PROXY": "http://a:1", "HTTP_PROXY": "http://a:1", "NO_PROXY": "b,.c"}
+    assert proxy_environment(https_proxy=None, http_proxy=None, no_proxy=()) == {}

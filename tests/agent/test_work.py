@@ -21,10 +21,11 @@ from agent.work import (
     open_dispatcher,
     open_scripts,
     runnable_types,
+    scrubber_of,
 )
 from contract.checks import CheckType, Lane
 from contract.job import Job
-from contract.result import Outcome
+from contract.result import LogLine, Outcome
 from contract.scripted import MultiStepSpec
 from runners.kit.harness import Harness
 from runners.kit.resolve import SystemResolver
@@ -41,11 +42,18 @@ from tests.builders.agents import (
     settings,
 )
 from tests.builders.context import PingTable, a_network
-from tests.builders.observations import an_outcome
+from tests.builders.observations import a_result, an_outcome
 from tests.builders.specs import a_job, a_url_spec, an_api_spec
 from tests.fakes.service import FakeService, Fault
 
 NO_ANSWER = Fault(delay_s=600)
+
+
+def test_the_password_of_the_agents_proxy_leaves_in_no_result() -> None:
+    scrubber = scrubber_of(settings(https_proxy="http://me:tea%40four!@proxy.test:3128"))
+    for said in ("tea@four!", "tea%40four!"):
+        outcome = an_outcome(log=(LogLine(after_ms=0, level="INFO", message=f"me:{said}"),))
+        assert said.encode() not in scrubber.clean(a_result(outcome)).body
 
 
 async def ground_with(harness: Harness | None) -> Ground:

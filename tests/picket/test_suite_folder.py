@@ -34,9 +34,10 @@ def test_a_bundle_is_given_to_who_asks_for_its_hash(tmp_path: Path) -> None:
 
 
 def test_installations_go_through_the_proxies_of_whoever_runs(tmp_path: Path) -> None:
-    environ = {"HTTPS_PROXY": "http://proxy:3128", "API_KEY": "x"}
+    environ = {"https_proxy": "http://proxy:3128", "NO_PROXY": ".corp", "API_KEY": "x"}
     with packed(a_suite(tmp_path), environ) as (places, sha256):
-        assert places.environment == {"HTTPS_PROXY": "http://proxy:3128"}
+        told = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": ".corp"}
+        assert places.environment == told
         assert asyncio.run(places.bundles.fetch(sha256)).is_file()
         folder = places.packages.parent
     assert not folder.exists()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.suites.installing import manager_environment
+from runners.kit.suites.installing import manager_environment, proxies_for
 from runners.kit.suites.package_manager import Manager
 
 
@@ -13,3 +13,9 @@ def test_package_managers_keep_to_the_runs_own_folder(manager: Manager) -> None:
     told = manager_environment(Path("/run/home"), manager)
     assert told["npm_config_cache"] == "/run/home/npm"
     assert all(value.startswith("/run/home/") for value in told.values() if "/" in value)
+
+
+def test_package_managers_learn_of_the_agents_proxies_in_their_own_words() -> None:
+    proxies = {"HTTPS_PROXY": "http://a:1", "NO_PROXY": ".corp"}
+    assert proxies_for(Manager.NPM, proxies) == proxies
+    assert proxies_for(Manager.YARN_BERRY, proxies) == {**proxies, "YARN_HTTPS_PROXY": "http://a:1"}
