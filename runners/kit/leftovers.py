@@ -1,4 +1,4 @@
-"""What a run's user left outside its folder: files in folders open to all, shared memory."""
+"""What a run's user left outside its folder: files in folders open to all, shared memory, keys."""
 
 import os
 import shutil
@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from runners.kit.keyrings import clear_keyrings
 from runners.kit.removal import remove_folder
 
 _OPEN_TO_ALL: Final = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock")  # noqa: S108
@@ -27,6 +28,7 @@ def remove_leftovers(uid: int, setpriv: str) -> None:
             path.unlink(missing_ok=True)
     if _has_shared_memory(uid):
         _remove_shared_memory(uid, setpriv)
+    clear_keyrings(uid)
 
 
 def _open_to_all() -> set[str]:

@@ -136,6 +136,13 @@ def test_the_unit_keeps_its_data_where_the_agent_does_and_lets_runs_pass() -> No
     assert UNIT["NoNewPrivileges"] == "yes"
 
 
+def test_the_unit_keeps_from_scripts_what_outlives_a_run_or_is_not_seen() -> None:
+    assert UNIT["RestrictNamespaces"] == "yes"
+    assert UNIT["SystemCallFilter"] == "~@keyring @mount"
+    assert UNIT["SystemCallErrorNumber"] == "EPERM", "or whoever asks would be killed"
+    assert UNIT["SystemCallArchitectures"] == "native"
+
+
 def test_the_unit_reads_the_key_where_it_is_put() -> None:
     name, _, _ = UNIT["LoadCredential"].partition(":")
     assert UNIT["Environment"] == f"{KEY_FILE}=%d/{name}"
