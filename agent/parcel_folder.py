@@ -21,6 +21,7 @@ from agent.folder_lock import NoLocksError, alone, lock_folder, lock_left_folder
 from agent.parcels import Parcel, UnfinishedParcelError, UnreadableParcelError
 from runners.kit.folder_owner import shut_way
 from runners.kit.process_limits import can_have_own_users
+from runners.kit.removal import clear_place, remove_folder
 from runners.kit.scrub import Clean, CleanFile
 
 _DOOR: Final = ".lock"
@@ -112,7 +113,7 @@ class ParcelFolder:
         """Let others have what is here."""
         if self.own is not None:
             if not self.lasts:
-                shutil.rmtree(self.own, ignore_errors=True)
+                remove_folder(self.own)
             with suppress(OSError):  # there are parcels in it, which the next agent takes over
                 self.own.rmdir()
         if self._lock is not None:
@@ -225,11 +226,8 @@ def _broken(folder: Path, problem: UnreadableParcelError) -> Broken:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
+    with suppress(OSError):
+        clear_place(path)
 
 
 def _let_pass(*folders: Path) -> None:

@@ -18,6 +18,7 @@ from agent.parcel_folder import Legacy, ParcelFolder
 from agent.parcels import files_in
 from contract.result import Artifact
 from runners.kit.process_limits import can_have_own_users
+from runners.kit.removal import temporary_folder
 from runners.kit.scrub import CleanFile
 from runners.kit.workspace import RunFile
 from tests.builders.agents import clean
@@ -247,3 +248,20 @@ def test_runs_work_where_the_users_of_their_scripts_can_get_to(tmp_path: Path) -
     closed.mkdir(mode=0o700)
     with opened(closed / "artifacts", "a1") as folder:
         assert folder.runs == (None if can_have_own_users() else folder.own)
+
+
+def test_what_a_run_of_a_killed_agent_nested_without_end_keeps_no_agent_from_starting() -> None:
+    with temporary_folder("picket-test-") as shared:
+        with opened(shared, "ag_1") as folder:
+            assert folder.own is not None
+            left = folder.own / "run-left"
+            left.mkdir()
+            handle = os.open(left, os.O_RDONLY)
+            for _ in range(1400):
+                os.mkdir("d", dir_fd=handle)
+                deeper = os.open("d", os.O_RDONLY, dir_fd=handle)
+                os.close(handle)
+                handle = deeper
+            os.close(handle)
+        with opened(shared, "ag_1"):
+            assert not left.exists()
