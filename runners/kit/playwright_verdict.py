@@ -8,7 +8,9 @@
 | a test failed, or the script threw               | SCRIPT, with the first error    |
 | the script ended its process, or used a limit up | SCRIPT                          |
 | the system took of it, and it had used little    | ours: `TooLittleMemoryError`    |
-| its process was ended, and not by us             | ours: `RunBrokeOffError`        |
+| its process was ended once it had begun          | SCRIPT, with how it was ended   |
+| the same, and the system took processes then     | ours: `RunBrokeOffError`        |
+| its process ended before it had begun            | ours: `RunBrokeOffError`        |
 """
 
 import re
@@ -30,7 +32,7 @@ class BrowserDidNotStartError(RuntimeError):
 
 
 class RunBrokeOffError(RuntimeError):
-    """A run's process ended from outside, or never began."""
+    """A run's process never began, or the system ended it."""
 
 
 def failure_of(
@@ -118,12 +120,7 @@ def _of_error(errors: list[ErrorFact]) -> Failure:
 def _of_end(book: FactBook, ended: Ended, *, is_degraded: bool) -> Failure | None:
     """There is no error; but did it get to its end?"""
     if book.ended is None:
-        if book.exited is None:
-            raise RunBrokeOffError(_broke_off(ended))
-        return _of_script(
-            f"The script ended its own process, with exit code {book.exited.code}.",
-            code="EXIT",
-        )
+        return _of_no_end(book, ended)
     if book.ended.status == "passed" or (is_degraded and book.errors):
         return None
     unexpected = [title for title, test in book.tests.items() if test.outcome == "unexpected"]
@@ -134,11 +131,24 @@ def _of_end(book: FactBook, ended: Ended, *, is_degraded: bool) -> Failure | Non
     return _of_script("The script did not run to its end.", code="INTERRUPTED")
 
 
+def _of_no_end(book: FactBook, ended: Ended) -> Failure:
+    """Nobody told of its end; where it had begun, only its script can have had a part in that."""
+    if book.exited is not None:
+        by = f"with exit code {book.exited.code}"
+        return _of_script(f"The script ended its own process, {by}.", code="EXIT")
+    if book.began is None or ended.system_took_some:
+        raise RunBrokeOffError(_broke_off(ended))
+    return _of_script(f"The script's process was ended ({_how(ended)}).", code="EXIT")
+
+
+def _how(ended: Ended) -> str:
+    return f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
+
+
 def _broke_off(ended: Ended) -> str:
-    how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
     last = next((line.message for line in reversed(ended.log) if line.message.strip()), "")
     said = f"; it said last: {last[:300]}" if last else ""
-    return f"Node ended with {how} and told nothing of the script's end{said}"
+    return f"Node ended with {_how(ended)} and told nothing of the script's end{said}"
 
 
 def _of_script(message: str, *, code: str) -> Failure:

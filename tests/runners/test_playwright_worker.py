@@ -63,6 +63,23 @@ async def test_a_test_that_ends_its_process_fails_and_the_others_still_run(
     assert "never" not in log_of(outcome)
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "console.log('about to'); process.reallyExit(3);",
+        "process.kill(process.pid, 'SIGKILL');",
+        "process.kill(process.pid, 'SIGSEGV');",
+        # `process.kill` gives it a worker of its own, whose parent is the runner.
+        a_file("process.kill(process.ppid, 'SIGKILL'); await new Promise(() => {});"),
+    ],
+)
+async def test_a_script_that_ends_its_run_untold_is_to_blame_for_it(script: str) -> None:
+    outcome = await looked(script)
+    assert outcome.failure is not None
+    assert outcome.failure.kind is FailureKind.SCRIPT
+    assert "The script's process was ended (" in outcome.failure.message
+
+
 @both_runtimes
 async def test_after_a_failure_the_next_test_finds_nothing_of_it(runtime_id: str) -> None:
     fails = "process.env.LEFT = globalThis.left = 'left'; expect(1).toBe(2);"

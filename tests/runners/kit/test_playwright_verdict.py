@@ -126,9 +126,27 @@ def test_a_browser_that_does_not_start_is_our_fault() -> None:
     assert blamed(BEGAN, {**told, "own": True}, an_error(), FAILED).kind is FailureKind.SCRIPT
 
 
-def test_a_process_that_was_ended_from_outside_is_our_fault() -> None:
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ({"exit_code": None, "signal": 9}, "signal 9"),
+        ({"exit_code": None, "signal": 11}, "signal 11"),
+        ({"exit_code": 3}, "exit code 3"),
+    ],
+)
+def test_a_process_that_ended_untold_once_it_had_begun_is_the_scripts_fault(
+    end: dict[str, Any], how: str
+) -> None:
+    found = blamed(BEGAN, **end)
+    assert found.kind is FailureKind.SCRIPT
+    assert found.message == f"The script's process was ended ({how})."
+
+
+def test_a_process_that_never_began_or_that_the_system_took_is_our_fault() -> None:
     with pytest.raises(RunBrokeOffError, match="signal 9"):
-        failure(BEGAN, exit_code=None, signal=9)
+        failure(exit_code=None, signal=9)
+    with pytest.raises(RunBrokeOffError, match="signal 9"):
+        failure(BEGAN, exit_code=None, signal=9, system_took_some=True)
 
 
 def test_a_script_that_ends_its_process_is_its_own_fault() -> None:
