@@ -30,11 +30,12 @@ from runners.kit.icmp_socket import PingerUnavailableError
 from runners.kit.job_environment import local_environment
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, SystemResolver
-from runners.kit.runner import RunContext
+from runners.kit.runner import Network, RunContext
 from runners.kit.runtimes import MissingRuntimeError, find_runtimes
 from runners.kit.script_run import NodeBrokeError
 from runners.kit.scrub import Clean, Scrubber
 from runners.kit.suites.places import SuitePlaces
+from runners.kit.suites.registry import RegistryAwayError
 from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, runner_for
 
@@ -42,6 +43,13 @@ _HERE: Final = "here"
 """Stands for ids and places that a run without a service does not have."""
 _DEADLINE_SLACK_S: Final = 1.0
 """The runner ends by itself at the time limit; this is for the one that does not."""
+_MISSING: Final = (
+    PingerUnavailableError,
+    MissingRuntimeError,
+    NodeBrokeError,
+    RegistryAwayError,
+)
+"""Faults of this machine that have a sentence."""
 _GOOD: Final = frozenset({Status.PASSED, Status.DEGRADED})
 
 
@@ -178,6 +186,22 @@ async def _scripts_for(
 async def _look(
     job: Job, settings: Settings, workspace: Workspace, suites: SuitePlaces | None
 ) -> Result:
+    patient = msgspec.structs.replace(job, deadline_s=job.deadline_s + _DEADLINE_SLACK_S)
+    async with _network_for(job, settings, suites) as network:
+        ctx = _context(job, network, workspace)
+        started_at, began_s = datetime.now(UTC), time.monotonic()
+        try:
+            outcome = await execute(patient, runner_for(job.spec), ctx)
+        except _MISSING as problem:
+            raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
+    return _result(job, outcome, started_at=started_at, took_s=time.monotonic() - began_s)
+
+
+@asynccontextmanager
+async def _network_for(
+    job: Job, settings: Settings, suites: SuitePlaces | None
+) -> AsyncIterator[Network]:
+    """What runners look through; scripts run with what they need."""
     resolver = SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
     roots = settings.extra_ca_certs.read_text() if settings.extra_ca_certs else None
     async with (
@@ -186,24 +210,21 @@ async def _look(
             settings.egress, resolver=resolver, extra_ca_pem=roots, harness=harness
         ) as network,
     ):
-        ctx = RunContext(
-            network=network,
-            pings=NoPings(),
-            timeout_s=job.deadline_s,
-            variables=job.variables,
-            environment=local_environment(job),
-            client_certificates=job.client_certificates,
-            proxy_url=job.proxy_url,
-            workspace=workspace,
-            keeps_files=True,
-        )
-        started_at, began_s = datetime.now(UTC), time.monotonic()
-        try:
-            patient = msgspec.structs.replace(job, deadline_s=job.deadline_s + _DEADLINE_SLACK_S)
-            outcome = await execute(patient, runner_for(job.spec), ctx)
-        except (PingerUnavailableError, MissingRuntimeError, NodeBrokeError) as problem:
-            raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
-    return _result(job, outcome, started_at=started_at, took_s=time.monotonic() - began_s)
+        yield network
+
+
+def _context(job: Job, network: Network, workspace: Workspace) -> RunContext:
+    return RunContext(
+        network=network,
+        pings=NoPings(),
+        timeout_s=job.deadline_s,
+        variables=job.variables,
+        environment=local_environment(job),
+        client_certificates=job.client_certificates,
+        proxy_url=job.proxy_url,
+        workspace=workspace,
+        keeps_files=True,
+    )
 
 
 def _result(job: Job, outcome: Outcome, *, started_at: datetime, took_s: float) -> Result:
