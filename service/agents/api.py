@@ -38,6 +38,8 @@ _MOST_LETTERS: Final = 100
 _MOST_SLOTS: Final = 10_000
 _MOST_ITEMS: Final = 10_000
 _MOST_EVENTS: Final = 100
+_MOST_IN_BRIEF: Final = 64
+"""Results, which take 2 to 5 ms together."""
 _PAUSE_WHEN_CLOSING_S: Final = 1.0
 _BODY_SLACK_BYTES: Final = 64 * 1024
 """Around the results of a submission."""
@@ -192,7 +194,8 @@ class AgentApi:
             now_ms = self.clock.now_ms(connection)
             return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
 
-        verdicts = await self.database.write(change) if arrived else []
+        brief = len(arrived) <= _MOST_IN_BRIEF
+        verdicts = await self.database.write(change, brief=brief) if arrived else []
         return submission_answer(arrived, verdicts, rejected)
 
     async def _pings(self, request: Request, location_id: str) -> Wire:

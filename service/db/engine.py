@@ -27,8 +27,11 @@ class DatabaseUnusableError(Exception):
 class Database(Protocol):
     """The store of the whole service."""
 
-    async def write(self, change: Callable[[Connection], T]) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
         """Run a change in a transaction; returns once it is committed.
+
+        `brief`: it is done within a few milliseconds, so that it may be made on the event loop.
+        Changes are made in the order in which they are asked for, brief or not.
 
         Raises:
             DatabaseBusyError: another process holds the database, or too many changes wait.

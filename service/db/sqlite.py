@@ -1,7 +1,11 @@
-"""The embedded database: SQLite in WAL mode, one writer thread that commits in groups.
+"""The embedded database: SQLite in WAL mode, one change at a time, committed in groups.
 
-Why one writer: SQLite has one anyway. Changes that wait in line share a transaction, each in a
-savepoint of its own, so that one commit pays for up to 64 of them and a failing one spoils none.
+SQLite has one writer anyway. Changes that wait share a transaction, each in a savepoint of its own,
+so that one commit pays for up to 64 of them and a failing one spoils none.
+
+A thread makes them, so that a large change, or a file that somebody else has locked, stops nobody.
+Brief ones are made on the event loop while that thread has nothing to do and the file is free: two
+threads that pass the interpreter's lock to and fro at each statement take a third more time.
 """
 
 import asyncio
@@ -10,17 +14,17 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
-from service.db.engine import DatabaseBusyError, DatabaseUnusableError, NoticeT, take_notices
+from service.db.engine import DatabaseBusyError, DatabaseUnusableError, NoticeT
+from service.db.sqlite_group import Change, Settled, carry_out, driver, has_begun, write_group
 
 log = structlog.get_logger()
 
@@ -30,27 +34,8 @@ _GROUP: Final = 64
 _MOST_WAITING: Final = 10_000
 _READERS: Final = 4
 _STATEMENTS_CACHED: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A change in line, and who waits for it."""
-
-    change: Callable[[Connection], Any]
-    waiter: asyncio.Future[Any]
-    give_up: float
-    """By the monotonic clock: a change that could not begin until then is refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """What became of a change."""
-
-    waiter: asyncio.Future[Any]
-    value: Any
-    problem: Exception | None
-    """None: it is committed, and `value` is what it returned."""
-    notices: list[object]
+_THREAD_EVERY: Final = 100
+"""One group in so many of the loop's is the thread's: after some 500 pages; SQLite wants 1,000."""
 
 
 class SqliteDatabase:
@@ -60,22 +45,39 @@ class SqliteDatabase:
         self._give_up_s = give_up_s
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[type, list[Callable[[Any], None]]] = {}
-        self._line: queue.SimpleQueue[_Change | None] = queue.SimpleQueue()
+        self._line: queue.SimpleQueue[Change | None] = queue.SimpleQueue()
+        self._in_line = 0
+        """Changes that the thread has, from the first moment until they are settled."""
+        self._brief: deque[Change] = deque()
+        """Changes for the loop itself, at the end of this turn or when the line is empty."""
         self._closed = False
         self._write_engine = _engine(path, busy_timeout_s=busy_timeout_s)
         self._connection = _connect(self._write_engine, path)
+        self._loop_engine = _engine(path, busy_timeout_s=0)
+        self._loop_connection = _connect(self._loop_engine, path)
+        self._until_thread = _THREAD_EVERY
+        driver(self._loop_connection).execute(
+            "PRAGMA wal_autocheckpoint=0"
+        )  # it waits for the disk
         self._read_engine = _engine(path, busy_timeout_s=busy_timeout_s)
         event.listen(self._read_engine, "begin", _begin_snapshot)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="db-reader")
         self._writer = threading.Thread(target=self._keep_writing, name="db-writer", daemon=True)
         self._writer.start()
 
-    async def write(self, change: Callable[[Connection], T]) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
         """Run a change in a transaction; returns once it is committed."""
-        if self._closed or self._line.qsize() >= _MOST_WAITING:
+        if self._closed or self._in_line + len(self._brief) >= _MOST_WAITING:
             raise DatabaseBusyError("too many changes wait for the database; try again")
         waiter: asyncio.Future[T] = self._loop.create_future()
-        self._line.put(_Change(change, waiter, time.monotonic() + self._give_up_s))
+        asked = Change(change, waiter, time.monotonic() + self._give_up_s)
+        if brief:
+            self._brief.append(asked)
+            if len(self._brief) == 1:
+                self._loop.call_soon(self._make_brief)
+        else:
+            self._hold_nothing_back()
+            self._stand_in_line(asked)
         return await waiter
 
     async def read(self, query: Callable[[Connection], T]) -> T:
@@ -91,11 +93,40 @@ class SqliteDatabase:
         if self._closed:
             return
         self._closed = True
+        self._hold_nothing_back()
         self._line.put(None)
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.shutdown)
-        self._read_engine.dispose()
-        self._write_engine.dispose()
+        self._loop_connection.close()
+        for engine in (self._read_engine, self._loop_engine, self._write_engine):
+            engine.dispose()
+
+    def _hold_nothing_back(self) -> None:
+        """Whoever comes next comes after these."""
+        brief, self._brief = self._brief, deque()
+        self._stand_in_line(*brief)
+
+    def _stand_in_line(self, *changes: Change) -> None:
+        self._in_line += len(changes)
+        for change in changes:
+            self._line.put(change)
+
+    def _make_brief(self) -> None:
+        """At the end of a turn, once the thread has settled what was asked for before."""
+        if self._in_line or not self._brief:
+            return
+        group = deque(self._brief.popleft() for _ in range(min(_GROUP, len(self._brief))))
+        if self._is_threads_turn() or not has_begun(driver(self._loop_connection)):
+            self._stand_in_line(*group)
+            return
+        self._settle(carry_out(self._loop_connection, group))
+        if self._brief:
+            self._loop.call_soon(self._make_brief)
+
+    def _is_threads_turn(self) -> bool:
+        """Its commits bring the log into the file when that is long, which waits for the disk."""
+        self._until_thread = (self._until_thread or _THREAD_EVERY) - 1
+        return not self._until_thread
 
     def _query(self, query: Callable[[Connection], T]) -> T:
         with self._read_engine.connect() as connection:
@@ -104,12 +135,12 @@ class SqliteDatabase:
     def _keep_writing(self) -> None:
         with self._connection as connection:
             while group := self._next_group():
-                settled = _write_group(connection, group)
-                self._loop.call_soon_threadsafe(self._settle, settled)
+                settled = write_group(connection, group)
+                self._loop.call_soon_threadsafe(self._settle_line, settled)
 
-    def _next_group(self) -> deque[_Change]:
+    def _next_group(self) -> deque[Change]:
         """The next changes in line; none at all once the database closes."""
-        group: deque[_Change] = deque()
+        group: deque[Change] = deque()
         change = self._line.get()
         while change is not None:
             group.append(change)
@@ -123,7 +154,12 @@ class SqliteDatabase:
             self._line.put(None)
         return group
 
-    def _settle(self, settled: list[_Settled]) -> None:
+    def _settle_line(self, settled: list[Settled]) -> None:
+        self._in_line -= len(settled)
+        self._settle(settled)
+        self._make_brief()
+
+    def _settle(self, settled: list[Settled]) -> None:
         for one in settled:
             # A waiter that was cancelled meanwhile does not want to know; the change stands.
             if one.waiter.done():
@@ -152,11 +188,6 @@ def open_sqlite(
     except OSError as problem:
         raise DatabaseUnusableError(f"{path} cannot be made: {problem.strerror}") from problem
     return SqliteDatabase(path, busy_timeout_s=busy_timeout_s, give_up_s=give_up_s)
-
-
-def driver(connection: Connection) -> sqlite3.Connection:
-    """The driver's own connection, for statements that are too hot for anything above it."""
-    return cast("sqlite3.Connection", connection.connection.driver_connection)
 
 
 def _engine(path: Path, *, busy_timeout_s: float) -> Engine:
@@ -191,98 +222,3 @@ def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
 
 def _begin_snapshot(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
-
-
-def _write_group(connection: Connection, group: deque[_Change]) -> list[_Settled]:
-    """Commit what can be committed; every change of the group is settled in one way or another."""
-    sqlite = driver(connection)
-    refused = _begin(sqlite, group)
-    if not group:
-        return refused
-    settled: list[_Settled] = []
-    try:
-        run = _run_alone if len(group) == 1 else _run_in_savepoint
-        settled += [run(connection, sqlite, change) for change in group]
-        sqlite.execute("COMMIT")
-    except sqlite3.Error as problem:
-        log.exception("database.group_lost", changes=len(group))
-        settled = _refuse(group, problem)
-        sqlite.rollback()
-        take_notices(connection)
-    finally:
-        connection.rollback()
-    return refused + settled
-
-
-def _begin(sqlite: sqlite3.Connection, group: deque[_Change]) -> list[_Settled]:
-    """Begin a transaction, however long others hold the file; refuse changes that waited too long.
-
-    IMMEDIATE, because a transaction that reads first and writes later fails at once, whatever the
-    busy timeout, when another one wrote in between.
-    """
-    refused: list[_Settled] = []
-    while group:
-        try:
-            sqlite.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as problem:
-            log.warning("database.not_begun", waiting=len(group), error=str(problem))
-            overdue = _overdue(group, problem)
-            refused += _refuse(overdue, problem)
-            for change in overdue:
-                group.remove(change)
-        else:
-            break
-    return refused
-
-
-def _overdue(group: deque[_Change], problem: sqlite3.OperationalError) -> list[_Change]:
-    """The changes that should wait no longer: all of them when waiting does not help."""
-    if problem.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return list(group)
-    now = time.monotonic()
-    return [change for change in group if change.give_up < now]
-
-
-def _refuse(changes: Iterable[_Change], problem: sqlite3.Error) -> list[_Settled]:
-    busy = DatabaseBusyError(f"the database took no change: {problem}")
-    busy.__cause__ = problem
-    return [_Settled(change.waiter, None, busy, []) for change in changes]
-
-
-def _run_alone(connection: Connection, sqlite: sqlite3.Connection, change: _Change) -> _Settled:
-    """The transaction is the change's own: no savepoint, which would take 20 µs of CPU time."""
-    try:
-        value = change.change(connection)
-    except Exception as problem:  # noqa: BLE001 - as in a savepoint
-        return _undone(connection, sqlite, change, problem, "ROLLBACK", "BEGIN")
-    return _Settled(change.waiter, value, None, take_notices(connection))
-
-
-def _run_in_savepoint(
-    connection: Connection, sqlite: sqlite3.Connection, change: _Change
-) -> _Settled:
-    sqlite.execute("SAVEPOINT change")
-    try:
-        value = change.change(connection)
-    except Exception as problem:  # noqa: BLE001 - a change fails in whatever way its author chose
-        undo = ("ROLLBACK TO change", "RELEASE change")
-        return _undone(connection, sqlite, change, problem, *undo)
-    sqlite.execute("RELEASE change")
-    return _Settled(change.waiter, value, None, take_notices(connection))
-
-
-def _undone(
-    connection: Connection,
-    sqlite: sqlite3.Connection,
-    change: _Change,
-    problem: Exception,
-    *undo: str,
-) -> _Settled:
-    """A change that failed leaves nothing; whoever waits for it is told."""
-    if not sqlite.in_transaction:
-        # The disk is full or broken: SQLite has rolled back the whole group by itself.
-        raise sqlite3.OperationalError(str(problem)) from problem
-    for statement in undo:
-        sqlite.execute(statement)
-    take_notices(connection)
-    return _Settled(change.waiter, None, problem, [])

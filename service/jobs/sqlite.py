@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from contract.checks import CheckType, Lane
 from service.db.engine import announce
-from service.db.sqlite import driver
+from service.db.sqlite_group import driver
 from service.jobs.model import (
     LEASE_MS,
     HeldJob,

@@ -25,6 +25,9 @@ _BUSY_PAUSE_S: Final = 0.5
 _AT_ONCE_S: Final = 0.05
 """A claim that is answered by then does not wait, and nobody watches its connection."""
 
+_MOST_IN_BRIEF: Final = 64
+"""Jobs, which take 2 to 5 ms together."""
+
 
 class Caller(Protocol):
     """Whoever sent a claim."""
@@ -169,7 +172,7 @@ class ClaimDesk:
 
         self._remember(location_id, waiters)
         try:
-            dealt = await self._database.write(change)
+            dealt = await self._database.write(change, brief=_is_brief(waiters))
         except DatabaseBusyError as problem:
             log.warning("claims.postponed", claims=len(waiters), reason=str(problem))
             await asyncio.sleep(_BUSY_PAUSE_S)
@@ -202,6 +205,10 @@ class ClaimDesk:
 def _is_read(waiter: Waiter, caller: Caller | None) -> bool:
     """Whether there is somebody whom an answer still reaches."""
     return not waiter.refused and (caller is None or not caller.is_gone())
+
+
+def _is_brief(waiters: Sequence[Waiter]) -> bool:
+    return sum(sum(one.claimant.slots.values()) for one in waiters) <= _MOST_IN_BRIEF
 
 
 async def _served(waiter: Waiter, wait_s: float, caller: Caller | None) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from contract.job import RunSource
 from service.db.ids import new_ids
-from service.db.sqlite import driver
+from service.db.sqlite_group import driver
 from service.results.model import Cause, Record, ResultType, RunStatus
 
 _RESULT: Final = """

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from service.db.sqlite import driver
+from service.db.sqlite_group import driver
 from service.scheduling.model import DueCheck
 
 _DUE: Final = """

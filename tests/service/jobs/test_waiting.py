@@ -30,14 +30,14 @@ class CountingDatabase:
         self.hold: asyncio.Event | None = None
         """Changes wait for this. None: they do not."""
 
-    async def write(self, change: Callable[[Connection], T]) -> T:
+    async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
         self.writes += 1
         if self.hold is not None:
             await self.hold.wait()
         if self.busy:
             self.busy -= 1
             raise DatabaseBusyError("busy")
-        return await self._database.write(change)
+        return await self._database.write(change, brief=brief)
 
     def listen(self, kind: type[T], listener: Callable[[T], None]) -> None:
         self._database.listen(kind, listener)
