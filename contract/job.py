@@ -89,7 +89,7 @@ class Job(Wire, frozen=True, kw_only=True):
     variables: tuple[Variable, ...] = ()
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
-    """The location's proxy for the check's own HTTP traffic; may hold credentials. None: direct."""
+    """The location's proxy for what URL and API checks send; may hold credentials. None: direct."""
 
     @property
     def lease(self) -> Lease:

@@ -38,7 +38,7 @@ class LocationChange(Strict):
     icon: Annotated[Text, Field(min_length=1)] = "location"
     """Name of an icon."""
     proxy_url: ProxyUrl = None
-    """Proxy for the checks' HTTP traffic; may hold credentials. Null: direct."""
+    """Proxy for what URL and API checks send; may hold credentials. Null: direct."""
 
 
 class LocationWrite(LocationChange):
@@ -86,7 +86,7 @@ class LocationShown(Shown):
     slug_name: str
     icon: str
     proxy_url: str | None
-    """Proxy for the checks' HTTP traffic. Null: direct."""
+    """Proxy for what URL and API checks send. Null: direct."""
     created_at: Moment = Field(alias="created_at")
     updated_at: Moment | None = Field(alias="updated_at")
     keys: list[KeyShown]
