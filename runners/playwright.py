@@ -23,7 +23,7 @@ from runners.kit.sandbox import Ended
 from runners.kit.suites.artifacts import gather, write_report
 from runners.kit.suites.disk import require_room_after
 from runners.kit.suites.facts import SuiteFacts
-from runners.kit.suites.installing import LIMIT_S
+from runners.kit.suites.installing import installed_until_s
 from runners.kit.suites.log import SuiteLog
 from runners.kit.suites.order import Order
 from runners.kit.suites.places import Suites
@@ -115,7 +115,9 @@ class _Look:
             spec=self._spec,
             environment=ground.environment,
             variables=self._variables(),
-            until_s=min(self._ctx.timeout_s - _AFTERWARDS_S, self._log.now_ms() / 1000 + LIMIT_S),
+            until_s=installed_until_s(
+                self._log.now_ms() / 1000, run_ends_s=self._ctx.timeout_s - _AFTERWARDS_S
+            ),
             log=self._log,
         )
 

@@ -92,6 +92,11 @@ def proxies_for(manager: Manager, environment: Mapping[str, str]) -> dict[str, s
     return {**environment, **own}
 
 
+def installed_until_s(now_s: float, *, run_ends_s: float) -> float:
+    """When all installations that begin now have to have ended. Pure."""
+    return min(run_ends_s, now_s + LIMIT_S)
+
+
 def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
     """What a package manager is told, so that it keeps to the run's folder. Pure."""
     own = {
