@@ -72,16 +72,26 @@ class Presenting:
         if certificate is None or not wish.first.startswith(_TLS_BEGINS):
             return await self._way.connect(wish)
         try:
+            towards_run = self._context_for(wish.host)
             context = await self._towards_target(certificate, wish)
             far = await _speak_tls(await self._way.connect(wish), context, wish)
         except CheckFailed as failure:
             if failure.failure.kind is FailureKind.TLS:
                 self._note(str(failure))
             raise
-        ours, theirs = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        talk = asyncio.create_task(self._talk(ours, far, wish), name="presenting")
+        return self._begin_talk(far, towards_run, shown(wish.host, wish.port))
+
+    def _begin_talk(self, far: Streams, context: ssl.SSLContext, where: str) -> socket.socket:
+        """The end of it that is the run's; whatever becomes of it, the far connection ends."""
+        try:
+            ours, theirs = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        except OSError:
+            far[1].transport.abort()
+            raise
+        talk = asyncio.create_task(self._talk(ours, context, far, where), name="presenting")
         self._talks.add(talk)
         talk.add_done_callback(self._talks.discard)
+        talk.add_done_callback(lambda _: far[1].transport.abort())
         return theirs
 
     async def close(self) -> None:
@@ -111,18 +121,17 @@ class Presenting:
         self._towards_targets[certificate] = context
         return context
 
-    async def _talk(self, ours: socket.socket, far: Streams, wish: Wish) -> None:
+    async def _talk(
+        self, ours: socket.socket, context: ssl.SSLContext, far: Streams, where: str
+    ) -> None:
         """Carry between the run's TLS and the target's, until either is through."""
-        try:
-            # Whoever does not like us, or has gone, ends its own talk alone.
-            with suppress(OSError):
-                near = await _answer_tls(ours, self._context_for(wish.host))
-                try:
-                    await self._pass_on(near, far, shown(wish.host, wish.port))
-                finally:
-                    near[1].close()
-        finally:
-            far[1].transport.abort()
+        # Whoever does not like us, or has gone, ends its own talk alone.
+        with suppress(OSError):
+            near = await _answer_tls(ours, context)
+            try:
+                await self._pass_on(near, far, where)
+            finally:
+                near[1].close()
 
     async def _pass_on(self, near: Streams, far: Streams, where: str) -> None:
         try:
@@ -141,8 +150,15 @@ class Presenting:
         if host not in self._towards_run:
             if len(self._towards_run) >= _MOST_HOSTS:
                 self._towards_run.clear()
-            self._towards_run[host] = self._authority.context_for(host)
+            self._towards_run[host] = self._new_context(host)
         return self._towards_run[host]
+
+    def _new_context(self, host: str) -> ssl.SSLContext:
+        try:
+            return self._authority.context_for(host)
+        except ValueError as problem:
+            message = f"{host} is no name that a certificate can be shown to: {problem}."
+            raise CheckFailed(FailureKind.TLS, message) from problem
 
 
 def _show(certificate: ClientCertificate, context: ssl.SSLContext) -> None:
