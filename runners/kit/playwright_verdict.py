@@ -48,8 +48,6 @@ def failure_of(
         TooLittleMemoryError: this location is too small.
     """
     if ended.out_of_memory or _wanted_memory(book, ended):
-        if ended.system_took_some:
-            require_enough_memory(ended.peak_mb, memory_mb)
         return _out_of_memory(ended, memory_mb)
     if book.launch_failed is not None and not book.launch_failed.own:
         raise BrowserDidNotStartError(plain_text(book.launch_failed.message))
@@ -76,6 +74,8 @@ def _wanted_memory(book: FactBook, ended: Ended) -> bool:
 
 
 def _out_of_memory(ended: Ended, memory_mb: int) -> Failure:
+    if ended.system_took_some:
+        require_enough_memory(ended.peak_mb, memory_mb)
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
         message=(
