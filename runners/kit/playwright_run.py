@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -22,11 +22,12 @@ from runners.kit.playwright_files import degraded_because, keep_files
 from runners.kit.playwright_ground import harmless_variables
 from runners.kit.playwright_place import Place, lay_out, make_place
 from runners.kit.playwright_program import Script, program_of
-from runners.kit.playwright_spare import Spare, SpareUnfitError
+from runners.kit.playwright_spare import Spare, SpareUnfitError, starts_alone
 from runners.kit.program import Ended, Limits, Program
 from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.runner import RunContext
 from runners.kit.script_files import ScriptFile, script_files
+from runners.kit.thread_end import to_its_end
 from runners.kit.trust import Roots
 from runners.kit.workspace import Workspace
 
@@ -69,17 +70,23 @@ async def run_script(
         MissingRuntimeError: this machine lacks what it runs on.
         OSError: our fault.
     """
+    order, started = _order(spec, ctx, browser), time.monotonic()
+    runtime, limits, alone = order.script.runtime, order.limits, order.starts_alone
+    async with order.harness.playwrights.lent(runtime, limits, alone=alone) as spare:
+        if spare is not None:
+            with contextlib.suppress(SpareUnfitError):
+                return await order.run(spare)
+            order = order.later(time.monotonic() - started)
+        return await order.run(None)
+
+
+def _order(spec: BrowserSpec | MultiStepSpec, ctx: RunContext, browser: Path | None) -> "_Order":
     harness = ctx.network.scripts()
     runtime = harness.runtimes.get(spec.runtime_id)
     timeout_s = max(ctx.timeout_s - _KILL_S, ctx.timeout_s * 0.8)
     config = _allowed(spec.playwright_config)
     script = Script(spec, runtime, browser, harness.runtimes.ffmpeg, config, timeout_s)
-    order = _Order(ctx=ctx, harness=harness, script=script, files=script_files(spec))
-    async with harness.playwrights.lent(runtime, order.limits) as spare:
-        if spare is not None:
-            with contextlib.suppress(SpareUnfitError):
-                return await order.run(spare)
-        return await order.run(None)
+    return _Order(ctx=ctx, harness=harness, script=script, files=script_files(spec))
 
 
 class _Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +102,23 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
         """Those of its program."""
         return Limits(memory_mb=MULTI_STEP_MB if self.script.browser is None else BROWSER_MB)
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the script is told of its run and its check."""
+        told = {one.key: one.value for one in self.ctx.variables}
+        return harmless_variables({**self.ctx.environment, **told})
+
+    @property
+    def starts_alone(self) -> bool:
+        """Whether no process that waits can run it."""
+        return bool(self.ctx.client_certificates) or starts_alone(self.variables)
+
+    def later(self, used_s: float) -> Self:
+        """The same with the time that is left."""
+        left_s = max(0.0, self.script.timeout_s - used_s)
+        script = msgspec.structs.replace(self.script, timeout_s=left_s)
+        return msgspec.structs.replace(self, script=script)
+
     async def run(self, spare: Spare | None) -> ScriptRun:
         """Run it in a process that waited, or in a new one.
 
@@ -102,12 +126,12 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
             SpareUnfitError: nothing has run.
         """
         workspace = self.ctx.workspace if spare is None else spare.workspace
-        place = await asyncio.to_thread(self._laid_out, workspace)
+        place = await to_its_end(self._laid_out, workspace)
         presents = bool(self.ctx.client_certificates)
         roots = await asyncio.to_thread(self.harness.trust.roots, presents=presents)
         distrust = None
         if self.script.browser is not None:
-            distrust = await asyncio.to_thread(roots.equip, place.home)
+            distrust = await to_its_end(roots.equip, place.home)
         run = _Run(
             order=self,
             spare=spare,
@@ -146,7 +170,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             program = self._program(gate)
             ended = await self._played(program, book)
         unreached = () if gate is None else gate.unreached
-        degraded, artifacts = await asyncio.to_thread(self._left)
+        degraded, artifacts = await to_its_end(self._left)
         return ScriptRun(
             book=book,
             ended=ended,
@@ -169,13 +193,12 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def _program(self, gate: RunGate | None) -> Program:
         order, ctx = self.order, self.order.ctx
-        told = {one.key: one.value for one in ctx.variables}
         return program_of(
             order.script,
             self.place,
             environment={
                 **order.harness.environment(order.script.runtime, self.place.home),
-                **harmless_variables({**ctx.environment, **told}),
+                **order.variables,
                 **self.roots.environment,
             },
             settings={

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,17 +12,21 @@ import msgspec
 
 from runners.kit.environment_size import require_variables
 from runners.kit.folder_owner import give_folder
-from runners.kit.playwright_place import HARNESS, grounds, make_place, node_line
+from runners.kit.playwright_place import HARNESS, Place, grounds, make_place, node_line
 from runners.kit.runtimes import Runtime
 from runners.kit.sandbox import Child, Ended, Limits, Program, Sandbox
+from runners.kit.thread_end import to_its_end
 from runners.kit.workspace import Workspace
 
 _INTERNAL: Final = ("playwright/lib/program.js", "playwright/test.js")
 """Files of Playwright that are loaded in advance; other versions may have others."""
 _TAKEN: Final = b'"fact":"taken"'
+_TAKEN_S: Final = 3.0
+"""What a run gives it to take its job; that it waits is no reason to be stopped or starved."""
 _READ_AT_START: Final = re.compile(
-    r"(NODE|PLAYWRIGHT|PW|UV|SSL|OPENSSL|LC|DEBUG)_.*|DEBUG|LANG|LANGUAGE|TZ|NO_COLOR|FORCE_COLOR"
-    r"|HOME|TMPDIR"
+    r"(NODE|PLAYWRIGHT|PW|PWTEST|UV|SSL|OPENSSL|LC|XDG|npm|CHROME|WK|WS|GRACEFUL|SSH|BABEL)_.*"
+    r"|PWDEBUG|PWDEBUGIMPL|DEBUG|LANG|LANGUAGE|TZ|TERM|TERM_PROGRAM|TEAMCITY_VERSION|MAX_LOG_LENGTH"
+    r"|NO_COLOR|FORCE_COLOR|HOME|TMPDIR"
 )
 """Names that Node or Playwright look at as they load, and not again."""
 
@@ -48,7 +52,7 @@ class Spare:
         self._child = child
         self._line = line
         self._started_at = time.monotonic()
-        self._is_taken = False
+        self._taken = asyncio.Event()
 
     async def play(
         self, program: Program, *, timeout_s: float, on_fact: Callable[[bytes], None]
@@ -58,25 +62,52 @@ class Spare:
         Raises:
             SpareUnfitError: it cannot be that program, or was gone; nothing has run.
             CheckFailed: of kind SCRIPT: what the script starts could not be given its variables.
-            OSError: there is too little memory, the disk is full, or a process cannot be ended.
+            OSError: there is too little memory, the disk is full, a process cannot be ended, or
+                it took its job too late.
         """
         if _read_at_start(self._line.env) != _read_at_start(program.env):
             raise SpareUnfitError
         require_variables(program.env)
         await self._child.expect_job()
-        await asyncio.to_thread(self._give)
+        await to_its_end(self._give)
         waited_s = time.monotonic() - self._started_at
-
-        def take(line: bytes) -> None:
-            if self._is_taken:
-                on_fact(line)
-            self._is_taken = self._is_taken or _TAKEN in line
-
-        await self._child.feed(self._message(program))
-        ended = await self._child.ended(timeout_s=timeout_s, on_fact=take)
-        if not self._is_taken:
+        try:
+            async with asyncio.timeout(_TAKEN_S):
+                await self._child.feed(self._message(program))
+        except TimeoutError:
+            raise SpareUnfitError from None
+        ended = await self._ended(timeout_s, on_fact)
+        if not self._taken.is_set():
             raise SpareUnfitError
         return _since(ended, waited_s)
+
+    async def _ended(self, timeout_s: float, on_fact: Callable[[bytes], None]) -> Ended:
+        """Wait for its end, which comes soon if it does not take its job."""
+
+        def take(line: bytes) -> None:
+            if self._taken.is_set():
+                on_fact(line)
+            elif _TAKEN in line:
+                self._taken.set()
+
+        ending = asyncio.create_task(self._child.ended(timeout_s=timeout_s, on_fact=take))
+        try:
+            await self._require_taken(ending)
+            return await ending
+        finally:
+            ending.cancel()
+            await asyncio.wait({ending})
+
+    async def _require_taken(self, ending: asyncio.Task[Ended]) -> None:
+        taking = asyncio.create_task(self._taken.wait())
+        await asyncio.wait({taking, ending}, timeout=_TAKEN_S, return_when=asyncio.FIRST_COMPLETED)
+        taking.cancel()
+        if self._taken.is_set() or ending.done():
+            return
+        await self._child.kill()
+        await asyncio.wait({ending})
+        if self._taken.is_set():
+            raise OSError("A Playwright that waited took its job only as it was ended.")
 
     async def close(self) -> None:
         """Leave nothing of it.
@@ -117,19 +148,31 @@ async def start_spare(
     """
     workspace = Workspace()
     try:
-        place = await asyncio.to_thread(make_place, workspace.folder)
-        fixed = {**environment_in(place.home), **grounds(runtime, place)}
-        line = Program(
-            argv=(*node_line(runtime), str(HARNESS / "waiting.cjs")),
-            folder=place.home,
-            env={**fixed, "PICKET_WAITS": str(runtime.modules)},
-            limits=limits,
-        )
+        place = await to_its_end(make_place, workspace.folder)
+        line = _line(runtime, limits, place, environment_in(place.home))
         return Spare(await sandbox.start(line, owner=workspace, waits=True), workspace, line)
     except BaseException:
         with contextlib.suppress(OSError):
             workspace.remove()
         raise
+
+
+def _line(
+    runtime: Runtime, limits: Limits, place: Place, environment: Mapping[str, str]
+) -> Program:
+    """What it is started as."""
+    fixed = {**environment, **grounds(runtime, place)}
+    return Program(
+        argv=(*node_line(runtime), str(HARNESS / "waiting.cjs")),
+        folder=place.home,
+        env={**fixed, "PICKET_WAITS": str(runtime.modules)},
+        limits=limits,
+    )
+
+
+def starts_alone(variables: Iterable[str]) -> bool:
+    """Whether a run with these, by their names, can be none of those that wait."""
+    return any(_READ_AT_START.fullmatch(name) for name in variables)
 
 
 def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:

@@ -67,10 +67,15 @@ class PlaywrightSpares:
         return tuple(self._waiting.values())
 
     @asynccontextmanager
-    async def lent(self, runtime: Runtime, limits: Limits) -> AsyncIterator[Spare | None]:
-        """For one run, which ends with the block. None: it is to start by itself."""
+    async def lent(
+        self, runtime: Runtime, limits: Limits, *, alone: bool = False
+    ) -> AsyncIterator[Spare | None]:
+        """For one run, which ends with the block. None: it is to start by itself.
+
+        `alone`: it can be none of those that wait.
+        """
         kind = Kind(runtime.id, limits.memory_mb)
-        spare = self._waiting.pop(kind, None)
+        spare = None if alone else self._waiting.pop(kind, None)
         self._under_way += 1
         try:
             yield spare
@@ -78,7 +83,9 @@ class PlaywrightSpares:
             self._under_way -= 1
             if spare is not None:
                 self._end(spare)
-            self._note(kind, Use(runtime, limits, time.monotonic()))
+            if not alone:
+                self._used[kind] = Use(runtime, limits, time.monotonic())
+            self._wake()
 
     async def close(self) -> None:
         """End all that there are."""
@@ -94,8 +101,7 @@ class PlaywrightSpares:
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
 
-    def _note(self, kind: Kind, use: Use) -> None:
-        self._used[kind] = use
+    def _wake(self) -> None:
         self._ended.set()
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="playwright-spares")

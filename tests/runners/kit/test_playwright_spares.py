@@ -1,8 +1,10 @@
 """Spares: one loaded Playwright waits for the next run of its kind, and nobody can tell."""
 
+import asyncio
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.failures import CheckFailed
 from runners.kit.judge import judge
-from runners.kit.playwright_spare import Spare
+from runners.kit.playwright_place import Place, make_place
+from runners.kit.playwright_spare import Spare, start_spare, starts_alone
 from runners.kit.playwright_spares import PlaywrightSpares
+from runners.kit.program import Limits
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import find_runtimes
 from runners.kit.workspace import Workspace
@@ -136,13 +140,63 @@ async def test_without_playwrights_internals_a_job_starts_plainly(
         assert spares_of(ctx).waiting == ()
 
 
-async def test_what_is_read_at_the_start_only_has_a_start_of_its_own() -> None:
+@pytest.mark.parametrize("name", ["TZ", "DEBUG", "PWDEBUG", "LC_ALL", "TERM", "SSL_CERT_FILE"])
+def test_what_node_and_playwright_read_as_they_load_has_a_start_of_its_own(name: str) -> None:
+    assert starts_alone(["TEA", name])
+    assert not starts_alone(["TEA", "DEBUG_LEVEL", "REGION", "PASSWORD"])
+
+
+async def test_a_run_that_starts_by_itself_leaves_the_one_that_waits_to_others() -> None:
     zone = "console.log(new Date(0).getHours(), Intl.DateTimeFormat().resolvedOptions().timeZone);"
-    async with a_scripted_context(variables=(Variable(key="TZ", value="Asia/Tokyo"),)) as ctx:
-        for _ in range(2):
-            outcome = await steps(ctx, zone)
-            assert outcome.log[0].message == "9 Asia/Tokyo"
-            await a_spare(ctx)
+    async with a_scripted_context() as ctx:
+        await pid_of_a_run(ctx)
+        spare = await a_spare(ctx)
+        in_tokyo = msgspec.structs.replace(ctx, variables=(Variable(key="TZ", value="Asia/Tokyo"),))
+        assert (await steps(in_tokyo, zone)).log[0].message == "9 Asia/Tokyo"
+        assert spares_of(ctx).waiting == (spare,)
+
+
+async def test_a_spare_that_does_not_take_its_job_is_ended_and_its_time_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tells = "console.log(process.pid, JSON.parse(process.env.PICKET_HARNESS).timeoutMs);"
+    async with a_scripted_context() as ctx:
+        await pid_of_a_run(ctx)
+        stopped = pid_of(await a_spare(ctx))
+        os.kill(stopped, signal.SIGSTOP)
+        monkeypatch.setattr("runners.kit.playwright_spare._TAKEN_S", 1.0)
+        outcome = await steps(msgspec.structs.replace(ctx, timeout_s=60.0), tells)
+        await until(lambda: not is_there(stopped))
+    assert outcome.failure is None
+    pid, timeout_ms = map(int, outcome.log[0].message.split())
+    assert pid != stopped
+    assert timeout_ms <= 57_000
+
+
+async def test_a_spare_whose_start_is_cancelled_leaves_no_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folders: list[Path] = []
+    may_go_on = threading.Event()
+
+    def slow(folder: Path) -> Place:
+        folders.append(folder)
+        may_go_on.wait()
+        return make_place(folder)
+
+    monkeypatch.setattr("runners.kit.playwright_spare.make_place", slow)
+    async with a_scripted_context() as ctx:
+        harness = ctx.network.scripts()
+        runtime = harness.runtimes.get(None)
+        limits = Limits(memory_mb=1000)
+        starting = asyncio.create_task(start_spare(harness.sandbox, runtime, limits, lambda _: {}))
+        await until(lambda: bool(folders))
+        starting.cancel()
+        await asyncio.wait({starting}, timeout=0.05)
+        may_go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert not folders[0].exists()
 
 
 async def test_while_a_run_is_under_way_or_memory_is_short_none_is_loaded() -> None:
