@@ -26,7 +26,7 @@ from runners.kit.suites.package_manager import (
     tool_of,
 )
 
-_FORMAT: Final = "2"
+_FORMAT: Final = "3"
 """Changes when the way of installing changes, so that older packages are not found any more."""
 _CONFIGURATION: Final = (
     ".npmrc",
