@@ -1,9 +1,9 @@
 """Starts a process with nothing of ours but four pipes."""
 
 import asyncio
-import contextlib
 import os
 import signal
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,8 @@ _OWN_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these; a script is to feel them."""
 _OOM_SCORE: Final = "800"
 """Where the system itself runs out of memory, it takes a script before the agent."""
+_TRIES: Final = 20
+_PAUSE_S: Final = 0.0005
 
 
 class Spawned(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +55,7 @@ def spawn(line: list[str], program: Program) -> Spawned:
         ends = [stdin[1], out[1], err[1], *(() if facts is None else (facts[1],))]
         pid = _start(line, program.env, ends)
         on_failure.pop_all()
-    with contextlib.suppress(OSError):
-        Path(f"/proc/{pid}/oom_score_adj").write_text(_OOM_SCORE)
+    _give_up_first(pid)
     return Spawned(
         pid=pid,
         stdin=stdin[0],
@@ -62,6 +63,19 @@ def spawn(line: list[str], program: Program) -> Spawned:
         stderr=err[0],
         facts=None if facts is None else facts[0],
     )
+
+
+def _give_up_first(pid: int) -> None:
+    """Let the system take it before the agent; where that is refused for good, it is as it was."""
+    for _ in range(_TRIES):
+        try:
+            Path(f"/proc/{pid}/oom_score_adj").write_text(_OOM_SCORE)
+        except PermissionError:
+            time.sleep(_PAUSE_S)  # for a moment of its start it belongs to root
+        except OSError:
+            return
+        else:
+            return
 
 
 def _pipe(theirs: ExitStack, on_failure: ExitStack, *, we_write: bool) -> tuple[int, int]:
