@@ -177,12 +177,14 @@ async def test_a_spare_whose_start_is_cancelled_leaves_no_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folders: list[Path] = []
-    may_go_on = threading.Event()
+    may_go_on, is_made = threading.Event(), threading.Event()
 
     def slow(folder: Path) -> Place:
         folders.append(folder)
         may_go_on.wait()
-        return make_place(folder)
+        place = make_place(folder)
+        is_made.set()
+        return place
 
     monkeypatch.setattr("runners.kit.playwright_spare.make_place", slow)
     async with a_scripted_context() as ctx:
@@ -196,6 +198,7 @@ async def test_a_spare_whose_start_is_cancelled_leaves_no_folder(
         may_go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await starting
+        await asyncio.to_thread(is_made.wait)
         assert not folders[0].exists()
 
 
