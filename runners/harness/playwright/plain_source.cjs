@@ -6,6 +6,7 @@ const Module = require('node:module');
 const path = require('node:path');
 const vm = require('node:vm');
 
+const OURS = __dirname + path.sep;
 const BABEL = /[/\\]transform[/\\]babelBundle$/;
 const PARTS = ['babelParse', 'codeFrameColumns', 'declare', 'traverse'];
 const NAME = '[A-Za-z_$][\\w$]*';
@@ -76,6 +77,11 @@ function plainSource(source, filename) {
   return bare !== null && compiles(bare, filename) ? bare : null;
 }
 
+/** Our own files are written for Node. */
+function readable(source, filename) {
+  return filename.startsWith(OURS) ? source : plainSource(source, filename);
+}
+
 function lazily(load) {
   return new Proxy({}, { get: (_target, name) => load()[name] });
 }
@@ -85,7 +91,7 @@ function babelInstead(load) {
   const instead = {
     babelTransform(source, filename, isModule, ...more) {
       const hasPlugins = more.some((one) => Array.isArray(one) && one.length > 0);
-      const text = isModule || hasPlugins ? null : plainSource(source, filename);
+      const text = isModule || hasPlugins ? null : readable(source, filename);
       return text === null ? load().babelTransform(source, filename, isModule, ...more) : { code: text };
     },
     types: lazily(() => load().types),
@@ -108,4 +114,4 @@ function install() {
   };
 }
 
-module.exports = { install, plainSource };
+module.exports = { install, plainSource, readable };

@@ -3,7 +3,11 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { plainSource } = require('../../../runners/harness/playwright/plain_source.cjs');
+const fs = require('node:fs');
+const path = require('node:path');
+const { plainSource, readable } = require('../../../runners/harness/playwright/plain_source.cjs');
+
+const HARNESS = path.resolve(__dirname, '../../../runners/harness/playwright');
 
 const IMPORT = "import { test, expect as check } from '@playwright/test';";
 
@@ -61,3 +65,11 @@ for (const [what, source, file] of [
 ]) {
   test(`Babel reads ${what}`, () => assert.equal(plainSource(source, `/x/${file}`), null));
 }
+
+test('no file of ours needs Babel, though the runner loads some as it loads a user\'s', () => {
+  for (const name of fs.readdirSync(HARNESS).filter((one) => one.endsWith('.cjs'))) {
+    const file = path.join(HARNESS, name);
+    const source = fs.readFileSync(file, 'utf8');
+    assert.equal(readable(source, file), source, name);
+  }
+});
