@@ -11,7 +11,8 @@ _AWAY: Final = re.compile(
 )
 """What npm, pnpm, yarn and Bun say when nobody answered."""
 _ASKED: Final = re.compile(r"(?:https?://|(?:ENOTFOUND|EAI_AGAIN) )([\w.-]+)")
-_PUBLIC: Final = frozenset({"registry.npmjs.org", "registry.yarnpkg.com"})
+_PUBLIC: Final = re.compile(r"registry\.(?:npm|yarn)[a-z]+\.(?:org|com)")
+"""Where a package manager asks unless it is told otherwise."""
 _CHOICE: Final = re.compile(r"registry|proxy", re.IGNORECASE)
 
 
@@ -27,8 +28,9 @@ def is_away(said: Iterable[str], agents: Mapping[str, str]) -> bool:
     """
     of_that = [line for line in said if _AWAY.search(line) or "request to " in line]
     hosts = {host for line in of_that for host in _ASKED.findall(line)}
-    ours = _PUBLIC | {urlsplit(value).hostname for value in agents.values()}
-    return any(map(_AWAY.search, of_that)) and hosts <= ours
+    proxies = {urlsplit(value).hostname for value in agents.values()}
+    others = [host for host in hosts - proxies if not _PUBLIC.fullmatch(host)]
+    return any(map(_AWAY.search, of_that)) and not others
 
 
 def chooses(names_or_settings: Iterable[str]) -> bool:

@@ -7,11 +7,11 @@ from runners.kit.suites.registry import chooses, is_away
 PROXIES = {"HTTPS_PROXY": "http://proxy.test:3128", "NO_PROXY": "localhost"}
 BY_A_PROXY = (
     "npm error code ENOTFOUND",
-    "npm error request to https://registry.npmjs.org/a failed, reason: ENOTFOUND proxy.test",
+    "npm error request to https://registry.npmat.org/a failed, reason: ENOTFOUND proxy.test",
 )
 BY_NPM = (
     "npm error code ECONNREFUSED",
-    "npm error request to https://registry.npmjs.org/pnpm failed, reason: connect ECONNREFUSED ::1",
+    "npm error request to https://registry.npmat.org/pnpm failed, reason: connect ECONNREFUSED ::1",
 )
 
 
@@ -20,8 +20,8 @@ BY_NPM = (
     [
         BY_NPM,
         BY_A_PROXY,
-        (" WARN  GET https://registry.npmjs.org/a error (EAI_AGAIN). Will retry in 10 seconds.",),
-        ('error Error: connect ETIMEDOUT "https://registry.yarnpkg.com/a"',),
+        (" WARN  GET https://registry.npmat.org/a error (EAI_AGAIN). Will retry in 10 seconds.",),
+        ('error Error: connect ETIMEDOUT "https://registry.yarntest.com/a"',),
         ("error: ConnectionRefused downloading package manifest a",),
     ],
 )
