@@ -26,7 +26,7 @@ from contract.checks import Lane
 from service import __main__ as program
 from service import app
 from service.agents import api, presence
-from service.db import sqlite
+from service.db import sqlite, sqlite_group
 from service.jobs import endings, model, rules, waiting
 from service.locations import health
 from service.locations import rules as location_rules
@@ -91,16 +91,17 @@ class Executioner:
         _put(api, "release", self._at("release", api.release, did=lambda _: True))
         _put(app, "tick", self._at("tick", app.tick))
         _put(endings, "reap", self._at("reap", endings.reap))
-        write_group = sqlite._write_group
+        carry_out = sqlite_group.carry_out
 
-        def write_group_and_look(*given: Any) -> Any:
-            settled = write_group(*given)
+        def carry_out_and_look(*given: Any) -> Any:
+            settled = carry_out(*given)
             passed, self._passed = self._passed, []
             for step in passed:
                 self._end_if_ordered(f"{step}.committed")
             return settled
 
-        _put(sqlite, "_write_group", write_group_and_look)
+        for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread
+            _put(module, "carry_out", carry_out_and_look)
 
     def _at(
         self, step: str, change: Callable[..., Any], *, did: Callable[[Any], bool] = bool

@@ -16,6 +16,10 @@ from tests.servers.http_certificates import pem_of
 from tests.servers.http_origin import http_origin, reply
 
 
+async def anybody(_port: int, _to: int) -> bool:
+    return True
+
+
 async def test_a_target_is_left_when_the_browser_leaves() -> None:
     ca = trustme.CA()
     authority = LocalAuthority()
@@ -26,7 +30,7 @@ async def test_a_target_is_left_when_the_browser_leaves() -> None:
         a_network(extra_ca_pem=pem_of(ca).decode()) as network,
     ):
         way = Presenting(Straight(network), mine, authority=authority, contexts=network.tls)
-        gate = EgressGate(way, admits=lambda *_: True)
+        gate = EgressGate(way, admits=anybody)
         await gate.open()
         try:
             async with (
