@@ -56,9 +56,8 @@ class SqliteDatabase:
         self._loop_engine = _engine(path, busy_timeout_s=0)
         self._loop_connection = _connect(self._loop_engine, path)
         self._until_thread = _THREAD_EVERY
-        driver(self._loop_connection).execute(
-            "PRAGMA wal_autocheckpoint=0"
-        )  # it waits for the disk
+        # Bringing the log into the file waits for the disk.
+        driver(self._loop_connection).execute("PRAGMA wal_autocheckpoint=0")
         self._read_engine = _engine(path, busy_timeout_s=busy_timeout_s)
         event.listen(self._read_engine, "begin", _begin_snapshot)
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="db-reader")
