@@ -30,7 +30,8 @@ class Database(Protocol):
     async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
         """Run a change in a transaction; returns once it is committed.
 
-        `brief`: it is done within a few milliseconds, so that it may be made on the event loop.
+        `brief`: it is done within a few milliseconds, so that it may be made on the event loop; and
+        it may be undone and made again, because another one of its transaction failed.
         Changes are made in the order in which they are asked for, brief or not.
 
         Raises:

@@ -1,7 +1,8 @@
 """The embedded database: SQLite in WAL mode, one change at a time, committed in groups.
 
-SQLite has one writer anyway. Changes that wait share a transaction, each in a savepoint of its own,
-so that one commit pays for up to 64 of them and a failing one spoils none.
+SQLite has one writer anyway. Changes that wait share a transaction, so that one commit pays for up
+to 64 of them. A failing one spoils none: brief ones are then undone and made one by one, and all
+others have a savepoint of their own.
 
 A thread makes them, so that a large change, or a file that somebody else has locked, stops nobody.
 Brief ones are made on the event loop while that thread has nothing to do and the file is free: two
@@ -24,7 +25,15 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError, NoticeT
-from service.db.sqlite_group import Change, Settled, carry_out, driver, has_begun, write_group
+from service.db.sqlite_group import (
+    Change,
+    Settled,
+    carry_out,
+    carry_out_together,
+    driver,
+    has_begun,
+    write_group,
+)
 
 log = structlog.get_logger()
 
@@ -115,12 +124,20 @@ class SqliteDatabase:
         if self._in_line or not self._brief:
             return
         group = deque(self._brief.popleft() for _ in range(min(_GROUP, len(self._brief))))
-        if self._is_threads_turn() or not has_begun(driver(self._loop_connection)):
+        settled = None if self._is_threads_turn() else self._made_here(group)
+        if settled is None:
             self._stand_in_line(*group)
             return
-        self._settle(carry_out(self._loop_connection, group))
+        self._settle(settled)
         if self._brief:
             self._loop.call_soon(self._make_brief)
+
+    def _made_here(self, group: deque[Change]) -> list[Settled] | None:
+        """None: the file is locked, or one of several failed; the thread has to see to them."""
+        if not has_begun(driver(self._loop_connection)):
+            return None
+        run = carry_out if len(group) == 1 else carry_out_together
+        return run(self._loop_connection, group)
 
     def _is_threads_turn(self) -> bool:
         """Its commits bring the log into the file when that is long, which waits for the disk."""
@@ -215,7 +232,9 @@ def _connect(engine: Engine, path: Path) -> Connection:
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    # Without the last one, savepoints keep their copies of pages in a file.
+    settings = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY")
+    for pragma in settings:
         connection.execute(f"PRAGMA {pragma}")
 
 

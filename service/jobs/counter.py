@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final
 
 from contract.checks import CheckType, Lane
@@ -12,7 +11,8 @@ from service.jobs.model import Claimant
 Wants = tuple[frozenset[CheckType], frozenset[Lane]]
 Jobs = Sequence[bytes]
 
-_MOST_IN_ROUND: Final = 64
+MOST_IN_ROUND: Final = 64
+"""Jobs, which take 2 to 5 ms together."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,8 +31,11 @@ class Waiter:
     """Its key has ended: it gets nothing any more."""
     wants: Wants = field(init=False)
     """Claims with equal wants starve alike."""
+    slots: int = field(init=False)
+    """Of all lanes."""
 
     def __post_init__(self) -> None:
+        self.slots = sum(self.claimant.slots.values())
         lanes = frozenset(lane for lane, slots in self.claimant.slots.items() if slots)
         self.wants = self.claimant.check_types, lanes
 
@@ -91,12 +94,19 @@ class Counter:
         return waiter.repeated or waiter.wants not in self.empty_for
 
     def hungry(self) -> list[Waiter]:
-        """The first claims in line for which there may be something.
+        """The first claims in line for which there may be something; few jobs' worth of them.
 
-        A few are enough: when one of them gets nothing, those behind it with equal wants starve
-        too, and thousands of idle claims cost a round nothing.
+        That is enough: when one of them gets nothing, those behind it with equal wants starve too,
+        and thousands of idle claims cost a round nothing.
         """
-        return list(islice(filter(self.is_hungry, self.waiters.values()), _MOST_IN_ROUND))
+        first: list[Waiter] = []
+        left = MOST_IN_ROUND
+        for waiter in filter(self.is_hungry, self.waiters.values()):
+            left -= max(1, waiter.slots)
+            if first and left < 0:
+                break
+            first.append(waiter)
+        return first
 
     def hand_over(self, waiters: Iterable[Waiter], hands: Iterable[Jobs]) -> None:
         """End a round. Where everyone of equal wants got something, there may be more."""

@@ -14,7 +14,7 @@ from contract.wire import decode
 from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError
 from service.jobs.claims import Dealt, deal
-from service.jobs.counter import Counter, Waiter
+from service.jobs.counter import MOST_IN_ROUND, Counter, Waiter
 from service.jobs.endings import GivenBack, release
 from service.jobs.model import LEASE_MS, Claimant, JobsDue, job_number
 from service.locations.model import LocationKeyEnded
@@ -24,9 +24,6 @@ log = structlog.get_logger()
 _BUSY_PAUSE_S: Final = 0.5
 _AT_ONCE_S: Final = 0.05
 """A claim that is answered by then does not wait, and nobody watches its connection."""
-
-_MOST_IN_BRIEF: Final = 64
-"""Jobs, which take 2 to 5 ms together."""
 
 
 class Caller(Protocol):
@@ -208,7 +205,7 @@ def _is_read(waiter: Waiter, caller: Caller | None) -> bool:
 
 
 def _is_brief(waiters: Sequence[Waiter]) -> bool:
-    return sum(sum(one.claimant.slots.values()) for one in waiters) <= _MOST_IN_BRIEF
+    return sum(one.slots for one in waiters) <= MOST_IN_ROUND
 
 
 async def _served(waiter: Waiter, wait_s: float, caller: Caller | None) -> None:

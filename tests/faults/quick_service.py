@@ -91,17 +91,20 @@ class Executioner:
         _put(api, "release", self._at("release", api.release, did=lambda _: True))
         _put(app, "tick", self._at("tick", app.tick))
         _put(endings, "reap", self._at("reap", endings.reap))
-        carry_out = sqlite_group.carry_out
+        carry_out = self._looking(sqlite_group.carry_out)
+        for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread
+            _put(module, "carry_out", carry_out)
+        _put(sqlite, "carry_out_together", self._looking(sqlite_group.carry_out_together))
 
+    def _looking(self, carry_out: Callable[..., Any]) -> Callable[..., Any]:
         def carry_out_and_look(*given: Any) -> Any:
             settled = carry_out(*given)
             passed, self._passed = self._passed, []
-            for step in passed:
+            for step in passed if settled is not None else ():
                 self._end_if_ordered(f"{step}.committed")
             return settled
 
-        for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread
-            _put(module, "carry_out", carry_out_and_look)
+        return carry_out_and_look
 
     def _at(
         self, step: str, change: Callable[..., Any], *, did: Callable[[Any], bool] = bool
