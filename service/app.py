@@ -35,7 +35,7 @@ from service.http.errors import ApiError
 from service.http.rate import RateLimit
 from service.http.routers import install_api
 from service.http.short_cut import ShortCut
-from service.http.stopwatch import Stopwatch
+from service.http.stopwatch import Answered, Stopwatch
 from service.jobs import endings
 from service.jobs.waiting import ClaimDesk
 from service.locations.health import LocationWatch
@@ -65,7 +65,7 @@ class BusyError(ApiError):
 class Service:
     """The running service."""
 
-    app: Stopwatch
+    app: ShortCut
     first_secrets: FirstSecrets | None
     """What a first start made. None: it was none."""
     desk: ClaimDesk
@@ -156,9 +156,7 @@ def _assemble(
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
     app = FastAPI(title="Picket", docs_url=None, redoc_url=None)
     app.router.routes += [*PingApi(database, clock).routes(), *page.routes()]
-    front = Stopwatch(
-        _application(app, agents, backend), app, answered=metrics.answered, monotonic=time.monotonic
-    )
+    front = _application(app, agents, backend, answered=metrics.answered)
     service = Service(app=front, first_secrets=secrets, desk=desk, waiters=backend.waiters)
     return service, presence
 
@@ -177,7 +175,9 @@ def _agents(backend: Backend, desk: ClaimDesk, presence: Presence, metrics: Metr
     )
 
 
-def _application(app: FastAPI, agents: AgentApi, backend: Backend) -> ShortCut:
+def _application(
+    app: FastAPI, agents: AgentApi, backend: Backend, *, answered: Answered
+) -> ShortCut:
     """Put all that answers into the application."""
     calls = agents.calls()
     app.router.routes += [*calls, *agents.files()]
@@ -185,7 +185,13 @@ def _application(app: FastAPI, agents: AgentApi, backend: Backend) -> ShortCut:
     # Agents' calls pass it by: nothing asks from where they come, and it is 2 % of a claim.
     app.add_middleware(ProxyHeadersMiddleware)
     install_api(app, backend)
-    return ShortCut(app, {call.path: call.endpoint for call in calls})
+    return ShortCut(
+        app,
+        {call.path: call.endpoint for call in calls},
+        otherwise=Stopwatch(app, answered=answered, monotonic=time.monotonic),
+        answered=answered,
+        monotonic=time.monotonic,
+    )
 
 
 def _backend(settings: Settings, database: Database, clock: Clock) -> Backend:

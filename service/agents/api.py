@@ -14,10 +14,9 @@ from contract import agent_api as wire
 from contract.wire import Wire, encode
 from service.agents import actions
 from service.agents.artifacts import ArtifactDoor
-from service.agents.bodies import read_message
 from service.agents.caller import HttpCaller
-from service.agents.keys import LocationKeys
-from service.agents.model import Opened
+from service.agents.calls import MOST_LETTERS, Call, check_name
+from service.agents.keys import LocationKeys, digest_of
 from service.agents.presence import Presence
 from service.agents.refusals import TooOldError
 from service.agents.rules import MIN_AGENT_VERSION, is_too_old
@@ -27,14 +26,13 @@ from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, take_pings
 from service.http.errors import InvalidError, UnauthorizedError
+from service.http.short_cut import JsonAnswer
 from service.jobs import actions as jobs
 from service.jobs.endings import GivenBack, release
 from service.jobs.model import LEASE_MS, Claimant, fence_number, job_number
 from service.jobs.waiting import ClaimDesk
 from service.results.ingest import Arrived, Verdict, take_results
 
-_MOST_LETTERS: Final = 100
-"""Of what agents call themselves and their claims."""
 _MOST_SLOTS: Final = 10_000
 _MOST_ITEMS: Final = 10_000
 _MOST_EVENTS: Final = 100
@@ -67,7 +65,7 @@ class AgentApi:
 
     def calls(self) -> list[Route]:
         """The routes that take a message and answer with one."""
-        calls: dict[str, Callable[[Request, str], Awaitable[msgspec.Struct]]] = {
+        calls: dict[str, Callable[[Call], Awaitable[msgspec.Struct]]] = {
             wire.CLAIM: self._claim,
             wire.RESULTS: self._results,
             wire.RENEW: self._renew,
@@ -76,68 +74,80 @@ class AgentApi:
             wire.PINGS: self._pings,
             wire.EVENTS: self._events,
         }
-        return [
-            Route(path, self._for_agents(call), methods=["POST"]) for path, call in calls.items()
-        ]
+        return [Route(path, self._messages(call), methods=["POST"]) for path, call in calls.items()]
 
     def files(self) -> list[Route]:
         """The routes that take files part by part, and give them out."""
-        put, get = self._for_agents(self.artifacts.put), self._for_agents(self.bundles.get)
+        put, get = self._files(self.artifacts.put), self._files(self.bundles.get)
         return [
             Route(f"{wire.ARTIFACTS}/{{job_id}}/{{name}}", put, methods=["PUT"]),
             Route(f"{wire.BUNDLES}/{{sha256}}", get, methods=["GET"]),
         ]
 
-    def _for_agents(
+    def _messages(
+        self, answer_to: Callable[[Call], Awaitable[msgspec.Struct]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def serve(request: Request) -> Response:
+            call = await self._let_in(request)
+            try:
+                return JsonAnswer(encode(await answer_to(call)))
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+
+        return serve
+
+    def _files(
         self, call: Callable[[Request, str], Awaitable[msgspec.Struct | Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
-            scheme, _, key = request.headers.get("authorization", "").partition(" ")
-            opened = await self.keys.opened_by(key) if scheme.lower() == "bearer" else None
-            if opened is None:
-                raise UnauthorizedError
-            request.state.opened, request.state.key = opened, key
+            opened = (await self._let_in(request)).opened
             try:
                 answer = await call(request, opened.location_id)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
-            if isinstance(answer, Response):
-                return answer
-            return Response(encode(answer), media_type="application/json")
+            return answer if isinstance(answer, Response) else JsonAnswer(encode(answer))
 
         return serve
 
-    async def _hello(self, request: Request, location_id: str) -> wire.HelloAnswer:
-        hello = await read_message(request, wire.Hello)
+    async def _let_in(self, request: Request) -> Call:
+        # Read once: to look one up among the server's pairs takes as long as to read them all.
+        headers = dict(request.scope["headers"])
+        scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        digest = digest_of(key) if scheme.lower() == "bearer" else None
+        opened = None if digest is None else await self.keys.opened_with(digest)
+        if digest is None or opened is None:
+            raise UnauthorizedError
+        return Call(headers, request.receive, digest, opened)
+
+    async def _hello(self, call: Call) -> wire.HelloAnswer:
+        hello = await call.read(wire.Hello)
         if is_too_old(hello.version):
             raise TooOldError(
                 f"This agent is version {hello.version[:50]}; use {MIN_AGENT_VERSION} or later.",
                 attributes={"minAgentVersion": MIN_AGENT_VERSION},
             )
-        _check_name(hello.agent_id)
-        _check_name(hello.version, "version")
-        _check_name(hello.platform, "platform")
-
-        opened: Opened = request.state.opened
+        check_name(hello.agent_id)
+        check_name(hello.version, "version")
+        check_name(hello.platform, "platform")
 
         def change(connection: Connection) -> wire.LocationInfo:
             now_ms = self.clock.now_ms(connection)
-            return actions.say_hello(connection, opened, hello, now_ms=now_ms)
+            return actions.say_hello(connection, call.opened, hello, now_ms=now_ms)
 
         location = await self.database.write(change)
-        self.presence.introduce((location_id, hello.agent_id))
+        self.presence.introduce((call.location_id, hello.agent_id))
         return wire.HelloAnswer(
             location=location,
             lease_s={lane: lease_ms / 1000 for lane, lease_ms in LEASE_MS.items()},
             min_agent_version=MIN_AGENT_VERSION,
         )
 
-    async def _claim(self, request: Request, location_id: str) -> wire.ClaimAnswer:
-        claim = await read_message(request, wire.Claim)
-        agent_id = _agent_id(request)
-        if not await self.presence.meet((location_id, agent_id)):
+    async def _claim(self, call: Call) -> wire.ClaimAnswer:
+        claim = await call.read(wire.Claim)
+        agent_id = call.agent_id()
+        if not await self.presence.meet((call.location_id, agent_id)):
             return wire.ClaimAnswer(say_hello=True)
-        _check_name(claim.claim_id, "claimId")
+        check_name(claim.claim_id, "claimId")
         claimant = Claimant(
             # A claim's id is its agent's business; ours keeps agents apart.
             f"{agent_id}/{claim.claim_id}",
@@ -147,64 +157,66 @@ class AgentApi:
             repeated=False,
         )
         # The claim may have been long in coming. Of keys that end from here on, the desk is told.
-        if await self.keys.opened_by(request.state.key) is None:
+        if await self.keys.opened_with(call.digest) is None:
             raise UnauthorizedError
-        caller = HttpCaller(request)
-        dealt = await self.desk.claim(location_id, claimant, wait_s=claim.wait_s, caller=caller)
+        caller = HttpCaller(call.receive)
+        dealt = await self.desk.claim(
+            call.location_id, claimant, wait_s=claim.wait_s, caller=caller
+        )
         self.claimed(len(dealt))
         return wire.ClaimAnswer(
             jobs=tuple(msgspec.Raw(job) for job in dealt),
             next_poll_s=_PAUSE_WHEN_CLOSING_S if self.desk.is_closed else 0,
         )
 
-    async def _renew(self, request: Request, location_id: str) -> wire.RenewAnswer:
-        renew = await read_message(request, wire.Renew)
+    async def _renew(self, call: Call) -> wire.RenewAnswer:
+        renew = await call.read(wire.Renew)
         _check_items(renew.leases, "leases", _MOST_ITEMS)
-        await self.presence.meet((location_id, _agent_id(request)))
+        await self.presence.meet((call.location_id, call.agent_id()))
         leases = [(job_number(one.job_id), fence_number(one.fence)) for one in renew.leases]
 
         def change(connection: Connection) -> list[bool]:
             now_ms = self.clock.now_ms(connection)
-            return jobs.renew(connection, location_id, leases, now_ms=now_ms)
+            return jobs.renew(connection, call.location_id, leases, now_ms=now_ms)
 
         held = await self.database.write(change)
         lost = (lease for lease, holds in zip(renew.leases, held, strict=True) if not holds)
         return wire.RenewAnswer(lost=tuple(lost))
 
-    async def _release(self, request: Request, location_id: str) -> Wire:
-        message = await read_message(request, wire.Release)
+    async def _release(self, call: Call) -> Wire:
+        message = await call.read(wire.Release)
         _check_items(message.jobs, "jobs", _MOST_ITEMS)
         given = [GivenBack(job_number(job.job_id), job.fence, job.reason) for job in message.jobs]
 
         def change(connection: Connection) -> None:
             now_ms = self.clock.now_ms(connection)
-            release(connection, given, location_id=location_id, now_ms=now_ms)
+            release(connection, given, location_id=call.location_id, now_ms=now_ms)
 
         await self.database.write(change)
         return Wire()
 
-    async def _results(self, request: Request, location_id: str) -> wire.SubmissionAnswer:
+    async def _results(self, call: Call) -> wire.SubmissionAnswer:
         limit_bytes = wire.MAX_RESULTS_BYTES + _BODY_SLACK_BYTES
-        raw = await read_message(request, _RawSubmission, limit_bytes=limit_bytes)
+        raw = await call.read(_RawSubmission, limit_bytes=limit_bytes)
         read = [arrived_of(place, bytes(body)) for place, body in enumerate(raw.results)]
         arrived = [one for one in read if isinstance(one, Arrived)]
         rejected = [one for one in read if isinstance(one, wire.Rejected)]
 
         def change(connection: Connection) -> list[Verdict]:
             now_ms = self.clock.now_ms(connection)
-            return take_results(connection, arrived, location_id=location_id, now_ms=now_ms)
+            return take_results(connection, arrived, location_id=call.location_id, now_ms=now_ms)
 
         brief = len(arrived) <= _MOST_IN_BRIEF
         verdicts = await self.database.write(change, brief=brief) if arrived else []
         return submission_answer(arrived, verdicts, rejected)
 
-    async def _pings(self, request: Request, location_id: str) -> Wire:
-        message = await read_message(request, wire.Pings)
+    async def _pings(self, call: Call) -> Wire:
+        message = await call.read(wire.Pings)
         _check_items(message.pings, "pings", _MOST_ITEMS)
         pings = [
             ReceivedPing(
                 # A ping's id is its agent's business; ours keeps locations apart.
-                ping_id=f"{location_id}/{ping.ping_id[:_MOST_LETTERS]}",
+                ping_id=f"{call.location_id}/{ping.ping_id[:MOST_LETTERS]}",
                 token=ping.token,
                 age_s=ping.age_s,
                 method=ping.method,
@@ -220,36 +232,21 @@ class AgentApi:
         await self.database.write(change)
         return Wire()
 
-    async def _events(self, request: Request, location_id: str) -> Wire:
-        message = await read_message(request, wire.Events)
-        agent_id = _agent_id(request)
+    async def _events(self, call: Call) -> Wire:
+        message = await call.read(wire.Events)
+        agent_id = call.agent_id()
 
         def change(connection: Connection) -> None:
             actions.take_events(
                 connection,
                 message.events[:_MOST_EVENTS],
-                location_id=location_id,
+                location_id=call.location_id,
                 agent_id=agent_id,
                 now_ms=self.clock.now_ms(connection),
             )
 
         await self.database.write(change)
         return Wire()
-
-
-def _agent_id(request: Request) -> str:
-    agent_id = request.headers.get(wire.AGENT_ID_HEADER, "")
-    _check_name(agent_id)
-    return agent_id
-
-
-def _check_name(name: str, field: str = wire.AGENT_ID_HEADER) -> None:
-    if not 0 < len(name) <= _MOST_LETTERS:
-        raise InvalidError(
-            f'"{field}" has {len(name)} characters; use 1 to {_MOST_LETTERS}.',
-            keys=(field,),
-            source="headers" if field == wire.AGENT_ID_HEADER else "payload",
-        )
 
 
 def _check_items(items: Sequence[object], field: str, most: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from contract.wire import UnreadableMessageError, decode
@@ -24,32 +24,39 @@ _IN_THREAD_BYTES: Final = 256 * 1024
 
 
 async def read_message(
-    request: Request, kind: type[MessageT], *, limit_bytes: int = LIMIT_BYTES
+    receive: Receive,
+    kind: type[MessageT],
+    *,
+    encoding: bytes | None,
+    limit_bytes: int = LIMIT_BYTES,
 ) -> MessageT:
-    """The body as one message.
+    """The body as one message; `encoding` is its content-encoding. None: it has none.
 
     Raises:
         InvalidError: it does not fit; says where.
         TooLargeError: it is longer than the limit, packed or unpacked.
         SlowBodyError: it did not arrive in time.
     """
-    body = await _read_in_time(request, limit_bytes)
+    # A small body comes with its head, and a timer for it would be 4 % of a claim.
+    first = received(receive)
+    if first is not None and not first.get("more_body"):
+        body = _join([_part(first)], limit_bytes)
+    else:
+        body = await _read_in_time(receive, first, limit_bytes)
+    if encoding is not None:
+        body = await _unpack(body, encoding.decode("latin-1"), limit_bytes)
     try:
-        return decode(await _unpack(request, body, limit_bytes), kind)
+        return decode(body, kind)
     except UnreadableMessageError as problem:
         raise InvalidError(f"The body does not fit: {problem}", keys=()) from problem
     except RecursionError as problem:
         raise InvalidError("The body is nested too deeply.", keys=()) from problem
 
 
-async def _read_in_time(request: Request, limit_bytes: int) -> bytes:
-    # A small body comes with its head, and a timer for it would be 4 % of a claim.
-    first = received(request.receive)
-    if first is not None and not first.get("more_body"):
-        return _join([_part(first)], limit_bytes)
+async def _read_in_time(receive: Receive, first: Message | None, limit_bytes: int) -> bytes:
     try:
         async with asyncio.timeout(PATIENCE_S):
-            return await _read(request.receive, first, limit_bytes)
+            return await _read(receive, first, limit_bytes)
     except TimeoutError as problem:
         raise SlowBodyError(
             f"The body did not arrive within {PATIENCE_S:g} s; send it again.",
@@ -81,8 +88,8 @@ def _join(parts: Sequence[bytes], limit_bytes: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _unpack(request: Request, body: bytes, limit_bytes: int) -> bytes:
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+async def _unpack(body: bytes, given: str, limit_bytes: int) -> bytes:
+    encoding = given.strip().lower()
     if encoding == "identity":
         return body
     if encoding != "gzip":

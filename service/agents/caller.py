@@ -1,6 +1,6 @@
 """Whoever sent a claim: are they still there to read the answer?"""
 
-from starlette.requests import Request
+from starlette.types import Receive
 
 from service.http.received import received
 
@@ -8,8 +8,8 @@ from service.http.received import received
 class HttpCaller:
     """The other end of a claim's connection, once its body has been read."""
 
-    def __init__(self, request: Request) -> None:
-        self._receive = request.receive
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
 
     def is_gone(self) -> bool:
         """Whether they have hung up, as far as is known by now."""

@@ -36,13 +36,17 @@ class LocationKeys:
 
     async def opened_by(self, raw_key: str) -> Opened | None:
         """Where the key lets its agent in. None: it is unknown or ended."""
-        if len(raw_key) > _MOST_LETTERS or not raw_key.startswith(LOCATION_PREFIX):
-            return None
-        wanted = digest(raw_key)
+        wanted = digest_of(raw_key)
+        return None if wanted is None else await self.opened_with(wanted)
+
+    async def opened_with(self, wanted: bytes) -> Opened | None:
+        """Where the key of this digest lets its agent in. None: it is unknown or ended."""
+        return self.remembered(wanted) or await self._look_up(wanted)
+
+    def remembered(self, wanted: bytes) -> Opened | None:
+        """Where the key of this digest lets its agent in. None: the database must be asked."""
         known = self._known.get(wanted)
-        if known and known.until_s > self._monotonic():
-            return known.opened
-        return await self._look_up(wanted)
+        return known.opened if known and known.until_s > self._monotonic() else None
 
     async def _look_up(self, wanted: bytes) -> Opened | None:
         endings = self._endings
@@ -64,3 +68,10 @@ class LocationKeys:
         for wanted, known in list(self._known.items()):
             if known.opened.location_id == ended.location_id:
                 del self._known[wanted]
+
+
+def digest_of(raw_key: str) -> bytes | None:
+    """By what a location key is known. None: it is none."""
+    if len(raw_key) > _MOST_LETTERS or not raw_key.startswith(LOCATION_PREFIX):
+        return None
+    return digest(raw_key)

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 OTHER: Final = "other"
 """The route of a request that none of ours answers."""
@@ -20,17 +20,12 @@ class Answered(Protocol):
 
 
 class Stopwatch:
-    """Around the whole application; `front` is its door, which may pass the router by."""
+    """Around the whole application."""
 
     def __init__(
-        self,
-        front: ASGIApp,
-        app: Starlette,
-        *,
-        answered: Answered,
-        monotonic: Callable[[], float],
+        self, app: Starlette, *, answered: Answered, monotonic: Callable[[], float]
     ) -> None:
-        self._front = front
+        self._app = app
         self._answered = answered
         self._monotonic = monotonic
         plain = [route for route in app.routes if isinstance(route, Route)]
@@ -48,7 +43,7 @@ class Stopwatch:
             await send(message)
 
         try:
-            await self._front(scope, receive, send_on)
+            await self._app(scope, receive, send_on)
         finally:
             if status:
                 took_s = self._monotonic() - began_s

@@ -50,6 +50,12 @@ class Waiter:
         if (jobs or self.leaving) and not self.answer.done():
             self.answer.set_result(jobs)
 
+    def settle_in(self) -> None:
+        """The first moments are over: end the wait for an answer, and begin another one."""
+        if not self.answer.done():
+            before, self.answer = self.answer, self.answer.get_loop().create_future()
+            before.set_result(())
+
     def leave(self) -> Awaitable[Jobs]:
         """The answer: at once, unless a round is under way."""
         self.leaving = True

@@ -1,6 +1,5 @@
 import asyncio
 
-from starlette.requests import Request
 from starlette.types import Message
 
 from service.agents.caller import HttpCaller
@@ -18,8 +17,7 @@ class Connection:
 
 
 def caller_on(connection: Connection) -> HttpCaller:
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
-    return HttpCaller(Request(scope, connection.receive))
+    return HttpCaller(connection.receive)
 
 
 async def test_a_caller_that_listens_is_not_gone_however_often_one_asks() -> None:
