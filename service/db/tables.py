@@ -266,12 +266,6 @@ job: Final = Table(
         sqlite_where=text("state = 1"),
         postgresql_where=text("state = 1"),
     ),
-    Index(
-        "ix_job_claim",
-        "claim_id",
-        sqlite_where=text("state = 1"),
-        postgresql_where=text("state = 1"),
-    ),
     sqlite_autoincrement=True,  # a job's id must not come again after its row is gone
 )
 
@@ -282,6 +276,8 @@ run_final: Final = Table(
     Column("run_id", _COUNTED, primary_key=True, autoincrement=False),
     Column("fence", Integer, nullable=False),
     Column("result_ms", BigInteger, nullable=False),
+    # contract.result.Result as the agent sent it; None: no agent did, or it is in result_detail
+    Column("body", LargeBinary),
 )
 
 result: Final = Table(
@@ -314,6 +310,7 @@ result: Final = Table(
 )
 
 result_detail: Final = Table(
+    # Of attempts, and of results that were stored before `run_final` had a body.
     "result_detail",
     metadata,
     Column("id", String, primary_key=True),

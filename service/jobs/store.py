@@ -25,6 +25,9 @@ _HELD_BY: Final = select(job.c.id).where(
     job.c.state == JobState.LEASED.value,
     job.c.agent_id.in_(bindparam("agents", expanding=True)),
 )
+_CLAIMS: Final = (
+    select(job.c.location_id, job.c.claim_id).where(job.c.state == JobState.LEASED.value).distinct()
+)
 _WAITING: Final = (
     select(job.c.location_id, func.count().label("runs"), func.min(job.c.due_ms).label("oldest_ms"))
     .where(job.c.state == JobState.QUEUED.value, job.c.due_ms <= bindparam("now_ms"))
@@ -77,6 +80,11 @@ def held_by(connection: Connection, location_id: str, agent_ids: Iterable[str]) 
     """The runs at a location that are leased to one of these agents."""
     values = {"location": location_id, "agents": list(agent_ids)}
     return list(connection.execute(_HELD_BY, values).scalars())
+
+
+def claims(connection: Connection) -> frozenset[tuple[str, str]]:
+    """The claims under which jobs are leased, as (location, claim)."""
+    return frozenset((row.location_id, row.claim_id) for row in connection.execute(_CLAIMS))
 
 
 def waiting(connection: Connection, *, now_ms: int) -> list[Row[tuple[str, int, int]]]:

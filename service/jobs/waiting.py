@@ -13,6 +13,7 @@ from contract.job import JobHead
 from contract.wire import decode
 from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError
+from service.jobs import store
 from service.jobs.claims import Dealt, deal
 from service.jobs.counter import MOST_IN_ROUND, Counter, Waiter
 from service.jobs.endings import GivenBack, release
@@ -47,8 +48,8 @@ class ClaimDesk:
         self._rounds: set[asyncio.Task[None]] = set()
         self._dealt_until: dict[tuple[str, str], float] = {}
         """By location and claim."""
-        # What was dealt before this process began is known to the database only.
-        self._any_may_repeat_until = self._loop.time() + max(LEASE_MS.values()) / 1000
+        self._leased_before: frozenset[tuple[str, str]] | None = None
+        """The like, of what was dealt before this process began. None: it is not known yet."""
         self._closed = False
         database.listen(JobsDue, self._on_jobs_due)
         database.listen(LocationKeyEnded, self._on_key_ended)
@@ -71,7 +72,7 @@ class ClaimDesk:
         counter = self._counters.setdefault(location_id, Counter())
         waiter = self._arrive(location_id, counter, claimant)
         try:
-            await _served(waiter, wait_s, caller)
+            await self._served(waiter, wait_s, caller)
             # A round that is under way may have dealt to this claim already: see it through.
             jobs = await waiter.leave()
             if not jobs or not counter.stands(waiter) or _is_read(waiter, caller):
@@ -80,6 +81,26 @@ class ClaimDesk:
             return ()
         finally:
             counter.depart(waiter)
+
+    async def _served(self, waiter: Waiter, wait_s: float, caller: Caller | None) -> None:
+        """Returns once the claim is answered, its time is over, or its caller is gone."""
+        # One timer and no task: most claims are answered by the round that begins with them.
+        timer = self._loop.call_later(min(wait_s, _AT_ONCE_S), waiter.settle_in)
+        try:
+            await waiter.answer
+        finally:
+            timer.cancel()
+        left_s = wait_s - _AT_ONCE_S
+        if left_s <= 0 or waiter.answer.done():
+            return
+        ends: set[asyncio.Future[Any]] = {waiter.answer}
+        if caller is not None:
+            ends.add(asyncio.create_task(caller.gone(), name="claim.connection"))
+        try:
+            await asyncio.wait(ends, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for watch in ends - {waiter.answer}:
+                watch.cancel()
 
     def _arrive(self, location_id: str, counter: Counter, claimant: Claimant) -> Waiter:
         repeated = self._may_be_repeated((location_id, claimant.claim_id))
@@ -119,9 +140,10 @@ class ClaimDesk:
         }
 
     def _may_be_repeated(self, claim: tuple[str, str]) -> bool:
-        now = self._loop.time()
-        self._forget_old_claims(now)
-        return now < self._any_may_repeat_until or claim in self._dealt_until
+        self._forget_old_claims(self._loop.time())
+        if self._leased_before is None or claim in self._leased_before:
+            return True
+        return claim in self._dealt_until
 
     def _forget_old_claims(self, now: float) -> None:
         while self._dealt_until:
@@ -149,6 +171,8 @@ class ClaimDesk:
 
     async def _deal(self, location_id: str, counter: Counter) -> None:
         try:
+            if self._leased_before is None:
+                self._leased_before = await self._database.read(store.claims)
             while (waiters := counter.hungry()) and not self._closed:
                 await self._round(location_id, counter, waiters)
         except Exception as problem:
@@ -206,19 +230,3 @@ def _is_read(waiter: Waiter, caller: Caller | None) -> bool:
 
 def _is_brief(waiters: Sequence[Waiter]) -> bool:
     return sum(one.slots for one in waiters) <= MOST_IN_ROUND
-
-
-async def _served(waiter: Waiter, wait_s: float, caller: Caller | None) -> None:
-    """Returns once the claim is answered, its time is over, or its caller is gone."""
-    await asyncio.wait({waiter.answer}, timeout=min(wait_s, _AT_ONCE_S))
-    left_s = wait_s - _AT_ONCE_S
-    if left_s <= 0 or waiter.answer.done():
-        return
-    ends: set[asyncio.Future[Any]] = {waiter.answer}
-    if caller is not None:
-        ends.add(asyncio.create_task(caller.gone(), name="claim.connection"))
-    try:
-        await asyncio.wait(ends, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for watch in ends - {waiter.answer}:
-            watch.cancel()

@@ -19,7 +19,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SLUG: Final = "SELECT slug_name FROM private_location WHERE id = ?"
 _DETAIL: Final = "INSERT INTO result_detail (id, body) VALUES (?, ?)"
-_FINAL: Final = "INSERT INTO run_final (run_id, fence, result_ms) VALUES (?, ?, ?)"
+_FINAL: Final = "INSERT INTO run_final (run_id, fence, result_ms, body) VALUES (?, ?, ?, ?)"
 _STATE: Final = """
 INSERT INTO check_state (check_id, status, since_ms, result_id, result_ms) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (check_id) DO UPDATE SET
@@ -54,10 +54,19 @@ class SqliteResultStore:
         named = list(zip(ids, records, strict=True))
         rows = (_row(one, record, slugs[record.location_id], now_ms) for one, record in named)
         sqlite.executemany(_RESULT, rows)
-        sqlite.executemany(_DETAIL, ((one, record.body) for one, record in named if record.body))
         finals = [pair for pair in named if pair[1].result_type is ResultType.FINAL]
+        if len(finals) < len(named):
+            sqlite.executemany(
+                _DETAIL,
+                (
+                    (one, record.body)
+                    for one, record in named
+                    if record.body and record.result_type is ResultType.ATTEMPT
+                ),
+            )
         sqlite.executemany(
-            _FINAL, ((record.run_id, record.fence, record.started_ms) for _, record in finals)
+            _FINAL,
+            ((record.run_id, record.fence, record.started_ms, record.body) for _, record in finals),
         )
         sqlite.executemany(
             _STATE,

@@ -8,21 +8,24 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, se
 from contract.result import Result
 from contract.wire import decode
 from service.db.ids import time_of
-from service.db.tables import result, result_detail
+from service.db.tables import result, result_detail, run_final
 from service.results.model import Cause, ResultFilter, ResultType, RunStatus, StoredResult
 
 _FAILURES: Final = tuple(status.value for status in RunStatus if status.has_failures)
-_WHOLE: Final = select(result, result_detail.c.body).outerjoin(
-    result_detail, result_detail.c.id == result.c.id
-)
+_BODY: Final = func.coalesce(run_final.c.body, result_detail.c.body)
 _MOST_LISTED_BYTES: Final = 256 * 1024
 """A longer detail is left out of lists, so that a page of 100 stays below 26 MB in memory."""
-_SIZE: Final = func.length(result_detail.c.body)
+_SIZE: Final = func.length(_BODY)
+_WITH_BODY: Final = result.outerjoin(
+    run_final,
+    (run_final.c.run_id == result.c.run_id) & (result.c.result_type == ResultType.FINAL.value),
+).outerjoin(result_detail, result_detail.c.id == result.c.id)
+_WHOLE: Final = select(result, _BODY.label("body")).select_from(_WITH_BODY)
 _LISTED: Final = select(
     result,
-    case((_SIZE <= _MOST_LISTED_BYTES, result_detail.c.body)).label("body"),
+    case((_SIZE <= _MOST_LISTED_BYTES, _BODY)).label("body"),
     (_SIZE > _MOST_LISTED_BYTES).label("is_cut"),
-).outerjoin(result_detail, result_detail.c.id == result.c.id)
+).select_from(_WITH_BODY)
 _ONE: Final = _WHOLE.where(
     result.c.check_id == bindparam("check_id"),
     result.c.ts == bindparam("ts"),

@@ -59,9 +59,7 @@ def digest_of(path: Path) -> str:
 def named_digests(database: Path) -> list[str]:
     """What the results say that count."""
     with closing(sqlite3.connect(database, timeout=60)) as file:
-        rows = file.execute(
-            "SELECT body FROM result JOIN result_detail USING (id) WHERE result_type = 'FINAL'"
-        ).fetchall()
+        rows = file.execute("SELECT body FROM run_final WHERE body NOT NULL").fetchall()
     outcomes = [json.loads(body)["outcome"] for (body,) in rows]
     return [one["sha256"] for outcome in outcomes for one in outcome["artifacts"]]
 

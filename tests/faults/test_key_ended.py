@@ -35,7 +35,10 @@ def ran(scene: Scene, agent: AgentChild) -> int:
     """How many FINAL results an agent brought."""
     agent_id = agent.events("agent.starting")[0]["agent_id"]
     with closing(sqlite3.connect(scene.database)) as file:
-        bodies = [json.loads(row[0]) for row in file.execute("SELECT body FROM result_detail")]
+        bodies = [
+            json.loads(row[0])
+            for row in file.execute("SELECT body FROM run_final WHERE body NOT NULL")
+        ]
     return sum(body["agentId"] == agent_id for body in bodies)
 
 

@@ -11,6 +11,7 @@ from contract.result import Status
 from contract.wire import decode
 from service.db.engine import Database, DatabaseBusyError, announce
 from service.jobs import claims
+from service.jobs.counter import MOST_IN_ROUND, Counter, Waiter
 from service.jobs.waiting import ClaimDesk
 from service.locations.model import LocationKeyEnded
 from tests.builders.patience import LONG_S
@@ -39,6 +40,9 @@ class CountingDatabase:
             raise DatabaseBusyError("busy")
         return await self._database.write(change, brief=brief)
 
+    async def read(self, query: Callable[[Connection], T]) -> T:
+        return await self._database.read(query)
+
     def listen(self, kind: type[T], listener: Callable[[T], None]) -> None:
         self._database.listen(kind, listener)
 
@@ -64,7 +68,7 @@ async def database(world: World) -> CountingDatabase:
 @pytest.fixture
 async def desk(world: World, database: CountingDatabase) -> AsyncIterator[ClaimDesk]:
     made = ClaimDesk(database, world.clock)  # type: ignore[arg-type]  # as much of one as it uses
-    made._any_may_repeat_until = 0
+    made._leased_before = frozenset()  # as of a queue that nobody has asked before
     yield made
     await made.close()
 
@@ -218,8 +222,22 @@ async def test_a_claim_is_known_again_after_a_restart_of_the_service(
     first = await wait(desk, world, "claim-1")
     await desk.close()
     restarted = ClaimDesk(database, world.clock)  # type: ignore[arg-type]  # as above
+    assert not await wait(restarted, world, "claim-2", wait_s=0.1)
     assert await wait(restarted, world, "claim-1") == first
     await restarted.close()
+
+
+async def test_a_round_has_no_more_claims_than_can_be_served_briefly() -> None:
+    counter, loop = Counter(), asyncio.get_running_loop()
+    for number, slots in enumerate((MOST_IN_ROUND - 1, 1, 1, MOST_IN_ROUND + 1)):
+        claimant = a_claimant(f"claim-{number}", slots={Lane.UPTIME: slots})
+        counter.arrive(Waiter(claimant, loop.create_future(), repeated=False))
+    rounds = []
+    while hungry := counter.hungry():
+        rounds.append([waiter.slots for waiter in hungry])
+        for waiter in hungry:
+            waiter.end_round((b"{}",))
+    assert rounds == [[MOST_IN_ROUND - 1, 1], [1], [MOST_IN_ROUND + 1]]
 
 
 async def test_a_claim_that_hung_up_is_dealt_nothing(desk: ClaimDesk, world: World) -> None:

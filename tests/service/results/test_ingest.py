@@ -8,7 +8,6 @@ from service.db.tables import (
     check_,
     check_state,
     late_result,
-    result_detail,
     run_final,
     session,
 )
@@ -41,7 +40,7 @@ async def test_a_result_settles_its_run(world: World) -> None:
     assert (stored.scheduled_ms, stored.ts) == (due_ms, due_ms + 1500)
     assert (stored.stopped_ms, stored.created_ms) == (due_ms + 3500, due_ms + 4000)
     assert stored.response_time_ms == 12.5
-    [body] = await world.rows(select(result_detail.c.body).where(result_detail.c.id == stored.id))
+    [body] = await world.rows(select(run_final.c.body).where(run_final.c.run_id == stored.run_id))
     assert decode(body[0], Result) == sent
 
 

@@ -2,6 +2,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from sqlalchemy import Connection, text
 
 from contract.assertions import AssertionResult, Comparison, Source
 from contract.result import (
@@ -300,6 +301,30 @@ async def test_a_list_leaves_huge_details_out_and_says_so(api: PublicApi, alice:
     assert (cut["isCut"], cut["status"], cut["apiCheckResult"]) == (True, "PASSED", None)
     whole = (await alice.get(f"{path}/{cut['id']}")).body
     assert len(whole["apiCheckResult"]["response"]["body"]) == 300_000
+
+
+async def test_attempts_and_results_of_older_databases_keep_their_details(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    check = await a_check(alice)
+    path = f"/v1/check-results/{check['id']}"
+    await store(api, check, passed(1), result_type=ResultType.ATTEMPT)
+    [attempt] = (await alice.get(f"{path}?resultType=ALL")).body
+    run_id = await store(api, check, passed(2))
+
+    def as_it_was(connection: Connection) -> None:
+        run, of_it = (
+            {"run": run_id},
+            "FROM run_final JOIN result USING (run_id) WHERE run_id = :run",
+        )
+        connection.execute(text(f"INSERT INTO result_detail SELECT id, body {of_it}"), run)
+        connection.execute(text("UPDATE run_final SET body = NULL WHERE run_id = :run"), run)
+
+    listed = (await alice.get(path)).body
+    await api.database.write(as_it_was)
+    assert (await alice.get(path)).body == listed
+    assert attempt["apiCheckResult"] is not None
+    assert listed[0]["apiCheckResult"] is not None
 
 
 async def test_a_missed_run_stands_in_the_list_with_its_cause(
