@@ -68,7 +68,7 @@ def carry_out_together(connection: Connection, group: deque[Change]) -> list[Set
     """Make the changes of a group as one, and commit. None: one failed, and nothing was made.
 
     Then they must be made again, one by one. It spares each change its savepoint, for which SQLite
-    keeps a copy of every page that is touched: a third of the CPU time of a group of results.
+    keeps a copy of every page that is touched.
     """
     try:
         settled = [_made(connection, change) for change in group]

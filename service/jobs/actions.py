@@ -74,7 +74,8 @@ def finish(connection: Connection, *, done: Sequence[int], again: Sequence[Retur
     """Jobs whose results came in: over, or to be tried again."""
     queue = queue_of(connection)
     queue.remove(connection, done)
-    queue.give_back(connection, again)
+    if again:
+        queue.give_back(connection, again)
 
 
 def is_there(connection: Connection, job: HeldJob, location_id: str) -> bool:
