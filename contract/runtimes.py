@@ -3,12 +3,15 @@
 Their lock files stand in `runners/harness/runtimes`; a test holds that both say the same.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+_LIKE_AN_ID: Final = re.compile(r"[\w.-]{1,30}", re.ASCII)
 
 
 class RuntimeStage(StrEnum):
@@ -191,3 +194,13 @@ _2025_04: Final = RuntimeFacts(
 
 RUNTIMES: Final = MappingProxyType({one.id: one for one in (_2026_04, _2025_04)})
 """By id, the newest first: it is what a check runs on that names none."""
+
+
+def runtime_problem(runtime_id: str) -> str | None:
+    """Why no script can run on it, as the end of a sentence that begins with the field. Pure."""
+    if runtime_id in RUNTIMES:
+        return None
+    known = " or ".join(RUNTIMES)
+    if _LIKE_AN_ID.fullmatch(runtime_id) is None:
+        return f"is no runtime; use {known}, or leave it out"
+    return f"is {runtime_id}, which no agent has; use {known}, or leave it out"

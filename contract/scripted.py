@@ -73,7 +73,9 @@ class PlaywrightSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="PLA
     engine: Literal["node", "bun"] | None = None
     """None: node."""
     engine_version: str | None = None
-    """None: the newest of the agent."""
+    """None: the Node of the runtime."""
+    runtime_id: RuntimeId | None = None
+    """Whose Node runs the suite, which brings everything else. None: the agent's newest."""
     refresh_cache: bool = False
 
 

@@ -21,6 +21,7 @@ from picket.check_sense import spec_problems
 from picket.document import LIMIT_BYTES, DocumentError, read_document
 from picket.errors import CommandError
 from picket.field_errors import shown, unknown_fields
+from picket.field_words import words_of
 from picket.named_files import with_files
 from picket.public_form import SpecForm, as_text, to_contract
 from picket.wrong_fields import wrong_fields
@@ -184,7 +185,7 @@ class _Reader:
         self._note(*named.wrong)
         form = to_contract(named.fields, kind)
         form.moved.update(named.moved)
-        unknown = unknown_fields(form.fields, SPEC_TYPES[kind])
+        unknown = unknown_fields(form.fields, SPEC_TYPES[kind], words_of(kind))
         unread = [
             *_strange_sources(form.fields.get("assertions"), kind),
             *wrong_fields(form.fields, SPEC_TYPES[kind]),
@@ -212,7 +213,7 @@ class _Reader:
         wrong = [
             (f"$.{field}[{position}]{path.removeprefix('$')}", problem)
             for position, each in enumerate(entries)
-            for path, problem in wrong_fields(each, entry)
+            for path, problem in _wrong_in(each, entry)
         ]
         self._note(*wrong)
         return () if wrong else tuple(msgspec.convert(each, entry) for each in entries)
@@ -223,6 +224,11 @@ class _Reader:
             self._note(("$.proxyUrl", f"is {shown(proxy_url, secret=True)}; use an address"))
             return None
         return proxy_url
+
+
+def _wrong_in(value: object, kind: type[msgspec.Struct]) -> Iterator[Wrong]:
+    yield from unknown_fields(value, kind)
+    yield from wrong_fields(value, kind)
 
 
 def _in_file(form: SpecForm, found: Iterable[Wrong]) -> Iterator[Wrong]:

@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -30,6 +31,16 @@ _KINDS: Final = {
     "null": "nothing",
 }
 _SHOWN_LENGTH: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What can stand at the top of a document."""
+
+    counting: frozenset[str]
+    """Those that count."""
+    passed_over: frozenset[str] = frozenset()
+    """Those that are taken and do not count: meant perhaps, and not recommended."""
 
 
 def split_problem(problem: str) -> tuple[str, str]:
@@ -144,15 +155,23 @@ def _child_type(kind: msgspec.inspect.Type | None, key: str | None) -> msgspec.i
     return None
 
 
-def unknown_fields(document: object, spec: type[msgspec.Struct]) -> Iterator[Wrong]:
+def unknown_fields(
+    document: object, spec: type[msgspec.Struct], words: Words | None = None
+) -> Iterator[Wrong]:
     """The fields that the spec does not know, and what they may have meant.
 
     The wire ignores what it does not know; a person who mistypes `assertions` wants to hear it.
+    `words`: what may be meant at the top. None: the spec's own fields.
     """
-    return _unknown(document, msgspec.inspect.type_info(spec), "$")
+    for path, key, known in _unknown(document, msgspec.inspect.type_info(spec), "$"):
+        here = Words(frozenset(known)) if words is None or path != "$" else words
+        yield f"{path}.{key}", f"is no field here; {_meant(key, here)}"
 
 
-def _unknown(value: object, kind: msgspec.inspect.Type | None, path: str) -> Iterator[Wrong]:
+def _unknown(
+    value: object, kind: msgspec.inspect.Type | None, path: str
+) -> Iterator[tuple[str, str, Iterable[str]]]:
+    """Where each one stands, how it is called, and what is known there."""
     for branch in _branches(kind):
         if isinstance(branch, msgspec.inspect.StructType) and isinstance(value, Mapping):
             yield from _unknown_in_struct(value, branch, path)
@@ -163,7 +182,7 @@ def _unknown(value: object, kind: msgspec.inspect.Type | None, path: str) -> Ite
 
 def _unknown_in_struct(
     value: Mapping[object, object], kind: msgspec.inspect.StructType, path: str
-) -> Iterator[Wrong]:
+) -> Iterator[tuple[str, str, Iterable[str]]]:
     known = {each.encode_name: each.type for each in kind.fields}
     tag = {kind.tag_field} if kind.tag_field else set()
     for key, inner in value.items():
@@ -172,10 +191,12 @@ def _unknown_in_struct(
         if key in known:
             yield from _unknown(inner, known[str(key)], f"{path}.{key}")
         else:
-            yield f"{path}.{key}", f"is no field here; {_meant(str(key), sorted(known))}"
+            yield path, str(key), known
 
 
-def _meant(key: str, known: list[str]) -> str:
-    lowered = {name.lower(): name for name in known}
+def _meant(key: str, words: Words) -> str:
+    lowered = {word.lower(): word for word in words.passed_over | words.counting}
     near = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.6)
-    return f"did you mean {lowered[near[0]]}?" if near else "use " + ", ".join(known)
+    return (
+        f"did you mean {lowered[near[0]]}?" if near else "use " + ", ".join(sorted(words.counting))
+    )

@@ -24,7 +24,7 @@ _SCRIPTS: Final = {
 """Fields that name a file, and those that its text belongs into."""
 _FILES: Final = "dependencyFiles"
 SUITE: Final = "suiteFolder"
-_AT_A_SERVICE: Final = "codeBundlePath"
+_AT_A_SERVICE: Final = ("codeBundlePath", "bundleSha256")
 _PACKED_LATER: Final = ""
 """A suite's content address, as long as its folder has not been packed."""
 
@@ -47,6 +47,7 @@ def with_files(document: Mapping[str, object], kind: CheckType, folder: Path) ->
     for name, place in _SCRIPTS.items():
         reader.take_script(name, place)
     if kind in {CheckType.BROWSER, CheckType.MULTI_STEP}:
+        reader.miss_script()
         reader.take_dependencies()
     if kind in {CheckType.API, CheckType.BROWSER, CheckType.MULTI_STEP}:
         reader.take_snippets()
@@ -76,7 +77,13 @@ class _Reader:
         self._fields[place] = "//" if text is None else text
         if place == "script" and isinstance(given, str) and "scriptPath" not in self._fields:
             self._fields["scriptPath"] = Path(given).as_posix()
+            self.named.moved["$.scriptPath"] = f"$.{name}"
             self._beside = Path(given).parent
+
+    def miss_script(self) -> None:
+        """A check that is a script and has none lacks the field that names it."""
+        if "script" not in self._fields:
+            self.named.moved["$.script"] = "$.scriptFile"
 
     def take_dependencies(self) -> None:
         """The files that the check lists, as its dependencies."""
@@ -87,9 +94,16 @@ class _Reader:
             self._refuse(f"$.{_FILES}", f"is {shown(given)}; use a list of paths")
             return
         inline = self._fields.get("dependencies") or []
-        read = [self._dependency(order, path) for order, path in enumerate(given)]
-        if isinstance(inline, list):
-            self._fields["dependencies"] = [*inline, *(one for one in read if one)]
+        if not isinstance(inline, list):
+            return
+        files = list(inline)
+        for order, path in enumerate(given):
+            if (file := self._dependency(order, path)) is not None:
+                there = f"$.{_FILES}[{order}]"
+                own = {f"$.dependencies[{len(files)}].{key}": there for key in file}
+                self.named.moved.update(own)
+                files.append(file)
+        self._fields["dependencies"] = files
 
     def take_snippets(self) -> None:
         """The snippets that the scripts import, as far as they lie in `snippets/`."""
@@ -107,8 +121,9 @@ class _Reader:
 
     def suite(self) -> Named:
         """The same, with the folder of a suite."""
-        if self._fields.pop(_AT_A_SERVICE, None) is not None:
-            self._refuse(f"$.{_AT_A_SERVICE}", f"names a bundle at a service; use {SUITE}")
+        for name in _AT_A_SERVICE:
+            if self._fields.pop(name, None) is not None:
+                self._refuse(f"$.{name}", f"names a bundle at a service; use {SUITE}")
         given = self._fields.pop(SUITE, None)
         self.named.moved["$.bundleSha256"] = f"$.{SUITE}"
         if given is None:

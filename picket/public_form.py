@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from contract.checks import SECONDS_PER, CheckType, TimeUnit
+from contract.runtimes import runtime_problem
 from contract.sense import Wrong
 from picket.field_errors import shown
 
@@ -19,9 +20,8 @@ CONTROL_PLANE_FIELDS: Final = frozenset(
 )  # fmt: skip
 """What a check of the public API holds beyond how to look: no matter to a single run."""
 
-_WITH_RUNTIME: Final = frozenset({CheckType.API, CheckType.BROWSER, CheckType.MULTI_STEP})
-"""Of other types a runtime is no matter to a run."""
 _SCRIPTED: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
+_PHASES: Final = ("setupScript", "teardownScript")
 _SNIPPETS: Final = ("setupSnippetId", "tearDownSnippetId")
 _NO_SNIPPETS: Final = "names a snippet; without a service there are none"
 _RENAMED: Final = {"localSetupScript": "setupScript", "localTearDownScript": "teardownScript"}
@@ -52,19 +52,36 @@ def to_contract(document: Mapping[str, object], kind: CheckType) -> SpecForm:
     for snippet in _SNIPPETS:
         if fields.pop(snippet, None) is not None:
             form.wrong.append((f"$.{snippet}", _NO_SNIPPETS))
-    if kind not in _WITH_RUNTIME or fields.get("runtimeId") == "":
-        fields.pop("runtimeId", None)
     if kind in _SCRIPTED and fields.get("shouldFail") is False:
         del fields["shouldFail"]  # the public API shows it with every check
     for public, ours in _RENAMED.items():
         if public in fields:
             fields[ours] = fields.pop(public)
             form.moved[f"$.{ours}"] = f"$.{public}"
+    _hold_runtime(form, scripted=kind in _SCRIPTED or any(map(fields.get, _PHASES)))
     _lift_assertions(form)
     if kind is CheckType.HEARTBEAT:
         _flatten_heartbeat(form)
     fields["type"] = kind.value
     return replace(form, fields=_text_where_text_is_meant(fields))
+
+
+def _hold_runtime(form: SpecForm, *, scripted: bool) -> None:
+    """Where nothing is scripted a runtime is no matter to a run."""
+    given = form.fields.pop("runtimeId", None)
+    if not scripted or given is None or given == "":
+        return
+    named = _as_written(given) if isinstance(given, float) else given
+    form.fields["runtimeId"] = named
+    if isinstance(named, str) and (problem := runtime_problem(named)):
+        form.wrong.append(("$.runtimeId", problem))
+        del form.fields["runtimeId"]
+
+
+def _as_written(number: float) -> str:
+    """YAML reads a runtime without quotes as a number: 2026.04, and 2026.1 for 2026.10."""
+    year, _, month = str(number).partition(".")
+    return f"{year}.{month:0<2}"
 
 
 def _lift_assertions(form: SpecForm) -> None:

@@ -5,11 +5,12 @@ A later feature's field is kept when that is harmless, and refused with a senten
 silently not work (`service.checks.rules`).
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from contract.checks import CheckType
+from contract.runtimes import runtime_problem
 from contract.scripted import Dependency
 from contract.scripts import dependencies_problem
 from service.checks.fields import (
@@ -24,7 +25,7 @@ from service.checks.fields import (
     Percentage,
     Region,
     RetryStrategy,
-    Runtime,
+    RuntimeId,
     ShortThreshold,
     TriggerIncident,
 )
@@ -39,7 +40,6 @@ from service.checks.requests import (
 from service.checks.rules import (
     offset_problem,
     phase_problem,
-    runtime_problem,
     unsupported_problem,
 )
 from service.checks.script_fields import (
@@ -55,7 +55,7 @@ from service.checks.script_fields import (
     Script,
     ScriptPath,
 )
-from service.http.strict import Number, Strict, Text, Whole, blank_is_none, field_error
+from service.http.strict import Number, Strict, Text, Whole, field_error
 
 
 class CheckWrite(Strict):
@@ -82,7 +82,8 @@ class CheckWrite(Strict):
     use_global_alert_settings: bool | None = True
     group_id: Id = None
     group_order: Annotated[Number, Field(ge=0)] | None = None
-    runtime_id: Annotated[Literal[Runtime, ""] | None, BeforeValidator(blank_is_none)] = None
+    runtime_id: RuntimeId = None
+    """What scripts run on; in quotes. Null: the newest runtime of the agent."""
     alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
     retry_strategy: RetryStrategy | None = None
     """Null: as `doubleCheck` says, which is one immediate retry unless it is false."""
@@ -103,6 +104,11 @@ class CheckWrite(Strict):
         if problem := offset_problem(self.frequency, self.frequency_offset):
             raise field_error("frequencyOffset", problem)
         return self
+
+    def hold_runtime(self) -> None:
+        """Refuse names that no agent has: where there is a script, it could not run."""
+        if self.runtime_id and (problem := runtime_problem(self.runtime_id)):
+            raise field_error("runtimeId", problem)
 
     @model_validator(mode="before")
     @classmethod
@@ -152,9 +158,8 @@ class ApiCheckWrite(CheckWrite):
             raise field_error("setupSnippetId", problem)
         if problem := phase_problem("localTearDownScript", script=teardown, snippet_id=ids[1]):
             raise field_error("tearDownSnippetId", problem)
-        has_scripts = any(one is not None for one in (setup, teardown, *ids))
-        if has_scripts and (problem := runtime_problem(self.runtime_id)):
-            raise field_error("runtimeId", problem)
+        if any(one is not None for one in (setup, teardown, *ids)):
+            self.hold_runtime()
         return self
 
 
@@ -211,8 +216,7 @@ class ScriptCheckWrite(MinuteCheckWrite):
         files = [Dependency(path=one.path, content=one.content) for one in self.dependencies or ()]
         if found := dependencies_problem(files, script_path=self.script_path):
             raise field_error(f"dependencies{found[0]}", found[1])
-        if problem := runtime_problem(self.runtime_id):
-            raise field_error("runtimeId", problem)
+        self.hold_runtime()
         return self
 
 
@@ -253,7 +257,12 @@ class PlaywrightCheckWrite(MinuteCheckWrite):
     engine: Engine = None
     """Null: node."""
     engine_version: Label = None
-    """Null: the newest of the agent."""
+    """A Node that the agent has. Null: that of the check's runtime."""
+
+    @model_validator(mode="after")
+    def _runs_on_something(self) -> "PlaywrightCheckWrite":
+        self.hold_runtime()
+        return self
 
 
 AnyCheckWrite = (

@@ -1,12 +1,13 @@
 """Parts that the bodies of all check types are made of."""
 
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import CheckType
+from contract.runtimes import RUNTIMES, runtime_problem
 from contract.sense import assertion_problem
 from service.checks.expressions import expression_problem
 from service.checks.rules import frequency_problem, property_problem
@@ -15,6 +16,7 @@ from service.http.strict import (
     Strict,
     Text,
     Whole,
+    blank_is_none,
     field_error,
     zero_is_none,
 )
@@ -33,6 +35,17 @@ def _none_is_no_text(value: str | None) -> str:
 def _not_below_a_minute(value: object) -> object:
     if problem := frequency_problem(value):
         raise PydanticCustomError("rule", "{sentence}", {"sentence": problem})
+    return value
+
+
+def _a_runtime(value: object) -> object:
+    """Clients that read YAML send a number where it was not in quotes."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise field_error(
+            "", f'is the number {value}; put it in quotes, as in "{next(iter(RUNTIMES))}"'
+        )
+    if isinstance(value, str) and value not in get_args(Runtime):
+        raise field_error("", runtime_problem(value) or "")
     return value
 
 
@@ -66,6 +79,9 @@ Region = Literal[
     "af-south-1",
 ]
 Runtime = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
+RuntimeId = Annotated[
+    Literal[Runtime, ""] | None, BeforeValidator(_a_runtime), BeforeValidator(blank_is_none)
+]
 _WholeMinutes = Literal[1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440]
 Frequency = Annotated[Literal[0, _WholeMinutes], JsonNumber]
 MinuteFrequency = Annotated[_WholeMinutes, BeforeValidator(_not_below_a_minute), JsonNumber]

@@ -6,7 +6,6 @@ from typing import Final
 
 from contract.assertions import JSON_SOURCES, Source
 from contract.checks import CheckType
-from contract.runtimes import RUNTIMES
 
 SUB_MINUTE_OFFSETS: Final = (10, 20, 30)
 
@@ -71,13 +70,6 @@ def unsupported_problem(body: Mapping[str, object], kind: CheckType) -> tuple[st
         if body.get(field):
             return field, sentence
     return None
-
-
-def runtime_problem(runtime_id: str | None) -> str | None:
-    """What scripts run on is what agents have."""
-    if runtime_id is None or runtime_id in RUNTIMES:
-        return None
-    return f"is {runtime_id}, which no agent has; use {' or '.join(RUNTIMES)}, or leave it out"
 
 
 def phase_problem(script_field: str, *, script: str | None, snippet_id: int | None) -> str | None:

@@ -194,6 +194,7 @@ SPECS: dict[CheckType, CheckSpec] = {
         browsers=("chromium",),
         engine="node",
         engine_version="24",
+        runtime_id="2026.04",
         working_dir="e2e",
         cache_hash="c0ffee",
         playwright_version="1.58.2",

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from contract.runtimes import RUNTIMES, RuntimeFacts
+from contract.runtimes import RUNTIMES, RuntimeFacts, runtime_problem
 from contract.scripted import RuntimeId
 
 FOLDER = Path(__file__).parents[2] / "runners/harness/runtimes"
@@ -68,3 +68,20 @@ def test_everything_has_a_digest_and_no_address_of_its_own(runtime: RuntimeFacts
     for place, facts in locked(runtime).items():
         assert "resolved" not in facts, place
         assert place == "" or facts.get("inBundle") or "integrity" in facts, place
+
+
+@pytest.mark.parametrize("runtime", ["2026.04", "2025.04"])
+def test_scripts_run_on_what_agents_have(runtime: str) -> None:
+    assert runtime_problem(runtime) is None
+
+
+@pytest.mark.parametrize("runtime", ["2024.02", "1999", "latest"])
+def test_a_runtime_that_no_agent_has_is_refused_with_those_that_they_have(runtime: str) -> None:
+    assert runtime_problem(runtime) == (
+        f"is {runtime}, which no agent has; use 2026.04 or 2025.04, or leave it out"
+    )
+
+
+@pytest.mark.parametrize("text", ["a b", "line\nbreak", "x" * 31, "\u202e"])
+def test_what_is_no_name_of_a_runtime_is_not_repeated(text: str) -> None:
+    assert runtime_problem(text) == "is no runtime; use 2026.04 or 2025.04, or leave it out"

@@ -339,7 +339,7 @@ def test_every_type_of_the_language_can_be_read(kind: CheckType) -> None:
         CheckType.HEARTBEAT: "periodSeconds: 60\ngraceSeconds: 5\npingToken: nightly",
         CheckType.BROWSER: "script: '1'",
         CheckType.MULTI_STEP: "script: '1'",
-        CheckType.PLAYWRIGHT: "bundleSha256: abc",
+        CheckType.PLAYWRIGHT: "suiteFolder: .",
         CheckType.AGENTIC: "prompt: look",
     }
     found = parse(f"type: {kind}\n{needs.get(kind, 'request: { url: http://a }')}", "any.yaml")

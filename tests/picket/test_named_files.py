@@ -108,7 +108,7 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         ("type: BROWSER\nscriptFile: empty.js\n", "$.scriptFile is empty"),
         ("type: BROWSER\nscriptFile: large.js\n", "$.scriptFile has 524289 bytes; use at most"),
         ("type: BROWSER\nscriptFile: binary.js\n", "$.scriptFile is binary.js, which is not UTF-8"),
-        ("type: BROWSER\n", "$.script is missing"),
+        ("type: BROWSER\n", "$.scriptFile is missing"),
         (
             "type: BROWSER\nscript: '1'\ndependencyFiles: x.js\n",
             "$.dependencyFiles is x.js; use a list of paths",
@@ -121,7 +121,19 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
             "type: BROWSER\nscript: '1'\nplaywrightConfig: {use: {launchOptions: {}}}\n",
             "$.playwrightConfig.use.launchOptions cannot be set here; use actionTimeout",
         ),
-        ("type: BROWSER\nscript: '1'\nruntimeId: '1999'\n", "$.runtimeId is 1999; use one of"),
+        (
+            "type: BROWSER\nscript: '1'\ndependencyFiles: [x.js, ./x.js]\n",
+            "$.dependencyFiles[1] is x.js, which another file of the check has",
+        ),
+        (
+            "type: PLAYWRIGHT\nsuiteFolder: .\nruntimeId: '1999'\n",
+            "$.runtimeId is 1999, which no agent has; use 2026.04 or 2025.04, or leave it out",
+        ),
+        (
+            "type: API\nrequest: {url: 'http://a/'}\nsetupScript: '1'\nruntimeId: 2024.02\n",
+            "$.runtimeId is 2024.02, which no agent has; use 2026.04 or 2025.04, or leave it out",
+        ),
+        ("type: BROWSER\nscript: '1'\nruntimeId: [1]\n", "$.runtimeId is a list; use text"),
         ("type: URL\nscriptFile: x.js\nrequest: {url: 'http://a/'}\n", "is no field here"),
         ("type: PLAYWRIGHT\n", "$.suiteFolder is missing"),
         (
@@ -131,6 +143,10 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         (
             f"type: PLAYWRIGHT\ncodeBundlePath: {'ab' * 32}\n",
             "$.codeBundlePath names a bundle at a service; use suiteFolder",
+        ),
+        (
+            f"type: PLAYWRIGHT\nbundleSha256: {'ab' * 32}\n",
+            "$.bundleSha256 names a bundle at a service; use suiteFolder",
         ),
     ],
 )
@@ -144,4 +160,19 @@ def test_each_mistake_is_one_clear_sentence(tmp_path: Path, text: str, said: str
 def test_a_script_outside_of_the_checks_folder_has_no_place_in_a_run(tmp_path: Path) -> None:
     (tmp_path / "x.js").write_text("1")
     source = a_file(tmp_path / "check", "type: BROWSER\nscriptFile: ../x.js\n")
-    assert "$.scriptPath must lead down from the folder of the check" in refused(source)
+    assert "$.scriptFile must lead down from the folder of the check" in refused(source)
+
+
+@pytest.mark.parametrize(("written", "meant"), [("2026.04", "2026.04"), ("2025.04", "2025.04")])
+def test_a_runtime_without_quotes_is_understood(tmp_path: Path, written: str, meant: str) -> None:
+    text = f"type: PLAYWRIGHT\nsuiteFolder: .\nruntimeId: {written}\n"
+    spec = load(a_file(tmp_path, text)).spec
+    assert isinstance(spec, PlaywrightSpec)
+    assert spec.runtime_id == meant
+
+
+def test_where_nothing_is_scripted_a_runtime_is_no_matter(tmp_path: Path) -> None:
+    text = "type: API\nrequest: {url: 'http://a/'}\nruntimeId: '2024.02'\n"
+    spec = load(a_file(tmp_path, text)).spec
+    assert isinstance(spec, ApiSpec)
+    assert spec.runtime_id is None

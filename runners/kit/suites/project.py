@@ -87,23 +87,26 @@ def add_programs(project: Project, programs: Mapping[str, str]) -> None:
 
 
 def runtime_of(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
-    """The newest runtime with the engine that the check asks for.
+    """The one with the engine version of the check, which says more than its runtime does.
+
+    Where it names no version: its runtime, or the newest.
 
     Raises:
         CheckFailed: nobody here has such an engine.
-        MissingRuntimeError: there is no Node here at all.
+        MissingRuntimeError: there is no Node here, or not the one that the check names.
     """
     if not runtimes.installed:
         raise MissingRuntimeError("No runtime is installed on this machine.")
     wanted = (spec.engine_version or "").strip().removeprefix("v")
-    if spec.engine == "bun":
-        if not _fits(BUN, wanted):
-            raise _refused(
-                f"Bun {spec.engine_version} is not available at this location; it has {BUN}."
-            )
+    if spec.engine == "bun" and not _fits(BUN, wanted):
+        raise _refused(
+            f"Bun {spec.engine_version} is not available at this location; it has {BUN}."
+        )
+    if spec.engine == "bun" or not wanted:
         # Playwright's own program asks for Node, also where Bun starts it.
-        return next(iter(runtimes.by_id.values()))
-    for runtime in runtimes.by_id.values():
+        return runtimes.get(spec.runtime_id)
+    of_check = [one for one in runtimes.by_id.values() if one.id == spec.runtime_id]
+    for runtime in (*of_check, *runtimes.by_id.values()):
         if _fits(runtime.node_version, wanted):
             return runtime
     here = ", ".join(runtime.node_version for runtime in runtimes.by_id.values())

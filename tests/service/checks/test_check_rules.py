@@ -10,7 +10,6 @@ from service.checks.rules import (
     offset_problem,
     phase_problem,
     property_problem,
-    runtime_problem,
     unsupported_problem,
 )
 
@@ -100,17 +99,6 @@ def test_a_suite_retries_by_itself() -> None:
     strategy = {"retryStrategy": {"type": "FIXED"}}
     assert unsupported_problem(strategy, CheckType.BROWSER) is None
     assert unsupported_problem(strategy, CheckType.PLAYWRIGHT) is not None
-
-
-@pytest.mark.parametrize("runtime", [None, "2026.04", "2025.04"])
-def test_scripts_run_on_what_agents_have(runtime: str | None) -> None:
-    assert runtime_problem(runtime) is None
-
-
-def test_a_runtime_that_no_agent_has_is_refused_with_those_that_they_have() -> None:
-    assert runtime_problem("2024.02") == (
-        "is 2024.02, which no agent has; use 2026.04 or 2025.04, or leave it out"
-    )
 
 
 def test_a_phase_has_one_script() -> None:

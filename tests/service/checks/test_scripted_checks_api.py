@@ -106,7 +106,11 @@ async def test_the_defaults_of_a_multi_step_check_are_filled_in(
         ),
         ({"playwrightConfig": {"timeout": 240_001}}, '"playwrightConfig.timeout" must be a number'),
         ({"runtimeId": "2024.09"}, '"runtimeId" is 2024.09, which no agent has; use 2026.04'),
-        ({"runtimeId": "1999.01"}, '"runtimeId" is not allowed; use one of'),
+        ({"runtimeId": "1999.01"}, '"runtimeId" is 1999.01, which no agent has; use 2026.04 or'),
+        (
+            {"runtimeId": 2026.04},
+            '"runtimeId" is the number 2026.04; put it in quotes, as in "2026',
+        ),
         ({"frequency": 0, "frequencyOffset": 10}, '"frequency" is 0, which only API and TCP'),
         ({"shouldFail": True}, '"shouldFail" would not be followed'),
         ({"localSetupScript": "1"}, '"localSetupScript" would not run: only API checks'),

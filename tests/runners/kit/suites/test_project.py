@@ -68,6 +68,28 @@ def test_the_newest_node_that_fits_is_taken(
 
 
 @pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"runtime_id": "2025.04"}, "22.20.0"),
+        ({"runtime_id": "2026.04"}, "24.19.0"),
+        ({"runtime_id": "2025.04", "engine": "bun"}, "22.20.0"),
+        ({"runtime_id": "2025.04", "engine_version": "22"}, "22.20.0"),
+        ({"runtime_id": "2025.04", "engine_version": "24"}, "24.19.0"),
+        ({"runtime_id": "2024.09", "engine_version": "24"}, "24.19.0"),
+    ],
+)
+def test_the_checks_runtime_says_which_node_where_no_version_does(
+    runtimes: Runtimes, asked: dict[str, str], found: str
+) -> None:
+    assert runtime_of(a_spec(**asked), runtimes).node_version == found
+
+
+def test_a_runtime_that_is_not_here_is_not_the_suites_fault(runtimes: Runtimes) -> None:
+    with pytest.raises(MissingRuntimeError, match=r"2024\.09 is not installed"):
+        runtime_of(a_spec(runtime_id="2024.09"), runtimes)
+
+
+@pytest.mark.parametrize(
     ("asked", "said"),
     [
         ({"engine": "bun", "engine_version": "2"}, "Bun 2 is not available at .*; it has 1.3.14"),
