@@ -22,6 +22,10 @@ class UnsearchableFileError(Exception):
     """A secret could be in the file and not be found; the text says why."""
 
 
+class NoTextError(UnsearchableFileError):
+    """The file is an archive or the like: it could leave if there were no secrets."""
+
+
 def hide_in_file(
     file: RunFile, pattern: SecretPattern | None, *, rounds: int
 ) -> tuple[RunFile, int]:
@@ -40,7 +44,7 @@ def hide_in_file(
     if len(content) > MAX_ARTIFACT_BYTES:
         raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
     if not _is_text(content):
-        raise UnsearchableFileError("only text in UTF-8 can be searched for secrets")
+        raise NoTextError("only text in UTF-8 can be searched for secrets")
     content, replacements = _hidden(content, pattern, rounds=rounds)
     if replacements:
         _replace(file, content)

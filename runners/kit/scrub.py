@@ -22,10 +22,11 @@ import msgspec
 from contract.job import Job
 from contract.result import HttpEvidence, Outcome, Result
 from contract.wire import encode
-from runners.kit.file_secrets import hide_in_file
+from runners.kit.file_secrets import NoTextError, hide_in_file
 from runners.kit.job_secrets import locked_headers, secrets_of, usable
 from runners.kit.rewriting import Rewriter, may_hold_credentials
 from runners.kit.secret_pattern import SecretPattern
+from runners.kit.secret_sources import secret_sources
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.workspace import RunFile
 
@@ -96,7 +97,12 @@ class Scrubber:
         """
         secrets = self._secrets_with(job, found)
         pattern = self._patterns.of(secrets) if secrets else None
-        changed, replacements = hide_in_file(file, pattern, rounds=ROUNDS)
+        try:
+            changed, replacements = hide_in_file(file, pattern, rounds=ROUNDS)
+        except NoTextError as problem:
+            sources = secret_sources(job, found=found, of_agent=bool(self._own))
+            said = f"{problem}, and this run has some: {sources}. Without them it is kept"
+            raise NoTextError(said) from problem
         return CleanedFile(CleanFile(changed), replacements)
 
     def _secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
