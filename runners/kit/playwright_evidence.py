@@ -72,7 +72,8 @@ def _with_levels(printed: Iterable[LogLine], book: FactBook) -> list[LogLine]:
         message = plain_text(line.message)
         levels = meant.get(message)
         level = levels.pop(0) if levels else line.level
-        clean.append(LogLine(after_ms=line.after_ms, level=level, message=message))
+        known = message if book.paths is None else book.paths.line(message)
+        clean.append(LogLine(after_ms=line.after_ms, level=level, message=known))
     return clean
 
 

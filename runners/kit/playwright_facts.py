@@ -11,6 +11,8 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from runners.kit.user_paths import UserPaths
+
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _MOST: Final = {"pages": 200, "requests": 500, "steps": 10_000, "errors": 100, "log": 5_000}
 
@@ -161,7 +163,9 @@ _DECODER: Final = msgspec.json.Decoder(Fact)
 class FactBook:
     """Collects the facts of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, paths: UserPaths | None = None) -> None:
+        self.paths = paths
+        """How the script's author knows files. None: as they are told."""
         self.began: Began | None = None
         """None: the script was not run."""
         self.steps: dict[int, StepBegan] = {}
@@ -233,11 +237,17 @@ class FactBook:
             case RequestFact():
                 self._put(self.requests, fact.index, fact, "requests")
             case ErrorFact():
-                self._add(self._errors, fact, "errors")
+                self._add(self._errors, self._as_known(fact), "errors")
             case LogFact():
                 self._add(self.log, fact, "log")
             case LevelFact():
                 self._add(self.levels, fact, "log")
+
+    def _as_known(self, fact: ErrorFact) -> ErrorFact:
+        if self.paths is None:
+            return fact
+        message = self.paths.error(plain_text(fact.message), fact.where)
+        return ErrorFact(message=message, where=fact.where, soft=fact.soft, test=fact.test)
 
     def _put(self, into: dict[KeyT, FactT], key: KeyT, fact: FactT, kind: str) -> None:
         if key in into or len(into) < _MOST[kind]:

@@ -29,6 +29,7 @@ from runners.kit.runner import RunContext
 from runners.kit.script_files import ScriptFile, script_files
 from runners.kit.thread_end import to_its_end
 from runners.kit.trust import Roots
+from runners.kit.user_paths import UserPaths
 from runners.kit.workspace import Workspace
 
 BROWSER_MB: Final = 1500
@@ -165,7 +166,8 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     async def through(self) -> ScriptRun:
         """Start it, wait for its end, collect what it left."""
-        book, start_ms, ctx = FactBook(), time.time() * 1000, self.order.ctx
+        book = FactBook(UserPaths(self.place.root))
+        start_ms, ctx = time.time() * 1000, self.order.ctx
         async with run_gate(ctx, self.roots, self.place.home) as gate:
             program = self._program(gate)
             ended = await self._played(program, book)

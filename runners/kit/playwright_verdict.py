@@ -21,6 +21,7 @@ from runners.kit.endings import require_enough_memory
 from runners.kit.playwright_facts import ErrorFact, FactBook, plain_text
 from runners.kit.program import Ended
 from runners.kit.time_words import duration
+from runners.kit.user_paths import placed
 
 MESSAGE_CHARS: Final = 2000
 _HEAP: Final = "JavaScript heap out of memory"
@@ -107,12 +108,9 @@ def _timed_out(book: FactBook, timeout_s: float) -> Failure:
 
 def _of_error(errors: list[ErrorFact]) -> Failure:
     error = first_error(errors)
-    first, *rest = plain_text(error.message).strip().split("\n")
-    where = f" ({error.where})" if error.where else ""
-    message = "\n".join([f"{first}{where}", *rest])[:MESSAGE_CHARS]
     return Failure(
         kind=FailureKind.SCRIPT,
-        message=message,
+        message=placed(plain_text(error.message), error.where)[:MESSAGE_CHARS],
         detail={"where": error.where, "errors": len(errors)},
     )
 

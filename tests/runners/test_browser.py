@@ -128,6 +128,42 @@ async def test_a_failed_test_is_told_with_its_place_and_keeps_its_files(site: st
     assert evidence(outcome).user_script_errors == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "script", "message"),
+    [
+        (
+            "a/shop.spec.ts",
+            "import { test } from '@playwright/test'\ntest('a', (;\n",
+            "SyntaxError: Unexpected token (a/shop.spec.ts:2:1",
+        ),
+        (
+            "a/shop.spec.js",
+            "const { test } = require('@playwright/test')\nrequire('./pages')\n",
+            "Error: Cannot find module './pages' (a/shop.spec.js:2:1)\nRequire stack:\n- a/shop.s",
+        ),
+        (
+            "a/shop.js",
+            "const { chromium } = require('playwright')\nrequire('./pages')\n",
+            "Error: Cannot find module './pages' (a/shop.js:2:1)\nRequire stack:\n- a/shop.js",
+        ),
+        (
+            "a/shop.mjs",
+            "import { chromium } from 'playwright'\nimport 'no-such-package'\n",
+            "Error: Cannot find package 'no-such-package' imported from a/shop.mjs",
+        ),
+    ],
+    ids=["test syntax", "test import", "plain import", "module import"],
+)
+@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+async def test_what_cannot_be_loaded_is_told_by_the_scripts_own_file(
+    runtime_id: str, path: str, script: str, message: str
+) -> None:
+    outcome = await looked(script, script_path=path, runtime_id=runtime_id)
+    assert outcome.failure is not None
+    assert outcome.failure.message.startswith(message)
+    assert "/run-" not in outcome.failure.message
+
+
 async def test_a_plain_script_awaits_and_requires_as_it_likes(site: str) -> None:
     script = (
         "const { chromium } = require('playwright')\n"

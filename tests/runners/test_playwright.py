@@ -228,6 +228,47 @@ async def test_a_configuration_that_playwright_refuses_is_named(tmp_path: Path) 
     assert told(ran).playwright_version is None
 
 
+@pytest.mark.parametrize(
+    ("file", "sentence", "more"),
+    [
+        (
+            "expects",
+            "expects.spec.ts:4 > greets: Error: expect(locator).toHaveText(expected) failed",
+            (
+                "(front.ts:4:35).",
+                "Locator:  locator('p')",
+                'Expected: "Good tea"',
+                'Received: "Bad tea"',
+            ),
+        ),
+        (
+            "waits",
+            "waits.spec.ts:3 > waits: Error: page.click: Test timeout of 3000ms exceeded.",
+            ("(tests/waits.spec.ts:5:14).", "  - waiting for locator('#buy')"),
+        ),
+        ("syntax", 'syntax.spec.ts:4: SyntaxError: Unexpected token, expected ",".', ()),
+        ("imports", "imports.spec.js:2: Error: Cannot find module 'no-such-package'.", ()),
+    ],
+)
+async def test_a_failure_shows_what_was_seen_and_the_line_by_the_suites_own_files(
+    tmp_path: Path, file: str, sentence: str, more: tuple[str, ...]
+) -> None:
+    spec = changed(a_bundle(tmp_path, "mistakes"), test_command=f"npx playwright test {file}.spec")
+    ran = await seen(tmp_path, spec)
+    assert words(ran).startswith(f"tests/{sentence}")
+    assert [one for one in more if one not in words(ran)] == []
+    everything = "\n".join([*told(ran).errors, *said(ran), words(ran)])
+    assert "/run-" not in everything
+    assert "/node_modules/" not in everything
+
+
+async def test_a_configuration_with_a_mistake_is_named_by_its_file(tmp_path: Path) -> None:
+    broken = "echo 'module.exports = { workers: 1, ;' > playwright.config.js; npm ci"
+    spec = changed(a_bundle(tmp_path, "mistakes"), install_command=broken)
+    sentence = "without running a test: SyntaxError: playwright.config.js: Unexpected token (1:31)."
+    assert words(await seen(tmp_path, spec)).endswith(sentence)
+
+
 async def test_a_time_out_names_the_test_that_hung(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ const { place } = part('steps.cjs');
 const files = part('plain_files.cjs');
 const browsers = part('browsers.cjs');
 
+Error.stackTraceLimit = 50; // of a module that is not there, Node's own loader fills the first ten
+
 let failed = false;
 let ended = false;
 

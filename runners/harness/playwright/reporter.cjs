@@ -3,6 +3,7 @@
 
 const fs = require('node:fs');
 const settings = require('./settings.cjs');
+const { whereOf } = require('./error_place.cjs');
 const { report } = require('./facts.cjs');
 const { mayShare, textsIn } = require('./sharing.cjs');
 const steps = require('./steps.cjs');
@@ -22,17 +23,6 @@ function lineOf(location) {
   } catch {
     return '';
   }
-}
-
-/** Where in the user's own files an error came from: the first frame that is there. */
-function whereOf(error) {
-  const frames = String(error.stack ?? '').matchAll(/\(?([^\s(]+?):(\d+):(\d+)\)?$/gm);
-  const places = [error.location, ...[...frames].map(locationOf)];
-  return places.map(steps.place).find(Boolean) ?? null;
-}
-
-function locationOf([, file, line, column]) {
-  return { file, line: Number(line), column: Number(column) };
 }
 
 class FactReporter {

@@ -16,6 +16,7 @@ let count = 0;
 function place(location) {
   if (!location?.file) return null;
   const file = location.file.replace(/^file:\/\//, '');
+  if (!path.isAbsolute(file)) return null; // a part of Node itself
   const inside = path.relative(settings.root, file);
   if (inside.startsWith('..') || path.isAbsolute(inside)) return null;
   if (inside.split(path.sep).includes('node_modules')) return null;

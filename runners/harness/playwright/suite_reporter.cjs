@@ -4,6 +4,7 @@
 
 const path = require('node:path');
 const settings = require('./settings.cjs');
+const { whereOf } = require('./error_place.cjs');
 const { report } = require('./facts.cjs');
 const FactReporter = require('./reporter.cjs');
 const { recordByDefault } = require('./suite_defaults.cjs');
@@ -48,7 +49,7 @@ class SuiteReporter extends FactReporter {
 
   onTestEnd(test, result) {
     for (const error of result.errors.slice(0, MOST_ERRORS)) {
-      report({ fact: 'testError', test: test.id, message: messageOf(error), ...placeOf(error.location) });
+      report({ fact: 'testError', test: test.id, message: messageOf(error), where: whereOf(error) });
     }
     for (const file of result.attachments.slice(0, MOST_ATTACHMENTS)) {
       if (!file.path) continue;

@@ -15,6 +15,7 @@ from contract.suite_evidence import (
     TestOutcome,
     TestStatus,
 )
+from runners.kit.user_paths import UserPaths, placed
 
 MOST_TESTS: Final = 2000
 MOST_ERRORS: Final = 300
@@ -52,6 +53,8 @@ class _TestBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="testBegan")
 class _TestError(msgspec.Struct, frozen=True, tag_field="fact", tag="testError"):
     test: _Text
     message: _Text
+    where: _Text | None = None
+    """Place in the suite's own files. None: it has none."""
 
 
 class _TestEnded(msgspec.Struct, frozen=True, tag_field="fact", tag="testEnded", rename="camel"):
@@ -97,7 +100,9 @@ _DECODER: Final = msgspec.json.Decoder(_Fact)
 class SuiteFacts:
     """What is known of a suite's run so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, paths: UserPaths | None = None) -> None:
+        """`paths`: how the suite's author knows files. None: as they are told."""
+        self._paths = paths
         self.playwright: str | None = None
         """Its version. None: it has not begun."""
         self.end: str | None = None
@@ -112,7 +117,7 @@ class SuiteFacts:
         self.errors: list[str] = []
         self.is_cut = False
         self._planned = 0
-        self._told: dict[str, list[str]] = {}
+        self._told: dict[str, list[_TestError]] = {}
         """Errors by test, until their try ends."""
         self._errors_left = MOST_ERRORS
 
@@ -172,10 +177,10 @@ class SuiteFacts:
     def _tell(self, fact: _TestError) -> None:
         if fact.test in self._told or len(self._told) < MOST_TESTS:
             told = self._told.setdefault(fact.test, [])
-            told += [fact.message[:ERROR_CHARS]] if len(told) < MOST_ERRORS else []
+            told += [fact] if len(told) < MOST_ERRORS else []
 
     def _finish(self, fact: _TestEnded) -> None:
-        errors = self._affordable(self._told.pop(fact.test, []))
+        errors = self._affordable(self._errors_of(fact.test))
         if not self._has_room(fact.test):
             return
         before = self.tests.pop(fact.test, None)
@@ -198,6 +203,17 @@ class SuiteFacts:
         self.is_cut = self.is_cut or test not in self.under_way
         return test in self.under_way
 
+    def _errors_of(self, test: str) -> list[str]:
+        """Those with a place first: that a test's time was up has none, and says less."""
+        told = sorted(self._told.pop(test, []), key=lambda fact: fact.where is None)
+        return [
+            placed(self._as_known(fact.message, fact.where), fact.where)[:ERROR_CHARS]
+            for fact in told
+        ]
+
+    def _as_known(self, message: str, where: str | None) -> str:
+        return message if self._paths is None else self._paths.error(message, where)
+
     def _affordable(self, errors: list[str]) -> tuple[str, ...]:
         kept = tuple(errors[: self._errors_left])
         self._errors_left -= len(kept)
@@ -211,8 +227,10 @@ class SuiteFacts:
             self.is_cut = True
 
     def _note(self, fact: _SuiteError) -> None:
-        place = f"{fact.file}:{fact.line}: " if fact.file else ""
-        self.errors += self._affordable([f"{place}{fact.message}"[:ERROR_CHARS]])
+        where = f"{fact.file}:{fact.line}" if fact.file else None
+        message = self._as_known(fact.message, where)
+        told = f"{where}: {message}" if where else message
+        self.errors += self._affordable([told[:ERROR_CHARS]])
 
     @property
     def counts(self) -> TestCounts:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from contract.result import FailureKind
 from runners.kit.browser_registry import make_registry, resolve_package
 from runners.kit.failures import CheckFailed
@@ -17,6 +19,7 @@ from runners.kit.suites.command import CommandError, added_arguments, playwright
 from runners.kit.suites.config import option_texts
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
+from runners.kit.user_paths import UserPaths
 
 LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
 HARNESS: Final = Path(__file__).resolve().parents[2] / "harness/playwright"
@@ -76,7 +79,8 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
     project, browser = run.project, run.browser
     plan = await asyncio.to_thread(_plan, project, run.command)
     await asyncio.to_thread(_offer_browser, project, browser)
-    facts = SuiteFacts()
+    paths = UserPaths(project.root, working_dir=project.working_dir)
+    facts = SuiteFacts(paths)
     program = Program(
         argv=plan.argv,
         folder=project.working_dir,
@@ -85,7 +89,8 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
     )
     child = await sandbox.start(program, owner=project.workspace)
     ended = await child.ended(timeout_s=run.timeout_s, on_fact=facts.take)
-    return facts, ended
+    log = tuple(msgspec.structs.replace(one, message=paths.line(one.message)) for one in ended.log)
+    return facts, msgspec.structs.replace(ended, log=log)
 
 
 def _plan(project: Project, command: str) -> _Plan:

@@ -1,4 +1,4 @@
-"""Why a suite did not pass, as one sentence that names the test. Pure."""
+"""Why a suite did not pass: a sentence that names the test, and what its error shows. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -15,13 +15,14 @@ _MISSING_BROWSER: Final = re.compile(
     r"Executable doesn't exist at \S*/(firefox|webkit)"
     r"|There is no (firefox|webkit) at this location"
 )
-_ERROR: Final = re.compile(r"\berror\b|\bERR_|\bENOENT\b|forbidden", re.IGNORECASE)
+_ERROR: Final = re.compile(r"\b\w*error\b|\bERR_|\bENOENT\b|forbidden", re.IGNORECASE)
 _NO_SENTENCE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
 """npm says these first; the sentence comes after them."""
 _OF_A_STACK: Final = re.compile(r"at \S")
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 _NOT_FOUND: Final = 127
 _SAID_CHARS: Final = 300
+MESSAGE_CHARS: Final = 2000
 
 
 def failure_of(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | None:
@@ -115,9 +116,11 @@ def _failed_test(tests: list[SuiteTest]) -> Failure | None:
         return None
     first = failed[0]
     more = f" {len(failed) - 1} more failed." if len(failed) > 1 else ""
+    cause, *rest = _cause(first).split("\n")
+    told = "\n".join([f"{named(first)}: {sentence(cause.strip())}{more}", *rest])
     return Failure(
         kind=FailureKind.SCRIPT,
-        message=f"{named(first)}: {sentence(_cause(first))}{more}",
+        message=told[:MESSAGE_CHARS],
         detail={
             "file": first.file,
             "line": first.line,
@@ -128,11 +131,12 @@ def _failed_test(tests: list[SuiteTest]) -> Failure | None:
 
 
 def _cause(test: SuiteTest) -> str:
+    """Its first line is the sentence; the others show what was expected and seen."""
     browser = missing_browser(test.errors)
     if browser is not None:
         return f"the browser {browser} is not available at this location, only Chromium"
-    if test.errors:
-        return first_line(test.errors[0])
+    if test.errors and test.errors[0].strip():
+        return test.errors[0].strip()
     return "it was expected to fail" if test.status == "passed" else f"it {_WORDS[test.status]}"
 
 

@@ -34,14 +34,26 @@ def test_ended(**changes: Any) -> dict[str, Any]:
 test_began.__test__ = test_ended.__test__ = False  # type: ignore[attr-defined]  # builders
 
 
-def error(message: str, test: str = "t1") -> dict[str, Any]:
-    return {"fact": "testError", "test": test, "message": message, "file": "a.spec.ts", "line": 4}
+def error(message: str, test: str = "t1", where: str | None = None) -> dict[str, Any]:
+    return {"fact": "testError", "test": test, "message": message, "where": where}
 
 
 def test_a_test_is_told_with_where_it_stands_and_how_it_ended() -> None:
     (test,) = told(began(), test_began(), test_ended()).evidence(node_version="24").tests
     assert (test.project, test.title, test.file, test.line) == ("chromium", "buys", "a.spec.ts", 3)
     assert (test.status, test.outcome, test.took_ms) == ("passed", "expected", 10)
+
+
+def test_an_error_with_a_place_is_told_before_one_that_has_none() -> None:
+    facts = told(
+        began(),
+        test_began(),
+        error("the time was up"),
+        error("click\n\nCall log:", where="a.spec.ts:4:7"),
+        test_ended(status="timedOut", outcome="unexpected"),
+    )
+    (test,) = facts.evidence(node_version="24").tests
+    assert test.errors == ("click (a.spec.ts:4:7)\n\nCall log:", "the time was up")
 
 
 def test_tries_of_a_test_are_one_test_with_the_errors_of_the_last_that_had_any() -> None:

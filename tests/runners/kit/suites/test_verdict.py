@@ -1,4 +1,4 @@
-"""A suite that did not pass says in one sentence which test it was."""
+"""A suite that did not pass says in one sentence which test it was, and then what it saw."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from contract.suite_evidence import SuiteTest
 from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
-from runners.kit.suites.verdict import because, failure_of
+from runners.kit.suites.verdict import MESSAGE_CHARS, because, failure_of
 
 LIMITS = Limits(memory_mb=4096)
 
@@ -73,8 +73,11 @@ def test_a_flaky_test_is_no_failure() -> None:
     ("tests", "sentence"),
     [
         (
-            [a_test(), failed("Error: no lamp\n  at x"), failed("other")],
-            "[chromium] a.spec.ts:7 > basket: Error: no lamp. 1 more failed.",
+            [a_test(), failed("Error: no lamp (a.spec.ts:9:3)\n\nExpected: 1"), failed("other")],
+            (
+                "[chromium] a.spec.ts:7 > basket: Error: no lamp (a.spec.ts:9:3). 1 more failed."
+                "\n\nExpected: 1"
+            ),
         ),
         ([failed("x", project="")], "a.spec.ts:7 > basket: x."),
         (
@@ -213,8 +216,18 @@ def test_an_installation_is_told_by_its_sentence_and_not_by_its_stack() -> None:
     assert because(log[1:]) == ""
 
 
+def test_an_error_of_any_kind_is_what_a_command_said() -> None:
+    said = (
+        "SyntaxError: playwright.config.js: Unexpected token (1:31)",
+        "    at x (y.js:1:1)",
+        "}",
+    )
+    log = tuple(LogLine(after_ms=0, level="ERROR", message=line) for line in said)
+    assert because(log) == f": {said[0]}"
+
+
 def test_a_very_long_error_is_cut() -> None:
     failure = failure_of(facts(failed("x" * 5000)), an_end(exit_code=1), LIMITS)
     assert failure is not None
-    assert len(failure.message) < 400
+    assert len(failure.message) == MESSAGE_CHARS
     assert failure.kind is FailureKind.SCRIPT

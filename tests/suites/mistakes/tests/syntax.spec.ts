@@ -1,0 +1,5 @@
+import { test } from '@playwright/test';
+
+test('syntax', async ({ page }) => {
+  await page.goto('/';
+});
