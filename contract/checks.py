@@ -189,8 +189,12 @@ class ApiSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="API"):
     """JavaScript of the check's group that runs before `setup_script`. None: there is none."""
     setup_script: str | None = None
     """JavaScript that runs before the request. None: there is none."""
+    setup_script_path: str | None = None
+    """The file that errors name. None: setup.js."""
     teardown_script: str | None = None
     """JavaScript that runs on the response. None: there is none."""
+    teardown_script_path: str | None = None
+    """The file that errors name. None: teardown.js."""
     group_teardown_script: str | None = None
     """JavaScript of the check's group that runs after `teardown_script`. None: there is none."""
     snippets: tuple[Dependency, ...] = ()

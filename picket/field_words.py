@@ -26,7 +26,15 @@ _FURTHER: Final[dict[CheckType, frozenset[str]]] = {
 }
 """What files say beside the fields of a spec; of the other types nothing."""
 _BETWEEN_US: Final = frozenset(
-    {"groupSetupScript", "groupTeardownScript", "snippets", "bundleSha256", "refreshCache"}
+    {
+        "groupSetupScript",
+        "groupTeardownScript",
+        "setupScriptPath",
+        "teardownScriptPath",
+        "snippets",
+        "bundleSha256",
+        "refreshCache",
+    }
 )
 """What a service, or `picket run` itself, puts into a spec."""
 

@@ -75,10 +75,10 @@ class _Reader:
         self.named.moved[f"$.{place}"] = f"$.{name}"
         text = self._text(f"$.{name}", given)
         self._fields[place] = "//" if text is None else text
-        if place == "script" and isinstance(given, str) and "scriptPath" not in self._fields:
-            self._fields["scriptPath"] = Path(given).as_posix()
-            self.named.moved["$.scriptPath"] = f"$.{name}"
-            self._beside = Path(given).parent
+        if isinstance(given, str) and f"{place}Path" not in self._fields:
+            self._fields[f"{place}Path"] = Path(given).as_posix()
+            self.named.moved[f"$.{place}Path"] = f"$.{name}"
+            self._beside = Path(given).parent if place == "script" else self._beside
 
     def miss_script(self) -> None:
         """A check that is a script and has none lacks the field that names it."""

@@ -19,18 +19,21 @@ from runners.kit.script_messages import (
     LIMIT_BYTES,
     Done,
     ScriptJob,
+    ScriptName,
     ScriptPhase,
     ScriptRequest,
     ScriptResponse,
 )
 from runners.kit.script_run import ScriptRunner
-from runners.kit.script_verdict import NAMES, no_time, too_much
+from runners.kit.script_verdict import no_time, too_much
 
 LIMIT_S: Final = 10.0
 """Of each script."""
 REQUEST_LIMIT_S: Final = 30.0
 """Of the request between them, as of one without scripts."""
 _LEAST_S: Final = 0.05
+_GROUP_SETUP: Final = ScriptName("group-setup.js", "the group's setup script")
+_GROUP_TEARDOWN: Final = ScriptName("group-teardown.js", "the group's teardown script")
 
 
 async def look_with_scripts(
@@ -75,15 +78,13 @@ class _Phases:
             CheckFailed: one of them failed.
         """
         request, spec = self._spec.request, self._spec
-        for file, script in (
-            ("group-setup.js", spec.group_setup_script),
-            ("setup.js", spec.setup_script),
-        ):
+        own = ScriptName(spec.setup_script_path or "setup.js", "the setup script")
+        for name, script in ((_GROUP_SETUP, spec.group_setup_script), (own, spec.setup_script)):
             if script is not None:
-                job = self._job(file, "setup", script, request=shown(request))
+                job = self._job(name, "setup", script, request=shown(request))
                 done = await self._done(job)
                 if done.request is not None:
-                    request = changed(request, done.request, file=file)
+                    request = changed(request, done.request, file=name.file)
         return request
 
     def context_of_the_request(self) -> RunContext:
@@ -101,40 +102,39 @@ class _Phases:
     async def tear_down(self, exchanged: Exchanged) -> Exchanged:
         """What the teardown scripts leave of the answer; each runs, whatever the others did."""
         spec = self._spec
-        for file, script in (
-            ("teardown.js", spec.teardown_script),
-            ("group-teardown.js", spec.group_teardown_script),
-        ):
+        own = ScriptName(spec.teardown_script_path or "teardown.js", "the teardown script")
+        of_group = (_GROUP_TEARDOWN, spec.group_teardown_script)
+        for name, script in ((own, spec.teardown_script), of_group):
             if script is not None:
-                exchanged = await self._torn_down(exchanged, file, script)
+                exchanged = await self._torn_down(exchanged, name, script)
         return exchanged
 
-    async def _torn_down(self, exchanged: Exchanged, file: str, script: str) -> Exchanged:
+    async def _torn_down(self, exchanged: Exchanged, name: ScriptName, script: str) -> Exchanged:
         answer = exchanged.answer
         if answer is None or exchanged.failure is not None:
-            self._warn(f"There was no whole response, so {NAMES[file]} did not run.", "teardown")
+            self._warn(f"There was no whole response, so {name.words} did not run.", "teardown")
             return exchanged
         try:
-            body = await self._body_after(exchanged, answer, file, script)
+            body = await self._body_after(exchanged, answer, name, script)
         except CheckFailed as failed:
             self.failure = self.failure or failed.failure
             return exchanged
         return msgspec.structs.replace(exchanged, answer=with_body(answer, body))
 
     async def _body_after(
-        self, exchanged: Exchanged, answer: Answer, file: str, script: str
+        self, exchanged: Exchanged, answer: Answer, name: ScriptName, script: str
     ) -> str:
         if answer.body_cut or answer.body_bytes > LIMIT_BYTES:
-            self._fail(too_much(file, "The response", answer.body_bytes), "teardown")
+            self._fail(too_much(name, "The response", answer.body_bytes), "teardown")
         response = answered(answer, exchanged.timings)
         request = as_sent(exchanged.sent)
-        job = self._job(file, "teardown", script, request=request, response=response)
+        job = self._job(name, "teardown", script, request=request, response=response)
         done = await self._done(job)
         return response.body if done.body is None else done.body
 
     def _job(
         self,
-        file: str,
+        name: ScriptName,
         phase: ScriptPhase,
         script: str,
         *,
@@ -144,7 +144,8 @@ class _Phases:
         if "REQUEST_URL" not in self._own:
             self._given["REQUEST_URL"] = self._env["REQUEST_URL"] = request.url
         return ScriptJob(
-            file=file,
+            file=name.file,
+            words=name.words,
             phase=phase,
             script=script,
             env=self._env,
@@ -163,10 +164,10 @@ class _Phases:
             CheckFailed: it failed.
         """
         if job.passed_bytes > LIMIT_BYTES:
-            self._fail(too_much(job.file, "What is passed", job.passed_bytes), job.phase)
+            self._fail(too_much(job.name, "What is passed", job.passed_bytes), job.phase)
         limit_s = min(LIMIT_S, self._left_s())
         if limit_s <= _LEAST_S:
-            self._fail(no_time(job.file), job.phase)
+            self._fail(no_time(job.name), job.phase)
         ran = await self._runner.run(job, limit_s=limit_s)
         self.log += (msgspec.structs.replace(line, phase=job.phase) for line in ran.log)
         if isinstance(ran.ending, Failure):

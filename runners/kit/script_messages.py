@@ -33,11 +33,20 @@ class ScriptResponse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How long each took, in ms."""
 
 
+class ScriptName(msgspec.Struct, frozen=True):
+    """What a script is called."""
+
+    file: str
+    """In stacks, as in setup.js, or as its author's file is."""
+    words: str
+    """In sentences, as in `the setup script`."""
+
+
 class ScriptJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One script to run."""
 
     file: str
-    """What the script is called in stacks, as in setup.js."""
+    """What the script is called in stacks."""
     phase: ScriptPhase
     script: str
     env: Mapping[str, str]
@@ -52,7 +61,14 @@ class ScriptJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Content by path, as in snippets/login.js."""
     modules: str
     """The folder `node_modules` of the runtime."""
+    words: str = "the script"
+    """What the script is called in sentences."""
     limit_bytes: int = LIMIT_BYTES
+
+    @property
+    def name(self) -> ScriptName:
+        """What it is called."""
+        return ScriptName(self.file, self.words)
 
     @property
     def passed_bytes(self) -> int:

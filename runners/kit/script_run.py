@@ -84,7 +84,7 @@ class ScriptRunner:
             return None
         printed = () if ended is None else self._printed(ended, node)
         log = sorted((*facts.log, *printed), key=lambda line: line.after_ms)
-        ending = ending_of(job.file, facts, ended, limit_s=limit_s)
+        ending = ending_of(job.name, facts, ended, limit_s=limit_s)
         if isinstance(ending, Failure):
             stack = facts.ending.stack if isinstance(facts.ending, Broke) else ending.message
             log.append(LogLine(after_ms=self._ms(), level="ERROR", message=stack))

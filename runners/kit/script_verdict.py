@@ -1,24 +1,12 @@
 """What the end of a setup or teardown script means for its check. Pure."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from contract.result import Failure, FailureKind
 from runners.kit.sandbox import Ended
 from runners.kit.script_facts import ScriptFacts
-from runners.kit.script_messages import LIMIT_BYTES, Broke, Done
+from runners.kit.script_messages import LIMIT_BYTES, Broke, Done, ScriptName
 from runners.kit.script_node import MEMORY_MB
-
-NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "group-setup.js": "the group's setup script",
-        "setup.js": "the setup script",
-        "teardown.js": "the teardown script",
-        "group-teardown.js": "the group's teardown script",
-    }
-)
-"""Each script by the file that its stacks name."""
 
 _MAX_MESSAGE_CHARS: Final = 500
 _REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation failed")
@@ -26,55 +14,55 @@ _REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation 
 
 
 def ending_of(
-    file: str, facts: ScriptFacts, ended: Ended | None, *, limit_s: float
+    name: ScriptName, facts: ScriptFacts, ended: Ended | None, *, limit_s: float
 ) -> Done | Failure:
     """What the script left behind, or why it failed. No end: its facts told enough."""
     ending = facts.ending
     if isinstance(ending, Done) and not facts.is_garbled:
         return ending
     if isinstance(ending, Done) or facts.is_garbled or ended is None or ended.facts_cut:
-        return _failed(file, "wrote into the channel on which its result comes")
+        return _failed(name, "wrote into the channel on which its result comes")
     if _lacked_memory(ending, ended):
-        return _out_of_memory(file, ended)
-    return _failed(file, _why(ended, limit_s)) if ending is None else _broke(file, ending)
+        return _out_of_memory(name, ended)
+    return _failed(name, _why(ended, limit_s)) if ending is None else _broke(name, ending)
 
 
-def too_much(file: str, what: str, size_bytes: int) -> Failure:
+def too_much(name: ScriptName, what: str, size_bytes: int) -> Failure:
     """More than may pass to a script."""
     return Failure(
         kind=FailureKind.SCRIPT,
         message=(
             f"{what} has {size_bytes} bytes, and at most {LIMIT_BYTES} may pass to "
-            f"{NAMES[file]}, so it did not run."
+            f"{name.words}, so it did not run."
         ),
-        detail={"script": file, "bytes": size_bytes},
+        detail={"script": name.file, "bytes": size_bytes},
     )
 
 
-def no_time(file: str) -> Failure:
+def no_time(name: ScriptName) -> Failure:
     """The run's own time was over before the script's turn came."""
     return Failure(
         kind=FailureKind.TIMEOUT,
-        message=f"No time was left for {NAMES[file]}.",
-        detail={"script": file},
+        message=f"No time was left for {name.words}.",
+        detail={"script": name.file},
     )
 
 
-def _failed(file: str, why: str) -> Failure:
+def _failed(name: ScriptName, why: str) -> Failure:
     return Failure(
-        kind=FailureKind.SCRIPT, message=f"{_name(file)} {why}.", detail={"script": file}
+        kind=FailureKind.SCRIPT, message=f"{_capital(name)} {why}.", detail={"script": name.file}
     )
 
 
-def _broke(file: str, ending: Broke) -> Failure:
+def _broke(name: ScriptName, ending: Broke) -> Failure:
     said = " ".join(ending.message.split())
     if len(said) > _MAX_MESSAGE_CHARS:
         said = f"{said[: _MAX_MESSAGE_CHARS - 1]}…"
     place = f" ({ending.place})" if ending.place is not None else ""
     return Failure(
         kind=FailureKind.SCRIPT,
-        message=f"{_name(file)} failed: {said}{place}",
-        detail={"script": file, "place": ending.place},
+        message=f"{_capital(name)} failed: {said}{place}",
+        detail={"script": name.file, "place": ending.place},
     )
 
 
@@ -95,17 +83,16 @@ def _lacked_memory(ending: Broke | None, ended: Ended) -> bool:
     return ending is not None and any(sign in ending.message for sign in _REFUSED_MEMORY)
 
 
-def _out_of_memory(file: str, ended: Ended) -> Failure:
+def _out_of_memory(name: ScriptName, ended: Ended) -> Failure:
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
         message=(
-            f"{_name(file)} ran out of memory: it may use {MEMORY_MB} MB, "
+            f"{_capital(name)} ran out of memory: it may use {MEMORY_MB} MB, "
             f"and {ended.peak_mb:.0f} MB were seen."
         ),
-        detail={"script": file, "limitMb": MEMORY_MB, "peakMb": round(ended.peak_mb, 1)},
+        detail={"script": name.file, "limitMb": MEMORY_MB, "peakMb": round(ended.peak_mb, 1)},
     )
 
 
-def _name(file: str) -> str:
-    name = NAMES[file]
-    return name[0].upper() + name[1:]
+def _capital(name: ScriptName) -> str:
+    return name.words[0].upper() + name.words[1:]

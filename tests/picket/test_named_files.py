@@ -62,6 +62,7 @@ def test_setup_and_teardown_are_read_from_files(tmp_path: Path) -> None:
     spec = load(source).spec
     assert isinstance(spec, ApiSpec)
     assert (spec.setup_script, spec.teardown_script) == ("1", "2")
+    assert (spec.setup_script_path, spec.teardown_script_path) == ("a.js", "b.js")
 
 
 def test_snippets_are_read_from_the_folder_of_the_script(tmp_path: Path) -> None:

@@ -313,6 +313,27 @@ async def test_a_setup_that_throws_sends_nothing_and_fails_with_its_line() -> No
     assert error.message.splitlines()[1].endswith("setup.js:3:7")
 
 
+@pytest.mark.parametrize(
+    ("script", "said_of_it"),
+    [
+        (
+            "type A = string;\n\nnothing();",
+            "ReferenceError: nothing is not defined (a/setup.ts:3:1)",
+        ),
+        ("const a = (;", "SyntaxError: Unexpected token ';' (a/setup.ts:1"),
+        ("require('./b')", "Error: there is no file b beside the script (a/setup.ts:1:"),
+    ],
+)
+async def test_a_script_is_called_as_its_author_called_its_file(
+    script: str, said_of_it: str
+) -> None:
+    async with a_bench() as bench:
+        result = await bench.run(setup_script=script, setup_script_path="a/setup.ts")
+    assert said(result).startswith(f"The setup script failed: {said_of_it}")
+    assert result.failure is not None
+    assert result.failure.detail["script"] == "a/setup.ts"
+
+
 async def test_a_group_setup_that_throws_stops_the_setup_of_the_check() -> None:
     async with a_bench() as bench:
         result = await bench.run(
