@@ -1,6 +1,8 @@
-"""Empties the kernel's keyrings of a run's user, which outlive its processes.
+"""Keeps runs from the kernel's keyrings of others.
 
-Only that user may: a program of its own becomes it.
+The keyrings of a run's user outlive its processes, and only that user may empty them: a program of
+its own becomes it. The keyring of a session is handed down from process to process, whoever they
+run as: a run would have the agent's, and share it with all others.
 """
 
 import ctypes
@@ -12,10 +14,22 @@ from typing import Final
 
 _KEYCTL: Final = {"x86_64": 250, "aarch64": 219}
 """The number of the system call on each kind of machine that the agent is built for."""
+_JOIN_SESSION: Final = 1
 _CLEAR: Final = 7
 _GET_PERSISTENT: Final = 22
 _OF_PROCESS, _OF_USER, _OF_USERS_SESSION = -2, -4, -5
+_LIBC: Final = ctypes.CDLL(None)
 _COUNTS: Final = Path("/proc/key-users")
+
+
+def take_new_session() -> None:
+    """Let what this thread starts from now on have a session's keyring of its own, and empty.
+
+    Where the system refuses, as container engines have it, nobody has any keys.
+    """
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        _LIBC.syscall(number, _JOIN_SESSION, None)
 
 
 def clear_keyrings(uid: int) -> None:
@@ -44,7 +58,7 @@ def _clear_as(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    keyctl, number = ctypes.CDLL(None).syscall, _KEYCTL[os.uname().machine]
+    keyctl, number = _LIBC.syscall, _KEYCTL[os.uname().machine]
     for ring in (_OF_USER, _OF_USERS_SESSION):
         keyctl(number, _CLEAR, ring)
     persistent = keyctl(number, _GET_PERSISTENT, -1, _OF_PROCESS)

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from runners.kit.child_pipes import open_pipe
+from runners.kit.keyrings import take_new_session
 from runners.kit.program import Program
 
 _OWN_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -53,6 +54,7 @@ def spawn(line: list[str], program: Program) -> Spawned:
         out, err = (_pipe(theirs, on_failure, we_write=False) for _ in range(2))
         facts = _pipe(theirs, on_failure, we_write=False) if program.facts_fd else None
         ends = [stdin[1], out[1], err[1], *(() if facts is None else (facts[1],))]
+        take_new_session()
         pid = _start(line, program.env, ends)
         on_failure.pop_all()
     _give_up_first(pid)

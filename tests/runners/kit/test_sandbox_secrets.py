@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.runners.kit.isolation.worlds import INTERPRETERS, in_every_world, needs_root, play
 
 
@@ -31,6 +33,18 @@ def test_a_script_cannot_tell_facts_or_write_logs_in_the_name_of_another() -> No
 def test_a_script_with_a_user_of_its_own_cannot_swap_the_folders_of_its_run() -> None:
     (told,) = play("root of a container", "swaps_folders.py")["facts"]
     assert set(json.loads(told).values()) == {"PermissionError"}
+
+
+@in_every_world
+def test_keys_of_the_agents_session_are_not_a_scripts_and_no_run_finds_what_another_left(
+    world: str,
+) -> None:
+    for _ in range(2):
+        (fact,) = play(world, "session_keys.py")["facts"]
+        told = json.loads(fact)
+        if told["found_bytes"] < 0:
+            pytest.skip("the system keeps no keys for anybody here")
+        assert told == {"found_bytes": 0, "left": True}
 
 
 @in_every_world
