@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import structlog
 
 from agent.artifacts_lost import DropMeter, Losses
+from agent.data_folder import unusable
 from agent.parcel_folder import Legacy, ParcelFolder
 from agent.parcels import Parcel, UnreadableParcelError, count_files, files_in, unpack, write_letter
 from agent.spool import SpoolLimits
@@ -83,7 +84,7 @@ class Artifacts:
         try:
             left = await asyncio.to_thread(self._folder.open)
         except OSError as problem:
-            log.warning("artifacts.temporary", because=str(problem))
+            log.warning("artifacts.temporary", because=unusable(problem))
             self._folder.open_elsewhere()
             return
         self._inherit(left)

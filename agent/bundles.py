@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from agent.data_folder import unusable
 from agent.errors import ServiceAwayError, ServiceError
 from runners.kit.folder_owner import shut_way
 from runners.kit.process_limits import can_have_own_users
@@ -96,7 +97,7 @@ def _usable_folder(data_dir: Path) -> Iterator[Path]:
         (data_dir / "packages").mkdir(mode=0o755, parents=True, exist_ok=True)
         _require_way(data_dir / "packages")
     except OSError as problem:
-        log.warning("suites.temporary", because=str(problem))
+        log.warning("suites.temporary", because=unusable(problem))
     else:
         yield data_dir
         return

@@ -15,6 +15,7 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
 
 from agent.backoff import Backoff, Pace
+from agent.data_folder import unusable
 from agent.errors import RequestRefusedError, ServiceError
 from agent.http_port import HttpPort
 from agent.ping_store import PingClock, PingsInMemory, PingsOnDisk, PingStore, StoredPing
@@ -81,7 +82,7 @@ def open_store(data_dir: Path) -> PingStore:
     try:
         return PingsOnDisk(data_dir / "pings")
     except OSError as problem:
-        log.warning("pings.kept_in_memory", directory=str(data_dir), because=problem.strerror)
+        log.warning("pings.kept_in_memory", because=unusable(problem))
         return PingsInMemory()
 
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import msgspec
 import structlog
 
+from agent.data_folder import unusable
 from agent.segments import Segment, SegmentFolder, UnreadableSegmentError
 from contract.agent_api import MAX_RESULTS, MAX_RESULTS_BYTES
 from contract.job import Lease
@@ -100,7 +101,7 @@ class DiskSpool:
         try:
             found, self._broken = await asyncio.to_thread(self._folder.open)
         except OSError as problem:
-            log.warning("spool.memory_only", because=str(problem))
+            log.warning("spool.memory_only", because=unusable(problem))
             return
         self._writable = True
         self._segments.extend(found)

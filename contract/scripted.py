@@ -34,7 +34,7 @@ class BrowserSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="BROWSE
     runtime_id: RuntimeId | None = None
     """None: the newest runtime of the agent."""
     ssl_check_domain: str | None = None
-    """Host whose certificate is watched. None: none is."""
+    """Host whose certificate alerts on expiry are to watch; no run looks at it. None: none."""
     playwright_config: dict[str, object] | None = None
     """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
 

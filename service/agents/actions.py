@@ -9,7 +9,7 @@ from contract.agent_api import ErrorEvent, Hello, LocationInfo
 from service.agents import store
 from service.agents.model import AgentSeen, Opened
 from service.db.ids import new_id
-from service.http.errors import UnauthorizedError
+from service.http.errors import LocationKeyError
 from service.locations import actions as locations
 
 _KEPT_AGENTS_MS: Final = 7 * 86_400_000
@@ -22,12 +22,12 @@ def say_hello(connection: Connection, opened: Opened, hello: Hello, *, now_ms: i
     """An agent introduces itself; those that were not seen for a week are forgotten.
 
     Raises:
-        UnauthorizedError: the location was deleted, and the key with it.
+        LocationKeyError: the location was deleted, and the key with it.
     """
     location_id = opened.location_id
     location = locations.by_id(connection, location_id)
     if location is None:
-        raise UnauthorizedError
+        raise LocationKeyError
     times = {"started_ms": now_ms, "last_seen_ms": now_ms}
     row = {"location_id": location_id, "key_id": opened.key_id, **_columns(hello), **times}
     store.put_agent(connection, row)

@@ -25,7 +25,7 @@ from service.bundles.api import BundleDoor
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, take_pings
-from service.http.errors import InvalidError, UnauthorizedError
+from service.http.errors import InvalidError, LocationKeyError
 from service.http.short_cut import JsonAnswer
 from service.jobs import actions as jobs
 from service.jobs.endings import GivenBack, release
@@ -116,7 +116,7 @@ class AgentApi:
         digest = digest_of(key) if scheme.lower() == "bearer" else None
         opened = None if digest is None else await self.keys.opened_with(digest)
         if digest is None or opened is None:
-            raise UnauthorizedError
+            raise LocationKeyError
         return Call(headers, request.receive, digest, opened)
 
     async def _hello(self, call: Call) -> wire.HelloAnswer:
@@ -158,7 +158,7 @@ class AgentApi:
         )
         # The claim may have been long in coming. Of keys that end from here on, the desk is told.
         if await self.keys.opened_with(call.digest) is None:
-            raise UnauthorizedError
+            raise LocationKeyError
         caller = HttpCaller(call.receive)
         dealt = await self.desk.claim(
             call.location_id, claimant, wait_s=claim.wait_s, caller=caller

@@ -225,7 +225,8 @@ class BrowserCheckWrite(ScriptCheckWrite):
 
     kind = CheckType.BROWSER
     ssl_check_domain: Domain = None
-    """Host whose certificate belongs to the check. Null: none."""
+    """Host whose certificate alerts on expiry are to watch; kept, without effect until there are
+    alerts. Null: none."""
 
 
 class MultiStepCheckWrite(ScriptCheckWrite):

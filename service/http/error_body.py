@@ -1,5 +1,6 @@
 """The one error body of the specification, made in one place for every route and every fault."""
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
 
@@ -10,9 +11,10 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match, Route
 
-from service.http.errors import ApiError, InvalidError, Source, phrase
+from service.http.errors import ApiError, InvalidError, NotFoundError, Source, phrase
+from service.http.near_paths import near_path
 from service.http.problems import problems_of
 
 log = structlog.get_logger(__name__)
@@ -52,8 +54,12 @@ def error_response(error: ApiError) -> JSONResponse:
     return JSONResponse(body, status_code=int(error.status), headers=error.headers)
 
 
-def install_errors(app: FastAPI) -> None:
-    """Give the application the one error body; FastAPI's 422 and `detail` never show."""
+def install_errors(app: FastAPI, routes: Iterable[BaseRoute]) -> None:
+    """Give the application the one error body; FastAPI's 422 and `detail` never show.
+
+    `routes`: what may be meant by a path that is not there.
+    """
+    app.state.routes = tuple(route for route in routes if isinstance(route, Route))
     app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -90,6 +96,11 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 def _router_refusal(request: Request, error: HTTPException) -> ApiError:
+    if error.status_code in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED} and (
+        meant := near_path(request.url.path, _paths_for(request))
+    ):
+        # POST /v1/checks/browsr is no wrong method at the check `browsr`, but a slip of the pen.
+        return NotFoundError(f"There is nothing at {request.url.path}; did you mean {meant}?")
     sentences = {
         404: f"There is nothing at {request.url.path}.",
         405: f"{request.method} is not possible at {request.url.path}.",
@@ -102,6 +113,12 @@ def _router_refusal(request: Request, error: HTTPException) -> ApiError:
     if error.status_code == HTTPStatus.BAD_REQUEST:
         return InvalidError("The body cannot be read as JSON.", keys=())
     return refusal
+
+
+def _paths_for(request: Request) -> list[str]:
+    """What takes this method."""
+    known: tuple[Route, ...] = request.app.state.routes
+    return [route.path for route in known if request.method in (route.methods or ())]
 
 
 def _allowed(request: Request) -> list[str]:

@@ -46,12 +46,22 @@ class InvalidError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """401: the key is missing, unknown or ended; which of them is not said."""
+    """401: the key is missing, unknown or ended; which of them is not said.
+
+    `Bad Token` is what the established service says, and all that it says.
+    """
 
     status = HTTPStatus.UNAUTHORIZED
 
+    def __init__(self, mend: str = "send an API key (cu_…) as Authorization: Bearer <key>") -> None:
+        super().__init__(f"Bad Token: {mend}.", headers={"www-authenticate": "Bearer"})
+
+
+class LocationKeyError(UnauthorizedError):
+    """401 for an agent."""
+
     def __init__(self) -> None:
-        super().__init__("Bad Token", headers={"www-authenticate": "Bearer"})
+        super().__init__("set API_KEY to a key of a private location (pl_…) of this service")
 
 
 class ForbiddenError(ApiError):

@@ -37,7 +37,7 @@ open_routers: Final[tuple[APIRouter, ...]] = (locations.regions_router, runtimes
 def install_api(app: FastAPI, backend: Backend) -> None:
     """Put the public API into the application: routes, refusals, limits, document and page."""
     attach(app, backend)
-    install_errors(app)
+    install_errors(app, [one for router in (*routers, *open_routers) for one in router.routes])
     for router in routers:
         app.include_router(router, responses=refusals(*EVERYWHERE))
     for router in open_routers:

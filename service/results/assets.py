@@ -17,6 +17,7 @@ from service.results.model import StoredResult
 
 _CONTENT_TYPE: Final = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?charset=[a-z0-9-]+)?", re.IGNORECASE)
 """Agents say it, and people's scripts have made the file: nothing else goes into a header."""
+_MOST_NAMES: Final = 10
 _ANY_TYPE: Final = "application/octet-stream"
 
 
@@ -56,10 +57,17 @@ def named(assets: tuple[Asset, ...], name: str) -> Asset:
     """
     found = next((asset for asset in assets if asset.artifact.name == name), None)
     if found is None:
-        raise NotFoundError("The result has no file of this name.")
+        raise NotFoundError(_no_file(name, assets))
     if not found.path.is_file():
-        raise NotFoundError("The file did not arrive, or is not kept any more.")
+        raise NotFoundError(f"The file {name} did not arrive, or is not kept any more.")
     return found
+
+
+def _no_file(name: str, assets: tuple[Asset, ...]) -> str:
+    known = ARTIFACT_NAME.fullmatch(name) is not None
+    wanted = f"no file {name}" if known else "no file of this name"
+    there = ", ".join(asset.artifact.name for asset in assets[:_MOST_NAMES])
+    return f"The result has {wanted}; it has {there}." if there else f"The result has {wanted}."
 
 
 def shown(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dict[str, Any]:

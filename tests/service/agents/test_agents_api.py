@@ -74,6 +74,9 @@ async def test_a_bad_key_is_refused_with_the_one_error_body(
     answer = await service.agent("POST", "/agent/v1/hello", {}, headers={"authorization": key})
     assert answer.status == 401
     assert (answer.body["statusCode"], answer.body["error"]) == (401, "Unauthorized")
+    assert answer.body["message"] == (
+        "Bad Token: set API_KEY to a key of a private location (pl_…) of this service."
+    )
 
 
 async def test_an_api_key_is_no_location_key(service: RunningService) -> None:

@@ -41,12 +41,13 @@ def assert_body(answer: Answer, status: int, error: str) -> None:
         "Bearer cu_\xe9",
     ],
 )
-async def test_a_bad_token_is_refused_in_the_words_of_the_specification(
+async def test_a_bad_token_is_told_as_the_established_service_does_and_with_the_mend(
     alice: ApiUser, authorization: str
 ) -> None:
     answer = await alice.get("/v1/checks", headers={"authorization": authorization})
     assert_body(answer, 401, "Unauthorized")
-    assert answer.body["message"] == "Bad Token"
+    said = "Bad Token: send an API key (cu_…) as Authorization: Bearer <key>."
+    assert answer.body["message"] == said
     assert answer.body["attributes"] == {}
 
 
@@ -69,6 +70,16 @@ async def test_the_routers_own_refusals_have_the_one_body(alice: ApiUser) -> Non
     assert not_allowed.headers["allow"] == "GET"
     several = await alice.post("/v1/private-locations/x")
     assert several.headers["allow"] == "GET, PUT, DELETE"
+
+
+async def test_a_slip_of_the_pen_in_a_path_is_told_what_was_meant(alice: ApiUser) -> None:
+    answer = await alice.post("/v1/checks/browsr", {})
+    assert_body(answer, 404, "Not Found")
+    assert answer.body["message"] == (
+        "There is nothing at /v1/checks/browsr; did you mean /v1/checks/browser?"
+    )
+    elsewhere = await alice.get("/v1/check-result/17")
+    assert elsewhere.body["message"].endswith("did you mean /v1/check-results/17?")
 
 
 @pytest.mark.parametrize(

@@ -118,13 +118,17 @@ async def test_a_file_that_did_not_arrive_is_listed_as_such(service: RunningServ
     answer = await service.alice.get(f"{path}/assets/video.webm")
     assert (answer.status, answer.body["message"]) == (
         404,
-        "The file did not arrive, or is not kept any more.",
+        "The file video.webm did not arrive, or is not kept any more.",
     )
 
 
 async def test_a_file_that_the_result_does_not_name_is_not_read(service: RunningService) -> None:
     path = await a_run(service, sent="trace.zip other.zip")
-    assert (await service.alice.get(f"{path}/assets/other.zip")).status == 404
+    answer = await service.alice.get(f"{path}/assets/other.zip")
+    assert (answer.status, answer.body["message"]) == (
+        404,
+        "The result has no file other.zip; it has trace.zip.",
+    )
 
 
 @pytest.mark.parametrize("name", ["..%2F1%2Ftrace.zip", "%2Fetc%2Fpasswd"])

@@ -1,0 +1,39 @@
+"""A slip of the pen in a path is told what may have been meant."""
+
+import pytest
+
+from service.http.near_paths import near_path
+
+KNOWN = [
+    "/v1/checks",
+    "/v1/checks/api",
+    "/v1/checks/browser",
+    "/v1/checks/browser/{check_id}",
+    "/v1/checks/{check_id}",
+    "/v1/check-results/{check_id}",
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/v1/checks/browsr", "/v1/checks/browser"),
+        ("/v1/checks/browsers", "/v1/checks/browser"),
+        ("/v1/checks/Api", "/v1/checks/api"),
+        ("/v1/chekcs", "/v1/checks"),
+        ("/v1/checks/browsr/17", "/v1/checks/browser/17"),
+        ("/v1/check-result/17", "/v1/check-results/17"),
+        ("/v1/checks/0d9c7d0e", None),
+        ("/v1/checks/browser", None),
+        ("/v1/dashboards", None),
+        ("/v1", None),
+        ("/", None),
+    ],
+)
+def test_the_path_that_is_most_alike_is_meant(path: str, meant: str | None) -> None:
+    known = [one for one in KNOWN if one != "/v1/checks/{check_id}"]
+    assert near_path(path, known) == meant
+
+
+def test_a_path_that_is_there_means_no_other() -> None:
+    assert near_path("/v1/checks/api", ["/v1/checks/{check_id}"]) is None
