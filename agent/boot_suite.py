@@ -3,7 +3,6 @@
 It needs no registry: what is installed is a link to the packages that the runtime has.
 """
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +13,7 @@ from contract.scripted import PlaywrightSpec
 from runners.kit.harness import Harness
 from runners.kit.suites.bundle_archive import pack
 from runners.kit.suites.places import SuitePlaces, suites_of
+from runners.kit.workspace import temporary_folder
 
 _TEST: Final = """
 const { test } = require('@playwright/test');
@@ -55,11 +55,11 @@ def with_boot_suite(harness: Harness, url: str) -> Iterator[Harness]:
     Raises:
         OSError: the disk refuses it.
     """
-    with tempfile.TemporaryDirectory(prefix="picket-boot-") as place:
-        suite, bundle = Path(place) / "suite", Path(place) / "suite.tar.gz"
+    with temporary_folder() as place:
+        suite, bundle = place / "suite", place / "suite.tar.gz"
         suite.mkdir()
         for name, content in {**_FILES, "boot.spec.js": _TEST.replace("URL", url)}.items():
             (suite / name).write_text(content)
         pack(suite, bundle)
-        places = SuitePlaces(bundles=_OneBundle(bundle), packages=Path(place) / "packages")
+        places = SuitePlaces(bundles=_OneBundle(bundle), packages=place / "packages")
         yield replace(harness, suites=suites_of(places, harness.sandbox))

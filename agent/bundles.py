@@ -12,9 +12,9 @@ from agent.data_folder import unusable
 from agent.errors import ServiceAwayError, ServiceError
 from runners.kit.folder_owner import shut_way
 from runners.kit.process_limits import can_have_own_users
-from runners.kit.removal import temporary_folder
 from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
 from runners.kit.suites.places import SuitePlaces
+from runners.kit.workspace import temporary_folder
 
 WAITS_S: Final = (1.0, 5.0)
 """Between tries; there is one more try than there are waits."""
@@ -101,7 +101,7 @@ def _usable_folder(data_dir: Path) -> Iterator[Path]:
     else:
         yield data_dir
         return
-    with temporary_folder("picket-suites-") as folder:
+    with temporary_folder() as folder:
         folder.chmod(0o755)  # packages are read by the users that suites run as
         yield folder
 

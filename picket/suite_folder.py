@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from picket.errors import CommandError
-from runners.kit.removal import temporary_folder
 from runners.kit.suites import bundle_archive
 from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError
 from runners.kit.suites.places import SuitePlaces
+from runners.kit.workspace import temporary_folder
 
 _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 
@@ -45,7 +45,7 @@ def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuitePlac
     Raises:
         CommandError: the folder cannot be packed.
     """
-    with temporary_folder("picket-suite-") as place:
+    with temporary_folder() as place:
         place.chmod(0o755)  # packages are read by the users that suites run as
         try:
             suite = pack(folder, place / "suite.tar.gz")

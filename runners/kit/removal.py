@@ -3,10 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Final
 
 _ROOT: Final = 0
@@ -19,20 +16,6 @@ def remove_folder(folder: Path) -> None:
     except (OSError, RecursionError):
         if os.path.lexists(folder):
             _remove_by_force(folder)
-
-
-@contextmanager
-def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder that goes after the block, whatever was put into it; it blocks.
-
-    Raises:
-        OSError: it cannot be made.
-    """
-    folder = Path(mkdtemp(prefix=prefix))
-    try:
-        yield folder
-    finally:
-        remove_folder(folder)
 
 
 def clear_place(path: Path) -> None:

@@ -7,6 +7,7 @@ import mimetypes
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -106,6 +107,22 @@ class Workspace:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that goes after the block, whatever was put into it; it blocks.
+
+    Killed within it, we leave it as a run leaves its own: the next agent's start finds it deserted.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    place = Workspace()
+    try:
+        yield place.folder
+    finally:
+        place.remove()
 
 
 def open_plain(path: Path) -> BufferedReader:

@@ -18,9 +18,8 @@ from agent.parcel_folder import Legacy, ParcelFolder
 from agent.parcels import files_in
 from contract.result import Artifact
 from runners.kit.process_limits import can_have_own_users
-from runners.kit.removal import temporary_folder
 from runners.kit.scrub import CleanFile
-from runners.kit.workspace import RunFile
+from runners.kit.workspace import RunFile, temporary_folder
 from tests.builders.agents import clean
 from tests.builders.artifacts import make_unreadable
 from tests.builders.observations import an_outcome
@@ -251,7 +250,7 @@ def test_runs_work_where_the_users_of_their_scripts_can_get_to(tmp_path: Path) -
 
 
 def test_what_a_run_of_a_killed_agent_nested_without_end_keeps_no_agent_from_starting() -> None:
-    with temporary_folder("picket-test-") as shared:
+    with temporary_folder() as shared:
         with opened(shared, "ag_1") as folder:
             assert folder.own is not None
             left = folder.own / "run-left"

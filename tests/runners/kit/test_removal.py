@@ -8,7 +8,8 @@ from tempfile import gettempdir, mkdtemp
 
 import pytest
 
-from runners.kit.removal import remove_folder, temporary_folder
+from runners.kit.removal import remove_folder
+from runners.kit.workspace import temporary_folder
 from tests.runners.kit.isolation.worlds import FEWEST, ROOT, kept, needs_root
 
 A_RUNS_USER = 60999
@@ -39,7 +40,7 @@ def test_folders_of_any_depth_are_removed(tmp_path: Path, levels: int) -> None:
 
 
 def test_a_temporary_folder_goes_however_deep_it_became() -> None:
-    with temporary_folder("picket-test-") as folder:
+    with temporary_folder() as folder:
         nested(folder, 1400)
     assert not folder.exists()
 

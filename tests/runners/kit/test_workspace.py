@@ -1,9 +1,23 @@
 """A run's folder is locked while it is in use, and goes whatever is in it."""
 
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
+import pytest
+
 from runners.kit.sweeping import sweep_folders
-from runners.kit.workspace import Workspace, is_deserted
+from runners.kit.workspace import Workspace, is_deserted, temporary_folder
+
+KILLED = """
+import os, signal
+from runners.kit.workspace import temporary_folder
+with temporary_folder() as folder:
+    (folder / "packages").mkdir()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def test_a_folder_in_use_is_not_swept_and_a_deserted_one_is(tmp_path: Path) -> None:
@@ -33,3 +47,18 @@ def test_a_link_with_a_runs_name_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "run-link").symlink_to(precious)
     sweep_folders(tmp_path)
     assert (precious / "file").exists()
+
+
+def test_a_temporary_folder_of_a_killed_agent_is_swept_and_one_in_use_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", KILLED], env=env, check=False)
+    (left,) = tmp_path.iterdir()
+    assert (left / "packages").is_dir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with temporary_folder() as used:
+        sweep_folders(tmp_path)
+        sweep_folders(used.parent)
+        assert used.is_dir()
+    assert not left.exists()

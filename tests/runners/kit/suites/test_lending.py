@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from runners.kit.failures import CheckFailed
-from runners.kit.removal import temporary_folder
 from runners.kit.suites.lending import Lending
 from runners.kit.suites.node_modules import Borrowed, NodeModules
+from runners.kit.workspace import temporary_folder
 from tests.runners.kit.isolation.worlds import FEWEST, ROOT, kept, needs_root
 
 KEY = "a" * 64
@@ -110,7 +110,7 @@ async def test_a_cancelled_run_waits_until_its_packages_are_kept_and_gives_them_
 
 
 async def test_packages_that_no_path_leads_to_are_the_suites_fault() -> None:
-    with temporary_folder("picket-test-") as folder:
+    with temporary_folder() as folder:
         place = installed(folder)
         handle = os.open(place / "node_modules", os.O_RDONLY)
         for _ in range(3000):
