@@ -193,6 +193,7 @@ async def test_a_suite_is_made_from_a_bundle_that_was_sent(api: PublicApi, alice
         workingDir="e2e",
         engine="node",
         engineVersion="24",
+        runtimeId="2025.04",
         cacheHash="c0ffee",
         playwrightVersion="1.58.2",
     )
@@ -208,11 +209,14 @@ async def test_a_suite_is_made_from_a_bundle_that_was_sent(api: PublicApi, alice
         working_dir="e2e",
         engine="node",
         engine_version="24",
+        runtime_id="2025.04",
         cache_hash="c0ffee",
         playwright_version="1.58.2",
     )
     path = f"/v1/checks/playwright/{answer.body['id']}"
     assert (await alice.put(path, suite_body(sha256))).body["workingDir"] is None
+    older = await alice.put(path, suite_body(sha256, runtimeId="2024.09"))
+    assert older.body["message"].startswith('"runtimeId" is 2024.09, which no agent has; use 2026')
 
 
 @pytest.mark.parametrize(
