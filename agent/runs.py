@@ -44,6 +44,7 @@ class Runs:
             network=self._network,
             pings=self._pings,
             timeout_s=max(job.deadline_s - _SPARE_S, job.deadline_s * 0.9),
+            limit_s=job.deadline_s,
             variables=job.variables,
             environment=NOTHING if lane(job.spec) is Lane.UPTIME else job_environment(job),
             client_certificates=job.client_certificates,

@@ -26,6 +26,7 @@ from runners.kit.script_messages import (
 )
 from runners.kit.script_run import ScriptRunner
 from runners.kit.script_verdict import no_time, too_much
+from runners.kit.time_words import time_limit
 
 LIMIT_S: Final = 10.0
 """Of each script."""
@@ -168,7 +169,10 @@ class _Phases:
         limit_s = min(LIMIT_S, self._left_s())
         if limit_s <= _LEAST_S:
             self._fail(no_time(job.name), job.phase)
-        ran = await self._runner.run(job, limit_s=limit_s)
+        limit = f"its limit of {time_limit(LIMIT_S)}"
+        if limit_s < LIMIT_S:
+            limit = f"the run's limit of {time_limit(self._ctx.told_limit_s)}"
+        ran = await self._runner.run(job, limit_s=limit_s, limit=limit)
         self.log += (msgspec.structs.replace(line, phase=job.phase) for line in ran.log)
         if isinstance(ran.ending, Failure):
             raise _as_exception(ran.ending)

@@ -76,6 +76,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     pings: PingBook
     timeout_s: float
     """The runner ends by itself within this time and says what it was waiting for."""
+    limit_s: float | None = None
+    """The limit as it was set up, which sentences tell. None: it is `timeout_s`."""
     variables: tuple[Variable, ...] = ()
     environment: Mapping[str, str] = NOTHING
     """What scripts learn of their run from `process.env`, beside the variables, which win."""
@@ -86,6 +88,11 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where the run keeps the files that it names as artifacts; whoever made it removes it."""
     keeps_files: bool = False
     """Whether a run that passed keeps its trace and video as well: somebody asked for it."""
+
+    @property
+    def told_limit_s(self) -> float:
+        """The limit that sentences tell."""
+        return self.timeout_s if self.limit_s is None else self.limit_s
 
 
 class Runner(Protocol[SpecT_contra]):

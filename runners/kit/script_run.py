@@ -55,17 +55,18 @@ class ScriptRunner:
         """Since the run began."""
         return time.monotonic() - self._began
 
-    async def run(self, job: ScriptJob, *, limit_s: float) -> Ran:
-        """Run a script to its end, or to the limit.
+    async def run(self, job: ScriptJob, *, limit_s: float, limit: str) -> Ran:
+        """Run a script to its end, or to the limit, of which sentences speak as `limit`.
 
         Raises:
             NodeBrokeError: Node did not get so far.
             OSError: Node cannot be started.
         """
         message = encode_job(job)
-        ran = await self._ran(job, message, limit_s=limit_s, fresh=False)
+        ran = await self._ran(job, message, limit_s=limit_s, limit=limit, fresh=False)
         # A process that waited may have died meanwhile; a new one has no such excuse.
-        ran = ran or await self._ran(job, message, limit_s=limit_s, fresh=True)
+        if ran is None:
+            ran = await self._ran(job, message, limit_s=limit_s, limit=limit, fresh=True)
         if ran is None:
             raise NodeBrokeError(
                 f"Node of runtime {self.runtime.id} ended before the script began."
@@ -73,7 +74,7 @@ class ScriptRunner:
         return ran
 
     async def _ran(
-        self, job: ScriptJob, message: bytes, *, limit_s: float, fresh: bool
+        self, job: ScriptJob, message: bytes, *, limit_s: float, limit: str, fresh: bool
     ) -> Ran | None:
         """What came of the script in one process. None: it did not come to run there."""
         lending = self._spares.lent(self.runtime, fresh=fresh)
@@ -84,7 +85,7 @@ class ScriptRunner:
             return None
         printed = () if ended is None else self._printed(ended, node)
         log = sorted((*facts.log, *printed), key=lambda line: line.after_ms)
-        ending = ending_of(job.name, facts, ended, limit_s=limit_s)
+        ending = ending_of(job.name, facts, ended, limit=limit)
         if isinstance(ending, Failure):
             stack = facts.ending.stack if isinstance(facts.ending, Broke) else ending.message
             log.append(LogLine(after_ms=self._ms(), level="ERROR", message=stack))

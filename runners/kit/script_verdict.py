@@ -14,9 +14,12 @@ _REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation 
 
 
 def ending_of(
-    name: ScriptName, facts: ScriptFacts, ended: Ended | None, *, limit_s: float
+    name: ScriptName, facts: ScriptFacts, ended: Ended | None, *, limit: str
 ) -> Done | Failure:
-    """What the script left behind, or why it failed. No end: its facts told enough."""
+    """What the script left behind, or why it failed. No end: its facts told enough.
+
+    `limit`: of its time, as in `its limit of 10 s`.
+    """
     ending = facts.ending
     if isinstance(ending, Done) and not facts.is_garbled:
         return ending
@@ -24,7 +27,9 @@ def ending_of(
         return _failed(name, "wrote into the channel on which its result comes")
     if _lacked_memory(ending, ended):
         return _out_of_memory(name, ended)
-    return _failed(name, _why(ended, limit_s)) if ending is None else _broke(name, ending)
+    if ending is not None:
+        return _broke(name, ending)
+    return _timed_out(name, limit) if ended.timed_out else _failed(name, _why(ended))
 
 
 def too_much(name: ScriptName, what: str, size_bytes: int) -> Failure:
@@ -66,9 +71,15 @@ def _broke(name: ScriptName, ending: Broke) -> Failure:
     )
 
 
-def _why(ended: Ended, limit_s: float) -> str:
-    if ended.timed_out:
-        return f"did not end within {limit_s:g} s"
+def _timed_out(name: ScriptName, limit: str) -> Failure:
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        message=f"{_capital(name)} did not end within {limit}.",
+        detail={"script": name.file},
+    )
+
+
+def _why(ended: Ended) -> str:
     if ended.stopped_because is not None:
         return f"was stopped: {ended.stopped_because.rstrip('.')}"
     if ended.signal is not None:

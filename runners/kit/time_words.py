@@ -14,3 +14,8 @@ def duration(seconds: float) -> str:
         if amount:
             parts.append(f"{amount} {unit}")
     return " ".join(parts[:2]) or "0 s"
+
+
+def time_limit(seconds: float) -> str:
+    """A limit as somebody set it, as in `10 s`, `2.5 s` or `4 min`."""
+    return duration(seconds) if seconds == round(seconds) else f"{round(seconds, 3):g} s"

@@ -399,9 +399,17 @@ async def test_a_script_has_ten_seconds(script: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("runners.kit.api_scripts.LIMIT_S", 3.0)
         result = await bench.run(setup_script=f"console.log('in'); {script}")
         assert bench.origin.asked != []
-    assert said(result) == "The setup script did not end within 3 s."
-    assert result.status is Status.FAILED
+    assert said(result) == "The setup script did not end within its limit of 3 s."
+    assert result.status is Status.TIMED_OUT
     assert messages(result)[0] == "in"
+
+
+async def test_a_script_that_the_runs_own_time_ends_tells_that_limit() -> None:
+    async with a_bench(timeout_s=4) as bench:
+        await bench.run(setup_script="")
+        result = await bench.run(setup_script="await new Promise((r) => setTimeout(r, 60_000))")
+    assert said(result) == "The setup script did not end within the run's limit of 4 s."
+    assert result.status is Status.TIMED_OUT
 
 
 async def test_scripts_keep_to_the_time_of_the_run() -> None:
@@ -515,7 +523,7 @@ async def test_libraries_that_node_may_not_read_are_no_fault_of_the_script() -> 
         )
         async with ScriptRunner(bench.harness, shut, keep_secret=lambda _: None) as runner:
             with pytest.raises(NodeBrokeError):
-                await runner.run(job, limit_s=LONG_S)
+                await runner.run(job, limit_s=LONG_S, limit="its limit")
 
 
 async def test_scripts_and_snippets_may_import_and_have_types() -> None:

@@ -47,7 +47,7 @@ def newest(harness: Harness) -> Runtime:
 
 async def pid_of_a_run(harness: Harness) -> int:
     async with ScriptRunner(harness, newest(harness), keep_secret=lambda _: None) as runner:
-        ran = await runner.run(a_script(harness), limit_s=LONG_S)
+        ran = await runner.run(a_script(harness), limit_s=LONG_S, limit="its limit")
     return int(ran.log[0].message)
 
 
@@ -111,5 +111,5 @@ async def test_a_script_that_lives_on_ends_with_its_run() -> None:
             process.getBuiltinModule('fs').writeSync(3, JSON.stringify(done) + '\\n');
             for (;;);"""
         async with ScriptRunner(harness, newest(harness), keep_secret=lambda _: None) as runner:
-            ran = await runner.run(a_script(harness, forged), limit_s=LONG_S)
+            ran = await runner.run(a_script(harness, forged), limit_s=LONG_S, limit="its limit")
         await until(lambda: not is_there(int(ran.log[0].message)))

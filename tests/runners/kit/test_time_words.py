@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.kit.time_words import duration, milliseconds
+from runners.kit.time_words import duration, milliseconds, time_limit
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,10 @@ def test_durations_are_told_in_their_two_largest_units(seconds: float, text: str
 @pytest.mark.parametrize(("value", "text"), [(12.0, "12"), (12.34, "12.3"), (0.05, "0.1")])
 def test_milliseconds_have_one_digit_where_they_are_not_whole(value: float, text: str) -> None:
     assert milliseconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(10.0, "10 s"), (2.5, "2.5 s"), (7.99993, "8 s"), (1800, "30 min")]
+)
+def test_limits_are_told_as_they_were_set(seconds: float, text: str) -> None:
+    assert time_limit(seconds) == text
