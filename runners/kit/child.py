@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -26,8 +27,10 @@ AnswerT = TypeVar("AnswerT")
 
 _FIRST_LOOK_S: Final = 0.03
 """Short programs are to be seen at least once."""
-_GRACE_S: Final = 2
+_GRACE_S: Final = 2.0
 """Between the polite signal and the end of the whole tree."""
+_LAST_WORDS_S: Final = 1.0
+"""For what its own processes had started: an encoder ends its video when nobody feeds it."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,8 +85,17 @@ class Child:
         """Write to stdin, then close it."""
         await self._stdin.write(message)
 
-    async def ended(self, *, timeout_s: float, on_fact: Callable[[bytes], None]) -> Ended:
+    async def ended(
+        self,
+        *,
+        timeout_s: float,
+        on_fact: Callable[[bytes], None],
+        grace_s: float = _GRACE_S,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> Ended:
         """Wait for the end; when this returns, nothing of the program is left.
+
+        `grace_s`: between being asked to end, which `on_stop` hears of, and its end by force.
 
         Raises:
             OSError: it never began, the disk is full, or a process of it cannot be ended.
@@ -93,7 +105,8 @@ class Child:
         try:
             timed_out = not await self._exit.within(timeout_s)
             if timed_out:
-                await self._ask_to_end()
+                on_stop()
+                await self._ask_to_end(grace_s)
         finally:
             await self.kill()
             (problem,) = await asyncio.gather(watching, return_exceptions=True)
@@ -124,11 +137,21 @@ class Child:
         self._readers.append(PipeReader(self._facts_pipe, take))
         self._facts_pipe = None
 
-    async def _ask_to_end(self) -> None:
+    async def _ask_to_end(self, grace_s: float) -> None:
+        """As a person at a terminal does: that is what test runners tidy up for."""
         self._was_asked = True
+        self._signal(signal.SIGINT)
+        if not await self._exit.within(grace_s):
+            self._signal(signal.SIGKILL)
+            await self._hear_last_words()
+
+    def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, signal.SIGTERM)
-        await self._exit.within(_GRACE_S)
+            os.killpg(self._pid, number)
+
+    async def _hear_last_words(self) -> None:
+        await self._exit.within(_LAST_WORDS_S)
+        await self._aside(partial(self._around.tree.wait_for_others, _LAST_WORDS_S))
 
     async def _watch(self) -> None:
         """Look until the program ends, which we see to when it goes over a limit."""

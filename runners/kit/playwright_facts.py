@@ -5,7 +5,9 @@ types and sizes, and what does not fit is dropped. A forged line changes its own
 and nothing else.
 """
 
+import math
 import re
+import time
 from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
@@ -14,6 +16,7 @@ from msgspec import Meta
 from runners.kit.user_paths import UserPaths
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_CUT_OFF: Final = "There was no answer when the run's time was up."
 _MOST: Final = {"pages": 200, "requests": 500, "steps": 10_000, "errors": 100, "log": 5_000}
 
 Text = Annotated[str, Meta(max_length=8_000)]
@@ -137,6 +140,10 @@ class LaunchFailed(_Fact, frozen=True, kw_only=True, tag="launchFailed"):
     """With arguments of the script's own, which may be why."""
 
 
+class Awake(_Fact, frozen=True, kw_only=True, tag="awake"):
+    """The script's process hears that it is to end, so nothing in it holds everything up."""
+
+
 class EndedFact(_Fact, frozen=True, kw_only=True, tag="ended"):
     """The script has been run, to its end or to ours."""
 
@@ -152,7 +159,7 @@ class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
 _OneOfMany = (
     TestEnded | StepBegan | StepEnded | PageFact | RequestFact | ErrorFact | LogFact | LevelFact
 )
-Fact = Began | TestBegan | LaunchFailed | EndedFact | Exited | _OneOfMany
+Fact = Began | TestBegan | LaunchFailed | Awake | EndedFact | Exited | _OneOfMany
 
 KeyT = TypeVar("KeyT")
 FactT = TypeVar("FactT")
@@ -183,9 +190,13 @@ class FactBook:
         """None: nobody told that the script was run to an end."""
         self.exited: Exited | None = None
         """None: the first process was ended from outside."""
+        self.is_awake = False
+        """It heard that it was to end."""
         self.dropped = 0
         """Lines that are no facts, or one too many."""
         self._errors: list[ErrorFact] = []
+        self._stopped_at_ms = math.inf
+        """When it was asked to end, by the calendar."""
 
     def take(self, line: bytes) -> None:
         """Note one line."""
@@ -194,7 +205,14 @@ class FactBook:
         except (msgspec.DecodeError, RecursionError):
             self.dropped += 1
             return
-        self._note(fact)
+        if fact.at < self._stopped_at_ms:
+            self._note(fact)
+        else:
+            self._note_after_stop(fact)
+
+    def stop(self) -> None:
+        """It is asked to end: what it comes to from now on is our doing, and not the script's."""
+        self._stopped_at_ms = math.floor(time.time() * 1000)
 
     @property
     def errors(self) -> list[ErrorFact]:
@@ -202,12 +220,17 @@ class FactBook:
         well = {title for title, test in self.tests.items() if test.outcome != "unexpected"}
         return [error for error in self._errors if error.test not in well]
 
-    @property
-    def open_step(self) -> StepBegan | None:
-        """The innermost step of the user's that has not ended. None: there is none."""
-        open_steps = [step for key, step in self.steps.items() if key not in self.step_ends]
-        theirs = [step for step in open_steps if step.where is not None]
-        return next(reversed(theirs or open_steps), None)
+    def _note_after_stop(self, fact: Fact) -> None:
+        match fact:
+            case Awake():
+                self.is_awake = True
+            case RequestFact():
+                error = None if fact.error is None else _CUT_OFF
+                self._note(msgspec.structs.replace(fact, error=error))
+            case PageFact() | LogFact() | LevelFact() | EndedFact() | Exited():
+                self._note(fact)
+            case _:
+                pass
 
     def _note(self, fact: Fact) -> None:
         match fact:
@@ -221,6 +244,8 @@ class FactBook:
                 self.ended = fact
             case Exited():
                 self.exited = fact
+            case Awake():
+                pass
             case _:
                 self._collect(fact)
 

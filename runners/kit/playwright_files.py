@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from contract.result import Artifact, ArtifactKind
+from runners.kit.trace_remains import is_remains
 from runners.kit.workspace import Workspace, open_plain
 
 MOST_FILES: Final = 50
@@ -58,7 +59,7 @@ def keep_files(
     """
     kept: dict[str, Path] = {}
     for folder in filter(workspace.holds, folders):
-        for path in _found(folder):
+        for path in found_files(folder):
             kept.setdefault(_free_name(path, folder, taken=set(kept)), path)
     keeper, artifacts = into or workspace, []
     for name, path in list(kept.items())[:MOST_FILES]:
@@ -67,7 +68,8 @@ def keep_files(
     return tuple(artifacts)
 
 
-def _found(folder: Path) -> Iterator[Path]:
+def found_files(folder: Path) -> Iterator[Path]:
+    """The plain files of kinds that results keep; it blocks."""
     looked_at, waiting = 0, [folder]
     while waiting:
         folders, files = _listed(waiting.pop())
@@ -82,7 +84,10 @@ def _found(folder: Path) -> Iterator[Path]:
 
 
 def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Its folders, but for packages, and its other entries; nothing, where no path leads to it."""
+    """Its folders, but for packages and parts of traces, and its other entries.
+
+    Nothing, where no path leads to it.
+    """
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -92,7 +97,7 @@ def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
     for one in found:
         if not one.is_dir(follow_symlinks=False):
             others.append(Path(one.path))
-        elif one.name != "node_modules":
+        elif one.name != "node_modules" and not is_remains(Path(one.path)):
             folders.append(Path(one.path))
     return folders, others
 

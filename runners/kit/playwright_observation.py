@@ -28,7 +28,7 @@ def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence
     failure = failure_of(
         run.book,
         run.ended,
-        timeout_s=run.timeout_s,
+        limit_s=run.limit_s,
         memory_mb=run.memory_mb,
         is_degraded=run.degraded_because is not None,
     )

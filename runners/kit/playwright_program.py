@@ -27,8 +27,6 @@ class Script(msgspec.Struct, frozen=True):
     """None: there are no videos."""
     config: Mapping[str, object]
     """The allowed parts of a configuration of its own."""
-    timeout_s: float
-    """For the whole run."""
 
     @property
     def films(self) -> bool:
@@ -79,6 +77,5 @@ def _settings(script: Script, place: Place) -> dict[str, Any]:
         "browserArguments": BROWSER_ARGUMENTS,
         "vitals": str(vitals) if vitals.is_file() else None,
         "video": script.films,
-        "timeoutMs": round(script.timeout_s * 1000),
         "playwrightConfig": script.config,
     }

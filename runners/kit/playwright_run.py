@@ -18,13 +18,14 @@ from runners.kit.egress_gate import Unreached
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.playwright_facts import FactBook
-from runners.kit.playwright_files import degraded_because, keep_files
 from runners.kit.playwright_ground import harmless_variables
+from runners.kit.playwright_left import Left, left_in
 from runners.kit.playwright_place import Place, lay_out, make_place
 from runners.kit.playwright_program import Script, program_of
 from runners.kit.playwright_spare import Spare, SpareUnfitError, starts_alone
 from runners.kit.program import Ended, Limits, Program
 from runners.kit.run_gate import RunGate, proxies, run_gate
+from runners.kit.run_time import RunTime, divided
 from runners.kit.runner import RunContext
 from runners.kit.script_files import ScriptFile, script_files
 from runners.kit.thread_end import to_its_end
@@ -36,8 +37,8 @@ BROWSER_MB: Final = 1500
 MULTI_STEP_MB: Final = 1000
 _LONGEST_SETTINGS: Final = 100_000
 """A text of the environment can hold no more than 128 KiB."""
-_KILL_S: Final = 2.0
-"""What the sandbox gives a run to end politely; it must fit within the run's time."""
+_MOST_RESERVED_S: Final = 8.0
+"""Of a run's time, for its end: its trace and its video are written, and read by us."""
 
 
 class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,8 @@ class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
     runtime_id: str
     start_ms: float
     """When it was started, by the calendar."""
-    timeout_s: float
+    limit_s: float
+    """Of its time, as it was set up."""
     memory_mb: int
     degraded_because: str | None
     """What the script said in `degraded.json`. None: nothing."""
@@ -84,10 +86,14 @@ async def run_script(
 def _order(spec: BrowserSpec | MultiStepSpec, ctx: RunContext, browser: Path | None) -> "_Order":
     harness = ctx.network.scripts()
     runtime = harness.runtimes.get(spec.runtime_id)
-    timeout_s = max(ctx.timeout_s - _KILL_S, ctx.timeout_s * 0.8)
     config = _allowed(spec.playwright_config)
-    script = Script(spec, runtime, browser, harness.runtimes.ffmpeg, config, timeout_s)
-    return _Order(ctx=ctx, harness=harness, script=script, files=script_files(spec))
+    return _Order(
+        ctx=ctx,
+        harness=harness,
+        script=Script(spec, runtime, browser, harness.runtimes.ffmpeg, config),
+        files=script_files(spec),
+        time=divided(ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S),
+    )
 
 
 class _Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +103,7 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
     harness: Harness
     script: Script
     files: tuple[ScriptFile, ...]
+    time: RunTime
 
     @property
     def limits(self) -> Limits:
@@ -116,9 +123,7 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
 
     def later(self, used_s: float) -> Self:
         """The same with the time that is left."""
-        left_s = max(0.0, self.script.timeout_s - used_s)
-        script = msgspec.structs.replace(self.script, timeout_s=left_s)
-        return msgspec.structs.replace(self, script=script)
+        return msgspec.structs.replace(self, time=self.time.later(used_s))
 
     async def run(self, spare: Spare | None) -> ScriptRun:
         """Run it in a process that waited, or in a new one.
@@ -172,26 +177,30 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             program = self._program(gate)
             ended = await self._played(program, book)
         unreached = () if gate is None else gate.unreached
-        degraded, artifacts = await to_its_end(self._left)
+        left = await to_its_end(self._left, book.ended is not None)
         return ScriptRun(
             book=book,
             ended=ended,
             runtime_id=self.order.script.runtime.id,
             start_ms=start_ms,
-            timeout_s=self.order.script.timeout_s,
+            limit_s=self.order.time.limit_s,
             memory_mb=program.limits.memory_mb,
-            degraded_because=degraded,
-            artifacts=artifacts,
-            notes=tuple(self._notes(book, ended, gate)),
+            degraded_because=left.degraded_because,
+            artifacts=left.artifacts,
+            notes=(*self._notes(book, ended, gate), *left.notes),
             unreached=unreached,
         )
 
     async def _played(self, program: Program, book: FactBook) -> Ended:
-        timeout_s = self.order.script.timeout_s
         if self.spare is not None:
-            return await self.spare.play(program, timeout_s=timeout_s, on_fact=book.take)
+            return await self.spare.play(program, time_of_run=self.order.time, hears=book)
         child = await self.order.harness.sandbox.start(program, owner=self.workspace)
-        return await child.ended(timeout_s=timeout_s, on_fact=book.take)
+        return await child.ended(
+            timeout_s=self.order.time.stop_after_s,
+            grace_s=self.order.time.grace_s,
+            on_fact=book.take,
+            on_stop=book.stop,
+        )
 
     def _program(self, gate: RunGate | None) -> Program:
         order, ctx = self.order, self.order.ctx
@@ -210,11 +219,9 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             limits=order.limits,
         )
 
-    def _left(self) -> tuple[str | None, tuple[Artifact, ...]]:
-        """What the script said of itself, and the files to keep."""
-        root, kept_by = self.place.root, self.order.ctx.workspace
-        degraded = degraded_because(root) if self.workspace.holds(root) else None
-        return degraded, keep_files(self.workspace, self.place.output, root, into=kept_by)
+    def _left(self, is_ended: bool) -> Left:  # noqa: FBT001 - called by position, in a thread
+        keeper = self.order.ctx.workspace
+        return left_in(self.place, self.workspace, keeper=keeper, is_ended=is_ended)
 
     def _notes(self, book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]

@@ -6,13 +6,14 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from runners.kit.environment_size import require_variables
 from runners.kit.folder_owner import give_folder
 from runners.kit.playwright_place import HARNESS, Place, grounds, make_place, node_line
+from runners.kit.run_time import RunTime
 from runners.kit.runtimes import Runtime
 from runners.kit.sandbox import Child, Ended, Limits, Program, Sandbox
 from runners.kit.thread_end import to_its_end
@@ -43,6 +44,16 @@ class _Job(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
 
 
+class Hearer(Protocol):
+    """Who hears of a run."""
+
+    def take(self, line: bytes) -> None:
+        """It told a fact."""
+
+    def stop(self) -> None:
+        """It is asked to end."""
+
+
 class Spare:
     """One such process, in a folder of its own that becomes the job's."""
 
@@ -54,9 +65,7 @@ class Spare:
         self._started_at = time.monotonic()
         self._taken = asyncio.Event()
 
-    async def play(
-        self, program: Program, *, timeout_s: float, on_fact: Callable[[bytes], None]
-    ) -> Ended:
+    async def play(self, program: Program, *, time_of_run: RunTime, hears: Hearer) -> Ended:
         """Have it run a program; nothing of it is left when this returns.
 
         Raises:
@@ -76,21 +85,27 @@ class Spare:
                 await self._child.feed(self._message(program))
         except TimeoutError:
             raise SpareUnfitError from None
-        ended = await self._ended(timeout_s, on_fact)
+        ended = await self._ended(time_of_run, hears)
         if not self._taken.is_set():
             raise SpareUnfitError
         return _since(ended, waited_s)
 
-    async def _ended(self, timeout_s: float, on_fact: Callable[[bytes], None]) -> Ended:
+    async def _ended(self, time_of_run: RunTime, hears: Hearer) -> Ended:
         """Wait for its end, which comes soon if it does not take its job."""
 
         def take(line: bytes) -> None:
             if self._taken.is_set():
-                on_fact(line)
+                hears.take(line)
             elif _TAKEN in line:
                 self._taken.set()
 
-        ending = asyncio.create_task(self._child.ended(timeout_s=timeout_s, on_fact=take))
+        ends = self._child.ended(
+            timeout_s=time_of_run.stop_after_s,
+            grace_s=time_of_run.grace_s,
+            on_fact=take,
+            on_stop=hears.stop,
+        )
+        ending = asyncio.create_task(ends)
         try:
             await self._require_taken(ending)
             return await ending

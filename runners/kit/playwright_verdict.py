@@ -18,9 +18,9 @@ from typing import Final
 
 from contract.result import Failure, FailureKind
 from runners.kit.endings import require_enough_memory
+from runners.kit.hang_words import out_of_time
 from runners.kit.playwright_facts import ErrorFact, FactBook, plain_text
 from runners.kit.program import Ended
-from runners.kit.time_words import duration
 from runners.kit.user_paths import placed
 
 MESSAGE_CHARS: Final = 2000
@@ -37,10 +37,11 @@ class RunBrokeOffError(RuntimeError):
 
 
 def failure_of(
-    book: FactBook, ended: Ended, *, timeout_s: float, memory_mb: int, is_degraded: bool
+    book: FactBook, ended: Ended, *, limit_s: float, memory_mb: int, is_degraded: bool
 ) -> Failure | None:
     """What the check is to be blamed for. None: nothing.
 
+    `limit_s`: of its time, as it was set up.
     `is_degraded`: whether the script said so; soft errors are then no failure.
 
     Raises:
@@ -52,8 +53,8 @@ def failure_of(
         return _out_of_memory(ended, memory_mb)
     if book.launch_failed is not None and not book.launch_failed.own:
         raise BrowserDidNotStartError(plain_text(book.launch_failed.message))
-    if ended.timed_out or (book.ended is not None and book.ended.status == "timedout"):
-        return _timed_out(book, timeout_s)
+    if ended.timed_out:
+        return out_of_time(book, limit_s)
     if ended.stopped_because is not None:
         return _of_script(ended.stopped_because, code="LIMIT")
     errors = [error for error in book.errors if not (error.soft and is_degraded)]
@@ -89,21 +90,6 @@ def _out_of_memory(ended: Ended, memory_mb: int) -> Failure:
 
 def _no_more(ended: Ended) -> str:
     return ", and this location had no more" if ended.system_took_some else ""
-
-
-def _timed_out(book: FactBook, timeout_s: float) -> Failure:
-    step = book.open_step
-    within = f"The run did not end within {duration(timeout_s)}"
-    if step is not None:
-        where = f" ({step.where})" if step.where else ""
-        message = f"{within}: it was in “{plain_text(step.title)}”{where}."
-    elif book.began is None:
-        message = f"{within}: it was still loading the script."
-    else:
-        message = f"{within}, and no step was under way: is a timer or a browser still open?"
-    where_is = None if step is None else step.where
-    detail: dict[str, str | int | float | None] = {"code": "RUN_TIME", "where": where_is}
-    return Failure(kind=FailureKind.TIMEOUT, message=message[:MESSAGE_CHARS], detail=detail)
 
 
 def _of_error(errors: list[ErrorFact]) -> Failure:

@@ -68,6 +68,12 @@ class ProcessTree:
         """The processes that came from the program, ended ones included."""
         return [pid for pid in all_pids() if self.has(pid)]
 
+    def wait_for_others(self, seconds: float) -> None:
+        """Until none but the first process lives, for so long at most; it blocks."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self._others():
+            time.sleep(_LONGEST_PAUSE_S)
+
     def let_go(self, pids: Iterable[int]) -> None:
         """Have the system forget those that ended and were left to us."""
         if self._end_begins.acquire(blocking=False):
@@ -104,6 +110,9 @@ class ProcessTree:
             time.sleep(pause_s)
             self._let_go(others)
             pause_s, rounds = min(_LONGEST_PAUSE_S, pause_s * 2), rounds + 1
+
+    def _others(self) -> bool:
+        return any(pid != self._root and not _has_ended(pid) for pid in self.pids())
 
     def _let_go(self, pids: Iterable[int]) -> None:
         for pid in pids:

@@ -4,6 +4,7 @@
 const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
 const contexts = require('./contexts.cjs');
+const plainFiles = require('./plain_files.cjs');
 const proxies = require('./proxies.cjs');
 const requests = require('./requests.cjs');
 
@@ -33,6 +34,7 @@ function ours(options = {}) {
       ...proxies.extraArguments(),
     ],
     proxy: proxies.inLaunch(options),
+    ...(process[Symbol.for('picket.plain')] ? plainFiles.launchOptions() : {}),
   };
 }
 

@@ -3,14 +3,13 @@
 
 const path = require('node:path');
 
-const END_MS = 3000; // for closing the browser and writing the trace before the agent ends the run
 const SCREENSHOTS = { on: 'on', 'retain-on-failure': 'only-on-failure' };
 
 function exactly(file) {
   return new RegExp(`^${file.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`);
 }
 
-function configOf({ root, script, output, artifacts, video, timeoutMs, playwrightConfig }) {
+function configOf({ root, script, output, artifacts, video, playwrightConfig }) {
   const { timeout = 30_000, use = {}, expect = {} } = playwrightConfig;
   return {
     testDir: root,
@@ -21,7 +20,7 @@ function configOf({ root, script, output, artifacts, video, timeoutMs, playwrigh
     retries: 0, // the service retries, in another run
     reporter: [[path.join(__dirname, 'reporter.cjs'), { alone: true }]],
     timeout,
-    globalTimeout: timeoutMs > 4 * END_MS ? timeoutMs - END_MS : timeoutMs,
+    globalTimeout: 0, // the agent stops the run, and knows what it was doing then
     expect,
     use: {
       navigationTimeout: 30_000,

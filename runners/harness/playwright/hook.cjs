@@ -3,6 +3,7 @@
 
 const childProcess = require('node:child_process');
 const Module = require('node:module');
+const awake = require('./awake.cjs');
 const browsers = require('./browsers.cjs');
 const { tellLevels } = require('./console_levels.cjs');
 const { report } = require('./facts.cjs');
@@ -65,6 +66,7 @@ function tellExit() {
 
 function install() {
   tellExit();
+  awake.install();
   if (settings.script) tellLevels();
   watchLoading();
   passPipeOn();

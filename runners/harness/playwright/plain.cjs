@@ -15,10 +15,13 @@ const { place } = part('steps.cjs');
 const files = part('plain_files.cjs');
 const browsers = part('browsers.cjs');
 
+const awake = part('awake.cjs');
+
 Error.stackTraceLimit = 50; // of a module that is not there, Node's own loader fills the first ten
 
 let failed = false;
 let ended = false;
+let finishing = null;
 
 function framesOf(error) {
   const frames = String(error?.stack ?? '').matchAll(/\(?([^\s(]+?):(\d+)(?::(\d+))?\)?$/gm);
@@ -73,9 +76,17 @@ async function tidyUp() {
   await Promise.all(open.map((browser) => browser.close().catch(() => {})));
 }
 
-async function finish() {
-  await tidyUp();
-  process.exit(failed ? 1 : 0);
+/** Once: a script that is being ended fails once more, in the call that it waits in. */
+function finish() {
+  finishing ??= tidyUp().finally(() => process.exit(failed ? 1 : 0));
+  return finishing;
+}
+
+/** The agent stops the run. */
+function stop() {
+  awake.tell();
+  failed = true;
+  finish();
 }
 
 async function main(file) {
@@ -93,6 +104,7 @@ async function main(file) {
   });
 }
 
+process.on('SIGINT', stop);
 process.on('exit', (code) => {
   if (code !== 0 && !failed && !ended) fail(`The script ended itself with exit code ${code}.`);
   end();

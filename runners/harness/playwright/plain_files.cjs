@@ -5,9 +5,17 @@ const fs = require('node:fs');
 const path = require('node:path');
 const settings = require('./settings.cjs');
 
+const PICTURE_MS = 2000;
+
 const traced = new Map(); // contexts that we trace -> how to stop it
 const isPlain = () => Boolean(process[Symbol.for('picket.plain')]);
 let count = 0;
+
+/** Traces are written where the agent finds them, should nobody bring them to an end; and when the
+ * run is stopped, they come to an end before the browser does. */
+function launchOptions() {
+  return { tracesDir: path.join(settings.output, '.traces'), handleSIGINT: false };
+}
 
 /** The script's options for a context, with a video if there are to be any. */
 function options(given = {}) {
@@ -38,7 +46,7 @@ async function finish(context) {
 
 async function picture(page) {
   const name = `screenshot-${++count}.png`;
-  await page.screenshot({ path: path.join(settings.output, name), timeout: 5000 }).catch(() => {});
+  await page.screenshot({ path: path.join(settings.output, name), timeout: PICTURE_MS }).catch(() => {});
 }
 
 /** The script has ended: what is still open is shown as it is now. */
@@ -53,4 +61,4 @@ function discard() {
   fs.rmSync(settings.output, { recursive: true, force: true });
 }
 
-module.exports = { begin, discard, finish, finishAll, options };
+module.exports = { begin, discard, finish, finishAll, launchOptions, options };

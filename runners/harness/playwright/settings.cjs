@@ -13,7 +13,6 @@ const DEFAULTS = {
   vitals: null, // web-vitals as one classic script, absolute; null: no page metrics
   artifacts: 'on', // or 'retain-on-failure'
   video: false, // whether there is an encoder
-  timeoutMs: 0, // the whole run; 0: no limit
   facts: null, // the names of the facts that are wanted; null: all of them
   playwrightConfig: {}, // the allowed parts of the user's configuration
 };

@@ -6,13 +6,12 @@
 const childProcess = require('node:child_process');
 const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
-const path = require('node:path');
-const { setImmediate } = require('node:timers'); // a script may put another in the global one's place
+const awake = require('./awake.cjs');
+const { clearInterval, setImmediate, setInterval } = require('node:timers'); // a script may put another in the global one's place
 
-/** What Playwright starts its workers with: today's, and that of 1.51 and its like. */
-const ENTRIES = ['lib/worker/workerProcessEntry.js', 'lib/common/process.js'];
 const WATCHED = ['message', 'disconnect', 'uncaughtException', 'unhandledRejection'];
 const SIGNALS = ['SIGINT', 'SIGTERM'];
+const LONG_MS = 2 ** 30;
 const ENDED = 'The script ended its own process.';
 
 const FROM_RUNNER = /[/\\]playwright[/\\]lib[/\\]runner[/\\]/;
@@ -25,10 +24,6 @@ function onFault(error) {
   if (FROM_RUNNER.test(error?.stack)) throw error;
 }
 
-function isWorker(file) {
-  return ENTRIES.some((entry) => String(file).endsWith(path.join('playwright', entry)));
-}
-
 /** A child process to the test runner; in truth it is here. */
 class WorkerHere extends EventEmitter {
   stdout = null;
@@ -38,6 +33,8 @@ class WorkerHere extends EventEmitter {
   #isOver = false;
   #kept = new Map();
   #own = {};
+  // A script that waits for nothing hangs, as it does in a process of its own; Node would end here.
+  #alive = setInterval(() => {}, LONG_MS);
 
   constructor(entry, environment) {
     super();
@@ -87,6 +84,7 @@ class WorkerHere extends EventEmitter {
     this.#hears = this.#added('message');
     for (const event of ['message', 'disconnect', ...SIGNALS]) this.#forget(event);
     process.on('SIGTERM', () => this.#die('SIGTERM'));
+    process.on('SIGINT', awake.tell);
   }
 
   #added(event) {
@@ -126,10 +124,12 @@ class WorkerHere extends EventEmitter {
   }
 
   #restore() {
+    clearInterval(this.#alive);
     Object.assign(process, this.#own.process);
     process.stdout.write = this.#own.stdout;
     process.stderr.write = this.#own.stderr;
     for (const event of WATCHED) this.#forget(event);
+    process.removeListener('SIGINT', awake.tell);
     for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, onFault);
     process.chdir(this.#own.folder);
     for (const name of Object.keys(process.env)) {
@@ -144,10 +144,10 @@ function install() {
   const { fork } = childProcess;
   childProcess.fork = function (file, ...more) {
     const options = more.find((one) => one && typeof one === 'object' && !Array.isArray(one));
-    if (!isWorker(file) || !fs.existsSync(file)) return fork.call(this, file, ...more);
+    if (!awake.isWorker(file) || !fs.existsSync(file)) return fork.call(this, file, ...more);
     childProcess.fork = fork;
     return new WorkerHere(file, options?.env ?? {});
   };
 }
 
-module.exports = { WorkerHere, install, isWorker };
+module.exports = { WorkerHere, install };

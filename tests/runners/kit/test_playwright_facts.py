@@ -61,17 +61,5 @@ def test_errors_of_a_test_that_is_well_in_the_end_do_not_count(outcome: str, err
     assert len(told.errors) == errors
 
 
-def test_the_step_that_a_run_hangs_in_is_the_innermost_of_the_users_own() -> None:
-    told = book(
-        {"fact": "stepBegan", "id": 0, "title": "look", "category": "c", "where": "script.js:1:1"},
-        {"fact": "stepBegan", "id": 1, "title": "click", "category": "c", "where": "script.js:2:1"},
-        {"fact": "stepBegan", "id": 2, "title": "goto", "category": "c", "where": "script.js:3:1"},
-        {"fact": "stepEnded", "id": 2, "tookMs": 1},
-        {"fact": "stepBegan", "id": 3, "title": "After Hooks", "category": "hook", "where": None},
-    )
-    assert told.open_step is not None
-    assert told.open_step.title == "click"
-
-
 def test_colours_of_a_terminal_are_taken_out() -> None:
     assert plain_text("\x1b[31mred\x1b[39m and \x1b[7mbold\x1b[27m") == "red and bold"

@@ -156,21 +156,16 @@ async def test_a_run_that_starts_by_itself_leaves_the_one_that_waits_to_others()
         assert spares_of(ctx).waiting == (spare,)
 
 
-async def test_a_spare_that_does_not_take_its_job_is_ended_and_its_time_counts(
+async def test_a_spare_that_does_not_take_its_job_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tells = "console.log(process.pid, JSON.parse(process.env.PICKET_HARNESS).timeoutMs);"
     async with a_scripted_context() as ctx:
         await pid_of_a_run(ctx)
         stopped = pid_of(await a_spare(ctx))
         os.kill(stopped, signal.SIGSTOP)
         monkeypatch.setattr("runners.kit.playwright_spare._TAKEN_S", 1.0)
-        outcome = await steps(msgspec.structs.replace(ctx, timeout_s=60.0), tells)
+        assert await pid_of_a_run(ctx) != stopped
         await until(lambda: not is_there(stopped))
-    assert outcome.failure is None
-    pid, timeout_ms = map(int, outcome.log[0].message.split())
-    assert pid != stopped
-    assert timeout_ms <= 57_000
 
 
 async def test_a_spare_whose_start_is_cancelled_leaves_no_folder(

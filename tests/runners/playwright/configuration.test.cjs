@@ -14,7 +14,6 @@ function aConfig(changes = {}) {
     output: '/out',
     artifacts: 'retain-on-failure',
     video: true,
-    timeoutMs: 60_000,
     playwrightConfig: {},
     ...changes,
   });
@@ -48,7 +47,6 @@ test('there is a video only where it can be made', () => {
   assert.equal(aConfig({ video: false }).use.video, 'off');
 });
 
-test('Playwright ends the run by itself before the agent does', () => {
-  assert.equal(aConfig().globalTimeout, 57_000);
-  assert.equal(aConfig({ timeoutMs: 4000 }).globalTimeout, 4000);
+test('the agent alone ends a run that takes too long', () => {
+  assert.equal(aConfig().globalTimeout, 0);
 });

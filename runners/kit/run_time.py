@@ -1,0 +1,36 @@
+"""How a run's time is divided between its script and what has to be kept of it. Pure."""
+
+from typing import Final, Self
+
+import msgspec
+
+_RESERVED_SHARE: Final = 0.25
+"""Of a short limit."""
+_GRACE_SHARE: Final = 0.5
+"""Of what is reserved; the rest is for ending by force, and for reading what was left."""
+
+
+class RunTime(msgspec.Struct, frozen=True, kw_only=True):
+    """The time of one run."""
+
+    limit_s: float
+    """As it was set up: sentences tell it."""
+    stop_after_s: float
+    """Then the script is asked to end, so that its trace and video come to an end as well."""
+    grace_s: float
+    """So long after that it is ended by force."""
+
+    def later(self, used_s: float) -> Self:
+        """The same, when some of it is over."""
+        left_s = max(0.0, self.stop_after_s - used_s)
+        return msgspec.structs.replace(self, stop_after_s=left_s)
+
+
+def divided(limit_s: float, *, within_s: float, most_reserved_s: float) -> RunTime:
+    """The time of a run that has to be over, with all that is kept of it, within so long."""
+    reserved_s = min(most_reserved_s, within_s * _RESERVED_SHARE)
+    return RunTime(
+        limit_s=limit_s,
+        stop_after_s=within_s - reserved_s,
+        grace_s=reserved_s * _GRACE_SHARE,
+    )

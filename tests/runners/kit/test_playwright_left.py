@@ -1,0 +1,42 @@
+"""What nobody could open is not kept of a run, and its result says so."""
+
+from pathlib import Path
+
+from runners.kit.playwright_left import Left, left_in
+from runners.kit.playwright_place import make_place
+from runners.kit.workspace import Workspace
+
+
+def left(folder: Path, files: dict[str, bytes], *, is_ended: bool) -> Left:
+    workspace = Workspace(folder)
+    place = make_place(workspace.folder)
+    for name, content in files.items():
+        path = place.output / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return left_in(place, workspace, keeper=workspace, is_ended=is_ended)
+
+
+def names(found: Left) -> set[str]:
+    return {one.name for one in found.artifacts}
+
+
+def test_an_empty_video_is_left_out_and_told(tmp_path: Path) -> None:
+    found = left(tmp_path, {"a.webm": b"", "b.webm": b"x"}, is_ended=True)
+    assert names(found) == {"b.webm"}
+    assert [note[:33] for note in found.notes] == ["The video a.webm is not kept: not"]
+
+
+def test_a_trace_that_was_cut_off_is_left_out_for_what_there_is_of_it(tmp_path: Path) -> None:
+    files = {"shop/trace.zip": b"PK", ".traces/one.trace": b"{}\n"}
+    found = left(tmp_path, files, is_ended=False)
+    assert names(found) == {"trace.zip"}
+    assert found.artifacts[0].size_bytes > len(b"PK")
+    assert len(found.notes) == 2
+
+
+def test_parts_of_traces_that_came_to_their_end_are_nothing_to_keep(tmp_path: Path) -> None:
+    files = {".traces/one.trace": b"{}\n", ".traces/screencast/page.jpeg": b"x"}
+    assert left(tmp_path, files, is_ended=True) == Left(
+        degraded_because=None, artifacts=(), notes=()
+    )
