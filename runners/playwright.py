@@ -18,12 +18,13 @@ from runners.kit.playwright_ground import (
     required_browser,
 )
 from runners.kit.run_gate import RunGate, proxies, run_gate
+from runners.kit.run_time import divided
 from runners.kit.runner import RunContext
 from runners.kit.sandbox import Ended
 from runners.kit.suites.artifacts import gather, write_report
 from runners.kit.suites.disk import require_room_after
 from runners.kit.suites.facts import SuiteFacts
-from runners.kit.suites.installing import installed_until_s
+from runners.kit.suites.installing import LIMIT_S, installed_until_s
 from runners.kit.suites.log import SuiteLog
 from runners.kit.suites.order import Order
 from runners.kit.suites.places import Suites
@@ -33,8 +34,8 @@ from runners.kit.suites.run import LIMITS, Browser, SuiteRun, run_suite
 from runners.kit.suites.verdict import failure_of
 from runners.kit.trust import Roots
 
-_AFTERWARDS_S: Final = 5.0
-"""Kept of the run's time for ending its processes and reading what they left."""
+_MOST_RESERVED_S: Final = 15.0
+"""Of the run's time, for its end: traces are written, processes ended, and files read."""
 
 
 class BrowserDidNotStartError(Exception):
@@ -74,6 +75,11 @@ class _Look:
         self._ctx = ctx
         self._harness = harness
         self._log = SuiteLog()
+        self._time = divided(
+            ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
+        )
+        self._installed_s = 0.0
+        """What its packages took."""
         self._evidence: PlaywrightEvidence | None = None
         """None: the tests have not been started."""
         self._artifacts: tuple[Artifact, ...] = ()
@@ -88,7 +94,9 @@ class _Look:
         """
         suites = self._harness.required_suites()
         ground = await self._ground(suites)
+        began_ms = self._log.now_ms()
         async with suites.dependencies.of(self._order(ground)) as told:
+            self._installed_s = (self._log.now_ms() - began_ms) / 1000
             facts, ended = await self._test(ground, told)
         failure = await self._judged(facts, ended)
         await self._keep(ground.project, facts, ended)
@@ -110,14 +118,15 @@ class _Look:
         return _Ground(project=project, browser=browser, roots=roots, environment=environment)
 
     def _order(self, ground: _Ground) -> Order:
+        now_s, run = self._log.now_ms() / 1000, self._time
+        until_s = installed_until_s(now_s, run_ends_s=run.stop_after_s)
         return Order(
             project=ground.project,
             spec=self._spec,
             environment=ground.environment,
             variables=self._variables(),
-            until_s=installed_until_s(
-                self._log.now_ms() / 1000, run_ends_s=self._ctx.timeout_s - _AFTERWARDS_S
-            ),
+            until_s=until_s,
+            limit_s=run.limit_s if until_s == run.stop_after_s else LIMIT_S,
             log=self._log,
         )
 
@@ -132,7 +141,7 @@ class _Look:
                 command=command,
                 browser=self._browser(ground.browser, gate),
                 environment={**ground.environment, **told},
-                timeout_s=self._left_s(),
+                time=self._time.later(started_ms / 1000),
             )
             facts, ended = await run_suite(self._harness.sandbox, run)
             self._log.add(ended.log, since_ms=started_ms)
@@ -145,7 +154,13 @@ class _Look:
     async def _judged(self, facts: SuiteFacts, ended: Ended) -> Failure | None:
         for remark in remarks(self._spec, ran=facts.playwright):
             self._log.note(remark, level="WARN")
-        failure = failure_of(facts, ended, LIMITS)
+        failure = failure_of(
+            facts,
+            ended,
+            LIMITS,
+            limit_s=self._time.limit_s,
+            installed_s=self._installed_s,
+        )
         if failure is not None:
             said = (*(line.message for line in ended.log), *facts.messages)
             place = self._ctx.workspace.folder
@@ -183,10 +198,6 @@ class _Look:
             "SERVICE": "1",
             **roots.environment,
         }
-
-    def _left_s(self) -> float:
-        passed_s = self._log.now_ms() / 1000
-        return max(self._ctx.timeout_s - passed_s - _AFTERWARDS_S, 1)
 
     def observation(self, failure: Failure | None) -> Observation:
         """What was seen, complete or not."""

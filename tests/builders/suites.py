@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -99,13 +99,18 @@ def a_fresh_scaffold(folder: Path, *, url: str) -> PlaywrightSpec:
 def a_fetching_suite(stack: contextlib.ExitStack, url: str) -> PlaywrightSpec:
     """A suite that asks one address with the runtime's own Playwright; it installs a link."""
     place = Path(stack.enter_context(TemporaryDirectory()))
+    return a_written_suite(place, {"ask.spec.js": ASKING.replace("URL", url)})
+
+
+def a_written_suite(place: Path, files: Mapping[str, str]) -> PlaywrightSpec:
+    """A suite of these files with the runtime's own Playwright; it installs a link."""
     project = place / "project"
     project.mkdir()
     for name, content in {
         "package.json": '{"name": "suite", "private": true}',
         "package-lock.json": '{"name": "suite", "lockfileVersion": 3, "packages": {}}',
         "playwright.config.js": "module.exports = { workers: 1, retries: 0, timeout: 0 };",
-        "ask.spec.js": ASKING.replace("URL", url),
+        **files,
     }.items():
         (project / name).write_text(content)
     pack(project, place / "bundle")

@@ -269,18 +269,15 @@ async def test_a_configuration_with_a_mistake_is_named_by_its_file(tmp_path: Pat
     assert words(await seen(tmp_path, spec)).endswith(sentence)
 
 
-async def test_a_time_out_names_the_test_that_hung(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("runners.playwright._AFTERWARDS_S", 1)
+async def test_a_time_out_names_the_test_that_hung(tmp_path: Path) -> None:
     spec = a_bundle(tmp_path, "hangs")
-    for timeout_s in (6, 18, LONG_S):
+    for timeout_s in (8, 20, LONG_S):
         ran = await seen(tmp_path, spec, timeout_s=timeout_s)
         assert ran.failure is not None
         assert ran.failure.kind is FailureKind.TIMEOUT
         if "stuck.spec.js" in words(ran):
             break
-    assert words(ran).endswith("while it ran stuck.spec.js:5 > waits for ever.")
+    assert f"its limit of {timeout_s:g} s: stuck.spec.js:5 > waits for ever was " in words(ran)
     assert "passes" in [test.title for test in told(ran).tests]
 
 
@@ -288,9 +285,9 @@ async def test_the_suites_own_global_timeout_is_kept(tmp_path: Path) -> None:
     ran = await seen(tmp_path, a_bundle(tmp_path, "too_long"))
     assert ran.failure is not None
     assert ran.failure.kind is FailureKind.TIMEOUT
-    assert words(ran) == (
-        "The suite reached the globalTimeout of its own configuration; 2 of 2 tests did not run."
-    )
+    told = "The suite reached the globalTimeout of its own configuration"
+    assert words(ran).startswith(told)
+    assert words(ran).endswith("; 2 of 2 tests did not run.")
 
 
 async def test_too_much_memory_is_named_with_limit_and_peak(

@@ -1,12 +1,13 @@
 'use strict';
 // The reporter of a check suite: it tells tests of several projects and workers apart, and what
-// files each of them left; steps, of which a suite may have very many, it leaves out.
+// files each of them left; of steps, of which a suite may have very many, those that it hangs in.
 
 const path = require('node:path');
 const settings = require('./settings.cjs');
 const { whereOf } = require('./error_place.cjs');
 const { report } = require('./facts.cjs');
 const FactReporter = require('./reporter.cjs');
+const { Hangs, tellPreparations } = require('./suite_hangs.cjs');
 const { recordByDefault } = require('./suite_defaults.cjs');
 
 const MOST_ERRORS = 5;
@@ -34,20 +35,41 @@ function aboutTest(test) {
 }
 
 class SuiteReporter extends FactReporter {
-  onBegin(config, suite) {
-    recordByDefault(config);
-    super.onBegin(config, suite);
+  #config = null;
+  #hangs = new Hangs();
+
+  /** By Playwright's inner interface: the outer one tells of the configuration only when web server
+   * and global setup are through. */
+  version() {
+    return 'v2';
+  }
+
+  onConfigure(config) {
+    this.#config = config;
+    tellPreparations(config);
+    process.on('SIGINT', () => this.#hangs.tell());
+  }
+
+  onBegin(suite) {
+    recordByDefault(this.#config);
+    super.onBegin(this.#config, suite);
   }
 
   onTestBegin(test, result) {
+    this.#hangs.testBegan(test, result);
     report({ fact: 'testBegan', ...aboutTest(test), retry: result.retry });
   }
 
-  onStepBegin() {}
+  onStepBegin(test, _result, step) {
+    this.#hangs.stepBegan(test, step);
+  }
 
-  onStepEnd() {}
+  onStepEnd(test, _result, step) {
+    this.#hangs.stepEnded(test, step);
+  }
 
   onTestEnd(test, result) {
+    this.#hangs.testEnded(test);
     for (const error of result.errors.slice(0, MOST_ERRORS)) {
       report({ fact: 'testError', test: test.id, message: messageOf(error), where: whereOf(error) });
     }

@@ -16,11 +16,20 @@ from runners.kit.removal import clear_place
 from runners.kit.suites.facts import Attachment, SuiteFacts
 from runners.kit.suites.project import Project
 from runners.kit.suites.report import REPORT_NAME, report_of
+from runners.kit.trace_remains import pack_remains, remains_below
 from runners.kit.workspace import Workspace, open_plain
 
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 400 * 1024**2
 _NAME_CHARS: Final = 150
+_CUT_OFF: Final = LogLine(
+    after_ms=0,
+    level="WARN",
+    message=(
+        "A test's process could not end its trace: unfinished-trace.zip shows what was written "
+        "before."
+    ),
+)
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _KINDS: Final[tuple[tuple[str, ArtifactKind], ...]] = (
     ("video/", "video"),
@@ -52,7 +61,18 @@ def gather(facts: SuiteFacts, project: Project) -> tuple[tuple[Artifact, ...], t
             continue
         left_bytes -= size_bytes
         found.append(project.workspace.artifact(name, _kind(attachment, path)))
-    return tuple(found), tuple(_notice(left_off))
+    unfinished = _unfinished(project) if facts.end is None else ()
+    return (*unfinished, *found), (*_notice(left_off), *(_CUT_OFF for _ in unfinished))
+
+
+def _unfinished(project: Project) -> tuple[Artifact, ...]:
+    """The traces of tests whose processes could not bring them to an end."""
+    workspace = project.workspace
+    packed = Path(tempfile.mkdtemp(dir=workspace.folder)) / "unfinished" / "trace.zip"
+    packed.parent.mkdir()
+    if not pack_remains(workspace, remains_below(project.root), packed):
+        return ()
+    return (workspace.artifact(_moved(packed, workspace.folder), "trace"),)
 
 
 def write_report(workspace: Workspace, seen: PlaywrightEvidence, *, took_ms: float) -> Artifact:

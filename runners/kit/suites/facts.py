@@ -15,6 +15,7 @@ from contract.suite_evidence import (
     TestOutcome,
     TestStatus,
 )
+from runners.kit.suites.stop_facts import AtStop, StopFact
 from runners.kit.user_paths import UserPaths, placed
 
 MOST_TESTS: Final = 2000
@@ -92,6 +93,7 @@ _Fact = (
     | Attachment
     | _SuiteError
     | _LaunchFailed
+    | StopFact
     | _Ended
 )
 _DECODER: Final = msgspec.json.Decoder(_Fact)
@@ -115,6 +117,7 @@ class SuiteFacts:
         self.under_way: dict[str, SuiteTest] = {}
         """By id, those that have begun and not ended, as if they had been interrupted."""
         self.errors: list[str] = []
+        self.at_stop = AtStop()
         self.is_cut = False
         self._planned = 0
         self._told: dict[str, list[_TestError]] = {}
@@ -144,6 +147,12 @@ class SuiteFacts:
                 self.launch_error = None if fact.own else fact.message
             case _Ended():
                 self.end = fact.status
+            case _:
+                self.at_stop.take(fact)
+
+    def stop(self) -> None:
+        """It is asked to end."""
+        self.at_stop.stop(self.under_way, is_prepared=self.playwright is not None)
 
     def evidence(self, *, node_version: str) -> PlaywrightEvidence:
         """The result's picture of it."""
@@ -227,6 +236,8 @@ class SuiteFacts:
             self.is_cut = True
 
     def _note(self, fact: _SuiteError) -> None:
+        if self.at_stop.is_stopped:  # that is of our doing
+            return
         where = f"{fact.file}:{fact.line}" if fact.file else None
         message = self._as_known(fact.message, where)
         told = f"{where}: {message}" if where else message

@@ -17,7 +17,7 @@ from runners.kit.suites.package_manager import Manager, is_plain_install
 from runners.kit.suites.project import Project
 from runners.kit.suites.registry import RegistryAwayError, chooses, is_away
 from runners.kit.suites.verdict import because
-from runners.kit.time_words import duration
+from runners.kit.time_words import time_limit
 
 LIMIT_S: Final = 300.0
 """The longest that the installations of a run may take together."""
@@ -47,7 +47,7 @@ class Installer:
         if ended.exit_code != 0:
             await asyncio.to_thread(_require_room, order, ended)
             await asyncio.to_thread(self._require_registry, order, wanted, ended)
-        _require_success(ended, command)
+        _require_success(ended, command, order)
         await asyncio.to_thread(_require_own_folders, order.project, wanted)
 
     def _program(self, order: Order, wanted: Installation, folder: Path, command: str) -> Program:
@@ -118,6 +118,12 @@ def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
     return {"npm_config_cache": str(home / "npm"), **own[manager]}
 
 
+def _limit_of(order: Order) -> str:
+    if order.limit_s == LIMIT_S:
+        return f"the {time_limit(LIMIT_S)} that installations have"
+    return f"the limit of the whole run, {time_limit(order.limit_s)}"
+
+
 def _require_room(order: Order, ended: Ended) -> None:
     said = (line.message for line in ended.log)
     require_room_after(said, order.project.workspace.folder, folder_mb=LIMITS.folder_mb)
@@ -134,11 +140,15 @@ def _require_own_folders(project: Project, wanted: Installation) -> None:
     raise CheckFailed(FailureKind.SCRIPT, message, {"code": "INSTALL"})
 
 
-def _require_success(ended: Ended, command: str) -> None:
+def _require_success(ended: Ended, command: str, order: Order) -> None:
     """Blame the suite for what its packages or its command did."""
     if ended.timed_out:
         message = f"Installing the packages with `{command}` did not end within "
-        raise CheckFailed(FailureKind.TIMEOUT, f"{message}{duration(ended.took_s)}.")
+        raise CheckFailed(
+            FailureKind.TIMEOUT,
+            f"{message}{_limit_of(order)}.",
+            {"code": "INSTALL", "limitSeconds": order.limit_s},
+        )
     if ended.out_of_memory:
         message = f"Installing the packages with `{command}` used more memory than its limit of "
         raise CheckFailed(FailureKind.OUT_OF_MEMORY, f"{message}{LIMITS.memory_mb} MB.")

@@ -30,8 +30,9 @@ class SuiteLog:
         self._lines.append(LogLine(after_ms=self.now_ms(), level=level, message=message))
 
     def add(self, lines: Iterable[LogLine], *, since_ms: float) -> None:
-        """Take over what a process said, which counted from its own start."""
+        """Take over what a process said, which counted from its own start, but for empty lines."""
         self._lines += (
             msgspec.structs.replace(line, after_ms=round(line.after_ms + since_ms, 1))
             for line in lines
+            if line.message.strip()
         )

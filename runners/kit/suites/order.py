@@ -22,6 +22,8 @@ class Order:
     packages come from and what runs beside."""
     until_s: float
     """When all installations must have ended, by the log's clock."""
+    limit_s: float
+    """Which limit that comes of: that of installations, or of the whole run."""
     log: SuiteLog
 
     def wanted(self) -> Installation:

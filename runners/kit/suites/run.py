@@ -14,6 +14,7 @@ from runners.kit.browser_registry import make_registry, resolve_package
 from runners.kit.failures import CheckFailed
 from runners.kit.http_request import USER_AGENT
 from runners.kit.removal import clear_place
+from runners.kit.run_time import RunTime
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
 from runners.kit.suites.command import CommandError, added_arguments, playwright_arguments
 from runners.kit.suites.config import option_texts
@@ -24,7 +25,11 @@ from runners.kit.user_paths import UserPaths
 LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
 HARNESS: Final = Path(__file__).resolve().parents[2] / "harness/playwright"
 _FACTS: Final = (
+    "prepares",
+    "inSetup",
     "began",
+    "awake",
+    "hung",
     "testBegan",
     "testError",
     "testEnded",
@@ -66,7 +71,7 @@ class SuiteRun:
     command: str
     browser: Browser
     environment: Mapping[str, str]
-    timeout_s: float
+    time: RunTime
 
 
 async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]:
@@ -88,7 +93,12 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         limits=LIMITS,
     )
     child = await sandbox.start(program, owner=project.workspace)
-    ended = await child.ended(timeout_s=run.timeout_s, on_fact=facts.take)
+    ended = await child.ended(
+        timeout_s=run.time.stop_after_s,
+        grace_s=run.time.grace_s,
+        on_fact=facts.take,
+        on_stop=facts.stop,
+    )
     log = tuple(msgspec.structs.replace(one, message=paths.line(one.message)) for one in ended.log)
     return facts, msgspec.structs.replace(ended, log=log)
 

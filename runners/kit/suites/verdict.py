@@ -9,7 +9,8 @@ from contract.suite_evidence import SuiteTest
 from runners.kit.endings import require_enough_memory
 from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
-from runners.kit.time_words import duration
+from runners.kit.suites.hang_words import out_of_time
+from runners.kit.suites.names import named, sentence
 
 _MISSING_BROWSER: Final = re.compile(
     r"Executable doesn't exist at \S*/(firefox|webkit)"
@@ -25,24 +26,31 @@ _SAID_CHARS: Final = 300
 MESSAGE_CHARS: Final = 2000
 
 
-def failure_of(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | None:
+def failure_of(
+    facts: SuiteFacts,
+    ended: Ended,
+    limits: Limits,
+    *,
+    limit_s: float,
+    installed_s: float,
+) -> Failure | None:
     """What stands between the run and a pass. None: it passed.
+
+    `limit_s`: of its time, as it was set up. `installed_s`: what its packages took of it.
 
     Raises:
         TooLittleMemoryError: this location is too small for it.
     """
+    if _lacked_memory(facts, ended):
+        return _out_of_memory(_during(facts), ended, limits)
+    if ended.timed_out:
+        return out_of_time(facts, limit_s=limit_s, installed_s=installed_s)
     return (
-        _ended_by_us(facts, ended, limits)
+        _ended_by_us(facts, ended)
         or _failed_test(list(facts.tests.values()))
         or _ended_early(facts)
         or _ended_badly(facts, ended)
     )
-
-
-def named(test: SuiteTest) -> str:
-    """A test as people look for it."""
-    project = f"[{test.project}] " if test.project else ""
-    return f"{project}{test.file}:{test.line} › {test.title}"  # noqa: RUF001 - Playwright's own sign
 
 
 def first_line(text: str) -> str:
@@ -52,28 +60,15 @@ def first_line(text: str) -> str:
     return line if len(line) <= _SAID_CHARS else f"{line[:_SAID_CHARS]}…"
 
 
-def sentence(text: str) -> str:
-    """The text with a full stop."""
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
-
-
-def _ended_by_us(facts: SuiteFacts, ended: Ended, limits: Limits) -> Failure | None:
-    """A limit of ours ended it: memory, time, or another one of the sandbox."""
-    during = _during(facts)
-    if ended.out_of_memory or _lost_a_page(facts, ended):
-        if ended.system_took_some:
-            require_enough_memory(ended.peak_mb, limits.memory_mb)
-        return _out_of_memory(during, ended, limits)
-    if ended.timed_out:
-        took = duration(ended.took_s)
-        return Failure(
-            kind=FailureKind.TIMEOUT,
-            message=f"The suite did not end within {took}; it was stopped {during}.",
-            detail={"code": "ETIMEDOUT", "timeoutSeconds": round(ended.took_s, 1)},
-        )
+def _ended_by_us(facts: SuiteFacts, ended: Ended) -> Failure | None:
+    """A limit of the sandbox ended it that is neither memory nor time."""
     if ended.stopped_because is not None:
-        return _script(f"{ended.stopped_because.rstrip('.')} ({during}).")
+        return _script(f"{ended.stopped_because.rstrip('.')} ({_during(facts)}).")
     return None
+
+
+def _lacked_memory(facts: SuiteFacts, ended: Ended) -> bool:
+    return ended.out_of_memory or _lost_a_page(facts, ended)
 
 
 def _lost_a_page(facts: SuiteFacts, ended: Ended) -> bool:
@@ -83,6 +78,8 @@ def _lost_a_page(facts: SuiteFacts, ended: Ended) -> bool:
 
 
 def _out_of_memory(during: str, ended: Ended, limits: Limits) -> Failure:
+    if ended.system_took_some:
+        require_enough_memory(ended.peak_mb, limits.memory_mb)
     no_more = "; this location had no more" if ended.system_took_some else ""
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
@@ -164,11 +161,18 @@ def _ended_early(facts: SuiteFacts) -> Failure | None:
     return Failure(
         kind=FailureKind.TIMEOUT,
         message=(
-            "The suite reached the globalTimeout of its own configuration; "
+            f"The suite reached the globalTimeout of its own configuration{_while(facts)}; "
             f"{counts.did_not_run} of {counts.planned} tests did not run."
         ),
         detail={"code": "GLOBAL_TIMEOUT", "didNotRun": counts.did_not_run},
     )
+
+
+def _while(facts: SuiteFacts) -> str:
+    """Which test it interrupted."""
+    stopped = [test for test in facts.tests.values() if test.status == "interrupted"]
+    stopped += facts.under_way.values()
+    return f" while it ran {named(stopped[0])}" if stopped else ""
 
 
 def _ended_badly(facts: SuiteFacts, ended: Ended) -> Failure | None:

@@ -56,17 +56,22 @@ def facts(*tests: SuiteTest, under_way: tuple[SuiteTest, ...] = (), **known: Any
 
 
 def said(book: SuiteFacts, end: Ended) -> str:
-    failure = failure_of(book, end, LIMITS)
+    failure = failure_of(book, end, LIMITS, limit_s=60, installed_s=0)
     assert failure is not None
     return f"{failure.kind}: {failure.message}".replace(" \u203a ", " > ")
 
 
 def test_a_run_in_which_every_test_passed_has_no_failure() -> None:
-    assert failure_of(facts(a_test()), an_end(), LIMITS) is None
+    assert failure_of(facts(a_test()), an_end(), LIMITS, limit_s=60, installed_s=0) is None
 
 
 def test_a_flaky_test_is_no_failure() -> None:
-    assert failure_of(facts(a_test(outcome="flaky", retries=1)), an_end(), LIMITS) is None
+    assert (
+        failure_of(
+            facts(a_test(outcome="flaky", retries=1)), an_end(), LIMITS, limit_s=60, installed_s=0
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,12 +153,16 @@ def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
         (facts(failed(), a_test()), "after [chromium] a.spec.ts:7 > basket had failed"),
     ],
 )
-def test_a_time_out_names_what_hung(book: SuiteFacts, during: str) -> None:
-    expected = f"TIMEOUT: The suite did not end within 1 min 1 s; it was stopped {during}."
-    assert said(book, an_end(timed_out=True)) == expected
+def test_a_lack_of_memory_names_what_went_on(book: SuiteFacts, during: str) -> None:
+    expected = f"OUT_OF_MEMORY: The suite ran out of memory {during}; its limit is 4096 MB"
+    assert said(book, an_end(out_of_memory=True)).startswith(expected)
 
 
-def test_the_suites_own_global_timeout_is_named() -> None:
+def test_the_suites_own_global_timeout_is_named_with_the_test_that_it_interrupted() -> None:
+    stopped = failed(status="interrupted", title="pays")
+    assert "configuration while it ran [chromium] a.spec.ts:7 > pays; " in said(
+        facts(a_test(), stopped, end="timedout", _planned=5), an_end(exit_code=1)
+    )
     book = facts(a_test(), end="timedout", _planned=5)
     assert said(book, an_end(exit_code=1)) == (
         "TIMEOUT: The suite reached the globalTimeout of its own configuration; "
@@ -227,7 +236,9 @@ def test_an_error_of_any_kind_is_what_a_command_said() -> None:
 
 
 def test_a_very_long_error_is_cut() -> None:
-    failure = failure_of(facts(failed("x" * 5000)), an_end(exit_code=1), LIMITS)
+    failure = failure_of(
+        facts(failed("x" * 5000)), an_end(exit_code=1), LIMITS, limit_s=60, installed_s=0
+    )
     assert failure is not None
     assert len(failure.message) == MESSAGE_CHARS
     assert failure.kind is FailureKind.SCRIPT

@@ -1,0 +1,78 @@
+'use strict';
+// What a suite is doing when the agent stops it: the steps that its tests are in, or what comes
+// before its tests.
+
+const path = require('node:path');
+const settings = require('./settings.cjs');
+const awake = require('./awake.cjs');
+const { report } = require('./facts.cjs');
+const { place } = require('./steps.cjs');
+
+const MOST_COMMAND_CHARS = 200;
+
+function named(step, prefix) {
+  if (!step) return {};
+  const title = step.subtitle ? `${step.title} ${step.subtitle}` : step.title;
+  return { [prefix]: title, [`${prefix}Where`]: place(step.location) };
+}
+
+/** The hook, fixture or step of the user's that a step stands in. */
+function around(step) {
+  for (let one = step?.parent; one; one = one.parent) {
+    if (['hook', 'fixture', 'test.step'].includes(one.category) && place(one.location)) return one;
+  }
+  return null;
+}
+
+class Hangs {
+  #tests = new Map(); // a test's id -> its worker, its open steps, the one that ended last
+
+  testBegan(test, result) {
+    this.#tests.set(test.id, { worker: result.workerIndex, open: new Set(), last: null });
+  }
+
+  testEnded(test) {
+    this.#tests.delete(test.id);
+  }
+
+  stepBegan(test, step) {
+    this.#tests.get(test.id)?.open.add(step);
+  }
+
+  stepEnded(test, step) {
+    const seen = this.#tests.get(test.id);
+    seen?.open.delete(step);
+    if (seen && place(step.location)) seen.last = step;
+  }
+
+  /** The run is to end. */
+  tell() {
+    awake.tell();
+    for (const [test, { worker, open, last }] of this.#tests) {
+      const theirs = [...open].filter((step) => place(step.location));
+      const step = (theirs.length ? theirs : [...open]).at(-1);
+      const inside = around(step)?.title ?? null;
+      report({ fact: 'hung', test, worker, inside, ...named(step, 'step'), ...named(last, 'last') });
+    }
+  }
+}
+
+function serversOf(config) {
+  const symbols = Object.getOwnPropertySymbols(config);
+  const own = config[symbols.find((one) => one.description === 'configInternalSymbol')];
+  return own?.webServers ?? [config.webServer].filter(Boolean);
+}
+
+/** What comes before the tests, and may take for ever. */
+function tellPreparations(config) {
+  const servers = serversOf(config).map(({ command }) => String(command).slice(0, MOST_COMMAND_CHARS));
+  const setup = config.globalSetup ? path.relative(settings.root, config.globalSetup) : null;
+  report({ fact: 'prepares', servers: servers.slice(0, 5), setup });
+  if (setup) process.once('SIGINT', () => tellSetup(config.globalSetup));
+}
+
+function tellSetup(file) {
+  if (require.cache[file]) report({ fact: 'inSetup' });
+}
+
+module.exports = { Hangs, tellPreparations };
