@@ -140,6 +140,12 @@ class LaunchFailed(_Fact, frozen=True, kw_only=True, tag="launchFailed"):
     """With arguments of the script's own, which may be why."""
 
 
+class BrowserKilled(_Fact, frozen=True, kw_only=True, tag="browserKilled"):
+    """A signal ended a browser."""
+
+    signal: Annotated[str, Meta(max_length=20)]
+
+
 class Awake(_Fact, frozen=True, kw_only=True, tag="awake"):
     """The script's process hears that it is to end, so nothing in it holds everything up."""
 
@@ -159,7 +165,8 @@ class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
 _OneOfMany = (
     TestEnded | StepBegan | StepEnded | PageFact | RequestFact | ErrorFact | LogFact | LevelFact
 )
-Fact = Began | TestBegan | LaunchFailed | Awake | EndedFact | Exited | _OneOfMany
+_Once = Began | TestBegan | LaunchFailed | BrowserKilled | Awake | EndedFact | Exited
+Fact = _Once | _OneOfMany
 
 KeyT = TypeVar("KeyT")
 FactT = TypeVar("FactT")
@@ -190,6 +197,8 @@ class FactBook:
         """None: nobody told that the script was run to an end."""
         self.exited: Exited | None = None
         """None: the first process was ended from outside."""
+        self.browser_signal: str | None = None
+        """By which a browser was ended while it was in use, or at its end. None: none was."""
         self.is_awake = False
         """It heard that it was to end."""
         self.dropped = 0
@@ -244,6 +253,8 @@ class FactBook:
                 self.ended = fact
             case Exited():
                 self.exited = fact
+            case BrowserKilled():
+                self.browser_signal = fact.signal
             case Awake():
                 pass
             case _:

@@ -7,7 +7,8 @@
 | the run's time was up                            | TIMEOUT, with the step it was in|
 | a test failed, or the script threw               | SCRIPT, with the first error    |
 | the script ended its process, or used a limit up | SCRIPT                          |
-| the system took of it, and it had used little    | ours: `TooLittleMemoryError`    |
+| the system took of it, or its browser, and it    | ours: `TooLittleMemoryError`    |
+| had used little; much: OUT_OF_MEMORY             |                                 |
 | its process was ended once it had begun          | SCRIPT, with how it was ended   |
 | the same, and the system took processes then     | ours: `RunBrokeOffError`        |
 | its process ended before it had begun            | ours: `RunBrokeOffError`        |
@@ -69,8 +70,10 @@ def first_error(errors: list[ErrorFact]) -> ErrorFact:
 
 
 def _wanted_memory(book: FactBook, ended: Ended) -> bool:
-    """Whether Node gave up for it, or the system took a page's process: that is told as a crash."""
-    if ended.system_took_some and any(_CRASHED.search(one.message) for one in book.errors):
+    """Whether Node gave up for it, or the system took a browser or a page, which is a crash."""
+    was_taken = book.browser_signal == "SIGKILL" and bool(book.errors)
+    crashed = any(_CRASHED.search(one.message) for one in book.errors)
+    if ended.system_took_some and (was_taken or crashed):
         return True
     return any(_HEAP in line.message for line in ended.log)
 

@@ -32,6 +32,11 @@ function replaceLast(args, list) {
   return place < 0 ? [list, ...args] : args.with(place, list);
 }
 
+/** What ended a browser that did not end by itself. */
+function tellSignal(_code, signal) {
+  if (signal) require('./facts.cjs').report({ fact: 'browserKilled', signal });
+}
+
 let isInstalled = false;
 
 function install() {
@@ -41,7 +46,9 @@ function install() {
   childProcess.spawn = function (file, args, ...more) {
     // Asked for at the call: a process that waits for its job has no settings before.
     const isBrowser = Array.isArray(args) && file === require('./settings.cjs').browser;
-    return spawn.call(this, file, isBrowser ? withFeatures(args) : args, ...more);
+    const child = spawn.call(this, file, isBrowser ? withFeatures(args) : args, ...more);
+    if (isBrowser) child.once('exit', tellSignal);
+    return child;
   };
 }
 

@@ -81,6 +81,10 @@ class _LaunchFailed(msgspec.Struct, frozen=True, tag_field="fact", tag="launchFa
     own: bool
 
 
+class _BrowserKilled(msgspec.Struct, frozen=True, tag_field="fact", tag="browserKilled"):
+    signal: _Text
+
+
 class _Ended(msgspec.Struct, frozen=True, tag_field="fact", tag="ended"):
     status: Literal["passed", "failed", "timedout", "interrupted"]
 
@@ -93,6 +97,7 @@ _Fact = (
     | Attachment
     | _SuiteError
     | _LaunchFailed
+    | _BrowserKilled
     | StopFact
     | _Ended
 )
@@ -111,6 +116,8 @@ class SuiteFacts:
         """How it says that it ended. None: it does not."""
         self.launch_error: str | None = None
         """Why our browser did not start, with the suite's options not to blame. None: it did."""
+        self.browser_taken = False
+        """A browser was ended by SIGKILL."""
         self.attachments: list[Attachment] = []
         self.tests: dict[str, SuiteTest] = {}
         """By id, those that have ended."""
@@ -143,12 +150,19 @@ class SuiteFacts:
                 self._attach(fact)
             case _SuiteError():
                 self._note(fact)
-            case _LaunchFailed():
-                self.launch_error = None if fact.own else fact.message
+            case _LaunchFailed() | _BrowserKilled():
+                self._take_of_browser(fact)
             case _Ended():
                 self.end = fact.status
             case _:
                 self.at_stop.take(fact)
+
+    def _take_of_browser(self, fact: _LaunchFailed | _BrowserKilled) -> None:
+        match fact:
+            case _LaunchFailed():
+                self.launch_error = None if fact.own else fact.message
+            case _BrowserKilled():
+                self.browser_taken = self.browser_taken or fact.signal == "SIGKILL"
 
     def stop(self) -> None:
         """It is asked to end."""

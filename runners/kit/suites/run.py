@@ -36,6 +36,7 @@ _FACTS: Final = (
     "attachment",
     "suiteError",
     "launchFailed",
+    "browserKilled",
     "ended",
 )
 _PRELOADS: Final = ("preload.cjs", "suite_preload.cjs")

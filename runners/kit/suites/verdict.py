@@ -20,6 +20,7 @@ _ERROR: Final = re.compile(r"\b\w*error\b|\bERR_|\bENOENT\b|forbidden", re.IGNOR
 _NO_SENTENCE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
 """npm says these first; the sentence comes after them."""
 _OF_A_STACK: Final = re.compile(r"at \S")
+_TIME_UP: Final = re.compile(r"(?:Test|.* hook|Fixture .*) timeout of \d+ms exceeded")
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 _NOT_FOUND: Final = 127
 _SAID_CHARS: Final = 300
@@ -72,9 +73,10 @@ def _lacked_memory(facts: SuiteFacts, ended: Ended) -> bool:
 
 
 def _lost_a_page(facts: SuiteFacts, ended: Ended) -> bool:
-    """Whether the system took a page's process, for want of memory; the test knows of a crash."""
-    errors = (error for test in facts.tests.values() for error in test.errors)
-    return ended.system_took_some and any(map(_CRASHED.search, errors))
+    """Whether the system took a page's process, or a browser's, for want of memory."""
+    errors = [error for test in facts.tests.values() for error in test.errors]
+    lost = any(map(_CRASHED.search, errors)) or (facts.browser_taken and bool(errors))
+    return ended.system_took_some and lost
 
 
 def _out_of_memory(during: str, ended: Ended, limits: Limits) -> Failure:
@@ -132,8 +134,10 @@ def _cause(test: SuiteTest) -> str:
     browser = missing_browser(test.errors)
     if browser is not None:
         return f"the browser {browser} is not available at this location, only Chromium"
-    if test.errors and test.errors[0].strip():
-        return test.errors[0].strip()
+    told = [one.strip() for one in test.errors if one.strip()]
+    if told:
+        # Where a test's time was up comes after that it was.
+        return next((one for one in told if not _TIME_UP.match(one)), told[0])
     return "it was expected to fail" if test.status == "passed" else f"it {_WORDS[test.status]}"
 
 

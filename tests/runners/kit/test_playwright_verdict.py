@@ -94,6 +94,18 @@ def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -
     assert blamed(BEGAN, an_error(), FAILED, system_took_some=True).kind is FailureKind.SCRIPT
 
 
+def test_a_browser_that_the_system_took_is_out_of_memory_and_no_fault_of_the_scripts() -> None:
+    taken = {"fact": "browserKilled", "signal": "SIGKILL"}
+    closed = an_error(message="Error: Target page, context or browser has been closed")
+    found = blamed(BEGAN, taken, closed, FAILED, system_took_some=True, peak_mb=1400)
+    assert found.kind is FailureKind.OUT_OF_MEMORY
+    assert found.detail == {"peakMb": 1400, "limitMb": 1500}
+    with pytest.raises(TooLittleMemoryError):
+        failure(BEGAN, taken, closed, FAILED, system_took_some=True)
+    assert blamed(BEGAN, taken, closed, FAILED).kind is FailureKind.SCRIPT
+    assert failure(BEGAN, taken, PASSED, system_took_some=True) is None
+
+
 def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
     crash = an_error(message="Error: page.evaluate: Target crashed")
     with pytest.raises(TooLittleMemoryError, match="400 MB, and its limit is 1500 MB"):

@@ -139,6 +139,23 @@ def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
         said(book, an_end(exit_code=1, system_took_some=True))
 
 
+def test_the_call_in_which_a_tests_time_was_up_is_told_rather_than_that_it_was() -> None:
+    over = "Test timeout of 30000ms exceeded."
+    assert said(facts(failed(over, f"page.click: {over}")), an_end(exit_code=1)).endswith(
+        f"basket: page.click: {over}"
+    )
+    assert said(facts(failed(over)), an_end(exit_code=1)).endswith(f"basket: {over}")
+
+
+def test_a_browser_that_the_system_took_is_no_failure_of_a_test() -> None:
+    book = facts(failed("browser has been closed"), browser_taken=True)
+    assert said(book, an_end(exit_code=1)).startswith("SCRIPT")
+    with pytest.raises(TooLittleMemoryError):
+        said(book, an_end(exit_code=1, system_took_some=True))
+    told = said(book, an_end(exit_code=1, system_took_some=True, peak_mb=4000))
+    assert told.startswith("OUT_OF_MEMORY")
+
+
 @pytest.mark.parametrize(
     ("book", "during"),
     [
