@@ -122,7 +122,7 @@ async def test_a_failed_test_is_told_with_its_place_and_keeps_its_files(site: st
     assert outcome.failure.detail["where"] == "src/shop.spec.ts:6:34"
     assert "Good tea" in outcome.failure.message
     assert "\x1b" not in outcome.failure.message
-    assert {"trace", "screenshot"} <= {one.kind for one in outcome.artifacts}
+    assert {one.kind for one in outcome.artifacts} == {"trace", "screenshot", "video"}
     said = {line.message: line.level for line in outcome.log}
     assert (said["said by the script"], said["said as a warning"]) == ("INFO", "WARN")
     assert evidence(outcome).user_script_errors == 1
@@ -162,6 +162,52 @@ async def test_what_cannot_be_loaded_is_told_by_the_scripts_own_file(
     assert outcome.failure is not None
     assert outcome.failure.message.startswith(message)
     assert "/run-" not in outcome.failure.message
+
+
+@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+async def test_a_test_that_fails_after_its_end_keeps_its_files(site: str, runtime_id: str) -> None:
+    script = a_test(f"await page.goto('{site}/plain');")
+    script += "test.afterEach(() => { throw new Error('not tidy'); });\n"
+    outcome = await looked(script, runtime_id=runtime_id)
+    assert outcome.status is Status.FAILED
+    assert {one.kind for one in outcome.artifacts} == {"trace", "screenshot", "video"}
+
+
+async def test_only_the_test_that_failed_keeps_its_files(site: str) -> None:
+    went_well = f"async ({{ page }}) => {{ await page.goto('{site}/plain'); }}"
+    failed = went_well.replace("await", "expect.soft(1).toBe(2); await")
+    tests = (
+        f"test('one', {went_well});",
+        f"test('two', {failed});",
+        f"test('three', {went_well});",
+    )
+    script = "import { test, expect } from '@playwright/test';\n" + "\n".join(tests)
+    outcome = await looked(script)
+    assert outcome.status is Status.FAILED
+    kinds = sorted(one.kind for one in outcome.artifacts)
+    assert kinds == ["screenshot", "trace", "video"]
+
+
+async def test_what_a_script_wants_kept_is_kept_though_it_passes(site: str) -> None:
+    own = "test.use({ video: 'on', screenshot: 'on' });\n"
+    outcome = await looked(a_test(f"await page.goto('{site}/plain');") + own)
+    assert outcome.status is Status.PASSED
+    assert {one.kind for one in outcome.artifacts} == {"screenshot", "video"}
+
+
+async def test_a_video_that_a_script_takes_itself_is_whole(site: str) -> None:
+    outcome = await looked(
+        "import { test } from '@playwright/test';\n"
+        "test('own', async ({ browser }) => {\n"
+        "  const context = await browser.newContext({ recordVideo: { dir: 'films' } });\n"
+        "  const page = await context.newPage();\n"
+        f"  await page.goto('{site}/plain');\n"
+        "  await context.close();\n"
+        "});\n"
+    )
+    assert outcome.status is Status.PASSED
+    assert {one.kind for one in outcome.artifacts} == {"video"}
+    assert all(one.size_bytes > 0 for one in outcome.artifacts)
 
 
 async def test_a_plain_script_awaits_and_requires_as_it_likes(site: str) -> None:

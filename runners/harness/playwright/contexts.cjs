@@ -5,6 +5,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
+const keeping = require('./keeping.cjs');
 const { Pace } = require('./pace.cjs');
 const { PageBook } = require('./pages.cjs');
 const plainFiles = require('./plain_files.cjs');
@@ -138,6 +139,7 @@ function endBeforeClose(context) {
   const close = context.close;
   context.close = async function (...given) {
     await beforeEnd(context);
+    keeping.closing(context, given[0]?.reason);
     return close.apply(this, given);
   };
 }

@@ -8,6 +8,7 @@ const browsers = require('./browsers.cjs');
 const { tellLevels } = require('./console_levels.cjs');
 const { report } = require('./facts.cjs');
 const features = require('./features.cjs');
+const lateEncoder = require('./late_encoder.cjs');
 const plainSource = require('./plain_source.cjs');
 const requests = require('./requests.cjs');
 const settings = require('./settings.cjs');
@@ -71,7 +72,9 @@ function install() {
   watchLoading();
   passPipeOn();
   features.install();
-  if (settings.script) plainSource.install();
+  if (!settings.script) return;
+  plainSource.install();
+  lateEncoder.install();
 }
 
 module.exports = { install };
