@@ -66,9 +66,10 @@ def node_line(runtime: Runtime) -> tuple[str, ...]:
 
 def grounds(runtime: Runtime, place: Place) -> dict[str, str]:
     """Variables that Node and Playwright read as they load."""
-    cache = runtime.compile_cache
+    cache, code = runtime.compile_cache, runtime.code_cache
     return {
         **({} if cache is None else {"NODE_COMPILE_CACHE": str(cache)}),
+        **({} if code is None else {"PICKET_CODE_CACHE": str(code)}),
         "PLAYWRIGHT_BROWSERS_PATH": str(place.browsers),
         "PICKET_FACTS_FD": "3",
     }

@@ -7,6 +7,7 @@
     <id>/node_modules/    the libraries of its lock file
     <id>/compile-cache/   what Node compiled of them in advance, read-only
     <id>/ready            written last
+    <id>/code-cache       what a run of Playwright calls, compiled: `warming` makes it
     chromium              a link, where the distribution has no package of it
     ffmpeg                a link
 """
@@ -24,6 +25,7 @@ from typing import Final
 
 _DEBIANS_BROWSER: Final = Path("/usr/lib/chromium/chromium-headless-shell")
 """Debian's command of the same name is a shell that stays between us and the browser."""
+CODE_CACHE: Final = "code-cache"
 _READY: Final = "ready"
 _VERSION: Final = re.compile(rb"\d+(\.\d+){3}")
 _START_LIMIT_S: Final = 30
@@ -48,6 +50,8 @@ class Runtime:
     """Version of Playwright Test."""
     compile_cache: Path | None
     """For `NODE_COMPILE_CACHE`, read-only. None: there is none."""
+    code_cache: Path | None = None
+    """What a run of Playwright calls, compiled (`warming`), read-only. None: there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +122,7 @@ def _runtimes_in(folder: Path) -> list[Runtime]:
 
 def _runtime(folder: Path) -> Runtime:
     package = json.loads((folder / "package.json").read_bytes())
-    cache = folder / "compile-cache"
+    cache, code = folder / "compile-cache", folder / CODE_CACHE
     return Runtime(
         id=folder.name,
         node=folder / "bin/node",
@@ -126,6 +130,7 @@ def _runtime(folder: Path) -> Runtime:
         modules=(folder / "node_modules").resolve(),
         playwright=package["dependencies"]["@playwright/test"],
         compile_cache=cache if cache.is_dir() else None,
+        code_cache=code if code.is_file() else None,
     )
 
 

@@ -52,6 +52,12 @@ def test_chromium_is_the_distributions() -> None:
     assert any("chromium-headless-shell" in run for run in words(FINAL, "RUN"))
 
 
+def test_runtimes_are_warmed_where_the_browser_and_our_code_are() -> None:
+    does = [(one.keyword, "runners.kit.warming" in one.text) for one in FINAL.instructions]
+    last_copy = max(at for at, (keyword, _) in enumerate(does) if keyword == "COPY")
+    assert last_copy < does.index(("RUN", True)) < does.index(("USER", False))
+
+
 def test_the_data_folder_can_be_passed_by_the_users_that_runs_have() -> None:
     """Their packages lie below it; each folder in it that is the agent's alone says so itself."""
     (made,) = [run for run in words(FINAL, "RUN") if "/var/lib/picket" in run]

@@ -25,6 +25,7 @@ function requireFrom(id) {
   return id.startsWith('./') ? load(id.slice(2)) : require(id);
 }
 
+load('code_cache.cjs').install(process.env);
 // A process that waits does not know yet what is wanted of it: `waiting.cjs` goes on from there.
 if (!process.env.PICKET_WAITS) load('hook.cjs').install();
 process[Symbol.for('picket.part')] = load;

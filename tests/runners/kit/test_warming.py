@@ -1,0 +1,32 @@
+"""What a run of Playwright calls is compiled once, and all runs may read it."""
+
+from pathlib import Path
+
+import pytest
+
+from runners.kit.runtimes import CODE_CACHE, Runtimes, find_runtimes
+from runners.kit.warming import warm
+
+FOUND = find_runtimes()
+
+
+def linked(folder: Path, runtime_id: str) -> Runtimes:
+    """The runtimes of this machine, one of them in a folder that can be written to."""
+    place = folder / runtime_id
+    place.mkdir()
+    for part in FOUND.by_id[runtime_id].node.parents[1].iterdir():
+        if part.name != CODE_CACHE:
+            (place / part.name).symlink_to(part)
+    return find_runtimes(folder, FOUND.browser)
+
+
+@pytest.mark.parametrize("runtime_id", FOUND.installed)
+def test_a_runtime_is_warmed_by_a_run(runtime_id: str, tmp_path: Path) -> None:
+    runtimes = linked(tmp_path, runtime_id)
+    runtime = runtimes.get(runtime_id)
+    assert runtime.code_cache is None
+    made = warm(runtime, runtimes)
+    assert find_runtimes(tmp_path, FOUND.browser).get(runtime_id).code_cache == made
+    index = made.read_bytes().split(b"\n", 1)[0].decode()
+    assert f"{runtime.modules}/playwright-core/" in index
+    assert made.stat().st_mode & 0o777 == 0o444
