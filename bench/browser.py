@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents import open_agent
-from browser_sides import Ours, Saturated, Side, Workload, lay_out_peers, peers_of
+from browser_sides import KEEPING, Ours, Saturated, Side, Workload, lay_out_peers, peers_of
 from processes import free_port, resident_mb, running, wait_for_port
 from setup_script import measure
 
@@ -145,37 +145,47 @@ def throughput_ratio(ours: Found, theirs: Found) -> float:
 
 def measure_agent(runtimes: Runtimes, chosen: argparse.Namespace) -> dict[str, float]:
     """All that is measured with an agent."""
-    browser, node = runtimes.browser, runtimes.get(RUNTIME).node
-    if browser is None:
-        raise RuntimeError("There is no Chromium on this machine.")
+    node = runtimes.get(RUNTIME).node
     at_once = os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="picket-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o711)  # a script's own user must get to its run
         url = stack.enter_context(open_page(folder))
-        settings = {"JOB_CONCURRENCY": str(at_once), "CHROMIUM_PATH": str(browser)}
+        settings = {"JOB_CONCURRENCY": str(at_once), "CHROMIUM_PATH": str(runtimes.browser)}
         agent = stack.enter_context(open_agent(folder, settings))
         by_name = {}
         for workload in workloads(url):
             place = folder / workload.name
-            lay_out_peers(place, workload, modules=MODULES, browser=browser, at_once=at_once)
+            lay_out_peers(place, workload, modules=MODULES, runtimes=runtimes, at_once=at_once)
             ours = Ours(agent, workload)
             peers = peers_of(place, workload, node=node)
             print(f"{workload.name}:", flush=True)
             by_name[workload.name] = compare([ours, *peers], chosen, at_once=at_once)
             print(f"{'':20} what waits for jobs: {ours.idle_mb():.0f} MB", flush=True)
+        _tell_like_for_like(by_name["browser"])
         print(f"the agent itself: {resident_mb(agent.pid):.0f} MB")
     return _ratios(by_name)
 
 
 def _ratios(by_name: dict[str, list[Found]]) -> dict[str, float]:
     ours, theirs, *_ = by_name["browser"]
+    return _ratios_over(ours, theirs) | {"multistep_ratio": throughput_ratio(*by_name["multistep"])}
+
+
+def _ratios_over(ours: Found, theirs: Found) -> dict[str, float]:
     return {
         "throughput_ratio": throughput_ratio(ours, theirs),
         "latency_ratio": statistics.median(ours.single_ms) / statistics.median(theirs.single_ms),
         "memory_ratio": statistics.median(ours.peak_mb) / statistics.median(theirs.peak_mb),
-        "multistep_ratio": throughput_ratio(*by_name["multistep"]),
     }
+
+
+def _tell_like_for_like(all_found: list[Found]) -> None:
+    """Over a Playwright that records what a scheduled run of ours does."""
+    for theirs in all_found:
+        if theirs.side.name == KEEPING:
+            ratios = _ratios_over(all_found[0], theirs).items()
+            print("like for like: " + " ".join(f"{name}={value:.2f}" for name, value in ratios))
 
 
 def _arguments() -> argparse.Namespace:

@@ -16,10 +16,21 @@ from processes import own_cpu_s
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from runners.kit.browser_registry import make_registry
 from runners.kit.run_tags import tag_of
+from runners.kit.runtimes import Runtimes
 
 HERE = Path(__file__).resolve().parent
 _ROUND_LIMIT_S = 240
+KEEPING = "npx, as we record"
+"""Playwright's name for what a scheduled run of ours records: all, kept where a test fails."""
+_REGISTRY = "browsers"
+"""Where it finds its encoder of videos."""
+_KEEPING_CONFIG = """
+const { use } = require('./playwright.config.js');
+const mode = 'retain-on-failure';
+module.exports = { use: { ...use, trace: mode, video: mode, screenshot: 'only-on-failure' } };
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,11 +168,16 @@ class Peer:
 
 
 def lay_out_peers(
-    folder: Path, workload: Workload, *, modules: Path, browser: Path, at_once: int
+    folder: Path, workload: Workload, *, modules: Path, runtimes: Runtimes, at_once: int
 ) -> None:
     """The projects that the peers are started in: one for each that runs at a time."""
+    browser, ffmpeg = runtimes.browser, runtimes.ffmpeg
+    if browser is None:
+        raise RuntimeError("There is no Chromium on this machine.")
     for number in range(at_once):
         _lay_out_project(_project(folder, number), workload, modules=modules, browser=browser)
+    if ffmpeg is not None and workload.journey is not None:
+        make_registry(folder / _REGISTRY, _project(folder, 0), browser=None, ffmpeg=ffmpeg)
 
 
 def _project(folder: Path, number: int) -> Path:
@@ -180,6 +196,7 @@ def _lay_out_project(folder: Path, workload: Workload, *, modules: Path, browser
     (folder / "playwright.config.js").write_text(
         f"module.exports = {{ use: {{ launchOptions: {{ executablePath: {program} }} }} }};\n"
     )
+    (folder / "keeping.config.js").write_text(_KEEPING_CONFIG)
     (folder / "synthetics.config.js").write_text(
         f"module.exports = () => ({{ playwrightOptions: {{ executablePath: {program} }} }});\n"
     )
@@ -200,4 +217,9 @@ def peers_of(folder: Path, workload: Workload, *, node: Path) -> list[Side]:
     commands = {"npx playwright test": test}
     if workload.journey is not None:
         commands["@elastic/synthetics"] = synthetics
-    return [Peer(name, command, folder, env) for name, command in commands.items()]
+    peers: list[Side] = [Peer(name, line, folder, env) for name, line in commands.items()]
+    if (folder / _REGISTRY).is_dir():
+        keeping = (*test, "--config", "keeping.config.js")
+        registry = {"PLAYWRIGHT_BROWSERS_PATH": str(folder / _REGISTRY)}
+        peers.append(Peer(KEEPING, keeping, folder, env | registry))
+    return peers
