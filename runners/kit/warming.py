@@ -72,7 +72,7 @@ def warm(runtime: Runtime, runtimes: Runtimes) -> Path:
 
 def _program(runtime: Runtime, runtimes: Runtimes, place: Place) -> Program:
     spec = _spec(drives_browser=runtimes.browser is not None)
-    script = Script(spec, runtime, runtimes.browser, runtimes.ffmpeg, {}, _LIMIT_S)
+    script = Script(spec, runtime, runtimes.browser, runtimes.ffmpeg, {})
     lay_out(place, script_files(spec), runtime)
     if script.films:
         make_registry(place.browsers, place.root, browser=None, ffmpeg=script.ffmpeg)
