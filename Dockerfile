@@ -62,10 +62,12 @@ LABEL org.opencontainers.image.title="picket-agent-full" \
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends chromium-headless-shell \
     && rm -rf /var/lib/apt/lists/*
-# A number, so that an orchestrator can tell that it is not root.
+# A number, so that an orchestrator can tell that it is not root. The kernel shows nobody the memory and
+# environment of a program that its user cannot read: tini, and whatever else is given the agent's key.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin picket \
-    && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/picket
+    && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/picket \
+    && chmod 0711 /usr/bin/tini "$(readlink --canonicalize /usr/bin/python3)"
 COPY --from=runtimes /opt/picket-node /opt/picket-node
 COPY --from=runtimes /opt/picket/runtimes /opt/picket/runtimes
 COPY --from=build /opt/picket /opt/picket

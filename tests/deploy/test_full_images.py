@@ -64,6 +64,16 @@ def test_the_data_folder_can_be_passed_by_the_users_that_runs_have() -> None:
     assert "--mode=0711" in made
 
 
+def test_what_is_given_the_key_cannot_be_read_by_the_agents_user() -> None:
+    """So the kernel shows its scripts neither the memory nor the environment of tini and Python."""
+    (made,) = [run for run in words(FINAL, "RUN") if "chmod" in run]
+    closed = made[made.index("chmod") :][:4]
+    python = "$(readlink --canonicalize /usr/bin/python3)"
+    assert closed == ("chmod", "0711", "/usr/bin/tini", python)
+    first, *_ = FINAL.only("ENTRYPOINT").words
+    assert first == "tini"
+
+
 def test_the_image_for_developers_is_the_full_one_with_a_compiler_and_headers() -> None:
     assert "ARG AGENT=picket-agent-full" in (ROOT / "Dockerfile.dev").read_text()
     assert DEV.base == "${AGENT}"
