@@ -23,6 +23,7 @@ SECRET, DEPLOYMENT = MANIFEST
 POD: dict[str, Any] = DEPLOYMENT["spec"]["template"]["spec"]
 (AGENT,) = POD["containers"]
 (FOLDERS,) = POD["initContainers"]
+COMPOSED = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["full-agent"]
 UNIT_FILE = ROOT / "deploy/systemd/picket-agent.service"
 UNIT = dict(re.findall(r"^(\w+)=(.*)$", UNIT_FILE.read_text(), re.MULTILINE))
 DEFAULTS = settings.read_settings({"API_KEY": "pl_" + "x" * 43, "SERVICE_URL": "http://service"})
@@ -50,6 +51,7 @@ def test_the_agent_has_the_capabilities_that_isolation_takes_and_no_others() -> 
     assert needed == {"CHOWN", "DAC_OVERRIDE", "KILL", "SETGID", "SETUID"}
     given = AGENT["securityContext"]["capabilities"]
     assert (given["drop"], set(given["add"])) == (["ALL"], needed)
+    assert (COMPOSED["cap_drop"], set(COMPOSED["cap_add"])) == (["ALL"], needed)
     assert set(UNIT["CapabilityBoundingSet"].split()) == {f"CAP_{name}" for name in needed}
     command = flat("docs/deploy.md")
     assert set(re.findall(r"--cap-add ([A-Z_]+) ", command)) - {"NET_RAW"} == needed
@@ -63,6 +65,11 @@ def test_a_container_is_root_and_can_become_no_more(container: dict[str, Any]) -
     assert context["readOnlyRootFilesystem"] is True
     assert POD["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert {"requests", "limits"} == set(container["resources"])
+
+
+def test_a_composed_full_agent_is_root_as_a_pod_is_and_each_run_somebody_else() -> None:
+    """Scripts of its own user could read the key's file, and results that wait."""
+    assert COMPOSED["user"] == "0:0"
 
 
 def test_scripts_find_no_token_and_no_key() -> None:
@@ -102,6 +109,8 @@ def test_an_agent_has_memory_for_a_suite_and_its_other_runs() -> None:
     needed = SUITE_LIMITS.memory_mb * 1024**2 + (slots - 1) * BYTES_PER_MAIN_JOB
     assert gibibytes(AGENT["resources"]["limits"]["memory"]) > needed
     assert gibibytes(UNIT["MemoryMax"]) > needed
+    assert gibibytes(COMPOSED["mem_limit"].upper()) > needed
+    assert COMPOSED["pids_limit"] == int(UNIT["TasksMax"])
     assert gibibytes(AGENT["resources"]["requests"]["memory"]) >= slots * BYTES_PER_MAIN_JOB
 
 
