@@ -41,6 +41,7 @@ from runners.kit.egress import EgressRules
 from runners.kit.execute import execute
 from runners.kit.harness import Harness
 from runners.kit.icmp_socket import PingerUnavailableError
+from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.network import open_network
 from runners.kit.runner import Network, RunContext, Runner
 from runners.kit.workspace import Workspace
@@ -55,6 +56,7 @@ MENDS_ICMP: Final = (
     "Start the container with --sysctl net.ipv4.ping_group_range='0 2147483647', "
     "or as root with --cap-add=NET_RAW."
 )
+MENDS_MEMORY: Final = "Give the agent's container or machine more memory."
 _PAGE_SCRIPT: Final = """
 const { chromium } = require('playwright');
 const browser = await chromium.launch();
@@ -170,6 +172,8 @@ async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) ->
             said = outcome.failure.message if outcome.failure else f"The check is {outcome.status}."
     except PingerUnavailableError as problem:
         return f"{str(problem).rstrip('.')}. {MENDS_ICMP}"
+    except TooLittleMemoryError as problem:
+        return f"{problem}. {MENDS_MEMORY}"
     except Exception as problem:  # a job's task: one broken type stops no other
         log.exception("boot.check_crashed", type=check_type(job.spec).value)
         return f"The check crashed: {type(problem).__name__}."

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from agent.boot import MENDS_ICMP, boot_check, working_types
+from agent.boot import MENDS_ICMP, MENDS_MEMORY, boot_check, working_types
 from contract.checks import CheckSpec, CheckType, IcmpSpec, TcpSpec
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import open_harness
 from runners.kit.icmp_socket import PingerUnavailableError
+from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext, Runner
 from runners.kit.runtimes import find_runtimes
@@ -66,6 +67,10 @@ async def test_without_the_privilege_icmp_is_not_claimed_and_the_mend_is_named()
     ("error", "sentence"),
     [
         (CheckFailed(FailureKind.CONNECT, "It is shut."), "It is shut."),
+        (
+            TooLittleMemoryError("There are 166 MB of memory free"),
+            f"There are 166 MB of memory free. {MENDS_MEMORY}",
+        ),
         (ZeroDivisionError("secret of ours"), "The check crashed: ZeroDivisionError."),
     ],
 )
