@@ -131,8 +131,8 @@ def test_the_full_agent_is_started_as_the_light_one_and_only_where_it_is_asked_f
     assert full["profiles"] == ["scripts"]
 
 
-def test_packages_of_suites_may_be_started_as_programs() -> None:
-    assert SERVICES["full-agent"]["tmpfs"] == ["/tmp:exec"]
+def test_packages_may_be_started_as_programs_and_no_script_fills_the_memory_with_files() -> None:
+    assert SERVICES["full-agent"]["tmpfs"] == ["/tmp:exec,size=2g"]
 
 
 def test_agents_of_different_users_keep_what_they_leave_behind_apart() -> None:
