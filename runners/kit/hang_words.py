@@ -3,7 +3,8 @@
 from typing import Final
 
 from contract.result import Failure, FailureKind
-from runners.kit.playwright_facts import FactBook, StepBegan, plain_text
+from runners.kit.fact_book import FactBook
+from runners.kit.playwright_facts import StepBegan, plain_text
 from runners.kit.time_words import time_limit
 
 _MESSAGE_CHARS: Final = 2000

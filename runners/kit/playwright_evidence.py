@@ -14,9 +14,9 @@ from contract.script_evidence import (
     ScriptError,
     StepSeen,
 )
+from runners.kit.fact_book import FactBook
 from runners.kit.playwright_facts import (
     ErrorFact,
-    FactBook,
     PageFact,
     RequestFact,
     StepBegan,

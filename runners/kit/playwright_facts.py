@@ -5,19 +5,13 @@ types and sizes, and what does not fit is dropped. A forged line changes its own
 and nothing else.
 """
 
-import math
 import re
-import time
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
-from runners.kit.user_paths import UserPaths
-
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_CUT_OFF: Final = "There was no answer when the run's time was up."
-_MOST: Final = {"pages": 200, "requests": 500, "steps": 10_000, "errors": 100, "log": 5_000}
 
 Text = Annotated[str, Meta(max_length=8_000)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -162,140 +156,13 @@ class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
     code: int
 
 
-_OneOfMany = (
+OneOfMany = (
     TestEnded | StepBegan | StepEnded | PageFact | RequestFact | ErrorFact | LogFact | LevelFact
 )
 _Once = Began | TestBegan | LaunchFailed | BrowserKilled | Awake | EndedFact | Exited
-Fact = _Once | _OneOfMany
+Fact = _Once | OneOfMany
 
-KeyT = TypeVar("KeyT")
-FactT = TypeVar("FactT")
-
-_DECODER: Final = msgspec.json.Decoder(Fact)
-
-
-class FactBook:
-    """Collects the facts of one run."""
-
-    def __init__(self, paths: UserPaths | None = None) -> None:
-        self.paths = paths
-        """How the script's author knows files. None: as they are told."""
-        self.began: Began | None = None
-        """None: the script was not run."""
-        self.steps: dict[int, StepBegan] = {}
-        self.step_ends: dict[int, StepEnded] = {}
-        self.pages: dict[int, PageFact] = {}
-        self.requests: dict[int, RequestFact] = {}
-        self.log: list[LogFact] = []
-        self.levels: list[LevelFact] = []
-        self.test: str | None = None
-        """The test that began last. None: none did."""
-        self.tests: dict[str, TestEnded] = {}
-        self.launch_failed: LaunchFailed | None = None
-        """None: each browser that was started did start."""
-        self.ended: EndedFact | None = None
-        """None: nobody told that the script was run to an end."""
-        self.exited: Exited | None = None
-        """None: the first process was ended from outside."""
-        self.browser_signal: str | None = None
-        """By which a browser was ended while it was in use, or at its end. None: none was."""
-        self.is_awake = False
-        """It heard that it was to end."""
-        self.dropped = 0
-        """Lines that are no facts, or one too many."""
-        self._errors: list[ErrorFact] = []
-        self._stopped_at_ms = math.inf
-        """When it was asked to end, by the calendar."""
-
-    def take(self, line: bytes) -> None:
-        """Note one line."""
-        try:
-            fact = _DECODER.decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            self.dropped += 1
-            return
-        if fact.at < self._stopped_at_ms:
-            self._note(fact)
-        else:
-            self._note_after_stop(fact)
-
-    def stop(self) -> None:
-        """It is asked to end: what it comes to from now on is our doing, and not the script's."""
-        self._stopped_at_ms = math.floor(time.time() * 1000)
-
-    @property
-    def errors(self) -> list[ErrorFact]:
-        """Those that count: not of a test that was expected to fail, or passed in another try."""
-        well = {title for title, test in self.tests.items() if test.outcome != "unexpected"}
-        return [error for error in self._errors if error.test not in well]
-
-    def _note_after_stop(self, fact: Fact) -> None:
-        match fact:
-            case Awake():
-                self.is_awake = True
-            case RequestFact():
-                error = None if fact.error is None else _CUT_OFF
-                self._note(msgspec.structs.replace(fact, error=error))
-            case PageFact() | LogFact() | LevelFact() | EndedFact() | Exited():
-                self._note(fact)
-            case _:
-                pass
-
-    def _note(self, fact: Fact) -> None:
-        match fact:
-            case Began():
-                self.began = fact
-            case TestBegan():
-                self.test = fact.title
-            case LaunchFailed():
-                self.launch_failed = fact
-            case EndedFact():
-                self.ended = fact
-            case Exited():
-                self.exited = fact
-            case BrowserKilled():
-                self.browser_signal = fact.signal
-            case Awake():
-                pass
-            case _:
-                self._collect(fact)
-
-    def _collect(self, fact: _OneOfMany) -> None:
-        match fact:
-            case TestEnded():
-                self._put(self.tests, fact.title, fact, "steps")
-            case StepBegan():
-                self._put(self.steps, fact.id, fact, "steps")
-            case StepEnded():
-                self._put(self.step_ends, fact.id, fact, "steps")
-            case PageFact():
-                self._put(self.pages, fact.index, fact, "pages")
-            case RequestFact():
-                self._put(self.requests, fact.index, fact, "requests")
-            case ErrorFact():
-                self._add(self._errors, self._as_known(fact), "errors")
-            case LogFact():
-                self._add(self.log, fact, "log")
-            case LevelFact():
-                self._add(self.levels, fact, "log")
-
-    def _as_known(self, fact: ErrorFact) -> ErrorFact:
-        if self.paths is None:
-            return fact
-        message = self.paths.error(plain_text(fact.message), fact.where)
-        return ErrorFact(message=message, where=fact.where, soft=fact.soft, test=fact.test)
-
-    def _put(self, into: dict[KeyT, FactT], key: KeyT, fact: FactT, kind: str) -> None:
-        if key in into or len(into) < _MOST[kind]:
-            into[key] = fact
-        else:
-            self.dropped += 1
-
-    def _add(self, into: list[FactT], fact: FactT, kind: str) -> None:
-        if len(into) < _MOST[kind]:
-            into.append(fact)
-        else:
-            self.dropped += 1
+DECODER: Final = msgspec.json.Decoder(Fact)
 
 
 def plain_text(text: str) -> str:

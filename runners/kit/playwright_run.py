@@ -15,9 +15,9 @@ from contract.result import Artifact, FailureKind
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.browser_registry import make_registry
 from runners.kit.egress_gate import Unreached
+from runners.kit.fact_book import FactBook
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
-from runners.kit.playwright_facts import FactBook
 from runners.kit.playwright_ground import harmless_variables
 from runners.kit.playwright_left import Left, left_in
 from runners.kit.playwright_place import Place, lay_out, make_place

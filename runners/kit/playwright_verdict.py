@@ -19,8 +19,9 @@ from typing import Final
 
 from contract.result import Failure, FailureKind
 from runners.kit.endings import require_enough_memory
+from runners.kit.fact_book import FactBook
 from runners.kit.hang_words import out_of_time
-from runners.kit.playwright_facts import ErrorFact, FactBook, plain_text
+from runners.kit.playwright_facts import ErrorFact, plain_text
 from runners.kit.program import Ended
 from runners.kit.user_paths import placed
 

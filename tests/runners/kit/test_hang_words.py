@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from contract.result import FailureKind
+from runners.kit.fact_book import FactBook
 from runners.kit.hang_words import out_of_time
-from runners.kit.playwright_facts import FactBook
 
 BEGAN: dict[str, Any] = {"fact": "began", "playwright": "1.65.1", "tests": 1}
 AFTER: dict[str, Any] = {"at": 1e14}

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from contract.result import LogLine
+from runners.kit.fact_book import FactBook
 from runners.kit.playwright_evidence import browser_evidence, log_of
-from runners.kit.playwright_facts import FactBook
 
 START_MS = 1_000_000.0
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from contract.result import Failure, FailureKind, LogLine
+from runners.kit.fact_book import FactBook
 from runners.kit.memory_promises import TooLittleMemoryError
-from runners.kit.playwright_facts import FactBook
 from runners.kit.playwright_verdict import (
     BrowserDidNotStartError,
     RunBrokeOffError,
