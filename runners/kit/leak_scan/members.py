@@ -1,0 +1,122 @@
+"""Open archives and hand on what lies in them, by name and content."""
+
+import struct
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import IO, Final, NamedTuple
+
+from runners.kit.leak_scan.leak import MemberKind, UnscannableError
+
+_PIECE_BYTES: Final = 256 * 1024
+_DESCRIPTOR_BYTES: Final = 24
+"""What may stand between two members: sizes and a checksum."""
+_LENGTHS_AT: Final = 26
+"""Where a member's own head says how long its name is."""
+_MEMBER: Final = b"PK\x03\x04"
+_ENCRYPTED: Final = 1
+_FAULTS: Final = (
+    zipfile.BadZipFile, tarfile.TarError, NotImplementedError, EOFError, ValueError, OSError,
+    RuntimeError, struct.error,
+)  # fmt: skip
+_KINDS: Final = (
+    ("resources/src@", MemberKind.SOURCE), ("src/", MemberKind.SOURCE),
+    ("screencast/", MemberKind.SCREEN_PICTURE), ("attachments/", MemberKind.ATTACHMENT),
+    ("resources/", MemberKind.RESOURCE),
+)  # fmt: skip
+_ENDINGS: Final = (
+    (".network", MemberKind.NETWORK_LOG), (".trace", MemberKind.TRACE_EVENT),
+    (".stacks", MemberKind.TRACE_EVENT),
+)  # fmt: skip
+
+
+class Member(NamedTuple):
+    """What lies in an archive."""
+
+    name: bytes
+    """As it is written there, with the comment and whatever else is said of it."""
+    kind: MemberKind
+    place: str
+    content: Iterator[bytes]
+
+
+def is_zip(file: IO[bytes]) -> bool:
+    """Whether programs would open it as an archive, whatever it begins with."""
+    return zipfile.is_zipfile(file)
+
+
+def begins_as_zip(file: IO[bytes]) -> bool:
+    """Whether nothing stands before its first member."""
+    file.seek(0)
+    return file.read(4) == _MEMBER
+
+
+def members_of(file: IO[bytes], *, most: int) -> Iterator[Member]:
+    """All that is in an archive; each is to be read before the next is asked for.
+
+    Raises:
+        UnscannableError: it is broken or encrypted, or has too many members.
+    """
+    try:
+        yield from _zipped(file, most) if is_zip(file) else _tarred(file, most)
+    except _FAULTS as problem:
+        raise UnscannableError("an archive in it is broken or encrypted") from problem
+
+
+def _zipped(file: IO[bytes], most: int) -> Iterator[Member]:
+    with zipfile.ZipFile(file) as archive:
+        known = archive.infolist()
+        if len(known) > most:
+            raise UnscannableError(f"an archive in it has more than {most} members")
+        _check_that_nothing_lies_between(file, known, archive.start_dir)
+        for number, one in enumerate(known, start=1):
+            name = b"\n".join((one.filename.encode("utf-8", "surrogateescape"), one.comment))
+            place = f"member {number} of {len(known)}"
+            if one.flag_bits & _ENCRYPTED:
+                raise UnscannableError(f"{place} is encrypted")
+            with archive.open(one) as content:
+                yield Member(name, _kind(one.filename), place, _pieces(content))
+
+
+def _check_that_nothing_lies_between(
+    file: IO[bytes], known: list[zipfile.ZipInfo], end: int
+) -> None:
+    """A member that the list at the end does not name could be read by other programs."""
+    ordered = sorted(known, key=lambda one: one.header_offset)
+    spans = [(one.header_offset, _end_of(file, one)) for one in ordered]
+    if begins_as_zip(file):
+        spans.insert(0, (0, 0))  # it begins with one, and with no program that unpacks it
+    for (_, left), (right, _) in pairwise([*spans, (end, end)]):
+        if not 0 <= right - left <= _DESCRIPTOR_BYTES:
+            raise UnscannableError("an archive in it holds more than its list names")
+
+
+def _end_of(file: IO[bytes], one: zipfile.ZipInfo) -> int:
+    file.seek(one.header_offset + _LENGTHS_AT)
+    name, extra = struct.unpack("<HH", file.read(4))
+    return one.header_offset + _LENGTHS_AT + 4 + int(name) + int(extra) + one.compress_size
+
+
+def _tarred(file: IO[bytes], most: int) -> Iterator[Member]:
+    file.seek(0)
+    with tarfile.open(fileobj=file, mode="r:") as archive:
+        for number, one in enumerate(archive, start=1):
+            if number > most:
+                raise UnscannableError(f"an archive in it has more than {most} members")
+            said = (one.name, one.linkname, one.uname, one.gname, *one.pax_headers.values())
+            name = "\n".join(said).encode("utf-8", "surrogateescape")
+            opened = archive.extractfile(one) if one.isfile() else None
+            content = iter(()) if opened is None else _pieces(opened)
+            yield Member(name, MemberKind.ARCHIVE_MEMBER, f"member {number}", content)
+
+
+def _pieces(content: IO[bytes]) -> Iterator[bytes]:
+    while piece := content.read(_PIECE_BYTES):
+        yield piece
+
+
+def _kind(name: str) -> MemberKind:
+    ends = (kind for ending, kind in _ENDINGS if name.endswith(ending))
+    starts = (kind for start, kind in _KINDS if name.startswith(start))
+    return next(ends, next(starts, MemberKind.ARCHIVE_MEMBER))

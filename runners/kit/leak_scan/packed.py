@@ -1,0 +1,141 @@
+"""Open what is compressed: gzip, zlib, raw deflate, brotli and zstd, in bounded pieces."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+import brotli
+import zstandard
+
+_PIECE_BYTES: Final = 256 * 1024
+_GZIP: Final = b"\x1f\x8b\x08"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_ZIP_MEMBER: Final = b"PK\x03\x04"
+_PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\x1aE\xdf\xa3", _ZIP_MEMBER)
+"""Pictures, and archives: they are no stream that begins without a mark."""
+PROBE_BYTES: Final = 4096
+_ZSTD_STEP_BYTES: Final = 256
+"""A block of zstd takes four bytes at least and means 128 KiB at most: 8 MiB at once."""
+_LEAST_PLAUSIBLE_BYTES: Final = 4
+
+
+class Opened(Protocol):
+    """A decoder that is fed and gives at most so much at once."""
+
+    def feed(self, content: bytes) -> Iterator[bytes]:
+        """What this much more means, in pieces."""
+
+
+class _Deflated:
+    """One stream after the other, as gzip files may hold them."""
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+        self._stream = zlib.decompressobj(bits)
+
+    def feed(self, content: bytes) -> Iterator[bytes]:
+        while content:
+            piece = self._stream.decompress(content, _PIECE_BYTES)
+            if piece:
+                yield piece
+            content = self._stream.unconsumed_tail
+            if self._stream.eof:
+                content = self._stream.unused_data
+                self._stream = zlib.decompressobj(self._bits)
+                if content and not _begins_alike(content, self._bits):
+                    return
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        self._stream = brotli.Decompressor()
+
+    def feed(self, content: bytes) -> Iterator[bytes]:
+        while True:
+            piece = self._stream.process(content, output_buffer_limit=_PIECE_BYTES)
+            content = b""
+            if piece:
+                yield piece
+            if self._stream.is_finished() or self._stream.can_accept_more_data():
+                return
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        self._stream = unpacker.decompressobj(read_across_frames=True)
+
+    def feed(self, content: bytes) -> Iterator[bytes]:
+        for at in range(0, len(content), _ZSTD_STEP_BYTES):
+            piece = self._stream.decompress(content[at : at + _ZSTD_STEP_BYTES])
+            if piece:
+                yield piece
+
+
+FAULTS: Final = (zlib.error, brotli.error, zstandard.ZstdError)
+
+
+def opener_for(start: bytes) -> Callable[[], Opened] | None:
+    """What opens a body that begins so. None: it is not compressed."""
+    if start.startswith(_GZIP):
+        return _gzip
+    if start.startswith(_ZSTD):
+        return _Zstd
+    if _is_zlib(start):
+        return _zlib
+    if _is_text(start) or start.startswith(_PICTURES):
+        return None
+    return next((make for make in (_Brotli, raw_deflate) if means_something(make, start)), None)
+
+
+def embedded(content: bytes) -> Iterator[tuple[int, int, Callable[[], Opened]]]:
+    """Where in other bytes a mark stands, where its stream begins, and what opens that."""
+    for magic, make in _MARKED:
+        at = content.find(magic)
+        while at >= 0:
+            yield at, at, make
+            at = content.find(magic, at + 1)
+    at = content.find(_ZIP_MEMBER)
+    while at >= 0:
+        head = content[at : at + 30]
+        if len(head) == 30 and head[8:10] == b"\x08\x00":
+            lengths = int.from_bytes(head[26:28], "little"), int.from_bytes(head[28:], "little")
+            yield at, at + 30 + sum(lengths), raw_deflate
+        at = content.find(_ZIP_MEMBER, at + 1)
+
+
+def raw_deflate() -> Opened:
+    """Opens what zip archives hold, and some servers send."""
+    return _Deflated(-15)
+
+
+def _zlib() -> Opened:
+    return _Deflated(15)
+
+
+def _gzip() -> Opened:
+    return _Deflated(31)
+
+
+_MARKED: Final[tuple[tuple[bytes, Callable[[], Opened]], ...]] = ((_GZIP, _gzip), (_ZSTD, _Zstd))
+
+
+def _is_zlib(start: bytes) -> bool:
+    return len(start) > 2 and start[0] == 0x78 and int.from_bytes(start[:2], "big") % 31 == 0
+
+
+def _is_text(start: bytes) -> bool:
+    return start.isascii() and start.translate(None, b"\t\n\r\x1b").decode().isprintable()
+
+
+def _begins_alike(content: bytes, bits: int) -> bool:
+    return bits == 31 and content.startswith(_GZIP)
+
+
+def means_something(make: Callable[[], Opened], start: bytes) -> bool:
+    """Whether the start can be opened: marks come about by chance, and some formats have none."""
+    try:
+        piece = next(make().feed(start[:PROBE_BYTES]), b"")
+    except FAULTS:
+        return False
+    return len(piece) >= _LEAST_PLAUSIBLE_BYTES
