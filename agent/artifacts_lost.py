@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-import msgspec
 import structlog
 
 from agent.enclosures import without
 from agent.parcel_folder import Broken
 from agent.parcels import Parcel
 from contract.result import Artifact
-from contract.wire import encode
-from runners.kit.scrub import Clean, CleanFile
+from runners.kit.leak_scan.door import Clean, CleanFile, saying
 
 log = structlog.get_logger(__name__)
 
@@ -38,8 +36,7 @@ class Losses:
         for artifact in artifacts:
             outcome = without(outcome, artifact, because=because)
         self._files(len(artifacts), because, job_id=clean.result.job_id)
-        result = msgspec.structs.replace(clean.result, outcome=outcome)
-        return Clean(result, encode(result))
+        return saying(clean, outcome)
 
     def of_names(
         self, clean: Clean, files: Sequence[CleanFile]

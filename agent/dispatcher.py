@@ -16,7 +16,7 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane, check_type, lane
 from contract.job import Job
 from contract.result import Outcome, Status
-from runners.kit.scrub import Clean, CleanFile
+from runners.kit.leak_scan.door import Clean, CleanFile
 from runners.kit.workspace import Workspace
 
 _UNSUPPORTED: Final = "This agent has no runner for the job's check type."

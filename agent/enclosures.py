@@ -1,6 +1,6 @@
 """Files that runs bring back: what may leave of them, and what a result says of the rest."""
 
-import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -10,20 +10,35 @@ import structlog
 from contract.agent_api import ARTIFACT_NAME, MAX_ARTIFACT_BYTES
 from contract.job import Job
 from contract.result import Artifact, LogLine, Outcome
-from runners.kit.file_secrets import UnsearchableFileError
-from runners.kit.scrub import CleanedFile, CleanFile
+from runners.kit.leak_scan.door import CleanFile, let_file_through
+from runners.kit.leak_scan.leak import MemberKind
+from runners.kit.leak_scan.verdict import FileVerdict, Passed, Withheld
 from runners.kit.workspace import RunFile, Workspace
 
 _RESERVED: Final = ".part"
+_STRANGE: Final = Withheld(because="its name does not fit")
+_TOO_LONG: Final = Withheld(because=f"it has more than {MAX_ARTIFACT_BYTES} bytes")
 
 log = structlog.get_logger(__name__)
 
 
-class FileCleaner(Protocol):
-    """The only one who can make a file clean."""
+class SecretKeeper(Protocol):
+    """Knows what must not leave."""
 
-    def clean_file(self, file: RunFile, *, job: Job, found: tuple[str, ...] = ()) -> CleanedFile:
-        """The file without secrets, those of its job and of its run included; it blocks."""
+    def secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
+        """All that is secret in what comes of a job; `found`: what its run came upon."""
+
+    def explained(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
+        """With where the secrets come from, if without them the file would be kept."""
+
+
+class FileCleaner(Protocol):
+    """Makes files clean, and finds out whether they are."""
+
+    async def __call__(
+        self, files: Sequence[RunFile], secrets: tuple[str, ...], /
+    ) -> tuple[FileVerdict, ...]:
+        """One verdict a file; it never fails."""
 
 
 class FileMeter(Protocol):
@@ -34,6 +49,9 @@ class FileMeter(Protocol):
 
     def scrub_refused(self) -> None:
         """A file could not be made clean, so it was not sent."""
+
+    def leak_withheld(self, member: MemberKind) -> None:
+        """The scanner found a secret in a file that had been scrubbed."""
 
     def artifacts_dropped(self, count: int) -> None:
         """So many files were given up."""
@@ -50,58 +68,70 @@ class Enclosed:
 class Enclosures:
     """Makes what a run brought back ready to leave."""
 
-    def __init__(self, cleaner: FileCleaner, *, meter: FileMeter) -> None:
-        self._cleaner = cleaner
+    def __init__(self, keeper: SecretKeeper, clean: FileCleaner, *, meter: FileMeter) -> None:
+        self._keeper = keeper
+        self._clean = clean
         self._meter = meter
 
     async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
         """The files that may leave; the outcome names these alone, as they are now."""
         enclosed = Enclosed(msgspec.structs.replace(outcome, artifacts=()), ())
-        for artifact in outcome.artifacts:
-            enclosed = await self._with(enclosed, artifact, job, workspace)
+        files = [RunFile(workspace.folder / one.name, one) for one in outcome.artifacts]
+        fitting = [file for file in files if _fits(file.artifact)]
+        secrets = self._keeper.secrets_with(job, workspace.secrets)
+        verdicts = await self._clean(fitting, secrets)
+        known = dict(zip((file.artifact.name for file in fitting), verdicts, strict=True))
+        for file in files:
+            verdict = known.get(file.artifact.name, _STRANGE)
+            if isinstance(verdict, Withheld):
+                verdict = self._keeper.explained(verdict, job=job, found=workspace.secrets)
+            enclosed = self._with(enclosed, file, verdict, job)
         return enclosed
 
-    async def _with(
-        self, enclosed: Enclosed, artifact: Artifact, job: Job, workspace: Workspace
-    ) -> Enclosed:
-        try:
-            file = await self._clean(artifact, job, workspace)
-        except (UnsearchableFileError, OSError) as problem:
-            self._meter.artifacts_dropped(1)
-            because = problem.strerror if isinstance(problem, OSError) else None
-            return _told(enclosed, artifact, because=because or str(problem), job=job)
-        named = (*enclosed.outcome.artifacts, file.artifact)
+    def _with(self, enclosed: Enclosed, file: RunFile, verdict: FileVerdict, job: Job) -> Enclosed:
+        if isinstance(verdict, Passed) and verdict.artifact.size_bytes > MAX_ARTIFACT_BYTES:
+            verdict = _TOO_LONG
+        if isinstance(verdict, Withheld):
+            self._count(verdict)
+            return _told(enclosed, file.artifact, verdict, job=job)
+        if verdict.replacements:
+            self._meter.scrubbed(verdict.replacements)
+        clean = let_file_through(file, verdict)
+        named = (*enclosed.outcome.artifacts, clean.artifact)
         outcome = msgspec.structs.replace(enclosed.outcome, artifacts=named)
-        return Enclosed(outcome, (*enclosed.files, file))
+        return Enclosed(outcome, (*enclosed.files, clean))
 
-    async def _clean(self, artifact: Artifact, job: Job, workspace: Workspace) -> CleanFile:
-        if not ARTIFACT_NAME.fullmatch(artifact.name) or artifact.name.endswith(_RESERVED):
-            raise UnsearchableFileError("its name does not fit")
-        file = RunFile(workspace.folder / artifact.name, artifact)
-        try:
-            cleaned = await asyncio.to_thread(
-                self._cleaner.clean_file, file, job=job, found=workspace.secrets
-            )
-        except UnsearchableFileError:
+    def _count(self, withheld: Withheld) -> None:
+        self._meter.artifacts_dropped(1)
+        if withheld.leak is not None:
+            self._meter.leak_withheld(withheld.leak)
+        elif withheld.is_unsearchable:
             self._meter.scrub_refused()
-            raise
-        if cleaned.file.artifact.size_bytes > MAX_ARTIFACT_BYTES:
-            raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
-        if cleaned.replacements:
-            self._meter.scrubbed(cleaned.replacements)
-        return cleaned.file
 
 
-def _told(enclosed: Enclosed, artifact: Artifact, *, because: str, job: Job) -> Enclosed:
+def _fits(artifact: Artifact) -> bool:
+    fits = ARTIFACT_NAME.fullmatch(artifact.name) is not None
+    return fits and not artifact.name.endswith(_RESERVED)
+
+
+def _told(enclosed: Enclosed, artifact: Artifact, withheld: Withheld, *, job: Job) -> Enclosed:
     # Not the name: it is not clean yet, and a log is read by more people than a result.
+    because = withheld.because
     log.error("artifact.dropped", job_id=job.job_id, kind=artifact.kind, because=because)
-    return Enclosed(without(enclosed.outcome, artifact, because=because), enclosed.files)
+    if withheld.leak is None:
+        return Enclosed(without(enclosed.outcome, artifact, because=because), enclosed.files)
+    said = f"The artifact {artifact.name} is withheld: {because}."
+    return Enclosed(_saying(enclosed.outcome, said), enclosed.files)
 
 
 def without(outcome: Outcome, artifact: Artifact, *, because: str) -> Outcome:
     """The outcome, which says why it does not name this file."""
-    after_ms = outcome.log[-1].after_ms if outcome.log else 0
-    said = f"The file {artifact.name} is not there: {because}."
-    line = LogLine(after_ms=after_ms, level="WARN", message=said)
     left = tuple(one for one in outcome.artifacts if one.name != artifact.name)
-    return msgspec.structs.replace(outcome, artifacts=left, log=(*outcome.log, line))
+    outcome = msgspec.structs.replace(outcome, artifacts=left)
+    return _saying(outcome, f"The file {artifact.name} is not there: {because}.")
+
+
+def _saying(outcome: Outcome, said: str) -> Outcome:
+    after_ms = outcome.log[-1].after_ms if outcome.log else 0
+    line = LogLine(after_ms=after_ms, level="WARN", message=said)
+    return msgspec.structs.replace(outcome, log=(*outcome.log, line))

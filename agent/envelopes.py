@@ -3,11 +3,17 @@
 from datetime import UTC, datetime
 from typing import Protocol
 
+import msgspec
+import structlog
+
 from agent.running import Run
 from contract.checks import check_type
 from contract.job import Job
-from contract.result import Outcome, Result
-from runners.kit.scrub import Clean
+from contract.result import Failure, LogLine, Outcome, Result
+from runners.kit.leak_scan.door import Clean
+from runners.kit.leak_scan.leak import LeakError, MemberKind, UnscannableError
+
+log = structlog.get_logger(__name__)
 
 
 class Cleaner(Protocol):
@@ -28,6 +34,9 @@ class ScrubMeter(Protocol):
     def scrub_refused(self) -> None:
         """A result could not be made clean, so it was not sent."""
 
+    def leak_withheld(self, member: MemberKind) -> None:
+        """The scanner found a secret in what had been scrubbed."""
+
 
 class SealedEnvelopes:
     """Results of this agent."""
@@ -41,13 +50,24 @@ class SealedEnvelopes:
         """The outcome in its envelope, without secrets; what it raises is our fault."""
         result = self._in_envelope(run, outcome, ended_at=ended_at)
         try:
-            clean = self._cleaner.clean(result, job=run.job, found=run.workspace.secrets)
+            clean = self._clean(result, run)
         except Exception:
             self._meter.scrub_refused()
             raise
         if clean.replacements:
             self._meter.scrubbed(clean.replacements)
         return clean
+
+    def _clean(self, result: Result, run: Run) -> Clean:
+        secrets = run.workspace.secrets
+        try:
+            return self._cleaner.clean(result, job=run.job, found=secrets)
+        except (LeakError, UnscannableError) as problem:
+            because = str(problem)
+        self._meter.leak_withheld(MemberKind.RESULT)
+        log.error("result.details_withheld", job_id=run.job.job_id, because=because)
+        bare = msgspec.structs.replace(result, outcome=_bare(result.outcome, because))
+        return self._cleaner.clean(bare, job=run.job, found=secrets)
 
     def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
         job = run.job
@@ -65,3 +85,18 @@ class SealedEnvelopes:
             took_s=ended_at - started_at,
             outcome=outcome,
         )
+
+
+def _bare(outcome: Outcome, because: str) -> Outcome:
+    """The verdict and the figures alone: they are true, whatever a secret was found in."""
+    said = f"The details of this result are withheld: {because}."
+    failure = outcome.failure
+    return Outcome(
+        status=outcome.status,
+        response_time_ms=outcome.response_time_ms,
+        over_max_response_time=outcome.over_max_response_time,
+        timings=outcome.timings,
+        failure=None if failure is None else Failure(kind=failure.kind, message=said),
+        artifacts=outcome.artifacts,
+        log=(LogLine(after_ms=0, level="WARN", message=said),),
+    )

@@ -8,6 +8,7 @@ from agent.tallies import UNLABELLED, Counts, Levels, Spreads, Tallies, Tally
 from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.result import Status
+from runners.kit.leak_scan.leak import MemberKind
 
 NAMESPACE: Final = "picket_agent_"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -20,6 +21,7 @@ _VERDICTS: Final = {
     (kind, status): (kind.value, status.value) for kind in CheckType for status in Status
 }
 _REASONS: Final = {reason: (reason.value,) for reason in ReleaseReason}
+_MEMBERS: Final = {kind: (kind.value,) for kind in MemberKind}
 _LANES: Final = {lane: (lane.value,) for lane in Lane}
 
 
@@ -44,7 +46,7 @@ class Metrics:
 
     def _of_delivery(self) -> tuple[Tally, ...]:
         counted = (self._renew_failures, self._dropped, self._replacements, self._refusals)
-        files = (self._files_dropped, self._files_spooled)
+        files = (self._leaks, self._files_dropped, self._files_spooled)
         return (*counted, self._requests, self._spooled, *files, self._loop_lag, self._tasks)
 
     def text(self) -> bytes:
@@ -99,6 +101,10 @@ class Metrics:
     def scrub_refused(self) -> None:
         """The scrubber could not make a result clean, so it was not sent."""
         self._refusals.counts[UNLABELLED] += 1
+
+    def leak_withheld(self, member: MemberKind) -> None:
+        """The scanner found a secret in what had been scrubbed; it was not sent."""
+        self._leaks.counts[_MEMBERS[member]] += 1
 
     def service_request(self, call: str, status: str) -> None:
         """The service was asked; `status` is the HTTP code, or a word when there was no answer."""
@@ -162,6 +168,12 @@ class Metrics:
         self._replacements = _counts("scrub_replacements", "Secrets taken out of results.")
         self._refusals = _counts(
             "scrub_refusals", "Results that could not be made clean and were not sent."
+        )
+        self._leaks = Counts(
+            f"{NAMESPACE}leaks_withheld",
+            "What was not sent because the scanner found a secret in it, scrubbed as it was.",
+            labels=("member",),
+            known=_MEMBERS.values(),
         )
         self._requests = _counts("service_requests", "Requests to the service.", "call", "status")
 

@@ -20,9 +20,9 @@ from agent import parcels
 from agent.folder_lock import NoLocksError, alone, lock_folder, lock_left_folder
 from agent.parcels import Parcel, UnfinishedParcelError, UnreadableParcelError
 from runners.kit.folder_owner import shut_way
+from runners.kit.leak_scan.door import Clean, CleanFile
 from runners.kit.process_limits import can_have_own_users
 from runners.kit.removal import clear_place, remove_folder
-from runners.kit.scrub import Clean, CleanFile
 
 _DOOR: Final = ".lock"
 """Locked while an agent makes its folder and looks through the others."""

@@ -14,7 +14,7 @@ import msgspec
 from contract.job import Lease
 from contract.result import Result
 from contract.wire import Seconds, UnreadableMessageError, Wire, decode, encode
-from runners.kit.scrub import Clean, CleanFile
+from runners.kit.leak_scan.door import Clean, CleanFile, taken_back
 
 _NAME: Final = re.compile(r"parcel-(\d{15})-\d{6}")
 _LETTER: Final = ".letter"
@@ -164,7 +164,7 @@ def _letter(folder: Path) -> tuple[Clean, float]:
     try:
         letter = decode((folder / _LETTER).read_bytes(), Letter)
         body = bytes(letter.result)
-        return Clean(decode(body, Result), body), letter.lease_s
+        return taken_back(decode(body, Result), body), letter.lease_s
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise UnfinishedParcelError("it has no letter") from problem
     except (UnreadableMessageError, ValueError, RecursionError) as problem:

@@ -15,7 +15,7 @@ from agent.data_folder import unusable
 from agent.segments import Segment, SegmentFolder, UnreadableSegmentError
 from contract.agent_api import MAX_RESULTS, MAX_RESULTS_BYTES
 from contract.job import Lease
-from runners.kit.scrub import Clean
+from runners.kit.leak_scan.door import Clean
 
 MEMORY_LIMIT_BYTES: Final = 32 * 1024 * 1024
 """Above this, results go to disk even while the service is there; it is also the bound where

@@ -22,7 +22,7 @@ from agent.parcels import Parcel
 from contract.agent_api import ArtifactStored
 from contract.job import Lease
 from contract.result import Artifact
-from runners.kit.scrub import Clean
+from runners.kit.leak_scan.door import Clean
 from runners.kit.workspace import open_plain
 
 FIRST_PIECE_BYTES: Final = 64 * 1024

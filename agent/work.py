@@ -27,6 +27,7 @@ from agent.version import platform_name, runtimes
 from contract.agent_api import Hello
 from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
+from runners.kit.cleaning import clean_in_child
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
 from runners.kit.job_secrets import SHORTEST_CHARS
@@ -178,7 +179,7 @@ async def open_dispatcher(
             runner=Runs(makeup.runners, execute, network=network, pings=loops.pings),
             envelopes=SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics),
             spool=loops.spool,
-            enclosures=Enclosures(scrubber, meter=ground.metrics),
+            enclosures=Enclosures(scrubber, clean_in_child, meter=ground.metrics),
             files=loops.files,
             meter=ground.metrics,
         )

@@ -1,16 +1,22 @@
 """The files of a run, without secrets, where `picket run --artifacts` wants them."""
 
+import asyncio
 import shutil
 from pathlib import Path
+from typing import Final
 
 from agent.enclosures import without
 from contract.agent_api import ARTIFACT_NAME
 from contract.job import Job
 from contract.result import Artifact, Outcome
 from picket.errors import CommandError
-from runners.kit.file_secrets import UnsearchableFileError
+from runners.kit.cleaning import clean_in_child
+from runners.kit.leak_scan.door import CleanFile, let_file_through
+from runners.kit.leak_scan.verdict import Withheld
 from runners.kit.scrub import Scrubber
 from runners.kit.workspace import RunFile, Workspace
+
+_STRANGE: Final = Withheld(because="its name does not fit")
 
 
 def prepare(folder: Path) -> None:
@@ -34,21 +40,27 @@ def keep(
         CommandError: one cannot be written.
     """
     kept = outcome
+    files = [RunFile(workspace.folder / one.name, one) for one in outcome.artifacts if _fits(one)]
+    secrets = scrubber.secrets_with(job, workspace.secrets)
+    verdicts = asyncio.run(clean_in_child(files, secrets))
+    known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}
     for artifact in outcome.artifacts:
-        try:
-            _put(artifact, folder, job=job, workspace=workspace, scrubber=scrubber)
-        except UnsearchableFileError as problem:
-            kept = without(kept, artifact, because=str(problem))
-        except OSError as problem:
-            raise CommandError(f"{folder / artifact.name}: {problem.strerror}") from problem
+        file, verdict = known.get(artifact.name, (None, _STRANGE))
+        if isinstance(verdict, Withheld):
+            said = scrubber.explained(verdict, job=job, found=workspace.secrets)
+            kept = without(kept, artifact, because=said.because)
+        elif file is not None:
+            _put(let_file_through(file, verdict), folder)
     return kept
 
 
-def _put(
-    artifact: Artifact, folder: Path, *, job: Job, workspace: Workspace, scrubber: Scrubber
-) -> None:
-    if not ARTIFACT_NAME.fullmatch(artifact.name):
-        raise UnsearchableFileError("its name does not fit")
-    file = RunFile(workspace.folder / artifact.name, artifact)
-    clean = scrubber.clean_file(file, job=job, found=workspace.secrets)
-    shutil.copyfile(clean.file.path, folder / artifact.name)
+def _fits(artifact: Artifact) -> bool:
+    return ARTIFACT_NAME.fullmatch(artifact.name) is not None
+
+
+def _put(file: CleanFile, folder: Path) -> None:
+    place = folder / file.artifact.name
+    try:
+        shutil.copyfile(file.path, place)
+    except OSError as problem:
+        raise CommandError(f"{place}: {problem.strerror}") from problem

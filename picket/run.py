@@ -28,12 +28,14 @@ from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
 from runners.kit.http_roots import NoRootsError
 from runners.kit.icmp_socket import PingerUnavailableError
 from runners.kit.job_environment import local_environment
+from runners.kit.leak_scan.door import Clean
+from runners.kit.leak_scan.leak import LeakError, UnscannableError
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, SystemResolver
 from runners.kit.runner import Network, RunContext
 from runners.kit.runtimes import MissingRuntimeError, find_runtimes
 from runners.kit.script_run import NodeBrokeError
-from runners.kit.scrub import Clean, Scrubber
+from runners.kit.scrub import Scrubber
 from runners.kit.suites.places import SuitePlaces
 from runners.kit.suites.registry import RegistryAwayError
 from runners.kit.workspace import Workspace
@@ -112,7 +114,10 @@ def _seen(
         raise CommandError(str(problem)) from problem
     finally:
         workspace.remove()
-    return scrubber.clean(result, job=job, found=workspace.secrets)
+    try:
+        return scrubber.clean(result, job=job, found=workspace.secrets)
+    except (LeakError, UnscannableError) as problem:
+        raise CommandError(f"the result is withheld: {problem}") from problem
 
 
 def settings_for_runs(environ: Mapping[str, str]) -> Settings:

@@ -1,11 +1,10 @@
-"""Take secrets out of a result: only a Scrubber makes a `Clean` one.
+"""Take secrets out of a result; the scanner then looks whether none is left.
 
 - Secret values, given to the Scrubber or found in the job, go wherever they stand in the outcome,
   in every encoded form that `secret_forms` knows; so do their beginnings where a text was cut.
 - Values of sensitive headers (`sensitive.SENSITIVE_HEADERS`) and of locked request headers go by
   the header's name.
 - Credentials go from URLs.
-- Of a file only the secret values go; pictures are not looked at, archives cannot be.
 
 It searches the bytes that will be sent, and hands on these very bytes.
 
@@ -15,43 +14,23 @@ words such as `true` or `https` stay too (`job_secrets`): hiding them would dest
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Final, NamedTuple, NewType
+from typing import Final
 
 import msgspec
 
 from contract.job import Job
 from contract.result import HttpEvidence, Outcome, Result
 from contract.wire import encode
-from runners.kit.file_secrets import NoTextError, hide_in_file
 from runners.kit.job_secrets import locked_headers, secrets_of, usable
+from runners.kit.leak_scan.door import Clean, ResultDoor
+from runners.kit.leak_scan.verdict import Withheld
 from runners.kit.rewriting import Rewriter, may_hold_credentials
 from runners.kit.secret_pattern import SecretPattern
 from runners.kit.secret_sources import secret_sources
 from runners.kit.sensitive import SENSITIVE_HEADERS
-from runners.kit.workspace import RunFile
-
-CleanFile = NewType("CleanFile", RunFile)
-"""A file without secrets; what may be uploaded."""
 
 ROUNDS: Final = 4
 """A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
-
-
-class Clean(msgspec.Struct, frozen=True):
-    """A result without secrets; what may leave the agent."""
-
-    result: Result
-    body: bytes
-    """The result as it was encoded and searched; these bytes are stored and sent."""
-    replacements: int = 0
-    """How much was hidden. 0 too when it was read from disk."""
-
-
-class CleanedFile(NamedTuple):
-    """A clean file, and how much was hidden."""
-
-    file: CleanFile
-    replacements: int
 
 
 class Scrubber:
@@ -61,6 +40,7 @@ class Scrubber:
         self._secrets = tuple(secrets)
         self._own = usable(self._secrets)
         self._patterns = _Patterns()
+        self._door = ResultDoor()
 
     @property
     def skipped(self) -> int:
@@ -73,39 +53,35 @@ class Scrubber:
         """The result without secrets. The job tells its own; None: there is none to ask.
 
         `found`: those that the run came upon.
+
+        Raises:
+            LeakError: the scanner found one all the same.
+            UnscannableError: one could be in it and not be found.
         """
-        secrets = self._secrets_with(job, found)
+        secrets = self.secrets_with(job, found)
         locked = locked_headers(job) if job is not None else frozenset[str]()
         if not secrets and not locked and not _has_sensitive_headers(result.outcome):
             body = encode(result)
             if not may_hold_credentials(body):
-                return Clean(result, body)
+                return self._door.through(result, body, secrets=())
         rewriter = Rewriter(
             pattern=self._patterns.of(secrets) if secrets else None,
             hidden_headers=SENSITIVE_HEADERS | locked,
         )
-        return _rewritten(result, rewriter)
+        result, body = _rewritten(result, rewriter)
+        count = rewriter.replacements
+        return self._door.through(result, body, secrets=secrets, replacements=count)
 
-    def clean_file(self, file: RunFile, *, job: Job, found: tuple[str, ...] = ()) -> CleanedFile:
-        """The file without secrets, rewritten where it lies; it blocks while it reads.
+    def explained(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
+        """With where the secrets come from, if without them the file would be kept."""
+        if not withheld.is_no_text:
+            return withheld
+        sources = secret_sources(job, found=found, of_agent=bool(self._own))
+        said = f"{withheld.because}, and this run has some: {sources}. Without them it is kept"
+        return msgspec.structs.replace(withheld, because=said)
 
-        `found`: those that the run came upon.
-
-        Raises:
-            UnsearchableFileError: a secret could be in it and not be found.
-            OSError: it cannot be read or written.
-        """
-        secrets = self._secrets_with(job, found)
-        pattern = self._patterns.of(secrets) if secrets else None
-        try:
-            changed, replacements = hide_in_file(file, pattern, rounds=ROUNDS)
-        except NoTextError as problem:
-            sources = secret_sources(job, found=found, of_agent=bool(self._own))
-            said = f"{problem}, and this run has some: {sources}. Without them it is kept"
-            raise NoTextError(said) from problem
-        return CleanedFile(CleanFile(changed), replacements)
-
-    def _secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
+    def secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
+        """All that is looked for in what comes of a job: `found` are those the run came upon."""
         if job is not None:
             found += secrets_of(job)
         return usable((*self._own, *found)) if found else self._own
@@ -136,7 +112,7 @@ class _Patterns:
             self._chars -= oldest.size_chars
 
 
-def _rewritten(result: Result, rewriter: Rewriter) -> Clean:
+def _rewritten(result: Result, rewriter: Rewriter) -> tuple[Result, bytes]:
     """What is changed is encoded and searched again, until nothing is left to change."""
     result = _with_outcome(result, rewriter.headers(result.outcome))
     body = encode(result)
@@ -146,7 +122,7 @@ def _rewritten(result: Result, rewriter: Rewriter) -> Clean:
             break
         result = _with_outcome(result, outcome)
         body = encode(result)
-    return Clean(result, body, rewriter.replacements)
+    return result, body
 
 
 def _with_outcome(result: Result, outcome: Outcome) -> Result:

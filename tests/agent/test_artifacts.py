@@ -16,9 +16,8 @@ from agent.parcel_folder import ParcelFolder
 from contract.job import Lease
 from contract.result import Artifact
 from contract.wire import encode
-from runners.kit.scrub import Clean, CleanFile
-from runners.kit.workspace import RunFile
-from tests.builders.agents import clean, until
+from runners.kit.leak_scan.door import taken_back
+from tests.builders.agents import a_clean_file, clean, until
 from tests.builders.artifacts import BIG, LIMITS, bench, make_unreadable
 from tests.builders.observations import a_result, an_outcome
 from tests.fakes.service import FakeService, Fault
@@ -201,7 +200,7 @@ async def test_a_result_waits_for_its_files_byte_for_byte(tmp_path: Path) -> Non
     folder = ParcelFolder(tmp_path, agent_id="a1")
     folder.open()
     result = a_result()
-    packed = Clean(result, msgspec.json.format(encode(result)))  # no encoder of ours writes so
+    packed = taken_back(result, msgspec.json.format(encode(result)))  # no encoder of ours writes so
     parcel = folder.pack(packed, (), lease_s=60, put_at_s=1)
     assert parcels.unpack(parcel) == packed
     folder.close()
@@ -212,7 +211,7 @@ async def test_a_file_that_cannot_be_kept_does_not_keep_its_result(tmp_path: Pat
         it.lease("job-1")
         artifact = Artifact(name="a.txt", kind="file", size_bytes=3, sha256="0" * 64)
         result = clean("job-1", outcome=an_outcome(artifacts=(artifact,)))
-        gone = CleanFile(RunFile(tmp_path / "gone", artifact))
+        gone = a_clean_file(tmp_path / "gone", artifact)
         await it.files.put(result, [gone], lease_s=60)
         await it.arrived("job-1")
         assert it.log_of("job-1") == ["The file a.txt is not there: No such file or directory."]
@@ -227,7 +226,7 @@ async def test_a_file_whose_name_held_a_secret_does_not_leave(tmp_path: Path) ->
         seen = Artifact(name="s3cr3t.txt", kind="file", size_bytes=3, sha256="0" * 64)
         sealed = msgspec.structs.replace(seen, name="****.txt")
         result = clean("job-1", outcome=an_outcome(artifacts=(sealed,)))
-        await it.files.put(result, [CleanFile(RunFile(path, seen))], lease_s=60)
+        await it.files.put(result, [a_clean_file(path, seen)], lease_s=60)
         await it.arrived("job-1")
         assert it.service.artifacts == {}
         assert it.log_of("job-1") == ["The file ****.txt is not there: its name held a secret."]
@@ -359,8 +358,8 @@ async def test_what_cannot_be_packed_goes_on_without_its_files(tmp_path: Path) -
         (workspace.folder / "a.txt").write_bytes(b"one")
         artifact = workspace.artifact("a.txt", "file")
         result = clean("job-1", outcome=an_outcome(artifacts=(artifact,)))
-        strange = Clean(result.result, b"{}")
-        file = CleanFile(RunFile(workspace.folder / "a.txt", artifact))
+        strange = taken_back(result.result, b"{}")
+        file = a_clean_file(workspace.folder / "a.txt", artifact)
         await it.files.put(strange, [file], lease_s=60)
         await it.arrived("job-1")
         assert it.log_of("job-1")[0].startswith("The file a.txt is not there: Object missing")

@@ -21,7 +21,9 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import LogLine, Outcome
-from runners.kit.scrub import Clean, Scrubber
+from runners.kit.cleaning import clean_in_child
+from runners.kit.leak_scan.door import Clean
+from runners.kit.scrub import Scrubber
 from runners.kit.workspace import Workspace
 from tests.builders.agents import (
     MemoryFiles,
@@ -83,7 +85,7 @@ class Bench:
             runner=runner,
             envelopes=SealedEnvelopes(cleaner or Scrubber(), agent_id="agent-1", meter=self.meter),
             spool=self.spool,
-            enclosures=Enclosures(cleaner or Scrubber(), meter=self.meter),
+            enclosures=Enclosures(Scrubber(), clean_in_child, meter=self.meter),
             files=self.files,
             meter=self.meter,
         )

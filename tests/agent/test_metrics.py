@@ -10,6 +10,7 @@ from contract.checks import CheckType, Lane
 from contract.result import Status
 
 DOCUMENTED = {
+    "leaks_withheld_total": {"member"},
     "jobs_total": {"type", "status"},
     "job_duration_seconds": {"type"},
     "job_lag_seconds": set(),

@@ -18,9 +18,8 @@ from agent.parcel_folder import Legacy, ParcelFolder
 from agent.parcels import files_in
 from contract.result import Artifact
 from runners.kit.process_limits import can_have_own_users
-from runners.kit.scrub import CleanFile
-from runners.kit.workspace import RunFile, temporary_folder
-from tests.builders.agents import clean
+from runners.kit.workspace import temporary_folder
+from tests.builders.agents import a_clean_file, clean
 from tests.builders.artifacts import make_unreadable
 from tests.builders.observations import an_outcome
 from tests.builders.patience import LONG_S
@@ -47,7 +46,7 @@ def packed(folder: ParcelFolder, job_id: str = "job-1", *, put_at_s: float = 1) 
     path.write_bytes(b"one")
     artifact = Artifact(name="a.txt", kind="file", size_bytes=3, sha256="0" * 64)
     result = clean(job_id, outcome=an_outcome(artifacts=(artifact,)))
-    file = CleanFile(RunFile(path, artifact))
+    file = a_clean_file(path, artifact)
     return folder.pack(result, [file], lease_s=60, put_at_s=put_at_s).folder
 
 

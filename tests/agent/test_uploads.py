@@ -10,9 +10,7 @@ import pytest
 from aiohttp import web
 
 from contract.result import Artifact
-from runners.kit.scrub import CleanFile
-from runners.kit.workspace import RunFile
-from tests.builders.agents import clean, until
+from tests.builders.agents import a_clean_file, clean, until
 from tests.builders.artifacts import BIG, Bench, bench, make_readable, make_unreadable
 from tests.builders.observations import an_outcome
 from tests.builders.patience import LONG_S
@@ -120,7 +118,7 @@ async def put_strange(it: Bench, job_id: str, **changes: Any) -> None:
     (workspace.folder / "a.txt").write_bytes(b"one")
     artifact = msgspec.structs.replace(workspace.artifact("a.txt", "file"), **changes)
     result = clean(job_id, outcome=an_outcome(artifacts=(artifact,)))
-    file = CleanFile(RunFile(workspace.folder / "a.txt", artifact))
+    file = a_clean_file(workspace.folder / "a.txt", artifact)
     await it.files.put(result, [file], lease_s=60)
 
 

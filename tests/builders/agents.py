@@ -18,10 +18,11 @@ from agent.settings import Settings
 from contract.agent_api import Released, ReleaseReason
 from contract.checks import Lane, lane
 from contract.job import Job
-from contract.result import Outcome, Result
+from contract.result import Artifact, Outcome, Result
 from contract.wire import encode
-from runners.kit.scrub import Clean, CleanFile
-from runners.kit.workspace import Workspace
+from runners.kit.leak_scan.door import Clean, CleanFile, let_file_through, taken_back
+from runners.kit.leak_scan.verdict import Passed
+from runners.kit.workspace import RunFile, Workspace
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
@@ -70,7 +71,12 @@ async def a_client(
 def clean(job_id: str = "job-1", fence: int = 1, **changes: Any) -> Clean:
     """A result that a scrubber would have let through."""
     result = a_result(job_id=job_id, fence=fence, **changes)
-    return Clean(result, encode(result))
+    return taken_back(result, encode(result))
+
+
+def a_clean_file(path: Path, artifact: Artifact) -> CleanFile:
+    """A file that the scanner would have let through."""
+    return let_file_through(RunFile(path, artifact), Passed(artifact=artifact))
 
 
 def a_run(job: Job | None = None, *, claimed_at: float = 0.0) -> Run:

@@ -17,9 +17,7 @@ from agent.segments import SegmentFolder
 from agent.spool import DiskSpool, SpoolLimits, steady_time
 from agent.uploads import Uploads
 from contract.result import Artifact
-from runners.kit.scrub import CleanFile
-from runners.kit.workspace import RunFile
-from tests.builders.agents import QUICK, a_client, clean, ids, metrics
+from tests.builders.agents import QUICK, a_clean_file, a_client, clean, ids, metrics
 from tests.builders.observations import an_outcome
 from tests.builders.specs import a_job
 from tests.fakes.service import FakeService
@@ -90,7 +88,7 @@ class Bench:
             path.write_bytes(content)
             named[workspace.artifact(path.name, "file")] = path
         result = clean(job_id, outcome=an_outcome(artifacts=tuple(named)))
-        files = [CleanFile(RunFile(path, artifact)) for artifact, path in named.items()]
+        files = [a_clean_file(path, artifact) for artifact, path in named.items()]
         await self.files.put(result, files, lease_s=60)
         workspace.remove()
 

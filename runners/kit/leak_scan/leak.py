@@ -48,3 +48,11 @@ class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 class UnscannableError(Exception):
     """A secret could be in it and not be found; the text says why."""
+
+
+class LeakError(Exception):
+    """A secret is left in what was to leave; the text says in what, and never the value."""
+
+    def __init__(self, leak: Leak) -> None:
+        super().__init__(f"secret found in {leak.kind}")
+        self.leak = leak

@@ -6,15 +6,22 @@ import hashlib
 import os
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
-from runners.kit.file_secrets import UnsearchableFileError
-from runners.kit.scrub import CleanedFile, Scrubber
+from runners.kit.file_secrets import UnsearchableFileError, hide_in_file
+from runners.kit.scrub import Scrubber
+from runners.kit.secret_pattern import SecretPattern
 from runners.kit.workspace import RunFile, Workspace
 from tests.builders.specs import a_job, a_secret
+
+
+class Hidden(NamedTuple):
+    file: RunFile
+    replacements: int
+
 
 SECRET = "s3cr3t/t0ken+value"
 OWN = "the-agents-own-secret"
@@ -29,8 +36,10 @@ def a_file(folder: Path, content: bytes, *, kind: Any = "log", name: str = "a.tx
 
 def cleaned(file: RunFile, *, secret: str | None = SECRET, own: tuple[str, ...] = ()) -> Any:
     variables = () if secret is None else (a_secret("TOKEN", secret),)
-    found: CleanedFile = Scrubber(own).clean_file(file, job=a_job(variables=variables))
-    return found
+    secrets = Scrubber(own).secrets_with(a_job(variables=variables), ())
+    pattern = SecretPattern(secrets) if secrets else None
+    changed, replacements = hide_in_file(file, pattern, rounds=4)
+    return Hidden(changed, replacements)
 
 
 @pytest.mark.parametrize(

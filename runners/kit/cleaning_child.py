@@ -1,0 +1,91 @@
+"""The process in which a run's files are scrubbed and then scanned, beside the agent's own.
+
+It reads its order from standard input, since arguments and environments are shown to others, and
+writes a verdict on each file as soon as it has one.
+"""
+
+import os
+import resource
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from contract.result import Artifact
+from contract.wire import Wire, decode, encode
+from runners.kit.file_secrets import NoTextError, UnsearchableFileError, hide_in_file
+from runners.kit.leak_scan.leak import Leak, UnscannableError
+from runners.kit.leak_scan.scan import scan_file
+from runners.kit.leak_scan.verdict import FileVerdict, Passed, Spoken, Withheld
+from runners.kit.secret_pattern import SecretPattern
+from runners.kit.system_calls import hide_memory
+from runners.kit.workspace import RunFile
+
+_ROUNDS: Final = 4
+_LEAST_URGENT: Final = 19
+_OOM_SCORE: Final = "900"
+_MEMORY_BYTES: Final = 3 << 30
+"""Of address space, of which a pattern of many secrets reserves much and uses little."""
+
+
+class OrderedFile(Wire, frozen=True, kw_only=True):
+    """A file that is to be made clean where it lies."""
+
+    path: str
+    artifact: Artifact
+
+
+class CleaningOrder(Wire, frozen=True, kw_only=True):
+    """What to do."""
+
+    files: tuple[OrderedFile, ...]
+    secrets: tuple[str, ...]
+    limit_s: float
+    """How much CPU time it may take."""
+
+
+def main() -> None:
+    """Make the files of an order clean, one verdict a line."""
+    order = decode(sys.stdin.buffer.read(), CleaningOrder)
+    _step_back(order.limit_s)
+    for file in order.files:
+        verdict = verdict_on(RunFile(Path(file.path), file.artifact), order.secrets)
+        sys.stdout.buffer.write(encode(Spoken(verdict=verdict)) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def verdict_on(file: RunFile, secrets: tuple[str, ...]) -> FileVerdict:
+    """Scrub a file, then read all of it again with other eyes; it blocks."""
+    try:
+        pattern = SecretPattern(secrets) if secrets else None
+        hidden, replacements = hide_in_file(file, pattern, rounds=_ROUNDS)
+        leaks = scan_file(hidden.path, secrets)
+    except (UnsearchableFileError, UnscannableError) as problem:
+        is_no_text = isinstance(problem, NoTextError)
+        return Withheld(because=str(problem), is_unsearchable=True, is_no_text=is_no_text)
+    except OSError as problem:
+        return Withheld(because=problem.strerror or "it cannot be read")
+    if leaks:
+        return _withheld(leaks[0])
+    return Passed(artifact=hidden.artifact, replacements=replacements)
+
+
+def _withheld(leak: Leak) -> Withheld:
+    return Withheld(because=f"secret found in {leak.kind} ({leak.place})", leak=leak.kind)
+
+
+def _step_back(limit_s: float) -> None:
+    """Let everything else go first, and show the secrets to nobody."""
+    os.nice(_LEAST_URGENT)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    cpu_s = int(limit_s) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    with suppress(OSError):
+        hide_memory()
+
+
+if __name__ == "__main__":
+    main()
