@@ -29,6 +29,7 @@ from runners.kit.run_time import RunTime, divided
 from runners.kit.runner import RunContext
 from runners.kit.script_files import ScriptFile, script_files
 from runners.kit.thread_end import to_its_end
+from runners.kit.told_secrets import ToldSecrets
 from runners.kit.trust import Roots
 from runners.kit.user_paths import UserPaths
 from runners.kit.workspace import Workspace
@@ -192,14 +193,15 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def _played(self, program: Program, book: FactBook) -> Ended:
+        hears = ToldSecrets(self.order.ctx.workspace.keep_secret, others=book)
         if self.spare is not None:
-            return await self.spare.play(program, time_of_run=self.order.time, hears=book)
+            return await self.spare.play(program, time_of_run=self.order.time, hears=hears)
         child = await self.order.harness.sandbox.start(program, owner=self.workspace)
         return await child.ended(
             timeout_s=self.order.time.stop_after_s,
             grace_s=self.order.time.grace_s,
-            on_fact=book.take,
-            on_stop=book.stop,
+            on_fact=hears.take,
+            on_stop=hears.stop,
         )
 
     def _program(self, gate: RunGate | None) -> Program:

@@ -11,6 +11,7 @@ from contract.script_evidence import MultiStepEvidence
 from contract.scripted import MultiStepSpec
 from runners.kit.egress import EgressRules
 from runners.kit.judge import judge
+from runners.kit.runner import RunContext
 from runners.multi_step import MultiStepRunner
 from tests.builders.scripts import a_scripted_context
 from tests.servers.measured_site import measured_site
@@ -28,13 +29,17 @@ async def site() -> AsyncIterator[str]:
 
 
 async def looked(body: str, **ctx: Any) -> Outcome:
+    async with a_scripted_context(**ctx) as given:
+        return await watched(body, given)
+
+
+async def watched(body: str, given: RunContext) -> Outcome:
     script = (
         "import { test, expect } from '@playwright/test'\n"
         f"test('steps', async ({{ request }}) => {{\n{body}\n}})\n"
     )
     spec = MultiStepSpec(script=script, playwright_config={"timeout": 0})
-    async with a_scripted_context(**ctx) as given:
-        return judge(spec, await MultiStepRunner().observe(spec, given))
+    return judge(spec, await MultiStepRunner().observe(spec, given))
 
 
 def evidence(outcome: Outcome) -> MultiStepEvidence:
@@ -113,3 +118,37 @@ async def test_a_time_out_names_the_request_that_the_run_hung_in() -> None:
     assert outcome.status is Status.TIMED_OUT
     assert outcome.failure is not None
     assert outcome.failure.detail["where"] == "script.js:3:15"
+
+
+async def test_what_a_script_assigns_to_a_secrets_name_is_told_to_the_agent() -> None:
+    body = (
+        "process.env.SERVICE_SECRET_LOGIN = 'fresh-' + 't0ken/ü'\n"
+        "process.env['SERVICE_SECRET_LONG'] = 'k'.repeat(120000) + 'end'\n"
+        "process.env.SERVICE_SECRET_EMPTY = ''\n"
+        "process.env.OTHER = 'no secret'\n"
+        "expect(process.env.SERVICE_SECRET_LOGIN).toBe('fresh-t0ken/ü')"
+    )
+    async with a_scripted_context() as given:
+        outcome = await watched(body, given)
+        assert outcome.failure is None
+        assert set(given.workspace.secrets) == {"fresh-t0ken/ü", "k" * 120_000 + "end"}
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            "process.env.SERVICE_SECRET_LONG = 'k'.repeat(131073)",
+            "SERVICE_SECRET_LONG has 131073 bytes; a secret may have 131072",
+        ),
+        (
+            "for (let n = 0; n < 21; n++) process.env[`SERVICE_SECRET_${n}`] = `value ${n}`",
+            "SERVICE_SECRET_20 is one secret too many; a script may set at most 20",
+        ),
+    ],
+)
+async def test_what_could_not_be_scrubbed_is_refused_with_a_sentence(line: str, says: str) -> None:
+    async with a_scripted_context() as given:
+        outcome = await watched(line, given)
+    assert says in evidence(outcome).errors[0].message
+    assert "kkkk" not in evidence(outcome).errors[0].message.partition("\n")[0]

@@ -11,6 +11,7 @@ const features = require('./features.cjs');
 const lateEncoder = require('./late_encoder.cjs');
 const plainSource = require('./plain_source.cjs');
 const requests = require('./requests.cjs');
+const secrets = require('./secrets.cjs');
 const settings = require('./settings.cjs');
 
 const seen = new WeakSet();
@@ -68,6 +69,7 @@ function tellExit() {
 function install() {
   tellExit();
   awake.install();
+  secrets.install();
   if (settings.script) tellLevels();
   watchLoading();
   passPipeOn();

@@ -20,6 +20,7 @@ from runners.kit.suites.command import CommandError, added_arguments, playwright
 from runners.kit.suites.config import option_texts
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
+from runners.kit.told_secrets import ToldSecrets
 from runners.kit.user_paths import UserPaths
 
 LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
@@ -38,6 +39,7 @@ _FACTS: Final = (
     "launchFailed",
     "browserKilled",
     "ended",
+    "secret",
 )
 _PRELOADS: Final = ("preload.cjs", "suite_preload.cjs")
 _SHELL: Final = "/bin/sh"
@@ -94,11 +96,12 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         limits=LIMITS,
     )
     child = await sandbox.start(program, owner=project.workspace)
+    told = ToldSecrets(project.workspace.keep_secret, others=facts)
     ended = await child.ended(
         timeout_s=run.time.stop_after_s,
         grace_s=run.time.grace_s,
-        on_fact=facts.take,
-        on_stop=facts.stop,
+        on_fact=told.take,
+        on_stop=told.stop,
     )
     log = tuple(msgspec.structs.replace(one, message=paths.line(one.message)) for one in ended.log)
     return facts, msgspec.structs.replace(ended, log=log)

@@ -1,0 +1,60 @@
+'use strict';
+// An ear for secrets: what a script assigns to SERVICE_SECRET_… is told before it is set, so that a
+// script that dies in its next line has told it.
+
+const { report } = require('./facts.cjs');
+
+const SECRET = /^SERVICE_SECRET_/;
+// Each is searched for, in all its encoded forms, in everything that leaves the agent.
+const MOST = 20;
+const MOST_BYTES = 128 * 1024;
+// In base64; with what is around it a piece fits on a line of facts.
+const PIECE = 3000;
+
+const { byteLength, from } = Buffer;
+const { String: text } = globalThis;
+
+function tell(value, number) {
+  const whole = from(value).toString('base64');
+  for (let at = 0; at < whole.length; at += PIECE) {
+    const last = at + PIECE >= whole.length;
+    report({ fact: 'secret', from: process.pid, number, piece: whole.slice(at, at + PIECE), last });
+  }
+}
+
+/** Tells each new value once; what could not be searched for is refused before it is set. */
+function ear(known) {
+  let told = 0;
+  return (name, given) => {
+    if (typeof name !== 'string' || !SECRET.test(name)) return;
+    const value = text(given).toWellFormed();
+    if (value === '' || known.has(value)) return;
+    const bytes = byteLength(value);
+    if (bytes > MOST_BYTES) {
+      throw new RangeError(`${name} has ${bytes} bytes; a secret may have ${MOST_BYTES}`);
+    }
+    if (told === MOST) {
+      throw new RangeError(`${name} is one secret too many; a script may set at most ${MOST}`);
+    }
+    known.add(value);
+    tell(value, ++told);
+  };
+}
+
+function install() {
+  const real = process.env;
+  const hear = ear(new Set(Object.values(real)));
+  process.env = new Proxy(real, {
+    set(target, name, value) {
+      hear(name, value);
+      target[name] = value;
+      return true;
+    },
+    defineProperty(target, name, described) {
+      if ('value' in described) hear(name, described.value);
+      return Reflect.defineProperty(target, name, described);
+    },
+  });
+}
+
+module.exports = { MOST, MOST_BYTES, install };

@@ -1,0 +1,86 @@
+"""Hears which values a run's scripts made secret, and hands all other facts on.
+
+A long value comes in pieces, since a pipe takes so much at once that lines do not run into each
+other. A script may write such lines itself: it hides something in its own result then.
+"""
+
+import binascii
+from collections.abc import Callable
+from typing import Annotated, Final, Protocol
+
+import msgspec
+from msgspec import Meta
+
+_MARK: Final = b'"fact":"secret"'
+_MOST: Final = 64
+"""Of all processes of a run; each may tell 20."""
+_MOST_CHARS: Final = 200_000
+"""Of one value, in base64."""
+
+
+class _Piece(msgspec.Struct, frozen=True, kw_only=True):
+    process: Annotated[int, Meta(ge=0)] = msgspec.field(name="from")
+    number: Annotated[int, Meta(ge=0, le=_MOST)]
+    piece: Annotated[str, Meta(max_length=4096)]
+    last: bool
+
+
+_DECODER: Final = msgspec.json.Decoder(_Piece)
+
+
+class FactTaker(Protocol):
+    """Who collects the facts of a run."""
+
+    def take(self, line: bytes) -> None:
+        """It told a fact."""
+
+    def stop(self) -> None:
+        """It is asked to end."""
+
+
+class ToldSecrets:
+    """Stands before whoever collects the facts of a run."""
+
+    def __init__(self, keep_secret: Callable[[str], None], *, others: FactTaker) -> None:
+        self._keep_secret = keep_secret
+        self._others = others
+        self._begun: dict[tuple[int, int], str] = {}
+        self._told = 0
+
+    def take(self, line: bytes) -> None:
+        """Note one line, if it tells of a secret, or hand it on."""
+        piece = _piece(line) if _MARK in line else None
+        if piece is None:
+            self._others.take(line)
+            return
+        whose = (piece.process, piece.number)
+        if whose in self._begun or len(self._begun) < _MOST:
+            self._note(whose, piece)
+
+    def stop(self) -> None:
+        """The run is asked to end."""
+        self._others.stop()
+
+    def _note(self, whose: tuple[int, int], piece: _Piece) -> None:
+        text = self._begun.pop(whose, "") + piece.piece
+        if len(text) > _MOST_CHARS:
+            return
+        if not piece.last:
+            self._begun[whose] = text
+        elif self._told < _MOST and (value := _value(text)):
+            self._told += 1
+            self._keep_secret(value)
+
+
+def _piece(line: bytes) -> _Piece | None:
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _value(text: str) -> str:
+    try:
+        return binascii.a2b_base64(text).decode("utf-8", "replace")
+    except binascii.Error:
+        return ""
