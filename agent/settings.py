@@ -46,6 +46,8 @@ class Settings:
     chromium_path: Path | None = None
     """None: the system's."""
     data_dir: Path = Path("/var/lib/picket")
+    sensitive_headers: tuple[str, ...] = ()
+    """Beside those that are sensitive everywhere."""
     spool_max_bytes: int = 1024**3
     spool_max_age_s: float = 86400
     shutdown_grace_s: float = 300

@@ -200,6 +200,14 @@ SETTINGS: Final = (
         meaning="Where results, their files and pings wait while the service is away.",
     ),
     Setting(
+        name="AGENT_SENSITIVE_HEADERS",
+        field="sensitive_headers",
+        read=values.header_names,
+        default="",
+        allowed="names of headers, as in X-Session, X-Internal-Token",
+        meaning="Headers whose values no result shows, beside Authorization, Cookie and the like.",
+    ),
+    Setting(
         name="SPOOL_MAX_BYTES",
         field="spool_max_bytes",
         read=values.size_bytes,

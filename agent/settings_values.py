@@ -1,6 +1,7 @@
 """Reads single values of settings; what cannot be used raises `ValueError`."""
 
 import os
+import re
 import ssl
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,6 +13,7 @@ EnumT = TypeVar("EnumT", bound=StrEnum)
 
 BYTES_PER_MAIN_JOB: Final = 1_500_000_000
 """What a browser and its Node process need."""
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]{1,100}")
 _SWITCH: Final = {
     "on": True, "true": True, "yes": True, "1": True,
     "off": False, "false": False, "no": False, "0": False,
@@ -114,6 +116,14 @@ def word_of(words: type[EnumT], *, upper: bool) -> Callable[[str], EnumT]:
 def listed(text: str) -> tuple[str, ...]:
     """Values separated by commas; blanks around them do not count."""
     return tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def header_names(text: str) -> tuple[str, ...]:
+    """Names of headers, separated by commas."""
+    names = listed(text)
+    if not all(_HEADER_NAME.fullmatch(name) for name in names):
+        raise ValueError
+    return names
 
 
 def directory(text: str) -> Path:

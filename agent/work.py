@@ -156,7 +156,11 @@ def scrubber_of(settings: Settings) -> Scrubber:
         if Scrubber([value]).skipped:
             because = f"its value is too common, or has fewer than {SHORTEST_CHARS} characters"
             log.warning("secret.not_hidden", variable=name, because=because)
-    return Scrubber(hidden.values())
+    return Scrubber(
+        hidden.values(),
+        kept_from_scripts=(settings.api_key,),
+        sensitive_headers=settings.sensitive_headers,
+    )
 
 
 @asynccontextmanager

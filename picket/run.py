@@ -102,7 +102,8 @@ def _seen(
 ) -> Clean:
     """What came of the run, its files put where they are wanted."""
     workspace = Workspace()
-    scrubber = Scrubber(settings.service_secrets.values())
+    hidden = {**settings.service_secrets, **settings.proxy_passwords()}
+    scrubber = Scrubber(hidden.values(), sensitive_headers=settings.sensitive_headers)
     try:
         result = asyncio.run(_look(job, settings, workspace, suites))
         if artifacts is not None:

@@ -23,6 +23,8 @@ LINE_CHARS: Final = 16
 """Lines of a secret with several lines are secret by themselves from this length on."""
 
 _NONE: Final[frozenset[str]] = frozenset()
+_PEM_EDGE: Final = "-----"
+"""How lines begin that all keys have in common."""
 _TEMPLATE: Final = re.compile(r"\{{2,3}[^{}]*\}{2,3}")
 _NAME: Final = re.compile(r"\{{2,3}\s*([^\s{}]+)")
 _SCHEME: Final = re.compile(r"(?i)^(?:basic|bearer|digest|token|apikey|negotiate)\s+")
@@ -64,7 +66,8 @@ def _pieces(secret: str) -> Iterator[str]:
     yield secret.strip()
     lines = secret.split("\n")
     if len(lines) > 1:
-        yield from (line.strip() for line in lines if len(line.strip()) >= LINE_CHARS)
+        long = (line.strip() for line in lines if len(line.strip()) >= LINE_CHARS)
+        yield from (line for line in long if not line.startswith(_PEM_EDGE))
 
 
 def _secrets_of(job: Job) -> Iterator[str]:
@@ -72,6 +75,7 @@ def _secrets_of(job: Job) -> Iterator[str]:
         if variable.secret or variable.locked:
             yield variable.value
     for certificate in job.client_certificates:
+        yield certificate.key
         if certificate.passphrase is not None:
             yield certificate.passphrase
     if job.proxy_url is not None:

@@ -13,11 +13,12 @@ words such as `true` or `https` stay too (`job_secrets`): hiding them would dest
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
+from contract.checks import Lane, lane
 from contract.job import Job
 from contract.result import HttpEvidence, Outcome, Result
 from contract.wire import encode
@@ -36,9 +37,23 @@ ROUNDS: Final = 4
 class Scrubber:
     """Knows the agent's own secrets and finds each job's."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        secrets: Iterable[str] = (),
+        *,
+        kept_from_scripts: Iterable[str] = (),
+        sensitive_headers: Iterable[str] = (),
+    ) -> None:
+        """`kept_from_scripts`: what no check gets to see, and a script might find all the same.
+
+        `sensitive_headers`: further ones whose values are never shown, in any case of letters.
+        """
         self._secrets = tuple(secrets)
         self._own = usable(self._secrets)
+        self._kept = usable(kept_from_scripts)
+        self._kept_bytes = tuple(secret.encode("utf-8", "surrogatepass") for secret in self._kept)
+        self._further = frozenset(name.lower() for name in sensitive_headers) - SENSITIVE_HEADERS
+        self._sensitive = SENSITIVE_HEADERS | self._further
         self._patterns = _Patterns()
         self._door = ResultDoor()
 
@@ -58,15 +73,18 @@ class Scrubber:
             LeakError: the scanner found one all the same.
             UnscannableError: one could be in it and not be found.
         """
+        if self._further:
+            found += tuple(_values_of(result.outcome, self._further))
         secrets = self.secrets_with(job, found)
         locked = locked_headers(job) if job is not None else frozenset[str]()
-        if not secrets and not locked and not _has_sensitive_headers(result.outcome):
+        if not secrets and not locked and not self._has_sensitive_headers(result.outcome):
             body = encode(result)
-            if not may_hold_credentials(body):
+            if not may_hold_credentials(body) and not self._holds_kept(body):
                 return self._door.through(result, body, secrets=())
+            secrets = self._kept
         rewriter = Rewriter(
             pattern=self._patterns.of(secrets) if secrets else None,
-            hidden_headers=SENSITIVE_HEADERS | locked,
+            hidden_headers=self._sensitive | locked,
         )
         result, body = _rewritten(result, rewriter)
         count = rewriter.replacements
@@ -82,9 +100,18 @@ class Scrubber:
 
     def secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
         """All that is looked for in what comes of a job: `found` are those the run came upon."""
+        own = self._own
         if job is not None:
             found += secrets_of(job)
-        return usable((*self._own, *found)) if found else self._own
+            own += self._kept if lane(job.spec) is Lane.MAIN else ()
+        return usable((*own, *found)) if found or own is not self._own else own
+
+    def _holds_kept(self, body: bytes) -> bool:
+        """No uptime check sees them, so a look that costs next to nothing is enough."""
+        return any(secret in body for secret in self._kept_bytes)
+
+    def _has_sensitive_headers(self, outcome: Outcome) -> bool:
+        return any(True for _ in _values_of(outcome, self._sensitive))
 
 
 class _Patterns:
@@ -131,11 +158,13 @@ def _with_outcome(result: Result, outcome: Outcome) -> Result:
     return msgspec.structs.replace(result, outcome=outcome)
 
 
-def _has_sensitive_headers(outcome: Outcome) -> bool:
+def _values_of(outcome: Outcome, names: frozenset[str]) -> Iterator[str]:
+    """What the exchange's headers of these names hold."""
     evidence = outcome.evidence
     if not isinstance(evidence, HttpEvidence):
-        return False
+        return
     response = evidence.response
-    if response is not None and not SENSITIVE_HEADERS.isdisjoint(map(str.lower, response.headers)):
-        return True
-    return not SENSITIVE_HEADERS.isdisjoint(map(str.lower, evidence.request.headers))
+    for headers in (evidence.request.headers, {} if response is None else response.headers):
+        for name, value in headers.items():
+            if name.lower() in names:
+                yield value

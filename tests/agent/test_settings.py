@@ -88,6 +88,14 @@ def test_every_variable_is_read(tmp_path: Path) -> None:
     [
         ("AGENT_HEALTH_PORT", "99999", "AGENT_HEALTH_PORT is 99999; use 0 to 65535"),
         ("AGENT_HEALTH_PORT", "http", "AGENT_HEALTH_PORT is http; use 0 to 65535"),
+        (
+            "AGENT_SENSITIVE_HEADERS",
+            "X-A, no name",
+            (
+                "AGENT_SENSITIVE_HEADERS is X-A, no name; "
+                "use names of headers, as in X-Session, X-Internal-Token"
+            ),
+        ),
         ("JOB_CONCURRENCY", "0", "JOB_CONCURRENCY is 0; use 1 to 1000"),
         ("EXTERNAL_OBSERVABILITY", "maybe", "EXTERNAL_OBSERVABILITY is maybe; use on or off"),
         ("LOG_LEVEL", "LOUD", "LOG_LEVEL is LOUD; use DEBUG, INFO, LOG, WARN or ERROR"),

@@ -29,6 +29,7 @@ from contract.result import (
     TcpEvidence,
     Timings,
 )
+from contract.scripted import MultiStepSpec
 from contract.wire import encode
 from runners.kit.job_secrets import NEVER_HIDDEN
 from runners.kit.scrub import Scrubber
@@ -596,3 +597,39 @@ def test_patterns_are_forgotten_when_they_grow_too_many() -> None:
     patterns = scrubber._patterns
     assert patterns._chars <= patterns.LIMIT_CHARS
     assert len(patterns._known) < 150
+
+
+KEY = "pl_" + "k3y" * 14
+PEM = (
+    "-----BEGIN PRIVATE KEY-----\n"
+    + "\n".join(n * 64 for n in "abc")
+    + "\n-----END PRIVATE KEY-----\n"
+)
+
+
+def test_a_client_key_is_secret_as_a_whole_and_line_by_line() -> None:
+    job = a_job(client_certificates=(ClientCertificate(host="*", cert="", key=PEM),))
+    said = Scrubber().clean(in_log(f"{PEM} {'b' * 64} -----BEGIN PRIVATE KEY-----"), job=job)
+    assert b"b" * 64 not in said.body
+    assert said.result.outcome.log[0].message.endswith(" -----BEGIN PRIVATE KEY-----")
+
+
+@pytest.mark.parametrize("form", [KEY, base64.b64encode(KEY.encode()).decode(), KEY.encode().hex()])
+def test_the_agents_key_does_not_leave_with_what_a_script_brings_back(form: str) -> None:
+    scrubber = Scrubber(kept_from_scripts=[KEY])
+    job = a_job(MultiStepSpec(script="1"))
+    assert form.encode() not in scrubber.clean(in_log(f"found {form}"), job=job).body
+
+
+def test_the_agents_key_does_not_leave_with_an_uptime_result_either() -> None:
+    scrubber = Scrubber(kept_from_scripts=[KEY])
+    assert KEY.encode() not in scrubber.clean(in_log(f"found {KEY}"), job=a_job()).body
+
+
+def test_further_headers_are_hidden_by_name_and_their_values_everywhere() -> None:
+    evidence = http_evidence(response_headers={"x-session": "abcd-1234"})
+    line = LogLine(after_ms=0, level="INFO", message="the session is abcd-1234")
+    result = a_result(an_outcome(evidence=evidence, log=(line,)))
+    scrubber = Scrubber(sensitive_headers=["X-Session"])
+    assert b"abcd-1234" not in scrubber.clean(result, job=a_job()).body
+    assert b"abcd-1234" in Scrubber().clean(result, job=a_job()).body
