@@ -1,6 +1,7 @@
 """`python -m agent`: the agent in the foreground, set up by its environment variables."""
 
 import gc
+import os
 import sys
 from collections.abc import Mapping
 from typing import Final
@@ -19,12 +20,14 @@ def main(environ: Mapping[str, str] | None = None) -> int:
     import structlog  # noqa: PLC0415
     import uvloop  # noqa: PLC0415
 
+    from agent import last_words  # noqa: PLC0415
     from agent.app import run  # noqa: PLC0415
     from agent.ports import PortUnavailableError  # noqa: PLC0415
     from agent.settings import BadSettingsError, read_settings  # noqa: PLC0415
     from runners.kit.http_roots import NoRootsError, system_bundle  # noqa: PLC0415
 
     try:
+        last_words.guard(os.environ if environ is None else environ)
         settings = read_settings(environ)
         system_bundle()  # raises before anything is claimed that would need it
         # What is loaded by now lives for ever; the collector need not look at it again.

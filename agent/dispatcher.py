@@ -16,6 +16,7 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane, check_type, lane
 from contract.job import Job
 from contract.result import Outcome, Status
+from runners.kit.cleaning import CLEANING_LIMIT_S
 from runners.kit.leak_scan.door import Clean, CleanFile
 from runners.kit.workspace import Workspace
 
@@ -230,6 +231,7 @@ class Dispatcher:
         ended_at = self._clock()
         files: Sequence[CleanFile] = ()
         if outcome.artifacts:
+            run.stay(until=ended_at + CLEANING_LIMIT_S)
             enclosed = await self._works.enclosures.of(run.job, outcome, run.workspace)
             outcome, files = enclosed.outcome, enclosed.files
         clean = self._works.envelopes.seal(run, outcome, ended_at=ended_at)

@@ -58,6 +58,7 @@ class Faces:
             pulse=self.pulse,
             metrics_text=metrics.text,
             port=settings.health_port,
+            redact=Redactor(settings.secret_values()).text,
         )
         self._clock = PingClock()
         self._store = open_store(settings.data_dir)

@@ -95,7 +95,7 @@ class HealthServer:
     It has a thread and a loop of its own, so that a stuck agent says so instead of saying nothing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it shows, where, and what it leaves out
         self,
         *,
         readiness: Readiness,
@@ -103,7 +103,10 @@ class HealthServer:
         metrics_text: Callable[[], bytes],
         port: int,
         host: str = "",
+        redact: Callable[[str], str] = str,
     ) -> None:
+        """`redact`: takes secrets out of whatever is answered."""
+        self._redact = redact
         self._wanted_port = port
         self._host = host
         self._metrics_text = metrics_text
@@ -162,15 +165,17 @@ class HealthServer:
     async def _answer(self, request: BaseRequest) -> Response:
         verdict = self._verdicts.get(request.path)
         if verdict is None and request.path != "/metrics":
-            return _sentence(HTTPStatus.NOT_FOUND, f"There is no {request.path} here.")
+            said = self._redact(f"There is no {request.path} here.")
+            return _sentence(HTTPStatus.NOT_FOUND, said)
         if request.method not in ("GET", "HEAD"):
             return _not_allowed(request.method)
         if verdict is None:
-            return Response(body=self._metrics_text(), headers={"content-type": CONTENT_TYPE})
+            text = self._redact(self._metrics_text().decode())
+            return Response(body=text.encode(), headers={"content-type": CONTENT_TYPE})
         because = verdict()
         if because is None:
             return _sentence(HTTPStatus.OK, "OK")
-        return _sentence(HTTPStatus.SERVICE_UNAVAILABLE, because)
+        return _sentence(HTTPStatus.SERVICE_UNAVAILABLE, self._redact(because))
 
 
 def _nothing_wrong() -> None:

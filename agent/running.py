@@ -53,6 +53,10 @@ class Run:
         self.started_on = datetime.now(UTC)
         self.deadline_at = now + self.job.deadline_s
 
+    def stay(self, *, until: float) -> None:
+        """The run is over, and what it left takes a while to be made clean."""
+        self.deadline_at = max(self.deadline_at, until)
+
     def lose(self) -> None:
         """The lease is gone: end, send nothing."""
         self._stop(None)

@@ -61,7 +61,8 @@ class Settings:
         """Every value that must appear in no log and no error."""
         proxies = (self.https_proxy, self.http_proxy)
         with_credentials = (proxy for proxy in proxies if proxy is not None and "@" in proxy)
-        return (self.api_key, *self.service_secrets.values(), *with_credentials)
+        passwords = self.proxy_passwords().values()
+        return (self.api_key, *self.service_secrets.values(), *with_credentials, *passwords)
 
     def proxy_passwords(self) -> dict[str, str]:
         """By the setting's name; what installs packages gets to see them."""

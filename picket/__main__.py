@@ -38,13 +38,21 @@ def _end(problem: Exception, *, debug: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OWN_FAULT
     if debug:
-        traceback.print_exception(problem)
+        sys.stderr.write(_without_secrets("".join(traceback.format_exception(problem))))
     if isinstance(problem, click.exceptions.NoArgsIsHelpError):
         print(problem.format_message(), file=sys.stderr)  # noqa: T201 - the command line prints
         return ExitCode.BAD_INPUT
     sentence, code = _explain(problem)
     print(f"picket: {sentence}", file=sys.stderr)  # noqa: T201 - the command line prints
     return code
+
+
+def _without_secrets(text: str) -> str:
+    # Only now: no other command needs what the agent is made of to print one line.
+    from agent.last_words import likely_secrets  # noqa: PLC0415
+    from agent.redaction import Redactor  # noqa: PLC0415
+
+    return Redactor(likely_secrets(os.environ)).text(text)
 
 
 def _explain(problem: Exception) -> tuple[str, ExitCode]:
