@@ -151,3 +151,30 @@ def doctor(*, as_json: bool) -> int:
     from picket.doctor import run_doctor
 
     return run_doctor(as_json=as_json)
+
+
+@cli.command(short_help="Hide secrets in a file as the agent would, or look for them.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--secret-file",
+    "secret_files",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    required=True,
+    help="Text file with one secret a line, or with a key. May be given several times.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the scrubbed file goes; FILE itself stays as it is.",
+)
+@click.option("--check", is_flag=True, help="Only look, and say where secrets are.")
+def scrub(file: Path, *, secret_files: tuple[Path, ...], out: Path | None, check: bool) -> int:
+    """Hide secrets in FILE with the agent's own code, or look for them with its scanner.
+
+    Traces, other archives, reports and logs are opened as the agent opens them.
+    Exit codes: 0 clean, 1 a secret is in it, 2 wrong input, 70 a fault of ours.
+    """
+    from picket.scrub import ScrubOptions, scrub_file
+
+    return scrub_file(file, ScrubOptions(secret_files=secret_files, out=out, check=check))
