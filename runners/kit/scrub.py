@@ -111,7 +111,14 @@ class Scrubber:
         return any(secret in body for secret in self._kept_bytes)
 
     def _has_sensitive_headers(self, outcome: Outcome) -> bool:
-        return any(True for _ in _values_of(outcome, self._sensitive))
+        """Asked of each result, most of which have no secret."""
+        evidence = outcome.evidence
+        if not isinstance(evidence, HttpEvidence):
+            return False
+        response, sensitive = evidence.response, self._sensitive
+        if response is not None and not sensitive.isdisjoint(map(str.lower, response.headers)):
+            return True
+        return not sensitive.isdisjoint(map(str.lower, evidence.request.headers))
 
 
 class _Patterns:
