@@ -418,3 +418,12 @@ async def test_a_registry_of_the_suites_own_that_cannot_be_reached_is_its_fault(
     ran = await seen(tmp_path, spec, variables=variables)
     assert words(ran).startswith("Installing the packages with `npm ci --no-audit --no-fund` ended")
     assert "ECONNREFUSED" in "".join(said(ran))
+
+
+async def test_what_a_suite_assigns_to_a_secrets_name_is_told_to_the_agent(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "tells")
+    async with a_suite_context(tmp_path) as ctx:
+        ran = await PlaywrightRunner().observe(spec, ctx)
+        assert ran.failure is None, said(ran)
+        told_secrets = set(ctx.workspace.secrets)
+    assert told_secrets == {"made-by-the-configuration", "made-by-the-test"}

@@ -1,0 +1,2 @@
+process.env.SERVICE_SECRET_CONFIG = 'made-by-the-' + 'configuration';
+module.exports = { workers: 1, retries: 0 };
