@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from contract.wire import UnreadableMessageError, decode, encode
-from runners.kit.cleaning_child import CleaningOrder, OrderedFile
+from runners.kit.cleaning_order import CleaningOrder, OrderedFile
 from runners.kit.leak_scan.verdict import FileVerdict, Spoken, Withheld
 from runners.kit.workspace import RunFile
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from contract.result import Artifact
-from contract.wire import Wire, decode, encode
+from contract.wire import decode, encode
+from runners.kit.cleaning_order import CleaningOrder
 from runners.kit.file_secrets import NoTextError, UnsearchableFileError, hide_in_file
 from runners.kit.leak_scan.leak import Leak, UnscannableError
 from runners.kit.leak_scan.scan import scan_file
@@ -26,22 +26,6 @@ _LEAST_URGENT: Final = 19
 _OOM_SCORE: Final = "900"
 _MEMORY_BYTES: Final = 3 << 30
 """Of address space, of which a pattern of many secrets reserves much and uses little."""
-
-
-class OrderedFile(Wire, frozen=True, kw_only=True):
-    """A file that is to be made clean where it lies."""
-
-    path: str
-    artifact: Artifact
-
-
-class CleaningOrder(Wire, frozen=True, kw_only=True):
-    """What to do."""
-
-    files: tuple[OrderedFile, ...]
-    secrets: tuple[str, ...]
-    limit_s: float
-    """How much CPU time it may take."""
 
 
 def main() -> None:

@@ -5,15 +5,13 @@
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from contract.result import Artifact, Outcome, Result
 from contract.wire import encode
-from runners.kit.leak_scan.free_text import free_text
 from runners.kit.leak_scan.leak import Leak, LeakError, MemberKind
-from runners.kit.leak_scan.scan import TextScan
 from runners.kit.leak_scan.verdict import Passed
 from runners.kit.workspace import RunFile
 
@@ -56,11 +54,15 @@ class CleanFile(msgspec.Struct, frozen=True):
         _check(self.seal)
 
 
+class _Scan(Protocol):
+    def finds(self, text: bytes) -> bool: ...
+
+
 class ResultDoor:
     """Lets results through in which no secret is found."""
 
     def __init__(self) -> None:
-        self._scans: OrderedDict[tuple[str, ...], TextScan] = OrderedDict()
+        self._scans: OrderedDict[tuple[str, ...], _Scan] = OrderedDict()
 
     def through(
         self, result: Result, body: bytes, *, secrets: tuple[str, ...], replacements: int = 0
@@ -79,10 +81,15 @@ class ResultDoor:
         scan = self._scan_for(secrets)
         if not scan.finds(body[body.index(_OUTCOME) :]):
             return False
+        from runners.kit.leak_scan.free_text import free_text  # noqa: PLC0415 - as below
+
         # Somebody's secret may be called INFO, and the contract too.
         return scan.finds(free_text(result.outcome))
 
-    def _scan_for(self, secrets: tuple[str, ...]) -> TextScan:
+    def _scan_for(self, secrets: tuple[str, ...]) -> _Scan:
+        # Only now: an agent without secrets has no use for it, and its memory is measured.
+        from runners.kit.leak_scan.text_scan import TextScan  # noqa: PLC0415
+
         scan = self._scans.get(secrets)
         if scan is None:
             scan = self._scans[secrets] = TextScan(secrets)

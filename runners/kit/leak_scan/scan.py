@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO, Final
 
 from runners.kit.leak_scan.bodies import Body, Reading
-from runners.kit.leak_scan.layers import Layers
 from runners.kit.leak_scan.leak import Leak, MemberKind, ScanLimits, UnscannableError
 from runners.kit.leak_scan.members import Member, begins_as_zip, is_zip, members_of
 from runners.kit.leak_scan.needles import Needles
@@ -60,24 +59,9 @@ def scan_bytes(
     return () if place is None else (Leak(kind, _near(place)),)
 
 
-class TextScan:
-    """Looks for the same secrets in one small text after the other."""
-
-    def __init__(self, secrets: Iterable[str], *, limits: ScanLimits = _USUAL) -> None:
-        self._needles = Needles(secrets)
-        self._limits = limits
-        self._layers = Layers(self._needles, limits, self._holds)
-
-    def finds(self, text: bytes) -> bool:
-        """Whether one of them is in it.
-
-        Raises:
-            UnscannableError: one could be in it and not be found.
-        """
-        return bool(self._needles) and self._layers.hold(text, 0)
-
-    def _holds(self, body: bytes, depth: int) -> bool:
-        return _Scan(self._needles, self._limits).reading.holds(body, depth)
+def reading_of(needles: Needles, limits: ScanLimits) -> Reading:
+    """A scan of its own, for a body that was found in a text."""
+    return _Scan(needles, limits).reading
 
 
 class _Scan:
