@@ -20,11 +20,24 @@ def load_libraries() -> None:
     for name in _OPTIONAL:
         # None makes the import fail as if the library were not installed.
         sys.modules.setdefault(name, None)  # type: ignore[arg-type]
-    with _without_roots():
+    # The scanner imports it where there is something to open; aiohttp would ask services for it.
+    with _without_roots(), _as_if_missing("brotli"):
         # aiohttp reads all roots into a context of its own at import; the agent brings its own
         # context wherever there is TLS: 2.5 MB.
         __import__("aiohttp")
     __import__("structlog")
+
+
+@contextmanager
+def _as_if_missing(name: str) -> Iterator[None]:
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 @contextmanager
