@@ -29,7 +29,7 @@ from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
-from runners.kit.job_secrets import SHORTEST_CHARS
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner

@@ -10,7 +10,7 @@ import msgspec
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.result import Artifact
-from runners.kit.secret_pattern import SecretPattern
+from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.workspace import RunFile, open_plain
 
 _PICTURES: Final = frozenset({"screenshot", "video"})

@@ -23,10 +23,10 @@ from contract.job import Job
 from contract.result import HttpEvidence, Outcome, Result
 from contract.wire import encode
 from runners.kit.file_secrets import NoTextError, hide_in_file
-from runners.kit.job_secrets import locked_headers, secrets_of, usable
 from runners.kit.rewriting import Rewriter, may_hold_credentials
-from runners.kit.secret_pattern import SecretPattern
 from runners.kit.secret_sources import secret_sources
+from runners.kit.secrets.job_secrets import locked_headers, secrets_of, usable
+from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.workspace import RunFile
 

@@ -20,7 +20,7 @@ from runners.api import ApiRunner
 from runners.kit.execute import execute
 from runners.kit.harness import Harness, open_harness
 from runners.kit.job_environment import job_environment
-from runners.kit.job_secrets import usable
+from runners.kit.secrets.job_secrets import usable
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError, Runtimes, find_runtimes
 from runners.kit.script_messages import ScriptJob, ScriptRequest
