@@ -5,7 +5,8 @@
 - Values of sensitive headers (`sensitive.SENSITIVE_HEADERS`) and of locked request headers go by
   the header's name.
 - Credentials go from URLs.
-- Of a file only the secret values go; pictures are not looked at, archives cannot be.
+- Of a file, and of the files in it, the secret values go, and values of sensitive headers;
+  pixels cannot be searched.
 
 It searches the bytes that will be sent, and hands on these very bytes.
 
@@ -52,6 +53,10 @@ class CleanedFile(NamedTuple):
 
     file: CleanFile
     replacements: int
+    shows_secret: bool = False
+    """A trace tells that a page showed a secret: so may the pictures of its run."""
+    left_out: tuple[str, ...] = ()
+    """What of the files in it does not leave with it, and why, for the reader."""
 
 
 class Scrubber:
@@ -95,15 +100,13 @@ class Scrubber:
             UnsearchableFileError: a secret could be in it and not be found.
             OSError: it cannot be read or written.
         """
-        secrets = self._secrets_with(job, found)
-        pattern = self._patterns.of(secrets) if secrets else None
         try:
-            changed, replacements = hide_in_file(file, pattern, rounds=ROUNDS)
+            hidden = hide_in_file(file, self._secrets_with(job, found))
         except NoTextError as problem:
             sources = secret_sources(job, found=found, of_agent=bool(self._own))
             said = f"{problem}, and this run has some: {sources}. Without them it is kept"
             raise NoTextError(said) from problem
-        return CleanedFile(CleanFile(changed), replacements)
+        return CleanedFile(CleanFile(hidden.file), *hidden[1:])
 
     def _secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
         if job is not None:
