@@ -1,7 +1,7 @@
 """Files that runs bring back: what may leave of them, and what a result says of the rest."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from runners.kit.scrub import CleanedFile, CleanFile
 from runners.kit.workspace import RunFile, Workspace
 
 _RESERVED: Final = ".part"
+_PICTURES: Final = frozenset({"screenshot", "video"})
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +46,8 @@ class Enclosed:
 
     outcome: Outcome
     files: tuple[CleanFile, ...]
+    shows_secret: bool = False
+    """A trace among them tells that a page showed a secret."""
 
 
 class Enclosures:
@@ -57,7 +60,7 @@ class Enclosures:
     async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
         """The files that may leave; the outcome names these alone, as they are now."""
         enclosed = Enclosed(msgspec.structs.replace(outcome, artifacts=()), ())
-        for artifact in outcome.artifacts:
+        for artifact in pictures_last(outcome.artifacts):
             enclosed = await self._with(enclosed, artifact, job, workspace)
         return enclosed
 
@@ -65,16 +68,19 @@ class Enclosures:
         self, enclosed: Enclosed, artifact: Artifact, job: Job, workspace: Workspace
     ) -> Enclosed:
         try:
-            file = await self._clean(artifact, job, workspace)
+            check_picture(artifact, a_page_showed_one=enclosed.shows_secret)
+            cleaned = await self._clean(artifact, job, workspace)
         except (UnsearchableFileError, OSError) as problem:
             self._meter.artifacts_dropped(1)
             because = problem.strerror if isinstance(problem, OSError) else None
             return _told(enclosed, artifact, because=because or str(problem), job=job)
-        named = (*enclosed.outcome.artifacts, file.artifact)
+        named = (*enclosed.outcome.artifacts, cleaned.file.artifact)
         outcome = msgspec.structs.replace(enclosed.outcome, artifacts=named)
-        return Enclosed(outcome, (*enclosed.files, file))
+        outcome = told_of_rest(outcome, artifact, cleaned.left_out)
+        shows = enclosed.shows_secret or cleaned.shows_secret
+        return Enclosed(outcome, (*enclosed.files, cleaned.file), shows)
 
-    async def _clean(self, artifact: Artifact, job: Job, workspace: Workspace) -> CleanFile:
+    async def _clean(self, artifact: Artifact, job: Job, workspace: Workspace) -> CleanedFile:
         if not ARTIFACT_NAME.fullmatch(artifact.name) or artifact.name.endswith(_RESERVED):
             raise UnsearchableFileError("its name does not fit")
         file = RunFile(workspace.folder / artifact.name, artifact)
@@ -89,19 +95,46 @@ class Enclosures:
             raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
         if cleaned.replacements:
             self._meter.scrubbed(cleaned.replacements)
-        return cleaned.file
+        return cleaned
 
 
 def _told(enclosed: Enclosed, artifact: Artifact, *, because: str, job: Job) -> Enclosed:
     # Not the name: it is not clean yet, and a log is read by more people than a result.
     log.error("artifact.dropped", job_id=job.job_id, kind=artifact.kind, because=because)
-    return Enclosed(without(enclosed.outcome, artifact, because=because), enclosed.files)
+    outcome = without(enclosed.outcome, artifact, because=because)
+    return replace(enclosed, outcome=outcome)
+
+
+def pictures_last(artifacts: tuple[Artifact, ...]) -> list[Artifact]:
+    """In the order in which to clean them: traces tell what pictures may show."""
+    return sorted(artifacts, key=lambda artifact: artifact.kind in _PICTURES)
+
+
+def check_picture(artifact: Artifact, *, a_page_showed_one: bool) -> None:
+    """Whether a file may leave, if a page of its run showed a secret.
+
+    Raises:
+        UnsearchableFileError: it is a picture, in which a secret cannot be hidden.
+    """
+    if a_page_showed_one and artifact.kind in _PICTURES:
+        raise UnsearchableFileError("it may show a secret, as a page of the run did")
 
 
 def without(outcome: Outcome, artifact: Artifact, *, because: str) -> Outcome:
     """The outcome, which says why it does not name this file."""
-    after_ms = outcome.log[-1].after_ms if outcome.log else 0
-    said = f"The file {artifact.name} is not there: {because}."
-    line = LogLine(after_ms=after_ms, level="WARN", message=said)
     left = tuple(one for one in outcome.artifacts if one.name != artifact.name)
-    return msgspec.structs.replace(outcome, artifacts=left, log=(*outcome.log, line))
+    outcome = msgspec.structs.replace(outcome, artifacts=left)
+    return _saying(outcome, f"The file {artifact.name} is not there: {because}.")
+
+
+def told_of_rest(outcome: Outcome, artifact: Artifact, left_out: tuple[str, ...]) -> Outcome:
+    """The outcome, which says what of the files in this one is not there."""
+    if not left_out:
+        return outcome
+    return _saying(outcome, f"Of the file {artifact.name} is left out: {'; '.join(left_out)}.")
+
+
+def _saying(outcome: Outcome, said: str) -> Outcome:
+    after_ms = outcome.log[-1].after_ms if outcome.log else 0
+    line = LogLine(after_ms=after_ms, level="WARN", message=said)
+    return msgspec.structs.replace(outcome, log=(*outcome.log, line))
