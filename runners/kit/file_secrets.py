@@ -15,6 +15,7 @@ from runners.kit.archives.contents import Passage
 from runners.kit.archives.kinds import START_BYTES, Kind, kind_of
 from runners.kit.archives.search import Search
 from runners.kit.archives.unsearchable import NoTextError, UnsearchableFileError
+from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.workspace import RunFile, open_plain
 
 __all__ = ("HiddenFile", "NoTextError", "UnsearchableFileError", "hide_in_file")
@@ -34,8 +35,16 @@ class HiddenFile(NamedTuple):
     """What of the files in it does not leave with it, and why, for the reader."""
 
 
-def hide_in_file(file: RunFile, secrets: tuple[str, ...], *, bounds: Bounds = _USUAL) -> HiddenFile:
+def hide_in_file(
+    file: RunFile,
+    secrets: tuple[str, ...],
+    *,
+    bounds: Bounds = _USUAL,
+    header_names: frozenset[str] = SENSITIVE_HEADERS,
+) -> HiddenFile:
     """Hide secrets in the file itself; the file as it is now, and how many there were.
+
+    `header_names`: of headers whose values are secret whatever they are, in lower case.
 
     Raises:
         UnsearchableFileError: a secret could be in it and not be found.
@@ -45,19 +54,24 @@ def hide_in_file(file: RunFile, secrets: tuple[str, ...], *, bounds: Bounds = _U
         return HiddenFile(_described(file), 0)
     with open_plain(file.path) as source:
         _check_searchable(file, source)
-        # A new file for certain: a name that could be guessed might be a link already.
-        handle, unfinished = tempfile.mkstemp(dir=file.path.parent)
         cleaner = Cleaner(folder=file.path.parent, bounds=bounds)
-        try:
-            with os.fdopen(handle, "wb+") as target:
-                passage = Passage(source, target, file.artifact.name)
-                count = cleaner.clean(passage, Search(secrets))
-            # Never in place: the name may be one of several of the same file.
-            Path(unfinished).replace(file.path)
-        finally:
-            Path(unfinished).unlink(missing_ok=True)
+        count = _replace(file, source, cleaner, Search(secrets, header_names=header_names))
     left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
     return HiddenFile(_described(file), count, cleaner.shows_secret, left_out)
+
+
+def _replace(file: RunFile, source: BinaryIO, cleaner: Cleaner, search: Search) -> int:
+    """Put the clean file in its place; how many secrets there were."""
+    # A new file for certain: a name that could be guessed might be a link already.
+    handle, unfinished = tempfile.mkstemp(dir=file.path.parent)
+    try:
+        with os.fdopen(handle, "wb+") as target:
+            count = cleaner.clean(Passage(source, target, file.artifact.name), search)
+        # Never in place: the name may be one of several of the same file.
+        Path(unfinished).replace(file.path)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)
+    return count
 
 
 def _check_searchable(file: RunFile, source: BinaryIO) -> None:

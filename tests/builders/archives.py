@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from runners.kit.archives.bounds import Bounds
 from runners.kit.file_secrets import HiddenFile, hide_in_file
 from runners.kit.workspace import RunFile, Workspace
 
@@ -49,17 +48,13 @@ def by_hash(content: bytes, ending: str = ".html") -> str:
 
 
 def hidden(
-    folder: Path,
-    content: bytes,
-    *secrets: str,
-    name: str = "trace.zip",
-    bounds: Bounds | None = None,
+    folder: Path, content: bytes, *secrets: str, name: str = "trace.zip", **limits: Any
 ) -> HiddenFile:
-    """The file, made clean."""
+    """The file, made clean. `limits`: what `hide_in_file` takes beside secrets."""
     workspace = Workspace(folder)
     (workspace.folder / name).write_bytes(content)
     file = RunFile(workspace.folder / name, workspace.artifact(name, "trace"))
-    return hide_in_file(file, secrets, bounds=bounds or Bounds())
+    return hide_in_file(file, secrets, **limits)
 
 
 def hidden_bytes(folder: Path, content: bytes, *secrets: str, name: str = "trace.zip") -> bytes:

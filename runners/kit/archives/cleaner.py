@@ -53,7 +53,7 @@ class Cleaner:
             return _copy_picture(passage, search)
         self.budget.check_depth(passage.depth)
         if kind is Kind.ZIP:
-            return ZipCleaning(self, passage).run(search)
+            return ZipCleaning(self, passage, search).run()
         if kind is Kind.TAR:
             return TarCleaning(self, passage).run(search)
         return self._clean_packed(kind, passage, search)
@@ -79,7 +79,7 @@ class Cleaner:
         return (headers.hide, search.numbers.hide, search.in_snapshots.hide, embedded)
 
     def _clean_text(self, passage: Passage, search: Search, *, looks_like_json: bool) -> int:
-        headers = HeaderHiding() if looks_like_json else None
+        headers = HeaderHiding(search.header_names) if looks_like_json else None
         if headers is not None:
             for block in in_blocks(pieces_of(passage.source)):
                 headers.look(block)

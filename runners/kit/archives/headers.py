@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import re2
 
-from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
+from runners.kit.sensitive import HIDDEN
 
 SHORTEST_CHARS: Final = 8
 """Shorter values are hidden in their header, and not looked for elsewhere."""
@@ -28,7 +28,7 @@ _COOKIES: Final = ("cookie", "set-cookie")
 class HeaderHiding:
     """Hides these headers' values, and remembers what they were."""
 
-    def __init__(self, names: Iterable[str] = SENSITIVE_HEADERS) -> None:
+    def __init__(self, names: Iterable[str]) -> None:
         self._pattern = _compile(sorted(names))
         self._found: dict[str, bool] = {}
         """Values, and whether it was a cookie's."""
@@ -88,7 +88,7 @@ def _compile(names: list[str]) -> Any:
     return re2.compile(b"|".join(ways), options)
 
 
-def hint(names: Iterable[str] = SENSITIVE_HEADERS) -> str:
+def hint(names: Iterable[str]) -> str:
     """What is there whenever there is such a header, as an expression."""
     name = "|".join(map(re.escape, sorted(names)))
     return rf'(?i:{name})(?:"|: ?[^\s"])|"cookies"\s*:\s*\[\s*[^\s\]]'

@@ -13,7 +13,7 @@ from runners.kit.archives.snapshots import HTML, SNAPSHOTS, SplitTexts
 from runners.kit.secrets.job_secrets import usable
 from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.secrets.stream import HidingStream
-from runners.kit.sensitive import HIDDEN
+from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 
 Edit = Callable[[bytes], tuple[bytes, int]]
 """From a block to the block without something, and how often it was there."""
@@ -28,13 +28,22 @@ _MEMORY_BYTES: Final = 16 << 20
 class Search:
     """Secrets, and what finds them in each of their shapes."""
 
-    def __init__(self, secrets: tuple[str, ...]) -> None:
+    def __init__(
+        self, secrets: tuple[str, ...], *, header_names: frozenset[str] = SENSITIVE_HEADERS
+    ) -> None:
         self.secrets = secrets
+        self.header_names = header_names
+        """Of headers whose values are secret whatever they are, in lower case."""
         self.pattern = SecretPattern(secrets)
         self.numbers = Numbers(secrets)
         self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
         self.in_html = SplitTexts(secrets, HTML)
-        in_json = (self.numbers.hint, self.in_snapshots.hint, headers.hint(), embedded.HINT)
+        in_json = (
+            self.numbers.hint,
+            self.in_snapshots.hint,
+            headers.hint(header_names),
+            embedded.HINT,
+        )
         self._in_json = _compile("|".join(filter(None, in_json)))
         self._in_text = _compile("|".join(filter(None, (self.in_html.hint, embedded.HINT))))
 
@@ -46,7 +55,11 @@ class Search:
     def joined(self, found: Iterable[str]) -> "Search":
         """With what was come upon."""
         secrets = usable((*self.secrets, *found))
-        return self if set(secrets) <= set(self.secrets) else Search(secrets)
+        return self if set(secrets) <= set(self.secrets) else self.with_secrets(secrets)
+
+    def with_secrets(self, secrets: tuple[str, ...]) -> "Search":
+        """The same for others."""
+        return Search(secrets, header_names=self.header_names)
 
     def hide_in_name(self, name: bytes) -> tuple[bytes, int]:
         """For names of files, which an asterisk would spoil."""

@@ -46,8 +46,8 @@ class _Events:
 class Trace:
     """Of one archive; one that is no trace has nothing of it but headers."""
 
-    def __init__(self) -> None:
-        self.headers = HeaderHiding()
+    def __init__(self, header_names: Iterable[str]) -> None:
+        self.headers = HeaderHiding(header_names)
         self.pictures = TracePictures()
         self.names = ResourceNames()
         self._events: dict[str, _Events] = {}

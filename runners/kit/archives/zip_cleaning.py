@@ -41,22 +41,25 @@ class _Shape:
 class ZipCleaning:
     """Of one archive."""
 
-    def __init__(self, contents: Contents, passage: Passage) -> None:
+    def __init__(self, contents: Contents, passage: Passage, search: Search) -> None:
         self._contents = contents
         self._source = passage.source
         self._writer = ZipWriter(passage.target)
         self._depth = passage.depth
-        self._trace = Trace()
+        self._search = search
+        """As it was when nothing had been found yet."""
+        self._trace = Trace(search.header_names)
         self._shapes: dict[str, _Shape] = {}
         """By the member's name."""
         self._replacements = 0
 
-    def run(self, search: Search) -> int:
+    def run(self) -> int:
         """Write the archive without secrets; how many there were.
 
         Raises:
             UnsearchableFileError: a secret could be in it and not be found.
         """
+        search = self._search
         members, comment = members_of(self._source, self._contents.budget.bounds)
         for member in members:
             self._contents.budget.spend(member.size_bytes)
@@ -91,7 +94,7 @@ class ZipCleaning:
         joined = search.joined(self._trace.headers.found)
         further = tuple(set(joined.secrets) - set(search.secrets))
         if further:
-            added = Search(further)
+            added = search.with_secrets(further)
             for member in members:
                 if self._shapes[member.name].is_events:
                     blocks = in_blocks(self._unpacked(member))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runners.kit.archives.headers import HeaderHiding
-from runners.kit.sensitive import HIDDEN
+from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 from tests.builders.archives import a_zip, hidden, hidden_bytes, lines, members_of
 
 SECRET = "s3cr3t-T0ken"
@@ -28,7 +28,9 @@ TOKEN = "tok-abcdef123456"
     ],
 )
 def test_a_value_is_hidden_by_its_name(text: str) -> None:
-    hidden, count = HeaderHiding().hide(text.replace("VALUE", r"a \"b\" c").encode())
+    hidden, count = HeaderHiding(SENSITIVE_HEADERS).hide(
+        text.replace("VALUE", r"a \"b\" c").encode()
+    )
     assert hidden == text.replace("VALUE", HIDDEN).encode()
     assert count == 1
 
@@ -38,7 +40,7 @@ def test_a_value_is_hidden_by_its_name(text: str) -> None:
     ['{"name":"accept","value":"text/html"}', '{"cookies":[]}', '{"name":"cookie","value":""}'],
 )
 def test_other_values_stay(text: str) -> None:
-    assert HeaderHiding().hide(text.encode()) == (text.encode(), 0)
+    assert HeaderHiding(SENSITIVE_HEADERS).hide(text.encode()) == (text.encode(), 0)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_other_values_stay(text: str) -> None:
 def test_what_is_long_enough_is_looked_for_elsewhere(
     name: str, value: str, found: set[str]
 ) -> None:
-    headers = HeaderHiding()
+    headers = HeaderHiding(SENSITIVE_HEADERS)
     headers.look(json.dumps({"name": name, "value": value}).encode())
     assert set(headers.found) == found
 
@@ -95,3 +97,15 @@ def test_a_value_that_is_found_late_is_hidden_in_what_was_read_before(tmp_path: 
     left = members_of(found.file.path.read_bytes())
     assert TOKEN.encode() not in b"".join(left.values())
     assert found.shows_secret
+
+
+def test_further_headers_may_be_named(tmp_path: Path) -> None:
+    request = a_request(("X-Session", TOKEN))
+    found = hidden(
+        tmp_path,
+        a_zip({"0-trace.network": lines(request)}),
+        SECRET,
+        header_names=frozenset({"x-session"}),
+    )
+    (left,) = members_of(found.file.path.read_bytes()).values()
+    assert left == lines(a_request(("X-Session", HIDDEN)))
