@@ -397,8 +397,9 @@ async def test_a_file_that_may_not_leave_is_missed_in_the_result(tmp_path: Path)
     assert result.outcome.artifacts == ()
     assert [line.message for line in result.outcome.log] == [
         (
-            "The file a.zip is not there: only text in UTF-8 and archives can be searched for secrets,"
-            " and this run has some: the check's secret variables (TOKEN). Without them it is kept."
+            "The file a.zip is not there: only text in UTF-8 and archives can be searched for"
+            " secrets, and this run has some: the check's secret variables (TOKEN). Without them it"
+            " is kept."
         ),
         "The file gone.txt is not there: No such file or directory.",
     ]
