@@ -29,12 +29,12 @@ from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
-from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
 from runners.kit.runtimes import find_runtimes
 from runners.kit.scrub import Scrubber
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.suites.places import SuitePlaces
 
 log = structlog.get_logger(__name__)

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 import re2
 
-from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, forms, sent_forms, written_forms
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.sensitive import HIDDEN
 
 PATTERN_LIMIT_CHARS: Final = 100_000

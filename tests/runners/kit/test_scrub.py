@@ -30,8 +30,8 @@ from contract.result import (
     Timings,
 )
 from contract.wire import encode
-from runners.kit.secrets.job_secrets import NEVER_HIDDEN
 from runners.kit.scrub import Scrubber
+from runners.kit.secrets.job_secrets import NEVER_HIDDEN
 from runners.kit.secrets.pattern import WHOLE_LIMIT_CHARS
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 from runners.kit.variables import UNENCODED, fill_request
