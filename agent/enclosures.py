@@ -99,6 +99,7 @@ class Enclosures:
         clean = let_file_through(file, verdict)
         named = (*enclosed.outcome.artifacts, clean.artifact)
         outcome = msgspec.structs.replace(enclosed.outcome, artifacts=named)
+        outcome = told_of_rest(outcome, clean.artifact, verdict.left_out)
         return Enclosed(outcome, (*enclosed.files, clean))
 
     def _count(self, withheld: Withheld) -> None:
@@ -129,6 +130,13 @@ def without(outcome: Outcome, artifact: Artifact, *, because: str) -> Outcome:
     left = tuple(one for one in outcome.artifacts if one.name != artifact.name)
     outcome = msgspec.structs.replace(outcome, artifacts=left)
     return _saying(outcome, f"The file {artifact.name} is not there: {because}.")
+
+
+def told_of_rest(outcome: Outcome, artifact: Artifact, left_out: tuple[str, ...]) -> Outcome:
+    """The outcome, which says what of the files in this one is not there."""
+    if not left_out:
+        return outcome
+    return _saying(outcome, f"Of the file {artifact.name} is left out: {'; '.join(left_out)}.")
 
 
 def _saying(outcome: Outcome, said: str) -> Outcome:

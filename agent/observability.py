@@ -21,7 +21,7 @@ from agent.error_text import event_of, message_of, stack_of
 from agent.errors import ServiceError
 from agent.redaction import Redactor
 from contract.agent_api import ErrorEvent, Events
-from runners.kit.job_secrets import SHORTEST_CHARS
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.sensitive import HIDDEN
 
 SAME_ERROR_S: Final = 60.0

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from runners.kit.job_secrets import usable
-from runners.kit.secret_pattern import SecretPattern
+from runners.kit.secrets.job_secrets import usable
+from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.sensitive import HIDDEN
 
 _KEY: Final = r"\b(?:pl|cu)_[A-Za-z0-9_\-]{6,}"

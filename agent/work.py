@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -30,12 +31,12 @@ from contract.release import RELEASE
 from runners.kit.cleaning import clean_in_child
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
-from runners.kit.job_secrets import SHORTEST_CHARS
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
 from runners.kit.runtimes import find_runtimes
 from runners.kit.scrub import Scrubber
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.suites.places import SuitePlaces
 
 log = structlog.get_logger(__name__)
@@ -183,7 +184,11 @@ async def open_dispatcher(
             runner=Runs(makeup.runners, execute, network=network, pings=loops.pings),
             envelopes=SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics),
             spool=loops.spool,
-            enclosures=Enclosures(scrubber, clean_in_child, meter=ground.metrics),
+            enclosures=Enclosures(
+                scrubber,
+                partial(clean_in_child, header_names=scrubber.header_names),
+                meter=ground.metrics,
+            ),
             files=loops.files,
             meter=ground.metrics,
         )

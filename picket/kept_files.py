@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from agent.enclosures import without
+from agent.enclosures import told_of_rest, without
 from contract.agent_api import ARTIFACT_NAME
 from contract.job import Job
 from contract.result import Artifact, Outcome
@@ -42,7 +42,7 @@ def keep(
     kept = outcome
     files = [RunFile(workspace.folder / one.name, one) for one in outcome.artifacts if _fits(one)]
     secrets = scrubber.secrets_with(job, workspace.secrets)
-    verdicts = asyncio.run(clean_in_child(files, secrets))
+    verdicts = asyncio.run(clean_in_child(files, secrets, header_names=scrubber.header_names))
     known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}
     for artifact in outcome.artifacts:
         file, verdict = known.get(artifact.name, (None, _STRANGE))
@@ -51,6 +51,7 @@ def keep(
             kept = without(kept, artifact, because=said.because)
         elif file is not None:
             _put(let_file_through(file, verdict), folder)
+            kept = told_of_rest(kept, artifact, verdict.left_out)
     return kept
 
 

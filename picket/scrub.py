@@ -12,11 +12,11 @@ import msgspec
 from contract.result import ArtifactKind
 from picket.errors import CommandError, ExitCode
 from runners.kit.cleaning import clean_in_child
-from runners.kit.job_secrets import SHORTEST_CHARS, usable
 from runners.kit.leak_scan.door import CleanFile, let_file_through
 from runners.kit.leak_scan.leak import UnscannableError
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import Withheld
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS, usable
 from runners.kit.workspace import RunFile, Workspace
 
 _KINDS: Final[dict[str, ArtifactKind]] = {

@@ -14,8 +14,9 @@ from typing import Final
 import structlog
 
 from contract.wire import UnreadableMessageError, decode, encode
-from runners.kit.cleaning_order import CleaningOrder, OrderedFile
+from runners.kit.cleaning_order import PICTURES, CleaningOrder, OrderedFile
 from runners.kit.leak_scan.verdict import FileVerdict, Spoken, Withheld
+from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.workspace import RunFile
 
 CLEANING_LIMIT_S: Final = 120.0
@@ -28,18 +29,31 @@ log = structlog.get_logger(__name__)
 
 
 async def clean_in_child(
-    files: Sequence[RunFile], secrets: Iterable[str], *, limit_s: float = CLEANING_LIMIT_S
+    files: Sequence[RunFile],
+    secrets: Iterable[str],
+    *,
+    header_names: Iterable[str] = SENSITIVE_HEADERS,
+    limit_s: float = CLEANING_LIMIT_S,
 ) -> tuple[FileVerdict, ...]:
     """A verdict on each file; those that pass lie where they lay.
 
     A file that there was no time for, and one that broke the process, is withheld.
     """
+    turns = sorted(range(len(files)), key=lambda at: files[at].artifact.kind in PICTURES)
+    in_turn = [files[at] for at in turns]
     order = CleaningOrder(
-        files=tuple(OrderedFile(path=str(file.path), artifact=file.artifact) for file in files),
+        files=tuple(OrderedFile(path=str(file.path), artifact=file.artifact) for file in in_turn),
         secrets=tuple(secrets),
+        header_names=tuple(header_names),
         limit_s=limit_s,
     )
-    said, how = await _run(encode(order), _environment(files), limit_s)
+    told = dict(zip(turns, await _verdicts(in_turn, order), strict=True))
+    return tuple(told[at] for at in range(len(files)))
+
+
+async def _verdicts(files: Sequence[RunFile], order: CleaningOrder) -> tuple[FileVerdict, ...]:
+    """Traces come first: they tell what the pictures may show."""
+    said, how = await _run(encode(order), _environment(files), order.limit_s)
     verdicts = _read(said)[: len(files)]
     if len(verdicts) == len(files):
         return tuple(verdicts)

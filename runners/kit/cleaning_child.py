@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Final
 
 from contract.wire import decode, encode
-from runners.kit.cleaning_order import CleaningOrder
+from runners.kit.cleaning_order import PICTURES, CleaningOrder
 from runners.kit.file_secrets import NoTextError, UnsearchableFileError, hide_in_file
 from runners.kit.leak_scan.leak import Leak, UnscannableError
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import FileVerdict, Passed, Spoken, Withheld
-from runners.kit.secret_pattern import SecretPattern
+from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.system_calls import hide_memory
 from runners.kit.workspace import RunFile
 
-_ROUNDS: Final = 4
+_MAY_SHOW: Final = Withheld(
+    because="it may show a secret, as a page of the run did", is_unsearchable=True
+)
 _LEAST_URGENT: Final = 19
 _OOM_SCORE: Final = "900"
 _MEMORY_BYTES: Final = 3 << 30
@@ -32,18 +34,31 @@ def main() -> None:
     """Make the files of an order clean, one verdict a line."""
     order = decode(sys.stdin.buffer.read(), CleaningOrder)
     _step_back(order.limit_s)
+    a_page_showed_one = False
     for file in order.files:
-        verdict = verdict_on(RunFile(Path(file.path), file.artifact), order.secrets)
+        if a_page_showed_one and file.artifact.kind in PICTURES:
+            verdict: FileVerdict = _MAY_SHOW
+        else:
+            verdict = verdict_on(
+                RunFile(Path(file.path), file.artifact),
+                order.secrets,
+                header_names=frozenset(order.header_names),
+            )
+        a_page_showed_one = a_page_showed_one or _shows_secret(verdict)
         sys.stdout.buffer.write(encode(Spoken(verdict=verdict)) + b"\n")
         sys.stdout.buffer.flush()
 
 
-def verdict_on(file: RunFile, secrets: tuple[str, ...]) -> FileVerdict:
+def verdict_on(
+    file: RunFile,
+    secrets: tuple[str, ...],
+    *,
+    header_names: frozenset[str] = SENSITIVE_HEADERS,
+) -> FileVerdict:
     """Scrub a file, then read all of it again with other eyes; it blocks."""
     try:
-        pattern = SecretPattern(secrets) if secrets else None
-        hidden, replacements = hide_in_file(file, pattern, rounds=_ROUNDS)
-        leaks = scan_file(hidden.path, secrets)
+        hidden = hide_in_file(file, secrets, header_names=header_names)
+        leaks = scan_file(hidden.file.path, secrets)
     except (UnsearchableFileError, UnscannableError) as problem:
         is_no_text = isinstance(problem, NoTextError)
         return Withheld(because=str(problem), is_unsearchable=True, is_no_text=is_no_text)
@@ -51,7 +66,19 @@ def verdict_on(file: RunFile, secrets: tuple[str, ...]) -> FileVerdict:
         return Withheld(because=problem.strerror or "it cannot be read")
     if leaks:
         return _withheld(leaks[0])
-    return Passed(artifact=hidden.artifact, replacements=replacements)
+    return Passed(
+        artifact=hidden.file.artifact,
+        replacements=hidden.replacements,
+        shows_secret=hidden.shows_secret,
+        left_out=hidden.left_out,
+    )
+
+
+def _shows_secret(verdict: FileVerdict) -> bool:
+    """Whether pictures of the same run may show one."""
+    if isinstance(verdict, Withheld):
+        return verdict.leak is not None
+    return verdict.shows_secret
 
 
 def _withheld(leak: Leak) -> Withheld:

@@ -1,7 +1,13 @@
 """What the process that makes files clean is told; both sides of its pipe read this."""
 
+from typing import Final
+
 from contract.result import Artifact
 from contract.wire import Wire
+from runners.kit.sensitive import SENSITIVE_HEADERS
+
+PICTURES: Final = frozenset({"screenshot", "video"})
+"""Kinds of files in which no secret can be hidden."""
 
 
 class OrderedFile(Wire, frozen=True, kw_only=True):
@@ -16,5 +22,7 @@ class CleaningOrder(Wire, frozen=True, kw_only=True):
 
     files: tuple[OrderedFile, ...]
     secrets: tuple[str, ...]
+    header_names: tuple[str, ...] = tuple(SENSITIVE_HEADERS)
+    """Of headers whose values are secret whatever they are, in lower case."""
     limit_s: float
     """How much CPU time it may take."""

@@ -4,97 +4,110 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
-from contract.result import Artifact
-from runners.kit.secret_pattern import SecretPattern
+from runners.kit.archives.bounds import Bounds
+from runners.kit.archives.cleaner import Cleaner, pieces_of
+from runners.kit.archives.contents import Passage
+from runners.kit.archives.kinds import START_BYTES, Kind, kind_of
+from runners.kit.archives.search import Search
+from runners.kit.archives.unsearchable import NoTextError, UnsearchableFileError
+from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.workspace import RunFile, open_plain
 
+__all__ = ("HiddenFile", "NoTextError", "UnsearchableFileError", "hide_in_file")
+
 _PICTURES: Final = frozenset({"screenshot", "video"})
-_PICTURE_STARTS: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\x1aE\xdf\xa3")
-"""How PNG, JPEG and WebM begin."""
+_USUAL: Final = Bounds()
 
 
-class UnsearchableFileError(Exception):
-    """A secret could be in the file and not be found; the text says why."""
+class HiddenFile(NamedTuple):
+    """A file without secrets."""
 
-
-class NoTextError(UnsearchableFileError):
-    """The file is an archive or the like: it could leave if there were no secrets."""
+    file: RunFile
+    replacements: int
+    shows_secret: bool = False
+    """A trace tells that a page showed a secret: so may the pictures of its run."""
+    left_out: tuple[str, ...] = ()
+    """What of the files in it does not leave with it, and why, for the reader."""
 
 
 def hide_in_file(
-    file: RunFile, pattern: SecretPattern | None, *, rounds: int
-) -> tuple[RunFile, int]:
-    """Hide what the pattern finds, in the file itself; the file as it is now, and how often.
+    file: RunFile,
+    secrets: tuple[str, ...],
+    *,
+    bounds: Bounds = _USUAL,
+    header_names: frozenset[str] = SENSITIVE_HEADERS,
+) -> HiddenFile:
+    """Hide secrets in the file itself; the file as it is now, and how many there were.
 
-    No pattern: there are no secrets. A file that is too long to be uploaded is not read whole.
+    `header_names`: of headers whose values are secret whatever they are, in lower case.
 
     Raises:
-        UnsearchableFileError: it is no plain text, or too long, and there are secrets.
+        UnsearchableFileError: a secret could be in it and not be found.
         OSError: it cannot be read or written.
     """
-    if pattern is None or _is_picture(file):
-        return _as_it_is(file), 0
-    with open_plain(file.path) as opened:
-        content = opened.read(MAX_ARTIFACT_BYTES + 1)
-    if len(content) > MAX_ARTIFACT_BYTES:
-        raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
-    if not _is_text(content):
-        raise NoTextError("only text in UTF-8 can be searched for secrets")
-    content, replacements = _hidden(content, pattern, rounds=rounds)
-    if replacements:
-        _replace(file, content)
-    return _described(file, len(content), hashlib.sha256(content).hexdigest()), replacements
+    if not secrets:
+        return HiddenFile(_described(file), 0)
+    with open_plain(file.path) as source:
+        _check_searchable(file, source)
+        cleaner = Cleaner(folder=file.path.parent, bounds=bounds)
+        count = _replace(file, source, cleaner, Search(secrets, header_names=header_names))
+    left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
+    return HiddenFile(_described(file), count, cleaner.shows_secret, left_out)
 
 
-def _is_picture(file: RunFile) -> bool:
-    """Whether it is called one and begins like one."""
-    if file.artifact.kind not in _PICTURES:
-        return False
-    with open_plain(file.path) as opened:
-        return opened.read(8).startswith(_PICTURE_STARTS)
-
-
-def _is_text(content: bytes) -> bool:
-    """Archives, compressed data and other encodings hide a secret from the search."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in content
-
-
-def _as_it_is(file: RunFile) -> RunFile:
-    with open_plain(file.path) as opened:
-        digest = hashlib.file_digest(opened, hashlib.sha256)
-        return _described(file, opened.tell(), digest.hexdigest())
-
-
-def _hidden(content: bytes, pattern: SecretPattern, *, rounds: int) -> tuple[bytes, int]:
-    total = 0
-    for _ in range(rounds):
-        content, count = pattern.hide(content)
-        if not count:
-            break
-        total += count
-    return content, total
-
-
-def _replace(file: RunFile, content: bytes) -> None:
-    """Never in place: the name may be one of several of the same file."""
+def _replace(file: RunFile, source: BinaryIO, cleaner: Cleaner, search: Search) -> int:
+    """Put the clean file in its place; how many secrets there were."""
     # A new file for certain: a name that could be guessed might be a link already.
     handle, unfinished = tempfile.mkstemp(dir=file.path.parent)
-    with os.fdopen(handle, "wb") as opened:
-        opened.write(content)
-    Path(unfinished).replace(file.path)
+    try:
+        with os.fdopen(handle, "wb+") as target:
+            count = cleaner.clean(Passage(source, target, file.artifact.name), search)
+        # Never in place: the name may be one of several of the same file.
+        Path(unfinished).replace(file.path)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)
+    return count
 
 
-def _described(file: RunFile, size_bytes: int, sha256: str) -> RunFile:
-    artifact: Artifact = msgspec.structs.replace(
-        file.artifact, size_bytes=size_bytes, sha256=sha256
+def _check_searchable(file: RunFile, source: BinaryIO) -> None:
+    size = os.fstat(source.fileno()).st_size
+    if size > MAX_ARTIFACT_BYTES:
+        raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
+    kind = kind_of(source.read(START_BYTES), file.artifact.name)
+    source.seek(0)
+    if kind is Kind.PICTURE and file.artifact.kind not in _PICTURES:
+        raise UnsearchableFileError("it is a picture that is not called one")
+    if kind is Kind.PLAIN and not _is_text(source):
+        raise NoTextError("only text in UTF-8 and archives can be searched for secrets")
+
+
+def _is_text(source: BinaryIO) -> bool:
+    """Other encodings, and data of no known kind, hide a secret from the search."""
+    end = b""
+    for piece in pieces_of(source):
+        whole, end = end + piece, b""
+        if b"\0" in whole:
+            return False
+        try:
+            whole.decode()
+        except UnicodeDecodeError as problem:
+            if len(whole) - problem.start > 3:
+                return False
+            end = whole[problem.start :]
+    source.seek(0)
+    return not end
+
+
+def _described(file: RunFile) -> RunFile:
+    with open_plain(file.path) as opened:
+        digest = hashlib.file_digest(opened, hashlib.sha256)
+        size_bytes = opened.tell()
+    artifact = msgspec.structs.replace(
+        file.artifact, size_bytes=size_bytes, sha256=digest.hexdigest()
     )
     return RunFile(file.path, artifact)

@@ -11,7 +11,7 @@ import re2
 
 from contract.assertions import AssertionResult
 from contract.result import Failure, HttpEvidence, Outcome, SeenResponse, TcpEvidence
-from runners.kit.secret_pattern import SecretPattern
+from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.sensitive import HIDDEN
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)

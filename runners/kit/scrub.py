@@ -22,12 +22,12 @@ from contract.checks import Lane, lane
 from contract.job import Job
 from contract.result import HttpEvidence, Outcome, Result
 from contract.wire import encode
-from runners.kit.job_secrets import locked_headers, secrets_of, usable
 from runners.kit.leak_scan.door import Clean, ResultDoor
 from runners.kit.leak_scan.verdict import Withheld
 from runners.kit.rewriting import Rewriter, may_hold_credentials
-from runners.kit.secret_pattern import SecretPattern
 from runners.kit.secret_sources import secret_sources
+from runners.kit.secrets.job_secrets import locked_headers, secrets_of, usable
+from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.sensitive import SENSITIVE_HEADERS
 
 ROUNDS: Final = 4
@@ -61,6 +61,11 @@ class Scrubber:
     def skipped(self) -> int:
         """How many of the agent's own secrets are too short, or too common, to be hidden."""
         return sum(not usable([secret]) for secret in self._secrets)
+
+    @property
+    def header_names(self) -> frozenset[str]:
+        """Of headers whose values are never shown, in lower case."""
+        return self._sensitive
 
     def clean(
         self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()

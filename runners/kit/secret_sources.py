@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from contract.job import Job
-from runners.kit.job_secrets import secrets_of, usable
+from runners.kit.secrets.job_secrets import secrets_of, usable
 
 _MOST_NAMES: Final = 5
 _MOST_CHARS: Final = 60

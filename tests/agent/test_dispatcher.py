@@ -391,7 +391,7 @@ async def test_a_file_leaves_without_its_jobs_secrets(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_may_not_leave_is_missed_in_the_result(tmp_path: Path) -> None:
-    archive = with_files(a_zip=b"PK\x03\x04\0 with s3cr3t-value inside", gone_txt=b"")
+    archive = with_files(a_zip=b"\xff\0 with s3cr3t-value inside", gone_txt=b"")
     async with bench(outcome=archive, folder=tmp_path) as it:
         it.source.offer(a_job(variables=(a_secret("TOKEN", "s3cr3t-value"),)))
         await until(lambda: it.spool.results)
@@ -399,8 +399,9 @@ async def test_a_file_that_may_not_leave_is_missed_in_the_result(tmp_path: Path)
     assert result.outcome.artifacts == ()
     assert [line.message for line in result.outcome.log] == [
         (
-            "The file a.zip is not there: only text in UTF-8 can be searched for secrets, and this"
-            " run has some: the check's secret variables (TOKEN). Without them it is kept."
+            "The file a.zip is not there: only text in UTF-8 and archives can be searched for"
+            " secrets, and this run has some: the check's secret variables (TOKEN). Without them it"
+            " is kept."
         ),
         "The file gone.txt is not there: No such file or directory.",
     ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.redaction import Redactor
-from runners.kit.job_secrets import usable
+from runners.kit.secrets.job_secrets import usable
 from runners.kit.sensitive import HIDDEN as MASK
 
 SECRET = "s3cr et/vä+lue"

@@ -12,6 +12,10 @@ class Passed(Wire, frozen=True, kw_only=True, tag="passed", tag_field="sort"):
     """As it is now."""
     replacements: int = 0
     """How much was hidden before."""
+    shows_secret: bool = False
+    """A trace tells that a page showed a secret: so may the pictures of its run."""
+    left_out: tuple[str, ...] = ()
+    """What of the files in it does not leave with it, and why, for the reader."""
 
 
 class Withheld(Wire, frozen=True, kw_only=True, tag="withheld", tag_field="sort"):

@@ -31,9 +31,9 @@ from contract.result import (
 )
 from contract.scripted import MultiStepSpec
 from contract.wire import encode
-from runners.kit.job_secrets import NEVER_HIDDEN
 from runners.kit.scrub import Scrubber
-from runners.kit.secret_pattern import WHOLE_LIMIT_CHARS
+from runners.kit.secrets.job_secrets import NEVER_HIDDEN
+from runners.kit.secrets.pattern import WHOLE_LIMIT_CHARS
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 from runners.kit.variables import UNENCODED, fill_request
 from tests.builders.observations import a_result, an_icmp_observation, an_outcome, http_evidence

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 import re2
 
-from runners.kit.job_secrets import SHORTEST_CHARS
-from runners.kit.secret_forms import MIXED_LIMIT_CHARS, forms, sent_forms, written_forms
+from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, forms, sent_forms, written_forms
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.sensitive import HIDDEN
 
 PATTERN_LIMIT_CHARS: Final = 100_000
@@ -58,6 +58,14 @@ class SecretPattern:
             text, count = compiled.subn(_HIDDEN_BYTES, text)
             total += count
         return text, total
+
+    def hide_until(self, text: bytes, limit: int) -> tuple[bytes, int, int]:
+        """The text without secrets up to the limit, how many there were, and how far it went.
+
+        It stops before a secret that the limit would cut, or behind it when it begins the text.
+        """
+        hidden, count = self.hide(text)
+        return hidden, count, len(text) or limit
 
     def without_beginning(self, text: str) -> str:
         """The text without the piece of a secret that it ends in the middle of."""

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
-from runners.kit.job_secrets import SHORTEST_CHARS
+from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.variables import UNENCODED
 
 MIXED_LIMIT_CHARS: Final = 256

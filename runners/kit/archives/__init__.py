@@ -1,0 +1,1 @@
+"""Takes secrets out of files that hold files: archives, traces and compressed data."""

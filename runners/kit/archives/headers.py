@@ -1,0 +1,139 @@
+"""Values of headers that are secret whatever they are, in traces, HAR files and call logs."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+import re2
+
+from runners.kit.sensitive import HIDDEN
+
+SHORTEST_CHARS: Final = 8
+"""Shorter values are hidden in their header, and not looked for elsewhere."""
+LONGEST_CHARS: Final = 16_384
+MOST_FOUND: Final = 64
+"""So many values are looked for elsewhere, those of Authorization first."""
+_MOST_REMEMBERED: Final = 10_000
+_MEMORY_BYTES: Final = 32 << 20
+_HIDDEN: Final = HIDDEN.encode()
+_STRING: Final = rb'(?:[^"\\]|\\.)*'
+_SCHEME: Final = re.compile(r"(?i)^\s*(?:basic|bearer|digest|token|apikey|negotiate)\s+")
+_BASIC: Final = re.compile(r"(?i)^\s*basic\s+")
+_COOKIES: Final = ("cookie", "set-cookie")
+
+
+class HeaderHiding:
+    """Hides these headers' values, and remembers what they were."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._pattern = _compile(sorted(names))
+        self._found: dict[str, bool] = {}
+        """Values, and whether it was a cookie's."""
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """What to look for elsewhere."""
+        by_weight = sorted(self._found, key=lambda value: (self._found[value], -len(value)))
+        return tuple(by_weight[:MOST_FOUND])
+
+    def look(self, text: bytes) -> bool:
+        """Remember the values; whether there are any."""
+        is_there = False
+        for match in self._pattern.finditer(text):
+            is_there = self._remember(match) or is_there
+        return is_there
+
+    def hide(self, text: bytes) -> tuple[bytes, int]:
+        """The text without the values, and how many there were."""
+        out, at, count = [], 0, 0
+        for match in self._pattern.finditer(text):
+            begins, ends = _span(match)
+            if text[begins:ends] in (b"", _HIDDEN):
+                continue
+            out += [text[at:begins], _hidden(text[begins:ends])]
+            at, count = ends, count + 1
+        return (b"".join((*out, text[at:])), count) if count else (text, 0)
+
+    def _remember(self, match: Any) -> bool:
+        begins, ends = _span(match)
+        raw: bytes = match.string[begins:ends]
+        if raw in (b"", _HIDDEN):
+            return False
+        is_cookie = b"cookie" in match.group(0)[: match.end() - match.start()].lower()
+        for value in _pieces(_text(raw), is_cookie=is_cookie):
+            fits = SHORTEST_CHARS <= len(value) <= LONGEST_CHARS and value.strip("*")
+            if fits and len(self._found) < _MOST_REMEMBERED:
+                self._found.setdefault(value, is_cookie)
+        return True
+
+
+def _compile(names: list[str]) -> Any:
+    name = "|".join(re.escape(name) for name in names).encode()
+    quoted = rb'"(?i:' + name + rb')"'
+    value = rb'"value"\s*:\s*"(' + _STRING + rb')"'
+    ways = (
+        rb'"name"\s*:\s*' + quoted + rb"\s*,\s*" + value,
+        value + rb'\s*,\s*"name"\s*:\s*' + quoted,
+        quoted + rb'\s*:\s*"(' + _STRING + rb')"',
+        rb"(?:^|[\s\"'m]|\\[nt])(?i:" + name + rb"): ?((?:[^\r\n\"\\\x1b]|\\[\"\\/])+)",
+        rb'"cookies"\s*:\s*\[((?:[^"\]]|"' + _STRING + rb'")+)\]',
+    )
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY_BYTES
+    options.log_errors = False
+    return re2.compile(b"|".join(ways), options)
+
+
+def hint(names: Iterable[str]) -> str:
+    """What is there whenever there is such a header, as an expression."""
+    name = "|".join(map(re.escape, sorted(names)))
+    return rf'(?i:{name})(?:"|: ?[^\s"])|"cookies"\s*:\s*\[\s*[^\s\]]'
+
+
+_COOKIE_VALUE: Final = re.compile(rb'("value"\s*:\s*")((?:[^"\\]|\\.)*)(")')
+
+
+def _span(match: Any) -> tuple[int, int]:
+    group = match.lastindex
+    return match.start(group), match.end(group)
+
+
+def _hidden(value: bytes) -> bytes:
+    """In the place of a header's value, or within a list of cookies."""
+    if b'"value"' in value:
+        return _COOKIE_VALUE.sub(rb"\g<1>" + _HIDDEN + rb"\g<3>", value)
+    return _HIDDEN
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return msgspec.json.decode(b'"' + raw + b'"', type=str)
+    except msgspec.DecodeError:
+        return raw.decode("utf-8", "replace")
+
+
+def _pieces(value: str, *, is_cookie: bool) -> Iterator[str]:
+    """What a server may echo of a header's value."""
+    if '"value"' in value:
+        for match in _COOKIE_VALUE.finditer(value.encode()):
+            yield _text(match[2])
+        return
+    if is_cookie:
+        for pair in re.split(r"[;\n]", value):
+            yield pair.partition("=")[2].strip()
+        return
+    yield _SCHEME.sub("", value).strip()
+    if _BASIC.match(value):
+        yield from _of_basic(_BASIC.sub("", value).strip())
+
+
+def _of_basic(encoded: str) -> Iterator[str]:
+    try:
+        pair = base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return
+    yield pair.partition(":")[2]

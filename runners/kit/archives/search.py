@@ -1,0 +1,118 @@
+"""What is looked for in a file, and what is done to each block of its text."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import re2
+
+from runners.kit.archives import embedded, headers
+from runners.kit.archives.blocks import in_blocks
+from runners.kit.archives.numbers import Numbers
+from runners.kit.archives.snapshots import HTML, SNAPSHOTS, SplitTexts
+from runners.kit.secrets.job_secrets import usable
+from runners.kit.secrets.pattern import SecretPattern
+from runners.kit.secrets.stream import HidingStream
+from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
+
+Edit = Callable[[bytes], tuple[bytes, int]]
+"""From a block to the block without something, and how often it was there."""
+_OVERLAP_BYTES: Final = 1 << 16
+"""So much of a block is looked at again with the next one."""
+_HIDDEN_IN_NAME: Final = b"hidden"
+
+
+_MEMORY_BYTES: Final = 16 << 20
+
+
+class Search:
+    """Secrets, and what finds them in each of their shapes."""
+
+    def __init__(
+        self, secrets: tuple[str, ...], *, header_names: frozenset[str] = SENSITIVE_HEADERS
+    ) -> None:
+        self.secrets = secrets
+        self.header_names = header_names
+        """Of headers whose values are secret whatever they are, in lower case."""
+        self.pattern = SecretPattern(secrets)
+        self.numbers = Numbers(secrets)
+        self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
+        self.in_html = SplitTexts(secrets, HTML)
+        in_json = (
+            self.numbers.hint,
+            self.in_snapshots.hint,
+            headers.hint(header_names),
+            embedded.HINT,
+        )
+        self._in_json = _compile("|".join(filter(None, in_json)))
+        self._in_text = _compile("|".join(filter(None, (self.in_html.hint, embedded.HINT))))
+
+    def is_hinted_at(self, block: bytes, *, is_json: bool) -> bool:
+        """Whether anything but the secrets' usual forms may be in a block; one look for all."""
+        hint = self._in_json if is_json else self._in_text
+        return hint.search(block) is not None
+
+    def joined(self, found: Iterable[str]) -> "Search":
+        """With what was come upon."""
+        secrets = usable((*self.secrets, *found))
+        return self if set(secrets) <= set(self.secrets) else self.with_secrets(secrets)
+
+    def with_secrets(self, secrets: tuple[str, ...]) -> "Search":
+        """The same for others."""
+        return Search(secrets, header_names=self.header_names)
+
+    def hide_in_name(self, name: bytes) -> tuple[bytes, int]:
+        """For names of files, which an asterisk would spoil."""
+        hidden, count = self.pattern.hide(name)
+        return hidden.replace(HIDDEN.encode(), _HIDDEN_IN_NAME) if count else name, count
+
+
+@dataclass(slots=True)
+class Text:
+    """A text on its way through edits and the search."""
+
+    search: Search
+    edits: tuple[Edit, ...] = ()
+    """Where the block hints at what they are for."""
+    always: tuple[Edit, ...] = field(default=(), kw_only=True)
+    """Of every block, before the others."""
+    is_json: bool = field(default=False, kw_only=True)
+    replacements: int = field(default=0, init=False)
+
+    def cleaned(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The text without secrets."""
+        stream = HidingStream(self.search.pattern)
+        for block in in_blocks(pieces):
+            edited, count = self._edited(block)
+            self.replacements += count
+            yield stream.feed(edited)
+        yield stream.finish()
+        self.replacements += stream.replacements
+
+    def needs_cleaning(self, pieces: Iterable[bytes]) -> bool:
+        """Whether there is anything to hide; it reads no further than the first of it."""
+        end = b""
+        for block in in_blocks(pieces):
+            if self._edited(block)[1]:
+                return True
+            if self.search.pattern.may_be_in(end + block):
+                return True
+            end = block[-_OVERLAP_BYTES:]
+        return False
+
+    def _edited(self, block: bytes) -> tuple[bytes, int]:
+        total, edits = 0, self.always
+        if self.edits and self.search.is_hinted_at(block, is_json=self.is_json):
+            edits = (*edits, *self.edits)
+        for edit in edits:
+            block, count = edit(block)
+            total += count
+        return block, total
+
+
+def _compile(source: str) -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = _MEMORY_BYTES
+    options.log_errors = False
+    return re2.compile(source.encode("latin-1"), options)

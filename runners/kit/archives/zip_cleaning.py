@@ -1,0 +1,228 @@
+"""Takes secrets out of a zip archive; what holds none is copied as it is packed."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from runners.kit.archives.blocks import in_blocks
+from runners.kit.archives.contents import Contents, Passage
+from runners.kit.archives.kinds import START_BYTES, Kind, is_json, kind_of
+from runners.kit.archives.resource_names import is_by_hash
+from runners.kit.archives.search import Edit, Search, Text
+from runners.kit.archives.trace import Trace
+from runners.kit.archives.unsearchable import TooMuchError, UnsearchableFileError
+from runners.kit.archives.zip_directory import (
+    Member,
+    content_of,
+    members_of,
+    start_of,
+    unpacked_of,
+)
+from runners.kit.archives.zip_writing import ZipWriter
+
+_PIECE_BYTES: Final = 1 << 18
+_LINES: Final = (".trace", ".network", ".stacks", ".jsonl")
+_LINKED: Final = (*_LINES, ".har", ".json")
+"""Members that may call others by their names, so they are written after them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """What a member looks like."""
+
+    kind: Kind | None
+    """None: one in which secrets cannot be found."""
+    is_json: bool
+    is_events: bool
+    """Whether it is one of a trace's, with an event in each line."""
+
+
+class ZipCleaning:
+    """Of one archive."""
+
+    def __init__(self, contents: Contents, passage: Passage, search: Search) -> None:
+        self._contents = contents
+        self._source = passage.source
+        self._writer = ZipWriter(passage.target)
+        self._depth = passage.depth
+        self._search = search
+        """As it was when nothing had been found yet."""
+        self._trace = Trace(search.header_names)
+        self._shapes: dict[str, _Shape] = {}
+        """By the member's name."""
+        self._replacements = 0
+
+    def run(self) -> int:
+        """Write the archive without secrets; how many there were.
+
+        Raises:
+            UnsearchableFileError: a secret could be in it and not be found.
+        """
+        search = self._search
+        members, comment = members_of(self._source, self._contents.budget.bounds)
+        for member in members:
+            self._contents.budget.spend(member.size_bytes)
+            self._read(member, search)
+        search = self._joined(members, search)
+        if self._trace.pictures.shows_secret:
+            self._contents.note_shown()
+        for member in sorted(members, key=_turn):
+            self._write(member, search)
+        comment, count = search.pattern.hide(comment)
+        self._writer.close(comment)
+        return self._replacements + count
+
+    def _read(self, member: Member, search: Search) -> None:
+        """Learn what the member is, and what is to be looked for in all of them."""
+        start = start_of(self._source, member, START_BYTES)
+        shape = _Shape(
+            kind=_kind_of(start, member.name),
+            is_json=is_json(start),
+            is_events=is_json(start) and member.name.endswith(_LINES),
+        )
+        self._shapes[member.name] = shape
+        if shape.kind is Kind.PLAIN and shape.is_json:
+            blocks = in_blocks(self._unpacked(member))
+            if shape.is_events:
+                self._trace.read_events(member.name, blocks, search)
+            else:
+                self._trace.read(blocks)
+
+    def _joined(self, members: list[Member], search: Search) -> Search:
+        """With the values of headers, which are looked for in all that was read."""
+        joined = search.joined(self._trace.headers.found)
+        further = tuple(set(joined.secrets) - set(search.secrets))
+        if further:
+            added = search.with_secrets(further)
+            for member in members:
+                if self._shapes[member.name].is_events:
+                    blocks = in_blocks(self._unpacked(member))
+                    self._trace.read_again(member.name, blocks, added)
+        return joined
+
+    def _write(self, member: Member, search: Search) -> None:
+        if self._trace.pictures.drops(member.name):
+            self._leave_out("a picture of a page that showed a secret")
+            return
+        named = self._named(member, search)
+        shape = self._shapes[member.name]
+        if member.is_folder:
+            self._writer.add_packed(named, ())
+        elif shape.kind is Kind.PICTURE:
+            self._write_picture(member, named, search)
+        elif shape.kind is not Kind.PLAIN:
+            self._write_archive(member, named, search)
+        elif shape.is_events and self._trace.is_aligned(member.name):
+            self._write_events(member, named, search)
+        else:
+            self._write_text(member, named, search, shape)
+
+    def _named(self, member: Member, search: Search) -> Member:
+        name, in_name = search.hide_in_name(member.name.encode("utf-8", "surrogateescape"))
+        comment, in_comment = search.pattern.hide(member.comment)
+        self._replacements += in_name + in_comment
+        named = name.decode("utf-8", "surrogateescape")
+        if named in self._writer.names:
+            raise UnsearchableFileError("it holds two zip members of one name without secrets")
+        return replace(member, name=named, comment=comment)
+
+    def _write_picture(self, member: Member, named: Member, search: Search) -> None:
+        if Text(search).needs_cleaning(self._unpacked(member)):
+            self._leave_out("a picture with a secret beside its pixels")
+        else:
+            self._copy(member, named)
+
+    def _write_events(self, member: Member, named: Member, search: Search) -> None:
+        if not self._trace.needs_cleaning(member.name):
+            self._copy(member, named)
+            return
+        edits = self._contents.edits(search, self._trace.headers, depth=self._depth)
+        blocks = in_blocks(self._unpacked(member))
+        cleaned = self._trace.cleaned(member.name, blocks, search, edits)
+        self._add(member, named, self._counted(cleaned))
+
+    def _write_text(self, member: Member, named: Member, search: Search, shape: _Shape) -> None:
+        headers = self._trace.headers if shape.is_json else None
+        edits = self._contents.edits(search, headers, depth=self._depth)
+        always: tuple[Edit, ...] = ()
+        if shape.is_events:
+            edits, always = (), self._trace.edits(member.name, edits)
+        elif member.name.endswith(_LINKED):
+            always = (self._trace.names.update,)
+        text = Text(search, edits, always=always, is_json=shape.is_json)
+        if text.needs_cleaning(self._unpacked(member)):
+            self._add(member, named, text.cleaned(self._unpacked(member)))
+            self._replacements += text.replacements
+        else:
+            self._copy(member, named)
+
+    def _counted(self, blocks: Iterable[tuple[bytes, int]]) -> Iterator[bytes]:
+        for block, count in blocks:
+            self._replacements += count
+            yield block
+
+    def _write_archive(self, member: Member, named: Member, search: Search) -> None:
+        with self._contents.spool() as inner, self._contents.spool() as clean:
+            for piece in self._unpacked(member):
+                inner.write(piece)
+            inner.seek(0)
+            passage = Passage(inner, clean, member.name, self._depth + 1)
+            try:
+                count = self._contents.clean(passage, search)
+            except TooMuchError:
+                raise
+            except UnsearchableFileError as problem:
+                self._leave_out(f"a file that cannot be searched: {problem}")
+                return
+            # What lies between an archive's members is in no member.
+            if count or Text(search).needs_cleaning(self._unpacked(member)):
+                clean.seek(0)
+                self._add(member, named, iter(lambda: clean.read(_PIECE_BYTES), b""))
+                self._replacements += max(count, 1)
+            else:
+                self._copy(member, named)
+
+    def _leave_out(self, because: str) -> None:
+        self._contents.leave_out(because)
+        self._replacements += 1
+
+    def _copy(self, member: Member, named: Member) -> None:
+        self._writer.add_packed(named, content_of(self._source, member))
+
+    def _add(self, member: Member, named: Member, pieces: Iterable[bytes]) -> None:
+        if not is_by_hash(named.name):
+            self._writer.add(named, pieces)
+            return
+        now = hashlib.sha1(usedforsecurity=False)
+        self._writer.add(named, _hashed(pieces, now))
+        was = hashlib.sha1(usedforsecurity=False)
+        for piece in self._unpacked(member):
+            was.update(piece)
+        renamed = self._trace.names.renamed(named.name, was=was.hexdigest(), is_now=now.hexdigest())
+        if renamed != named.name:
+            self._writer.rename_last(renamed)
+
+    def _unpacked(self, member: Member) -> Iterator[bytes]:
+        return unpacked_of(self._source, member, self._contents.budget)
+
+
+def _turn(member: Member) -> int:
+    """Those that call others by their names come after them."""
+    if member.name.endswith(_LINES):
+        return 2
+    return 1 if member.name.endswith(_LINKED) and not is_by_hash(member.name) else 0
+
+
+def _kind_of(start: bytes, name: str) -> Kind | None:
+    """None: secrets in such a file cannot be found."""
+    try:
+        return kind_of(start, name)
+    except UnsearchableFileError:
+        return None
+
+
+def _hashed(pieces: Iterable[bytes], digest: Any) -> Iterator[bytes]:
+    for piece in pieces:
+        digest.update(piece)
+        yield piece

@@ -1,0 +1,198 @@
+"""The list of a zip archive's members, looked through before any of them is."""
+
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import BinaryIO, Final, cast
+
+from isal import isal_zlib
+
+from runners.kit.archives.bounds import Bounds, Budget
+from runners.kit.archives.unsearchable import TooMuchError, UnsearchableFileError
+
+PIECE_BYTES: Final = 1 << 14
+_UNPACKED_BYTES: Final = 1 << 18
+"""These two sizes unpack the fastest: what is at work stays in the processor's caches."""
+_LOCAL: Final = struct.Struct("<4sHHHHHIIIHH")
+_LOCAL_MARK: Final = b"PK\x03\x04"
+_END: Final = struct.Struct("<4sHHHHIIH")
+_END_MARK: Final = b"PK\x05\x06"
+_END_SEARCH_BYTES: Final = _END.size + 0xFFFF
+_WIDE_END: Final = struct.Struct("<4sQHHIIQQQQ")
+_WIDE_PLACE: Final = struct.Struct("<4sIQI")
+_WIDE: Final = 0xFFFFFFFF
+_ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
+_BROKEN: Final = (cast("type[Exception]", isal_zlib.error), ValueError)
+STORED: Final = zipfile.ZIP_STORED
+DEFLATED: Final = zipfile.ZIP_DEFLATED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member, as the archive's list has it."""
+
+    name: str
+    method: int
+    crc: int
+    packed_bytes: int
+    size_bytes: int
+    content_at: int
+    """Where its packed bytes begin in the file."""
+    time: tuple[int, int, int, int, int, int]
+    attributes: int
+    comment: bytes
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it holds nothing but its name."""
+        return self.name.endswith("/") and self.size_bytes == 0
+
+
+def members_of(file: BinaryIO, bounds: Bounds) -> tuple[list[Member], bytes]:
+    """The members by their place in the file, and the archive's comment.
+
+    Raises:
+        UnsearchableFileError: it is broken, or made to mislead.
+    """
+    try:
+        _check_size(file, bounds)
+        with zipfile.ZipFile(file) as archive:
+            members = [_member(file, one) for one in archive.infolist()]
+            comment = archive.comment
+    except (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OSError) as problem:
+        raise UnsearchableFileError("it is a broken zip archive") from problem
+    members.sort(key=lambda member: member.content_at)
+    _check(members, bounds)
+    return members, comment
+
+
+def content_of(file: BinaryIO, member: Member) -> Iterator[bytes]:
+    """Its packed bytes, as they are.
+
+    Raises:
+        UnsearchableFileError: there are fewer of them than the archive says.
+    """
+    left, at = member.packed_bytes, member.content_at
+    while left:
+        file.seek(at)
+        piece = file.read(min(left, PIECE_BYTES))
+        if not piece:
+            raise UnsearchableFileError("it is a broken zip archive")
+        left, at = left - len(piece), at + len(piece)
+        yield piece
+
+
+def unpacked_of(file: BinaryIO, member: Member, budget: Budget) -> Iterator[bytes]:
+    """What it unpacks to.
+
+    Raises:
+        UnsearchableFileError: that is too long, or not what the archive says.
+    """
+    budget.check_ratio(member.packed_bytes, member.size_bytes)
+    crc = size = 0
+    raw = content_of(file, member)
+    for piece in raw if member.method == STORED else _inflated(raw):
+        size += len(piece)
+        if size > member.size_bytes:
+            break
+        crc = isal_zlib.crc32(piece, crc)
+        yield piece
+    if size != member.size_bytes or crc != member.crc:
+        raise UnsearchableFileError("it holds a zip member that is not what the archive says")
+
+
+def start_of(file: BinaryIO, member: Member, size: int) -> bytes:
+    """How its content begins; nothing, where that cannot be unpacked."""
+    raw = next(content_of(file, member), b"")
+    if member.method == STORED:
+        return raw[:size]
+    try:
+        return isal_zlib.decompressobj(-15).decompress(raw, size)
+    except _BROKEN:
+        return b""
+
+
+def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    inflater = isal_zlib.decompressobj(-15)
+    try:
+        for piece in pieces:
+            left = piece
+            while left:
+                if inflater.eof:
+                    raise UnsearchableFileError("it holds a zip member with more than its content")
+                yield inflater.decompress(left, _UNPACKED_BYTES)
+                left = inflater.unconsumed_tail or inflater.unused_data
+        while not inflater.eof and (rest := inflater.decompress(b"", _UNPACKED_BYTES)):
+            yield rest
+    except _BROKEN as problem:
+        raise UnsearchableFileError("it holds a broken zip member") from problem
+    if not inflater.eof:
+        raise UnsearchableFileError("it holds a broken zip member")
+
+
+def _check_size(file: BinaryIO, bounds: Bounds) -> None:
+    """Before the list is read, which takes memory."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _END_SEARCH_BYTES))
+    tail = file.read()
+    at = tail.rfind(_END_MARK)
+    if at < 0:
+        raise zipfile.BadZipFile
+    _, _, _, _, count, directory, _, _ = _END.unpack_from(tail, at)
+    if directory == _WIDE or count == 0xFFFF:
+        count, directory = _wide_sizes(file, tail, at)
+    if count > bounds.members or directory > bounds.directory_bytes:
+        raise TooMuchError(f"it is an archive of over {bounds.members} members")
+
+
+def _wide_sizes(file: BinaryIO, tail: bytes, end_at: int) -> tuple[int, int]:
+    if end_at < _WIDE_PLACE.size:
+        raise zipfile.BadZipFile
+    _, _, at, _ = _WIDE_PLACE.unpack_from(tail, end_at - _WIDE_PLACE.size)
+    file.seek(at)
+    fields = _WIDE_END.unpack(file.read(_WIDE_END.size))
+    return fields[7], fields[8]
+
+
+def _member(file: BinaryIO, listed: zipfile.ZipInfo) -> Member:
+    if listed.flag_bits & _ENCRYPTED:
+        raise UnsearchableFileError("it holds an encrypted zip member")
+    if listed.compress_type not in (STORED, DEFLATED):
+        raise UnsearchableFileError("it holds a zip member that is packed in an unusual way")
+    file.seek(listed.header_offset)
+    fields = _LOCAL.unpack(file.read(_LOCAL.size))
+    if fields[0] != _LOCAL_MARK:
+        raise zipfile.BadZipFile
+    return Member(
+        name=listed.orig_filename,
+        method=listed.compress_type,
+        crc=listed.CRC,
+        packed_bytes=listed.compress_size,
+        size_bytes=listed.file_size,
+        content_at=listed.header_offset + _LOCAL.size + fields[9] + fields[10],
+        time=listed.date_time,
+        attributes=listed.external_attr,
+        comment=listed.comment,
+    )
+
+
+def _check(members: list[Member], bounds: Bounds) -> None:
+    if len(members) > bounds.members:
+        raise TooMuchError(f"it is an archive of over {bounds.members} members")
+    names = Counter(member.name for member in members)
+    if len(names) < len(members):
+        raise UnsearchableFileError("it holds two zip members of one name")
+    if any(map(_leads_elsewhere, names)):
+        raise UnsearchableFileError("it holds a zip member whose name leads out of the archive")
+    for one, following in pairwise(members):
+        if one.content_at + one.packed_bytes > following.content_at:
+            raise UnsearchableFileError("it holds zip members that lie over each other")
+
+
+def _leads_elsewhere(name: str) -> bool:
+    path = PurePosixPath(name.replace("\\", "/"))
+    return not name or "\0" in name or path.is_absolute() or ".." in path.parts or ":" in name[1:2]
