@@ -34,8 +34,7 @@ class Redactor:
     def text(self, text: str) -> str:
         """The text with every secret masked."""
         if self._secrets is not None:
-            found, count = self._secrets.hide(text.encode("utf-8", "surrogatepass"))
-            text = found.decode("utf-8", "replace") if count else text
+            text, _ = self._secrets.hide_in_text(text)
         if _HINTS.search(text) is None:
             return text
         return _SHAPES.sub(HIDDEN, _HEADERS.sub(rf"\1{HIDDEN}", text))

@@ -27,6 +27,7 @@ class Rewriter:
 
     def __init__(self, *, pattern: SecretPattern | None, hidden_headers: frozenset[str]) -> None:
         self._pattern = pattern
+        self._hiding = pattern
         self._hidden_headers = hidden_headers
         self.replacements = 0
 
@@ -47,10 +48,10 @@ class Rewriter:
         `encoded` is JSON that holds the outcome; nothing else is looked at where it shows no sign.
         """
         outcome = self._without_encoded_body(outcome)
-        if not may_hold_credentials(encoded) and (
-            self._pattern is None or not self._pattern.may_be_in(encoded)
-        ):
+        may_hold_secrets = self._pattern is not None and self._pattern.may_be_in(encoded)
+        if not may_hold_secrets and not may_hold_credentials(encoded):
             return outcome
+        self._hiding = self._pattern if may_hold_secrets else None
         return cast("Outcome", self._value(outcome))
 
     def cut_ends(self, outcome: Outcome) -> Outcome:
@@ -94,11 +95,9 @@ class Rewriter:
                 return value
 
     def _text(self, text: str) -> str:
-        if self._pattern is not None:
-            hidden, count = self._pattern.hide(text.encode("utf-8", "replace"))
-            if count:
-                self.replacements += count
-                text = hidden.decode("utf-8", "replace")
+        if self._hiding is not None:
+            text, count = self._hiding.hide_in_text(text)
+            self.replacements += count
         if not ("@" in text or "%40" in text):
             return text
         shown = _without_credentials(text)

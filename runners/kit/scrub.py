@@ -1,7 +1,7 @@
 """Take secrets out of a result; the scanner then looks whether none is left.
 
 - Secret values, given to the Scrubber or found in the job, go wherever they stand in the outcome,
-  in every encoded form that `secret_forms` knows; so do their beginnings where a text was cut.
+  in every encoded form that `secrets` knows; so do their beginnings where a text was cut.
 - Values of sensitive headers (`sensitive.SENSITIVE_HEADERS`) and of locked request headers go by
   the header's name.
 - Credentials go from URLs.
@@ -20,13 +20,19 @@ import msgspec
 
 from contract.checks import Lane, lane
 from contract.job import Job
-from contract.result import HttpEvidence, Outcome, Result
+from contract.result import HttpEvidence, LogLine, Outcome, Result
 from contract.wire import encode
 from runners.kit.leak_scan.door import Clean, ResultDoor
 from runners.kit.leak_scan.verdict import Withheld
 from runners.kit.rewriting import Rewriter, may_hold_credentials
 from runners.kit.secret_sources import secret_sources
-from runners.kit.secrets.job_secrets import locked_headers, secrets_of, usable
+from runners.kit.secrets.job_secrets import (
+    SHORTEST_CHARS,
+    locked_headers,
+    secrets_of,
+    unhidden_variables,
+    usable,
+)
 from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.sensitive import SENSITIVE_HEADERS
 
@@ -82,6 +88,8 @@ class Scrubber:
             found += tuple(_values_of(result.outcome, self._further))
         secrets = self.secrets_with(job, found)
         locked = locked_headers(job) if job is not None else frozenset[str]()
+        if job is not None:
+            result = _with_warnings(result, unhidden_variables(job))
         if not secrets and not locked and not self._has_sensitive_headers(result.outcome):
             body = encode(result)
             if not may_hold_credentials(body) and not self._holds_kept(body):
@@ -162,6 +170,19 @@ def _rewritten(result: Result, rewriter: Rewriter) -> tuple[Result, bytes]:
         result = _with_outcome(result, outcome)
         body = encode(result)
     return result, body
+
+
+def _with_warnings(result: Result, variables: tuple[str, ...]) -> Result:
+    """The result with what its reader must know of secrets that it may still show."""
+    if not variables:
+        return result
+    because = f"its value is too common, or has fewer than {SHORTEST_CHARS} characters"
+    lines = tuple(
+        LogLine(after_ms=0, level="WARN", message=f"{name} is not hidden: {because}.")
+        for name in variables
+    )
+    log = (*lines, *result.outcome.log)
+    return _with_outcome(result, msgspec.structs.replace(result.outcome, log=log))
 
 
 def _with_outcome(result: Result, outcome: Outcome) -> Result:

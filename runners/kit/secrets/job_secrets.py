@@ -39,6 +39,17 @@ def secrets_of(job: Job) -> tuple[str, ...]:
     return tuple(_secrets_of(job))
 
 
+def unhidden_variables(job: Job) -> tuple[str, ...]:
+    """Names of the job's secret variables whose values stay, because hiding them would destroy."""
+    return tuple(
+        variable.key
+        for variable in job.variables
+        if (variable.secret or variable.locked)
+        and variable.value.strip()
+        and not usable([variable.value])
+    )
+
+
 def locked_headers(job: Job) -> frozenset[str]:
     """Lower-case names of the request headers that only some may see."""
     request = _request(job)

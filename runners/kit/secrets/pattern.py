@@ -1,26 +1,32 @@
-"""The compiled pattern of a set of secrets."""
+"""The pattern of a set of secrets: hides what it finds."""
 
-from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
-import re2
-
-from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, forms, sent_forms, written_forms
+from runners.kit.secrets.covers import Cover, replacement, united
+from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, usual_forms
 from runners.kit.secrets.job_secrets import SHORTEST_CHARS
+from runners.kit.secrets.search import Search
+from runners.kit.secrets.view import Kind
 from runners.kit.sensitive import HIDDEN
 
-PATTERN_LIMIT_CHARS: Final = 100_000
-"""Expressions are joined up to this size; RE2 refuses those that outgrow its memory."""
-WHOLE_LIMIT_CHARS: Final = 8192
-"""Longer secrets are replaced as plain text in their usual forms."""
-MEMORY_LIMIT_BYTES: Final = 64 << 20
-_HIDDEN_BYTES: Final = HIDDEN.encode()
+BLOCK_BYTES: Final = 1 << 20
+"""How much is looked through at a time."""
+OVERLAP_BYTES: Final = 1 << 16
+"""What is looked at beyond a block's end; longer occurrences are not found over it."""
+SHOWN: Final = HIDDEN.encode()
+
+_ROUNDS: Final = 4
+"""A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
 
 
-class _Compiled(Protocol):
-    def search(self, text: bytes, /) -> object | None: ...
+class Hidden(NamedTuple):
+    """A block without secrets."""
 
-    def subn(self, replacement: bytes, text: bytes, /) -> tuple[bytes, int]: ...
+    text: bytes
+    replacements: int
+    carried: int
+    """How many bytes behind the block were replaced together with its end."""
 
 
 class SecretPattern:
@@ -28,44 +34,62 @@ class SecretPattern:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         secrets = tuple(secrets)
-        self._has_long = any(len(secret) > MIXED_LIMIT_CHARS for secret in secrets)
-        short = [secret for secret in secrets if len(secret) <= WHOLE_LIMIT_CHARS]
-        sources = list(_joined(map(forms, short)))
-        self._compiled = tuple(map(_compile, sources))
-        self._plain = tuple(
-            form.encode()
-            for secret in secrets
-            if len(secret) > WHOLE_LIMIT_CHARS
-            for form in _usual_forms(secret)
-        )
-        self._usual = tuple(form for secret in secrets for form in _usual_forms(secret))
-        self.size_chars = sum(map(len, sources)) + sum(map(len, self._usual))
+        longest = max(map(len, secrets), default=0)
+        self._chars = frozenset("".join(secrets).encode("utf-8", "surrogatepass"))
+        self._usual = tuple(form for secret in secrets for form in usual_forms(secret))
+        self._search = Search(secrets)
+        self._is_long = longest > MIXED_LIMIT_CHARS
+        self.overlap_bytes = max(OVERLAP_BYTES, 4 * longest)
+        self.size_chars = self._search.size_chars + sum(map(len, self._usual))
 
     def may_be_in(self, encoded: bytes) -> bool:
         """Whether any of the texts that were encoded as JSON can hold a secret."""
         # Forms that are looked for as a whole change when they are encoded once more.
-        return self._has_long or any(
-            compiled.search(encoded) is not None for compiled in self._compiled
-        )
+        return self._is_long or self._search.may_find(encoded)
 
-    def hide(self, text: bytes) -> tuple[bytes, int]:
-        """The text without secrets, and how many there were."""
-        total = 0
-        for form in self._plain:
-            total += text.count(form)
-            text = text.replace(form, _HIDDEN_BYTES)
-        for compiled in self._compiled:
-            text, count = compiled.subn(_HIDDEN_BYTES, text)
-            total += count
-        return text, total
+    def hide_in_text(self, text: str) -> tuple[str, int]:
+        """The same for people, who are shown the same in the place of every form."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        hidden = self._hidden(encoded, limit=len(encoded), carried=0, shown=None)
+        if not hidden.replacements:
+            return text, 0
+        return hidden.text.decode("utf-8", "replace"), hidden.replacements
 
-    def hide_until(self, text: bytes, limit: int) -> tuple[bytes, int, int]:
-        """The text without secrets up to the limit, how many there were, and how far it went.
+    def hide(self, text: bytes, *, shown: bytes = SHOWN) -> tuple[bytes, int]:
+        """The text without secrets, and in how many places there were some."""
+        clean, total, carried, at = [], 0, 0, 0
+        while len(text) - at >= BLOCK_BYTES + self.overlap_bytes:
+            block = text[at : at + BLOCK_BYTES + self.overlap_bytes]
+            hidden = self.hide_block(block, limit=BLOCK_BYTES, carried=carried, shown=shown)
+            clean.append(hidden.text)
+            total, carried, at = total + hidden.replacements, hidden.carried, at + BLOCK_BYTES
+        last = self.hide_block(text[at:], limit=len(text) - at, carried=carried, shown=shown)
+        return b"".join((*clean, last.text)), total + last.replacements
 
-        It stops before a secret that the limit would cut, or behind it when it begins the text.
+    def hide_block(
+        self, text: bytes, *, limit: int, carried: int = 0, shown: bytes = SHOWN
+    ) -> Hidden:
+        """The text up to the limit; what stands behind it is only looked at.
+
+        `carried`: how many bytes at its beginning were replaced with the block before.
         """
-        hidden, count = self.hide(text)
-        return hidden, count, len(text) or limit
+        return self._hidden(text, limit=limit, carried=carried, shown=shown)
+
+    def _hidden(self, text: bytes, *, limit: int, carried: int, shown: bytes | None) -> Hidden:
+        """`shown` is None when nobody will decode the text."""
+        covers = self._search.covers(text)
+        if not covers and not carried:
+            return Hidden(text[:limit], 0, 0)
+        covers = united((Cover(0, carried, Kind.TEXT), *covers)) if carried else covers
+        hidden = _without(text, covers, limit=limit, carried=carried, shown=shown)
+        if self._chars.isdisjoint(shown or SHOWN):
+            return hidden
+        for _ in range(_ROUNDS):
+            covers = self._search.covers(hidden.text)
+            again = _without(hidden.text, covers, limit=len(hidden.text), carried=0, shown=shown)
+            replacements = hidden.replacements + again.replacements
+            hidden = Hidden(again.text, replacements, hidden.carried)
+        return hidden
 
     def without_beginning(self, text: str) -> str:
         """The text without the piece of a secret that it ends in the middle of."""
@@ -76,27 +100,24 @@ class SecretPattern:
         return text
 
 
-def _usual_forms(secret: str) -> Iterator[str]:
-    # Bytes of the environment that are no UTF-8 come as surrogates, which no text can hold.
-    secret = secret.encode("utf-8", "replace").decode()
-    yield from dict.fromkeys(form for sent in sent_forms(secret) for form in written_forms(sent))
+def _without(
+    text: bytes, covers: list[Cover], *, limit: int, carried: int, shown: bytes | None
+) -> Hidden:
+    """The text up to the limit with something shown in place of the covers that begin there."""
+    clean, count, at = [], 0, carried
+    for cover in covers:
+        if cover.start >= limit:
+            break
+        if cover.start >= carried:
+            clean.append(text[at : cover.start])
+            clean.append(_instead(text, cover, shown=shown))
+            count += 1
+        at = cover.end
+    clean.append(text[at:limit])
+    return Hidden(b"".join(clean), count, max(0, at - limit))
 
 
-def _joined(sources: Iterable[str]) -> Iterator[str]:
-    joined = ""
-    for source in sources:
-        if joined and len(joined) + len(source) > PATTERN_LIMIT_CHARS:
-            yield joined
-            joined = ""
-        joined = f"{joined}|{source}" if joined else source
-    if joined:
-        yield joined
-
-
-def _compile(source: str) -> _Compiled:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = MEMORY_LIMIT_BYTES
-    options.log_errors = False
-    compiled: _Compiled = re2.compile(source.encode("latin-1"), options)
-    return compiled
+def _instead(text: bytes, cover: Cover, *, shown: bytes | None) -> bytes:
+    if shown is None:
+        return SHOWN
+    return replacement(text[cover.start : cover.end], cover.kind, shown=shown)

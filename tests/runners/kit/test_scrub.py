@@ -33,7 +33,7 @@ from contract.scripted import MultiStepSpec
 from contract.wire import encode
 from runners.kit.scrub import Scrubber
 from runners.kit.secrets.job_secrets import NEVER_HIDDEN
-from runners.kit.secrets.pattern import WHOLE_LIMIT_CHARS
+from runners.kit.secrets.search import WHOLE_LIMIT_CHARS
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 from runners.kit.variables import UNENCODED, fill_request
 from tests.builders.observations import a_result, an_icmp_observation, an_outcome, http_evidence
@@ -436,6 +436,22 @@ def test_what_would_destroy_the_result_is_not_hidden(secret: str) -> None:
     scrubber = Scrubber([secret])
     assert scrubber.skipped == 1
     assert scrubber.clean(with_body(f"a {secret} b")).replacements == 0
+
+
+@pytest.mark.parametrize("value", ["123", "true"])
+def test_the_log_names_a_variable_that_is_not_hidden_and_not_its_value(value: str) -> None:
+    job = a_job(variables=(a_secret("PIN", value), a_secret("LONG", VALUE), a_variable("A", "1")))
+    lines = Scrubber().clean(with_body("x"), job=job).result.outcome.log
+    assert [line.level for line in lines] == ["WARN"]
+    assert lines[0].message == (
+        "PIN is not hidden: its value is too common, or has fewer than 4 characters."
+    )
+    assert value not in lines[0].message
+
+
+def test_a_variable_without_a_value_is_nothing_to_warn_of() -> None:
+    job = a_job(variables=(a_secret("PIN", ""),))
+    assert Scrubber().clean(with_body("x"), job=job).result.outcome.log == ()
 
 
 def test_the_longest_of_several_secrets_wins() -> None:

@@ -1,0 +1,44 @@
+"""What expressions for encoded text are made of: signs of the encodings, themselves encoded.
+
+Everything here is for RE2 in LATIN1: one code point for each byte. Repeats are never bounded:
+RE2 unrolls `{0,15}`, runs out of memory with ten secrets and then needs a hundred times as long.
+"""
+
+from typing import Final
+
+PERCENT: Final = "%(?:25)*"
+"""A percent sign, encoded any number of times."""
+BACKSLASH: Final = rf"(?:\\|{PERCENT}5[cC])"
+BACKSLASHES: Final = f"{BACKSLASH}+"
+"""One for each time that a text was escaped, and more."""
+AMPERSAND: Final = rf"(?:&|{PERCENT}26|{BACKSLASHES}(?:u0026|x26))"
+HASH: Final = rf"(?:#|{PERCENT}23)"
+SEMICOLON: Final = rf"(?:;|{PERCENT}3[bB])"
+EQUALS: Final = rf"(?:=(?:3[dD])*|{PERCENT}3[dD])"
+"""Quoted-printable's sign, itself encoded any number of times."""
+LINE_END: Final = rf"(?:\r?\n|(?:{PERCENT}0[dD])?{PERCENT}0[aA]|(?:{BACKSLASHES}r)?{BACKSLASHES}n)"
+
+BETWEEN_BYTES: Final = rf"(?:[\s:,+\-]|{PERCENT}(?:20|2[bBcC]|3[aA]|0[aAdD]))"
+"""As openssl, hexdump and debuggers part hexadecimal numbers."""
+
+LETTERS_AND_DIGITS: Final = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+)
+_LITERAL_BYTES: Final = frozenset(map(ord, LETTERS_AND_DIGITS))
+
+
+def literal(encoded: bytes) -> str:
+    """These bytes and no others."""
+    return "".join(chr(byte) if byte in _LITERAL_BYTES else rf"\x{byte:02x}" for byte in encoded)
+
+
+def hex_digits(digits: str) -> str:
+    """The digits in either case."""
+    return "".join(
+        digit if digit.isdigit() else f"[{digit.lower()}{digit.upper()}]" for digit in digits
+    )
+
+
+def hex_byte(byte: bytes, *, after: str) -> str:
+    """The byte as a number of two digits after a sign."""
+    return after + hex_digits(byte.hex())

@@ -1,0 +1,224 @@
+"""No secret survives, whatever encodings lie over one another; all else stays as it is."""
+
+import base64
+import json
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from runners.kit.secrets.pattern import BLOCK_BYTES, SecretPattern
+from runners.kit.sensitive import HIDDEN
+from tests.builders.encodings import BY_CHARACTER, ENCODINGS, Encoding
+
+STARS = HIDDEN.encode()
+LETTERS = "abcdefghijklmnopqrstuvwABCDEFGHIJKLMNOPQRSTUVW0123456789"
+SIGNS = "!\"#$%&'()+,./:;<=>?@[\\]^`{|} äöüéß"
+FOREIGN = "œ€Я漢😀"
+OTHER = str.maketrans(
+    {char: "Q" if char != "Q" else "R" for char in LETTERS + SIGNS if char.isascii()}
+    | dict(zip("äöüéßœ€Я漢😀", "öäéüœß₤Ю語😁", strict=True))
+)
+"""Every character changed for one that takes as many bytes."""
+NEIGHBOURS = st.text("xyzXYZ ,-_", max_size=12)
+"""None of their characters is in a secret."""
+NOT_OVER_WHOLE = {"quoted-printable", "cookie"}
+"""They cut or quote the lines of what is encoded as a whole, which nobody does."""
+
+
+def secrets(shortest: int, signs: str = SIGNS + FOREIGN) -> st.SearchStrategy[str]:
+    char = st.one_of(st.sampled_from(LETTERS), st.sampled_from(signs))
+    texts = st.text(char, min_size=shortest, max_size=40)
+    return texts.filter(lambda text: text == text.strip() and any(map(str.isalnum, text)))
+
+
+def encoded(text: str, chain: list[Encoding]) -> bytes:
+    data = text.encode()
+    for encoding in chain:
+        data = encoding.encode(data)
+    return data
+
+
+def decoded(data: bytes, chain: list[Encoding]) -> bytes:
+    for encoding in reversed(chain):
+        data = encoding.decode(data)
+    return data
+
+
+def fits(chain: list[Encoding], secret: str) -> bool:
+    """Whether each takes what the one before makes, and it is what somebody would do."""
+    for place, encoding in enumerate(chain):
+        below = chain[:place]
+        has_whole = any(not other.is_by_character for other in below)
+        if encoding.is_of_text and not all(other.is_to_text for other in below[-1:]):
+            return False
+        if has_whole and encoding.name in NOT_OVER_WHOLE:
+            return False
+        if encoding.name == "cookie" and any(other.name == "HTML" for other in below):
+            return False
+        if not encoding.is_by_character and any(other.name == "colours" for other in below):
+            return False
+        if not encoding.is_to_text and below and not secret.isascii():
+            return False
+    return True
+
+
+def pieces_of(secret: str) -> list[bytes]:
+    return [secret[at : at + 4].encode() for at in range(len(secret) - 3)]
+
+
+def left_of(secret: str, hidden: bytes, chain: list[Encoding]) -> list[bytes]:
+    """What whoever decodes can still read of it; what does not decode cannot be read."""
+    try:
+        readable = decoded(hidden, chain)
+    except ValueError:
+        return []
+    return [piece for piece in pieces_of(secret) if piece in readable]
+
+
+def shared(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with."""
+    same = (a == b for a, b in zip(one, other, strict=False))
+    return next((at for at, is_same in enumerate(same) if not is_same), min(len(one), len(other)))
+
+
+def is_carried(text: str, other: str, chain: list[Encoding], hidden: bytes) -> bool:
+    """Whether more than a character of what the secret alone decides still stands at an end."""
+    whole, differing = encoded(text, chain), encoded(other, chain)
+    slack = 2 * len(whole) // len(text) + 4
+    ends = ((whole, differing, hidden), (whole[::-1], differing[::-1], hidden[::-1]))
+    return len(whole) == len(differing) and any(
+        shared(one, left) > shared(one, two) + slack for one, two, left in ends
+    )
+
+
+@settings(max_examples=200)
+@given(secret=secrets(4), encoding=st.sampled_from(ENCODINGS), before=NEIGHBOURS, after=NEIGHBOURS)
+def test_no_secret_survives_an_encoding_and_its_result_still_decodes(
+    secret: str, encoding: Encoding, before: str, after: str
+) -> None:
+    whole = encoding.encode(f"{before}{secret}{after}".encode())
+    hidden, count = SecretPattern([secret]).hide(b'"' + whole + b'"')
+    assert count
+    assert (hidden[:1], hidden[-1:]) == (b'"', b'"')
+    readable = encoding.decode(hidden[1:-1])
+    assert not [piece for piece in pieces_of(secret) if piece in readable]
+
+
+@settings(max_examples=100)
+@given(
+    secret=secrets(4), encoding=st.sampled_from(BY_CHARACTER), before=NEIGHBOURS, after=NEIGHBOURS
+)
+def test_what_stands_beside_a_secret_stays_byte_by_byte(
+    secret: str, encoding: Encoding, before: str, after: str
+) -> None:
+    parts = [encoding.encode(text.encode()) for text in (before, secret, after)]
+    hidden, _ = SecretPattern([secret]).hide(b"".join(parts))
+    assert hidden.endswith(STARS + parts[2]) or encoding.name == "colours"
+    assert hidden.startswith(parts[0])
+
+
+@settings(max_examples=200)
+@given(
+    secret=secrets(8),
+    chain=st.lists(st.sampled_from(ENCODINGS), min_size=2, max_size=3),
+    before=NEIGHBOURS,
+    after=NEIGHBOURS,
+)
+def test_no_secret_survives_encodings_over_one_another(
+    secret: str, chain: list[Encoding], before: str, after: str
+) -> None:
+    assume(fits(chain, secret))
+    text = f"{before}{secret}{after}"
+    whole = encoded(text, chain)
+    assume(decoded(whole, chain) == text.encode())
+    hidden, _ = SecretPattern([secret]).hide(b"<<" + whole + b">>")
+    assert (hidden[:2], hidden[-2:]) == (b"<<", b">>")
+    assert not left_of(secret, hidden[2:-2], chain)
+    other = f"{before}{secret.translate(OTHER)}{after}"
+    assert not is_carried(text, other, chain, hidden[2:-2])
+
+
+@given(st.binary(max_size=2000))
+def test_bytes_without_a_secret_stay_as_they_are(data: bytes) -> None:
+    pattern = SecretPattern(["hunter-two/é", 'p@$$ w/ö"rd&<x>%+='])
+    assert pattern.hide(data) == (data, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "shown"),
+    [
+        (["hunter-two", "two-lions"], "a hunter-two-lions b", f"a {HIDDEN} b"),
+        (["hunter", "hunter-two"], "hunter-two hunter", f"{HIDDEN} {HIDDEN}"),
+        (["correct horse", "horse"], "correct horse", HIDDEN),
+        (["abab"], "ababab", HIDDEN),
+        (["a&b<c", "c/d"], "a&amp;b&lt;c%2Fd", HIDDEN),
+        (["hunter-two", "two%lions"], "hunter-two%25lions", HIDDEN),
+    ],
+)
+def test_no_byte_that_any_occurrence_covers_survives(
+    values: list[str], text: str, shown: str
+) -> None:
+    hidden, _ = SecretPattern(values).hide(text.encode())
+    assert hidden == shown.encode()
+
+
+def test_secrets_of_several_expressions_cover_together() -> None:
+    many = [f"s3cr3t-number-{number:03}/é<>&" for number in range(60)]
+    chained = "".join(f"{secret[:-2]}" for secret in many) + many[0]
+    overlapping = [f"{many[0][-6:]}|{many[1][:6]}"]
+    text = f"{many[0]}|{many[1]} {chained}"
+    hidden, _ = SecretPattern([*many, *overlapping]).hide(text.encode())
+    assert hidden.startswith(STARS + b" ")
+
+
+@pytest.mark.parametrize("secret", ['quo"te\\and\\\\more', "Aé漢😀-long-enough", "/slashes/in/it"])
+def test_json_stays_json(secret: str) -> None:
+    for inner in (secret, json.dumps(secret), secret.encode("unicode_escape").decode()):
+        document = {"before\\": ["\\", inner, "\\\\"], "x" + inner: f"\\{inner}\\"}
+        for ascii_only in (True, False):
+            text = json.dumps(document, ensure_ascii=ascii_only)
+            hidden, count = SecretPattern([secret]).hide(text.encode())
+            assert count >= 3
+            assert json.loads(hidden)["before\\"][0::2] == ["\\", "\\\\"]
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("padding", [b"", b"="])
+def test_base64_keeps_its_length_by_the_four(place: int, padding: bytes) -> None:
+    text = base64.b64encode(b"x" * place + b"hunter-two" + b"y" * 7)
+    text = text if padding else text.rstrip(b"=")
+    hidden, count = SecretPattern(["hunter-two"]).hide(text)
+    assert count == 1
+    assert len(hidden) % 4 == len(text) % 4
+    assert b"hunter" not in base64.b64decode(hidden + b"=" * (-len(hidden) % 4), validate=True)
+
+
+def test_names_of_files_get_letters() -> None:
+    pattern = SecretPattern(["hunter-two"])
+    assert pattern.hide(b"log-hunter-two.txt", shown=b"hidden") == (b"log-hidden.txt", 1)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [b"%25", b"%", b"\\", b"A", b"aGVs", b"&amp;", b"\\u0041", b"%41", b"&#65;", b"41 ", b"a\0"],
+    ids=repr,
+)
+def test_long_runs_of_signs_end_and_what_follows_is_found(run: bytes) -> None:
+    """Each within the 20 s of any test; a quadratic search would take hours."""
+    pattern = SecretPattern(["hunter-two/é", "\\\\%%%25", "AAAAB"])
+    data = run * (BLOCK_BYTES // len(run) // 4)
+    hidden, count = pattern.hide(data + b" hunter-two%2F\xc3\xa9")
+    assert count == 1
+    assert hidden == data + b" " + STARS
+
+
+def test_a_secret_over_the_end_of_a_block_goes() -> None:
+    pattern = SecretPattern(["hunter-two/é"])
+    for form in (b"hunter-two%2F%C3%A9", base64.b64encode("hunter-two/é".encode())):
+        for shift in range(len(form) + 1):
+            data = b" " * (BLOCK_BYTES - shift) + form + b" " * pattern.overlap_bytes
+            hidden, count = pattern.hide(data)
+            assert count == 1
+            assert hidden.strip(b" ") != form
+            assert not hidden.startswith(data[: BLOCK_BYTES - shift + 4])
