@@ -5,7 +5,7 @@ BIN := .venv/bin
 ARGS ?=
 MINUTES ?= 10
 
-.PHONY: help run test check format lint types imports golden bench bench-queue bench-browser soak clean
+.PHONY: help run test check format lint types imports golden bench bench-queue bench-browser bench-scrub soak clean
 
 help: ## Print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench-queue: .venv/.ready ## Measure the queue beside procrastinate and pgqueuer
 bench-browser: .venv/.ready-for-scripts ## Measure browser checks beside `npx playwright test` on this machine
 	@sh bench/browser_peers/install.sh
 	@$(BIN)/python bench/browser.py $(ARGS)
+
+bench-scrub: .venv/.ready ## Measure how fast secrets are hidden beside `bytes.replace`
+	@$(BIN)/python bench/scrub.py $(ARGS)
 
 soak: .venv/.ready-for-tests ## Break three agents and a service at random, and count; MINUTES=10 ARGS="--seed 7"
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
