@@ -14,6 +14,8 @@ END_CHARS: Final = 16
 _SPLITS: Final = re.compile("[&=#?;]")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*/?")
 """A scheme and a host: hiding them would hide every address of that host."""
+_COMMON_END: Final = re.compile("://|-----")
+"""Of an address, and of each key in PEM: many have them."""
 _FIELD_NAME: Final = re.compile(r"[A-Za-z_.\-]{1,15}=")
 _JWT: Final = re.compile(r"eyJ[\w\-]+\.([\w\-]{16,})\.([\w\-]{16,})")
 
@@ -50,10 +52,9 @@ def _fragments(secret: str) -> Iterator[str]:
 
 
 def _ends(secret: str) -> Iterator[str]:
-    if len(secret) >= 2 * END_CHARS and "://" not in secret[:END_CHARS]:
-        yield secret[:END_CHARS].strip()
     if len(secret) >= 2 * END_CHARS:
-        yield secret[-END_CHARS:].strip()
+        ends = (secret[:END_CHARS], secret[-END_CHARS:])
+        yield from (end.strip() for end in ends if not _COMMON_END.search(end))
 
 
 def _jwt_parts(secret: str) -> Iterator[str]:
