@@ -22,11 +22,12 @@ def say_hello(connection: Connection, opened: Opened, hello: Hello, *, now_ms: i
     """An agent introduces itself; those that were not seen for a week are forgotten.
 
     Raises:
-        LocationKeyError: the location was deleted, and the key with it.
+        LocationKeyError: the key has ended, or was deleted with its location.
     """
     location_id = opened.location_id
     location = locations.by_id(connection, location_id)
-    if location is None:
+    good = (key.id for key in locations.keys_of(connection, [location_id]))
+    if location is None or opened.key_id not in good:
         raise LocationKeyError
     times = {"started_ms": now_ms, "last_seen_ms": now_ms}
     row = {"location_id": location_id, "key_id": opened.key_id, **_columns(hello), **times}

@@ -117,7 +117,7 @@ class AgentApi:
         opened = None if digest is None else await self.keys.opened_with(digest)
         if digest is None or opened is None:
             raise LocationKeyError
-        return Call(headers, request.receive, digest, opened)
+        return Call(headers, request.receive, digest, opened, self.keys)
 
     async def _hello(self, call: Call) -> wire.HelloAnswer:
         hello = await call.read(wire.Hello)
@@ -143,9 +143,11 @@ class AgentApi:
         )
 
     async def _claim(self, call: Call) -> wire.ClaimAnswer:
-        claim = await call.read(wire.Claim)
         agent_id = call.agent_id()
-        if not await self.presence.meet((call.location_id, agent_id)):
+        is_known = await self.presence.meet((call.location_id, agent_id))
+        # The last wait before the desk, which is told of keys that end from here on.
+        claim = await call.read(wire.Claim)
+        if not is_known:
             return wire.ClaimAnswer(say_hello=True)
         check_name(claim.claim_id, "claimId")
         claimant = Claimant(
@@ -156,9 +158,6 @@ class AgentApi:
             frozenset(claim.check_types),
             repeated=False,
         )
-        # The claim may have been long in coming. Of keys that end from here on, the desk is told.
-        if await self.keys.opened_with(call.digest) is None:
-            raise LocationKeyError
         caller = HttpCaller(call.receive)
         dealt = await self.desk.claim(
             call.location_id, claimant, wait_s=claim.wait_s, caller=caller

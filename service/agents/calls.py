@@ -8,8 +8,9 @@ from starlette.types import Receive
 
 from contract.agent_api import AGENT_ID_HEADER
 from service.agents.bodies import LIMIT_BYTES, read_message
+from service.agents.keys import LocationKeys
 from service.agents.model import Opened
-from service.http.errors import InvalidError
+from service.http.errors import InvalidError, LocationKeyError
 
 MessageT = TypeVar("MessageT", bound=msgspec.Struct)
 
@@ -26,6 +27,7 @@ class Call(NamedTuple):
     digest: bytes
     """Of its key."""
     opened: Opened
+    keys: LocationKeys
 
     @property
     def location_id(self) -> str:
@@ -43,9 +45,16 @@ class Call(NamedTuple):
         return agent_id
 
     async def read(self, kind: type[MessageT], *, limit_bytes: int = LIMIT_BYTES) -> MessageT:
-        """The body as one message."""
+        """The body as one message.
+
+        Raises:
+            LocationKeyError: the key ended while the body came.
+        """
         encoding = self.headers.get(b"content-encoding")
-        return await read_message(self.receive, kind, encoding=encoding, limit_bytes=limit_bytes)
+        message = await read_message(self.receive, kind, encoding=encoding, limit_bytes=limit_bytes)
+        if await self.keys.opened_with(self.digest) is None:
+            raise LocationKeyError
+        return message
 
 
 def check_name(name: str, field: str = AGENT_ID_HEADER) -> None:

@@ -240,6 +240,20 @@ REMOVALS: Final = (
         "::test_an_ended_key_opens_nothing_from_then_on",
     ),
     Removal(
+        "service/agents/calls.py",
+        "        if await self.keys.opened_with(self.digest) is None:\n",
+        "        if False:\n",
+        "tests/service/agents/test_agents_api.py"
+        "::test_a_key_that_ends_while_a_call_comes_in_opens_nothing",
+    ),
+    Removal(
+        "service/agents/actions.py",
+        "    if location is None or opened.key_id not in good:\n",
+        "    if location is None:\n",
+        "tests/service/agents/test_actions.py"
+        "::test_a_hello_that_is_written_after_its_key_ended_leaves_no_agent",
+    ),
+    Removal(
         "service/locations/removal.py",
         "    jobs.release_held_by(connection, location_id, let_out, now_ms=now_ms)\n",
         "",

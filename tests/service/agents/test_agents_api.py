@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from contract.agent_api import MAX_RESULTS_BYTES
-from tests.servers.service import RunningService, serve_service
+from tests.servers.service import HELLO, RunningService, serve_service
 
 RESULTS = "/agent/v1/results"
 
@@ -326,24 +326,39 @@ async def test_a_job_is_not_kept_by_a_socket_that_was_closed_during_its_poll(
     assert [job["checkId"] for job in taken.body["jobs"]] == [check_id]
 
 
-async def test_a_key_that_ends_while_a_claim_comes_in_gets_no_job(service: RunningService) -> None:
+@pytest.mark.parametrize(
+    ("call", "body"),
+    [
+        ("hello", {**HELLO, "agentId": "ghost"}),
+        ("jobs/claim", {"claimId": "c", "slots": {"uptime": 8}, "checkTypes": ["URL"]}),
+        ("jobs/renew", {"leases": []}),
+        ("jobs/release", {"jobs": []}),
+        ("results", {"results": []}),
+        ("pings", {"pings": []}),
+        ("events", {"events": []}),
+    ],
+)
+async def test_a_key_that_ends_while_a_call_comes_in_opens_nothing(
+    service: RunningService, call: str, body: dict[str, Any]
+) -> None:
     await service.hello()
     await service.a_url_check()
     location = f"/v1/private-locations/{service.secrets.location_id}"
     [key] = (await service.alice.get(location)).body["keys"]
     ended = asyncio.Event()
-    claim = {"claimId": "c", "slots": {"uptime": 8}, "checkTypes": ["URL"], "waitSeconds": 30}
 
     async def slow_body() -> AsyncIterator[bytes]:
-        yield json.dumps(claim)[:10].encode()
+        yield json.dumps(body)[:5].encode()
         await ended.wait()
-        yield json.dumps(claim)[10:].encode()
+        yield json.dumps(body)[5:].encode()
 
-    claiming = asyncio.create_task(service.agent("POST", "/agent/v1/jobs/claim", data=slow_body()))
-    await service.alice.get(location)  # an answer, so the claim's beginning was read as well
+    calling = asyncio.create_task(service.agent("POST", f"/agent/v1/{call}", data=slow_body()))
+    await service.alice.get(location)  # an answer, so the call's beginning was read as well
     await service.alice.delete(f"{location}/keys/{key['id']}")
     ended.set()
-    assert (await claiming).status == 401
+    assert (await calling).status == 401
+    agents = await service.alice.get(f"{location}?versions=true")
+    assert "ghost" not in str(agents.body)
 
 
 @pytest.mark.parametrize(
