@@ -37,7 +37,7 @@ from service.http.routers import install_api
 from service.http.short_cut import ShortCut
 from service.http.stopwatch import Answered, Stopwatch
 from service.jobs import endings
-from service.jobs.waiting import ClaimDesk
+from service.jobs.waiting import ClaimDesk, open_desk
 from service.locations.health import LocationWatch
 from service.metrics import Metrics
 from service.metrics_page import MetricsPage
@@ -92,7 +92,8 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         secrets = await database.write(lambda c: _first_start(c, settings, clock))
         await database.write(lambda c: endings.forgive(c, now_ms=clock.now_ms(c)))
         backend = _backend(settings, database, clock)
-        service, presence = _assemble(settings, backend, secrets)
+        desk = await open_desk(database, clock)
+        service, presence = _assemble(settings, backend, desk, secrets)
         periodics = _periodics(clock, backend.bundles)
         async with _loops(database, periodics, presence):
             try:
@@ -145,10 +146,9 @@ def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
 
 
 def _assemble(
-    settings: Settings, backend: Backend, secrets: FirstSecrets | None
+    settings: Settings, backend: Backend, desk: ClaimDesk, secrets: FirstSecrets | None
 ) -> tuple[Service, Presence]:
     database, clock = backend.database, backend.clock
-    desk = ClaimDesk(database, clock)
     presence = Presence(database, clock, waiting=desk.waiting_agents)
     metrics = Metrics()
     database.listen(Stored, metrics.stored)

@@ -40,7 +40,9 @@ class Caller(Protocol):
 class ClaimDesk:
     """Deals jobs to the claims that wait, in rounds: one transaction per location at a time."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, leased_before: Iterable[tuple[str, str]]
+    ) -> None:
         self._database = database
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -48,8 +50,8 @@ class ClaimDesk:
         self._rounds: set[asyncio.Task[None]] = set()
         self._dealt_until: dict[tuple[str, str], float] = {}
         """By location and claim."""
-        self._leased_before: frozenset[tuple[str, str]] | None = None
-        """The like, of what was dealt before this process began. None: it is not known yet."""
+        self._leased_before = set(leased_before)
+        """The like, of what was dealt before this process began, until they are asked for."""
         self._closed = False
         database.listen(JobsDue, self._on_jobs_due)
         database.listen(LocationKeyEnded, self._on_key_ended)
@@ -141,9 +143,7 @@ class ClaimDesk:
 
     def _may_be_repeated(self, claim: tuple[str, str]) -> bool:
         self._forget_old_claims(self._loop.time())
-        if self._leased_before is None or claim in self._leased_before:
-            return True
-        return claim in self._dealt_until
+        return claim in self._dealt_until or claim in self._leased_before
 
     def _forget_old_claims(self, now: float) -> None:
         while self._dealt_until:
@@ -171,8 +171,6 @@ class ClaimDesk:
 
     async def _deal(self, location_id: str, counter: Counter) -> None:
         try:
-            if self._leased_before is None:
-                self._leased_before = await self._database.read(store.claims)
             while (waiters := counter.hungry()) and not self._closed:
                 await self._round(location_id, counter, waiters)
         except Exception as problem:
@@ -209,7 +207,9 @@ class ClaimDesk:
         now = self._loop.time()
         for waiter in waiters:
             lane = Lane.MAIN if waiter.claimant.slots.get(Lane.MAIN) else Lane.UPTIME
-            self._dealt_until[location_id, waiter.claimant.claim_id] = now + LEASE_MS[lane] / 1000
+            claim = location_id, waiter.claimant.claim_id
+            self._dealt_until[claim] = now + LEASE_MS[lane] / 1000
+            self._leased_before.discard(claim)
 
     def _plan_round(self, location_id: str, counter: Counter, dealt: Dealt) -> None:
         """Look again when the next job turns due by itself: a retry that waits for its time."""
@@ -221,6 +221,11 @@ class ClaimDesk:
                 delay_s, self._on_jobs_due, JobsDue(location_id, dealt.next_due_ms)
             )
         )
+
+
+async def open_desk(database: Database, clock: Clock) -> ClaimDesk:
+    """A desk that knows what was dealt before this process began, before the first claim comes."""
+    return ClaimDesk(database, clock, await database.read(store.claims))
 
 
 def _is_read(waiter: Waiter, caller: Caller | None) -> bool:
