@@ -39,7 +39,7 @@ def deal(
     """
     queue = queue_of(connection)
     dealer = _Dealer(connection, queue, location_id, now_ms)
-    hands = [dealer.dealt_before(one) for one in claimants]
+    hands = dealer.dealt_before(claimants)
     alike: dict[frozenset[CheckType], list[int]] = defaultdict(list)
     for place, one in enumerate(claimants):
         if not hands[place]:
@@ -63,14 +63,15 @@ class _Dealer:
     location_id: str
     now_ms: int
 
-    def dealt_before(self, claimant: Claimant) -> list[ReadyJob]:
-        """What the same claim was dealt before its answer was lost; those leases begin anew."""
-        if not claimant.repeated:
-            return []
-        jobs = self.queue.dealt(self.connection, self.location_id, claimant.claim_id)
-        leases = [(job.id, job.fence + 1) for job in jobs]
+    def dealt_before(self, claimants: Sequence[Claimant]) -> list[list[ReadyJob]]:
+        """What the same claims were dealt before answers were lost; those leases begin anew."""
+        repeated = [one.claim_id for one in claimants if one.repeated]
+        if not repeated:
+            return [[] for _ in claimants]
+        dealt = self.queue.dealt(self.connection, self.location_id, repeated)
+        leases = [(job.id, job.fence + 1) for jobs in dealt.values() for job in jobs]
         self.queue.renew(self.connection, self.location_id, leases, now_ms=self.now_ms)
-        return jobs
+        return [dealt.get(one.claim_id, []) for one in claimants]
 
     def serve(
         self,

@@ -39,6 +39,11 @@ class Waiter:
         lanes = frozenset(lane for lane, slots in self.claimant.slots.items() if slots)
         self.wants = self.claimant.check_types, lanes
 
+    @property
+    def may_be_dealt(self) -> bool:
+        """Whether jobs may be leased to it already, or be about to."""
+        return self.repeated or self.in_round or self.answer.done()
+
     def begin_round(self) -> Claimant:
         """The claim as the round's transaction reads it."""
         self.in_round = True
@@ -79,8 +84,8 @@ class Counter:
     def arrive(self, waiter: Waiter) -> Waiter:
         """Stand in line. A waiter of the same claim has lost its connection: it goes."""
         if before := self.waiters.pop(waiter.claimant.claim_id, None):
+            waiter.repeated |= before.may_be_dealt
             before.leave()
-            waiter.repeated = True
         self.waiters[waiter.claimant.claim_id] = waiter
         return waiter
 

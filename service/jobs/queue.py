@@ -49,8 +49,10 @@ class JobQueue(Protocol):
     def deal(self, connection: Connection, deals: Iterable[Deal]) -> None:
         """Hand ready jobs out: the fence grows, the lease begins."""
 
-    def dealt(self, connection: Connection, location_id: str, claim_id: str) -> list[ReadyJob]:
-        """Jobs that are leased under a claim, their fences as before it."""
+    def dealt(
+        self, connection: Connection, location_id: str, claim_ids: Sequence[str]
+    ) -> Mapping[str, list[ReadyJob]]:
+        """Jobs that are leased under these claims, by claim, their fences as before it."""
 
     def renew(
         self,

@@ -191,7 +191,7 @@ class ClaimDesk:
 
         self._remember(location_id, waiters)
         try:
-            dealt = await self._database.write(change, brief=_is_brief(waiters))
+            dealt = await self._database.write(change, brief=_is_brief(waiters, claimants))
         except DatabaseBusyError as problem:
             log.warning("claims.postponed", claims=len(waiters), reason=str(problem))
             await asyncio.sleep(_BUSY_PAUSE_S)
@@ -233,5 +233,8 @@ def _is_read(waiter: Waiter, caller: Caller | None) -> bool:
     return not waiter.refused and (caller is None or not caller.is_gone())
 
 
-def _is_brief(waiters: Sequence[Waiter]) -> bool:
+def _is_brief(waiters: Sequence[Waiter], claimants: Sequence[Claimant]) -> bool:
+    """Whoever repeats a claim has all leases looked through, which is long where there are many."""
+    if any(one.repeated for one in claimants):
+        return False
     return sum(one.slots for one in waiters) <= MOST_IN_ROUND

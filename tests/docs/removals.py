@@ -93,7 +93,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/jobs/claims.py",
-        "        if not claimant.repeated:\n",
+        "        if not repeated:\n",
         "        if True:\n",
         "tests/service/jobs/test_claims.py"
         "::test_a_repeated_claim_gets_the_same_jobs_and_a_whole_lease",

@@ -1,14 +1,16 @@
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import Connection
 
 from contract.checks import ApiSpec, CheckType, HeartbeatSpec, Lane
 from contract.job import Job
 from contract.scripted import BrowserSpec
 from contract.wire import decode
+from service.db.sqlite_group import driver
 from service.heartbeats.actions import ReceivedPing, take_pings
 from service.jobs.actions import drop_jobs
-from service.jobs.claims import deal
+from service.jobs.claims import Dealt, deal
 from service.results.ingest import Verdict
 from tests.builders.specs import a_dns_spec, a_spec_of, a_url_spec, an_http_request
 from tests.builders.world import UPTIME_TYPES, World, a_claimant, a_result
@@ -125,6 +127,28 @@ async def test_a_repeated_claim_gets_the_same_jobs_and_a_whole_lease(world: Worl
     first = await world.claim("claim-1", slots={Lane.UPTIME: 1})
     again = await world.claim("claim-1", slots={Lane.UPTIME: 1}, repeated=True)
     assert again == first
+
+
+async def test_claims_that_are_repeated_together_have_the_leases_looked_through_once(
+    world: World,
+) -> None:
+    check_id = await world.check()
+    names = ["claim-1", "claim-2", "claim-3"]
+    for _ in names:
+        await world.queue(check_id)
+    first = [await world.claim(name, slots={Lane.UPTIME: 1}) for name in names]
+    statements: list[str] = []
+
+    def again(connection: Connection, now_ms: int) -> Dealt:
+        claimants = [a_claimant(name, repeated=True) for name in reversed(names)]
+        driver(connection).set_trace_callback(statements.append)
+        dealt = deal(connection, world.location_id, claimants, now_ms=now_ms)
+        driver(connection).set_trace_callback(None)
+        return dealt
+
+    dealt = await world.change(again)
+    assert [[decode(job, Job) for job in hand] for hand in dealt.jobs] == first[::-1]
+    assert sum("ix_job_leased_until" in one for one in statements) == 1
 
 
 async def test_a_repeated_claim_gets_nothing_back_that_was_settled(world: World) -> None:

@@ -26,6 +26,8 @@ class CountingDatabase:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.writes = 0
+        self.brief: list[bool] = []
+        """Of each change, whether it is to be made on the loop."""
         self.busy = 0
         """So many of the next changes are refused."""
         self.hold: asyncio.Event | None = None
@@ -33,6 +35,7 @@ class CountingDatabase:
 
     async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
         self.writes += 1
+        self.brief.append(brief)
         if self.hold is not None:
             await self.hold.wait()
         if self.busy:
@@ -238,6 +241,30 @@ async def test_a_round_has_no_more_claims_than_can_be_served_briefly() -> None:
         for waiter in hungry:
             waiter.end_round((b"{}",))
     assert rounds == [[MOST_IN_ROUND - 1, 1], [1], [MOST_IN_ROUND + 1]]
+
+
+async def test_a_claim_made_anew_is_repeated_only_where_the_one_before_may_have_jobs() -> None:
+    counter, loop = Counter(), asyncio.get_running_loop()
+
+    def arrive(*, repeated: bool = False) -> Waiter:
+        return counter.arrive(Waiter(a_claimant(), loop.create_future(), repeated=repeated))
+
+    arrive()
+    idle_again = arrive()
+    assert not idle_again.repeated
+    idle_again.begin_round()
+    assert arrive().repeated
+    assert arrive().repeated
+
+
+async def test_a_round_of_idle_claims_is_made_on_the_loop_and_one_of_repeated_ones_is_not(
+    desk: ClaimDesk, world: World, database: CountingDatabase
+) -> None:
+    await world.queue(await world.check())
+    await wait(desk, world, "claim-1")
+    await wait(desk, world, "claim-2", wait_s=0)
+    await wait(desk, world, "claim-1")
+    assert database.brief == [True, True, False]
 
 
 async def test_a_claim_that_hung_up_is_dealt_nothing(desk: ClaimDesk, world: World) -> None:
