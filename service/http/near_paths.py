@@ -13,21 +13,29 @@ def near_path(path: str, known: Iterable[str]) -> str | None:
 
     `known`: paths with `{names}` for parts that may be anything.
     """
-    parts = path.split("/")
-    of_length = (one.split("/") for one in known if one.count("/") == path.count("/"))
-    alike = [
-        (_likeness(parts, meant), meant) for one in of_length if (meant := _filled(parts, one))
-    ]
+    parts, plain = path.split("/"), path.lower().split("/")
+    of_length = [names for one in known if len(names := one.split("/")) == len(parts)]
+    alike = ((_likeness(plain, names), _filled(parts, names)) for names in of_length)
     likeness, meant = max(alike, default=(0.0, parts))
     return "/".join(meant) if likeness >= _LEAST and meant != parts else None
 
 
-def _likeness(parts: list[str], meant: list[str]) -> float:
+def _likeness(plain: list[str], names: list[str]) -> float:
     """Of the part that is least alike; 1 is the same path, but for capitals."""
-    pairs = zip(parts, meant, strict=True)
-    return min(SequenceMatcher(None, one.lower(), other.lower()).ratio() for one, other in pairs)
+    pairs = zip(plain, names, strict=True)
+    return min(_alike(part, name.lower()) for part, name in pairs if not _is_any(name))
 
 
-def _filled(parts: list[str], known: list[str]) -> list[str]:
-    pairs = zip(parts, known, strict=True)
-    return [given if name.startswith("{") else name for given, name in pairs]
+def _alike(part: str, name: str) -> float:
+    """0 where the lengths differ too much: whoever sends a part may have made it huge."""
+    matcher = SequenceMatcher(None, part, name)
+    return matcher.ratio() if matcher.real_quick_ratio() >= _LEAST else 0.0
+
+
+def _filled(parts: list[str], names: list[str]) -> list[str]:
+    pairs = zip(parts, names, strict=True)
+    return [part if _is_any(name) else name for part, name in pairs]
+
+
+def _is_any(name: str) -> bool:
+    return name.startswith("{")

@@ -1,7 +1,10 @@
 """A slip of the pen in a path is told what may have been meant."""
 
+from difflib import SequenceMatcher
+
 import pytest
 
+from service.http import near_paths
 from service.http.near_paths import near_path
 
 KNOWN = [
@@ -37,3 +40,20 @@ def test_the_path_that_is_most_alike_is_meant(path: str, meant: str | None) -> N
 
 def test_a_path_that_is_there_means_no_other() -> None:
     assert near_path("/v1/checks/api", ["/v1/checks/{check_id}"]) is None
+
+
+def test_no_part_is_compared_that_is_much_longer_than_any_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[str] = []
+
+    class Counting(SequenceMatcher[str]):
+        def ratio(self) -> float:
+            compared.append(self.a)
+            return super().ratio()
+
+    monkeypatch.setattr(near_paths, "SequenceMatcher", Counting)
+    huge = "skcehc" * 10_000
+    assert near_path(f"/v1/{huge}", KNOWN) is None
+    assert near_path(f"/v1/chekcs/{huge}", KNOWN) == f"/v1/checks/{huge}"
+    assert set(compared) <= {"", "v1", "chekcs"}
