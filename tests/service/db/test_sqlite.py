@@ -108,6 +108,26 @@ async def test_a_notice_comes_after_the_commit_and_only_then(
     assert seen == [("one more", 1)]
 
 
+async def test_what_is_made_again_after_a_neighbours_failure_is_told_once(
+    database: SqliteDatabase, *, brief: bool
+) -> None:
+    heard: list[int] = []
+    database.listen(int, heard.append)
+
+    def told(number: int) -> Callable[[Connection], None]:
+        def change(connection: Connection) -> None:
+            announce(connection, number)
+            if number == 2:
+                raise LookupError
+
+        return change
+
+    changes = [database.write(told(number), brief=brief) for number in (1, 2, 3)]
+    await asyncio.gather(*changes, return_exceptions=True)
+    await database.write(add(1), brief=brief)
+    assert heard == [1, 3]
+
+
 async def test_a_change_waits_until_another_process_lets_go(
     database: SqliteDatabase, tmp_path: Path, *, brief: bool
 ) -> None:
