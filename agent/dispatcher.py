@@ -10,6 +10,7 @@ import structlog
 
 from agent.enclosures import Enclosed
 from agent.errors import ServiceError
+from agent.full_lanes import told_if_full
 from agent.running import Run, RunningJobs
 from agent.slots import Slots
 from contract.agent_api import ReleaseReason
@@ -172,7 +173,8 @@ class Dispatcher:
 
     async def _claim_for(self, on: Lane, jobs: asyncio.TaskGroup) -> None:
         while True:
-            free = await self._slots.some_free(on)
+            with told_if_full(on, self._running):
+                free = await self._slots.some_free(on)
             claimed = await self._works.source.claim({on: free})
             claimed_at = self._clock()
             for job in claimed:

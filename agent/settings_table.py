@@ -57,7 +57,7 @@ SETTINGS: Final = (
         read=values.whole(1, 1000),
         default="1 per 1.5 GB of free memory, at most the cores",
         allowed="1 to 1000",
-        meaning="How many checks that need Node or a browser run at once.",
+        meaning="How many browser, multi-step, Playwright and scripted API checks run at once.",
     ),
     Setting(
         name="UPTIME_CONCURRENCY",
@@ -65,7 +65,7 @@ SETTINGS: Final = (
         read=values.whole(1, 10_000),
         default="256",
         allowed="1 to 10000",
-        meaning="How many URL, API, TCP, ICMP, DNS and heartbeat checks run at once.",
+        meaning="How many URL, TCP, ICMP, DNS, heartbeat and plain API checks run at once.",
     ),
     Setting(
         name="AGENT_HEALTH_PORT",

@@ -59,7 +59,7 @@ class UrlRequest(HttpWrite):
 class ApiRequest(HttpWrite):
     """The request of an API check; `{{NAME}}` is filled in."""
 
-    method: Method
+    method: Method = "GET"
     body: MaybeText = ""
     body_type: BodyKind = "NONE"
     headers: Listing[KeyValue] = Field(default_factory=list)

@@ -34,7 +34,11 @@ _SCRIPTED: Final = {
 }
 _CAUSES: Final = {
     Cause.NO_AGENT: "No agent is connected at this location.",
-    Cause.QUEUE_EXPIRED: "No agent took the run in time: they were busy, or were or found us away.",
+    Cause.QUEUE_EXPIRED: (
+        "No agent took the run in time: other runs held all their slots (JOB_CONCURRENCY of the "
+        "agents for what needs Node, UPTIME_CONCURRENCY for the rest), or no agent could reach "
+        "this service. A script that hangs holds its slot until its limit."
+    ),
     Cause.AGENT_LOST: "The agents that took the run went away before its end.",
     Cause.PAUSED: "The check was deactivated before the run began.",
     Cause.OVERLOADED: "The agents had no room for the run.",

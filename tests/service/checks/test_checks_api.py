@@ -197,6 +197,11 @@ async def test_a_wrong_secret_is_not_repeated(alice: ApiUser) -> None:
     assert "hunter2" not in str(answer.body)
 
 
+async def test_an_api_check_without_a_method_gets_its_address(alice: ApiUser) -> None:
+    check = await made(alice, "api", request={"url": "https://shop.test/orders"})
+    assert check["request"]["method"] == "GET"
+
+
 async def test_fields_that_clients_send_back_are_passed_over(alice: ApiUser) -> None:
     check = await made(alice, "api", tags=["a"])
     zero = "0001-01-01T00:00:00Z"
