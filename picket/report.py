@@ -1,6 +1,7 @@
 """One result as a report for a person at a terminal. Pure: result in, something printable out."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -26,6 +27,7 @@ from contract.result import (
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
 from contract.suite_evidence import PlaywrightEvidence
 from picket.printable import duration, one_line, printable
+from picket.ran_on import ran_on, traces_in
 from picket.script_report import pages, requests
 from picket.suite_report import suite_tests
 
@@ -44,8 +46,11 @@ _MARKS: Final = {
 _BAR_WIDTH: Final = 40
 
 
-def report(result: Result, *, name: str) -> RenderableType:
-    """Status and cause first, then phases, assertions and what was seen."""
+def report(result: Result, *, name: str, folder: Path | None = None) -> RenderableType:
+    """Status and cause first, then phases, assertions and what was seen.
+
+    `folder`: where the run's files were put. None: they were not kept.
+    """
     outcome = result.outcome
     return Group(
         _head(outcome, f"{name} ({result.check_type})"),
@@ -54,6 +59,8 @@ def report(result: Result, *, name: str) -> RenderableType:
         *_section("Assertions", _assertions(outcome.assertions)),
         *_seen(outcome.evidence),
         *_section("Log", _log(outcome)),
+        *_section("Ran on", _named(ran_on(outcome.evidence))),
+        *_section("Traces", _named(traces_in(outcome, folder)) if folder else None),
     )
 
 
@@ -70,7 +77,10 @@ def _head(outcome: Outcome, title: str) -> Text:
 def _cause(outcome: Outcome) -> Iterator[RenderableType]:
     if outcome.failure is not None:
         sentence = printable(outcome.failure.message)
-        yield Padding(Text.assemble(sentence, ("  " + outcome.failure.kind, "dim")), (0, 0, 0, 2))
+        # At the end of a call log the kind would read as part of its last line.
+        before = "\n" if "\n" in sentence else "  "
+        kind = (before + outcome.failure.kind, "dim")
+        yield Padding(Text.assemble(sentence, kind), (0, 0, 0, 2))
     elif outcome.status is Status.DEGRADED:
         because = outcome.degraded_because or "It works, but not as well as its thresholds ask."
         yield Padding(Text(printable(because)), (0, 0, 0, 2))
@@ -163,6 +173,11 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
             yield from _section("Requests", requests(evidence.requests))
         case PlaywrightEvidence():
             yield from _section("Tests", suite_tests(evidence))
+
+
+def _named(facts: dict[str, str | None]) -> Table | None:
+    """None: there are none."""
+    return _facts(facts) if facts else None
 
 
 def _facts(facts: dict[str, str | None]) -> Table:

@@ -93,7 +93,7 @@ def run_file(source: str, options: RunOptions) -> int:
             spec = msgspec.structs.replace(spec, bundle_sha256=sha256)
         job = _job(check, spec, timeout_s=options.timeout_s)
         clean = _seen(job, settings, suites, options.artifacts)
-    _print(clean, check.name, as_json=options.as_json)
+    _print(clean, check.name, options)
     return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
 
 
@@ -248,10 +248,10 @@ def _result(job: Job, outcome: Outcome, *, started_at: datetime, took_s: float) 
     )
 
 
-def _print(clean: Clean, name: str, *, as_json: bool) -> None:
+def _print(clean: Clean, name: str, options: RunOptions) -> None:
     console = Terminal()
-    if as_json or not console.is_terminal:
+    if options.as_json or not console.is_terminal:
         body = msgspec.json.format(clean.body, indent=2)
         console.file.write(body.decode() + "\n")
     else:
-        console.print(report(clean.result, name=name))
+        console.print(report(clean.result, name=name, folder=options.artifacts))

@@ -46,4 +46,4 @@ def _measures(page: PageSeen) -> str:
     if metrics.tbt_ms is not None:
         told.append(f"TBT {duration(metrics.tbt_ms)}")
     errors = page.console_errors + page.network_errors + page.document_errors
-    return ", ".join([*told, *([f"{errors} errors"] if errors else [])])
+    return ", ".join([*told, *([f"{errors} error{'s' * (errors > 1)}"] if errors else [])])

@@ -8,6 +8,7 @@ import pytest
 from agent.settings_table import SETTINGS
 from contract.checks import check_type
 from contract.result import Status
+from contract.runtimes import RUNTIMES
 from picket.check_file import parse
 from runners.registry import RUNNERS
 from service.settings import Settings
@@ -42,6 +43,14 @@ def test_each_setting_of_the_service_stands_in_its_page() -> None:
     named = set(re.findall(r'"""([A-Z_]+): ', source))
     assert documented == named
     assert len(named) == len(Settings.__dataclass_fields__)
+
+
+def test_each_runtime_stands_with_its_playwright_and_its_node() -> None:
+    page = (ROOT / "docs/scripts.md").read_text()
+    for one in RUNTIMES.values():
+        assert f'| `"{one.id}"` | {one.playwright} | {one.node} |' in page
+    newest = next(iter(RUNTIMES.values())).playwright
+    assert set(re.findall(r"playwright@(\S+) show-trace", page)) == {newest}
 
 
 def test_each_status_is_explained() -> None:

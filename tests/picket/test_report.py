@@ -55,6 +55,12 @@ def test_a_failure_stands_right_under_the_head() -> None:
     assert lines[1].strip() == "Nothing listens at 127.0.0.1:9.  CONNECT"
 
 
+def test_the_kind_of_a_failure_is_no_part_of_its_call_log() -> None:
+    failure = Failure(kind=FailureKind.SCRIPT, message="Error: no\nCall log:\n  - waiting")
+    lines = printed(a_result(status=Status.FAILED, failure=failure)).splitlines()
+    assert [line.strip() for line in lines[3:5]] == ["- waiting", "SCRIPT"]
+
+
 def test_a_degraded_result_says_what_it_went_over() -> None:
     because = "It took 412 ms; above 200 ms it is degraded."
     lines = printed(a_result(status=Status.DEGRADED, degraded_because=because)).splitlines()
