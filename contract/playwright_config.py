@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from contract.near_names import near_name
+
 Wrong = tuple[str, str]
 """The path of the wrong field inside the configuration, and the end of a sentence about it."""
 
@@ -104,9 +106,15 @@ def _of_fields(
 ) -> Iterator[Wrong]:
     for name, value in fields.items():
         judge = known.get(name)
-        problem = judge(value) if judge else f"cannot be set here; use {', '.join(known)}"
+        problem = judge(value) if judge else _unknown(name, known)
         if problem:
             yield f"{path}{name}", problem
+
+
+def _unknown(name: str, known: Mapping[str, Judge]) -> str:
+    meant = near_name(name, known)
+    mend = f"did you mean {meant}?" if meant else f"use {', '.join(known)}"
+    return f"cannot be set here; {mend}"
 
 
 def _of_values(fields: Mapping[str, object], path: str) -> Iterator[Wrong]:

@@ -22,6 +22,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _LIBRARIES: Final = "node_modules"
 _MOST_NAME_BYTES: Final = 240
 """With its ending a snippet's name is still a file name on every system."""
+_LIKE_A_PATH: Final = re.compile(r"(?=.{1,200}$)[\w@.-]+(?:/[\w@.-]+)*\.[cm]?[jt]sx?", re.ASCII)
 _NOT_IN_A_NAME: Final = re.compile(r"[/\\\x00-\x1f\x7f\"'`]")
 _NOT_IN_A_PATH: Final = re.compile(r"[\\\x00-\x1f\x7f]")
 _IMPORTED: Final = re.compile(r"""["'`](\.{1,2}/[^"'`\r\n]+)["'`]""")
@@ -36,6 +37,8 @@ def script_problem(script: str) -> str | None:
     """A script says something, and is no bundle."""
     if not script.strip():
         return "is empty"
+    if _LIKE_A_PATH.fullmatch(script.strip()):
+        return f"is {script.strip()}, the path of a file; the text of the script belongs here"
     size = size_bytes(script)
     if size > MAX_SCRIPT_BYTES:
         return f"has {size} bytes; use at most {MAX_SCRIPT_BYTES}"

@@ -1,6 +1,5 @@
 """What is wrong with a field, as one sentence with the path, the value and the mend. Pure."""
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from contract.near_names import near_name
 from contract.sense import Wrong
 
 _PATH: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
@@ -195,8 +195,5 @@ def _unknown_in_struct(
 
 
 def _meant(key: str, words: Words) -> str:
-    lowered = {word.lower(): word for word in words.passed_over | words.counting}
-    near = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.6)
-    return (
-        f"did you mean {lowered[near[0]]}?" if near else "use " + ", ".join(sorted(words.counting))
-    )
+    meant = near_name(key, words.passed_over | words.counting)
+    return f"did you mean {meant}?" if meant else "use " + ", ".join(sorted(words.counting))

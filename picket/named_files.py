@@ -131,7 +131,9 @@ class _Reader:
         self._fields["bundleSha256"] = _PACKED_LATER
         path = self._folder / given if isinstance(given, str) else None
         if path is None or not path.is_dir():
-            self._refuse(f"$.{SUITE}", f"is {shown(given)}; use the path of a folder")
+            mend = "use the path of a folder"
+            mend = mend if path is None else f"there is no such folder; {mend}"
+            self._refuse(f"$.{SUITE}", f"is {shown(given)}; {mend}")
         return Named(self._fields, path, self.named.moved, self.named.wrong)
 
     def _texts(self) -> Iterable[str]:

@@ -4,7 +4,10 @@ from typing import Final
 
 from agent.settings_table import REQUIRED, SETTINGS, Setting
 
-_SECRETS_ROW: Final = ("SERVICE_SECRET_*", "Secrets that scripts may read; scrubbed everywhere.")
+_SECRETS_ROW: Final = (
+    "SERVICE_SECRET_*",
+    "Hidden in everything that leaves; scripts do not see them.",
+)
 
 SERVICE_ROWS: Final = (
     ("SERVICE_HOST", "The address to listen at. Default: 0.0.0.0."),

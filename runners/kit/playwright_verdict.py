@@ -21,6 +21,7 @@ from contract.result import Failure, FailureKind
 from runners.kit.endings import require_enough_memory
 from runners.kit.fact_book import FactBook
 from runners.kit.hang_words import out_of_time
+from runners.kit.missing_modules import advice
 from runners.kit.playwright_facts import ErrorFact, plain_text
 from runners.kit.program import Ended
 from runners.kit.user_paths import placed
@@ -98,9 +99,10 @@ def _no_more(ended: Ended) -> str:
 
 def _of_error(errors: list[ErrorFact]) -> Failure:
     error = first_error(errors)
+    message = placed(plain_text(error.message), error.where)[:MESSAGE_CHARS]
     return Failure(
         kind=FailureKind.SCRIPT,
-        message=placed(plain_text(error.message), error.where)[:MESSAGE_CHARS],
+        message="\n".join(filter(None, (message, advice(message)))),
         detail={"where": error.where, "errors": len(errors)},
     )
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from contract.result import Failure, FailureKind
+from runners.kit.missing_modules import advice
 from runners.kit.sandbox import Ended
 from runners.kit.script_facts import ScriptFacts
 from runners.kit.script_messages import LIMIT_BYTES, Broke, Done, ScriptName
@@ -64,9 +65,10 @@ def _broke(name: ScriptName, ending: Broke) -> Failure:
     if len(said) > _MAX_MESSAGE_CHARS:
         said = f"{said[: _MAX_MESSAGE_CHARS - 1]}…"
     place = f" ({ending.place})" if ending.place is not None else ""
+    told = filter(None, (f"{_capital(name)} failed: {said}{place}", advice(said)))
     return Failure(
         kind=FailureKind.SCRIPT,
-        message=f"{_capital(name)} failed: {said}{place}",
+        message=". ".join(told),
         detail={"script": name.file, "place": ending.place},
     )
 

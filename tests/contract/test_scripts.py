@@ -29,6 +29,17 @@ def test_a_script_says_something() -> None:
     assert script_problem(" \n") == "is empty"
 
 
+@pytest.mark.parametrize("path", ["./setup.js", "../a/shop.spec.ts", "setup.mjs\n"])
+def test_the_path_of_a_script_is_no_script(path: str) -> None:
+    told = f"is {path.strip()}, the path of a file; the text of the script belongs here"
+    assert script_problem(path) == told
+
+
+@pytest.mark.parametrize("script", ["require('./setup.js')", "a.js()", "1", "a.js; b.js"])
+def test_a_short_script_is_no_path(script: str) -> None:
+    assert script_problem(script) is None
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -139,7 +139,7 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         ("type: PLAYWRIGHT\n", "$.suiteFolder is missing"),
         (
             "type: PLAYWRIGHT\nsuiteFolder: none\n",
-            "$.suiteFolder is none; use the path of a folder",
+            "$.suiteFolder is none; there is no such folder; use the path of a folder",
         ),
         (
             f"type: PLAYWRIGHT\ncodeBundlePath: {'ab' * 32}\n",

@@ -122,8 +122,9 @@ def _lock_of(root: Path, working_dir: Path) -> tuple[Path, str]:
         if name is not None:
             return folder, name
     raise UnknownManagerError(
-        "The suite has no lock file (package-lock.json, pnpm-lock.yaml or yarn.lock); "
-        "commit the one that your package manager writes."
+        "The suite has no lock file (package-lock.json, pnpm-lock.yaml, yarn.lock or bun.lock); "
+        "commit the one that your package manager writes: `npm install --package-lock-only`, "
+        "`pnpm install`, `yarn install` or `bun install` make it."
     )
 
 
