@@ -31,7 +31,7 @@ from runners.kit.suites.places import Suites
 from runners.kit.suites.project import Project, open_project
 from runners.kit.suites.remarks import remarks
 from runners.kit.suites.run import LIMITS, Browser, SuiteRun, run_suite
-from runners.kit.suites.verdict import failure_of
+from runners.kit.suites.verdict import failure_of, launch_failure
 from runners.kit.trust import Roots
 
 _MOST_RESERVED_S: Final = 15.0
@@ -147,8 +147,9 @@ class _Look:
             self._log.add(ended.log, since_ms=started_ms)
             for notice in () if gate is None else gate.notes:
                 self._log.note(notice, level="WARN")
-        if facts.launch_error is not None:
-            raise BrowserDidNotStartError(facts.launch_error)
+        failed_launch = launch_failure(facts)
+        if failed_launch is not None:
+            raise BrowserDidNotStartError(failed_launch)
         return facts, ended
 
     async def _judged(self, facts: SuiteFacts, ended: Ended) -> Failure | None:

@@ -158,6 +158,8 @@ class SuiteFacts:
                 self.at_stop.take(fact)
 
     def _take_of_browser(self, fact: _LaunchFailed | _BrowserKilled) -> None:
+        if self.at_stop.is_stopped:  # Playwright closes browsers that are being started, too
+            return
         match fact:
             case _LaunchFailed():
                 self.launch_error = None if fact.own else fact.message

@@ -54,11 +54,35 @@ def failure_of(
     )
 
 
+def launch_failure(facts: SuiteFacts) -> str | None:
+    """Why our browser did not start. None: it did, or Playwright closed it before that.
+
+    A suite's `globalTimeout` and `maxFailures` end tests that are starting browsers.
+    """
+    error = facts.launch_error
+    if error is None or not _ended_some_itself(facts):
+        return error
+    first = first_line(error)
+    failed = (test for test in facts.tests.values() if _failed_by_itself(test))
+    is_told = any(first in told for test in failed for told in test.errors)
+    return error if is_told else None
+
+
 def first_line(text: str) -> str:
     """The line of an error that says most, within bounds."""
     lines = (line.strip() for line in text.splitlines())
     line = next((line for line in lines if line), "there was no message")
     return line if len(line) <= _SAID_CHARS else f"{line[:_SAID_CHARS]}…"
+
+
+def _ended_some_itself(facts: SuiteFacts) -> bool:
+    if facts.end in {"timedout", "interrupted"}:
+        return True
+    return any(test.status == "interrupted" for test in facts.tests.values())
+
+
+def _failed_by_itself(test: SuiteTest) -> bool:
+    return test.outcome == "unexpected" and test.status != "interrupted"
 
 
 def _ended_by_us(facts: SuiteFacts, ended: Ended) -> Failure | None:
@@ -108,9 +132,7 @@ def _during(facts: SuiteFacts) -> str:
 
 
 def _failed_test(tests: list[SuiteTest]) -> Failure | None:
-    failed = [
-        test for test in tests if test.outcome == "unexpected" and test.status != "interrupted"
-    ]
+    failed = [test for test in tests if _failed_by_itself(test)]
     if not failed:
         return None
     first = failed[0]

@@ -157,3 +157,12 @@ def test_attachments_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatc
     facts = told(fact, fact)
     assert [one.name for one in facts.attachments] == ["trace"]
     assert facts.is_cut
+
+
+def test_what_becomes_of_browsers_after_the_stop_is_our_doing() -> None:
+    facts = told(began(), test_began())
+    facts.stop()
+    launch = {"fact": "launchFailed", "message": "browser has been closed", "own": False}
+    for fact in (launch, {"fact": "browserKilled", "signal": "SIGKILL"}):
+        facts.take(json.dumps(fact).encode())
+    assert (facts.launch_error, facts.browser_taken) == (None, False)

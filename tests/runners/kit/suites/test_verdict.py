@@ -9,7 +9,7 @@ from contract.suite_evidence import SuiteTest
 from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
-from runners.kit.suites.verdict import MESSAGE_CHARS, because, failure_of
+from runners.kit.suites.verdict import MESSAGE_CHARS, because, failure_of, launch_failure
 
 LIMITS = Limits(memory_mb=4096)
 
@@ -259,3 +259,30 @@ def test_a_very_long_error_is_cut() -> None:
     assert failure is not None
     assert len(failure.message) == MESSAGE_CHARS
     assert failure.kind is FailureKind.SCRIPT
+
+
+LAUNCH = "browserType.launch: Target page, context or browser has been closed\nBrowser logs:"
+
+
+@pytest.mark.parametrize(
+    ("tests", "end"),
+    [
+        ([a_test(status="interrupted", outcome="skipped")], "timedout"),
+        ([a_test()], "timedout"),
+        ([failed("Error: no"), a_test(status="interrupted", outcome="skipped")], "failed"),
+    ],
+)
+def test_a_launch_that_the_suites_own_limits_ended_is_no_fault_of_ours(
+    tests: list[SuiteTest], end: str
+) -> None:
+    assert launch_failure(facts(*tests, end=end, launch_error=LAUNCH)) is None
+
+
+@pytest.mark.parametrize("end", ["failed", "timedout"])
+def test_a_launch_that_failed_a_test_is_ours(end: str) -> None:
+    book = facts(failed(f"Error: {LAUNCH}"), end=end, launch_error=LAUNCH)
+    assert launch_failure(book) == LAUNCH
+
+
+def test_a_launch_before_the_tests_is_ours() -> None:
+    assert launch_failure(facts(end="failed", launch_error=LAUNCH)) == LAUNCH
