@@ -142,6 +142,7 @@ class _Look:
                 browser=self._browser(ground.browser, gate),
                 environment={**ground.environment, **told},
                 time=self._time.later(started_ms / 1000),
+                packages=self._harness.required_suites().packages,
             )
             facts, ended = await run_suite(self._harness.sandbox, run)
             self._log.add(ended.log, since_ms=started_ms)

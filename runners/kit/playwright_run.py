@@ -172,7 +172,8 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     async def through(self) -> ScriptRun:
         """Start it, wait for its end, collect what it left."""
-        book = FactBook(UserPaths(self.place.root))
+        libraries = self.order.script.runtime.modules.parent
+        book = FactBook(UserPaths(self.place.root, packages=(libraries,)))
         start_ms, ctx = time.time() * 1000, self.order.ctx
         async with run_gate(ctx, self.roots, self.place.home) as gate:
             program = self._program(gate)

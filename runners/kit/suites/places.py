@@ -31,6 +31,8 @@ class Suites:
 
     bundles: Bundles
     dependencies: Dependencies
+    packages: Path
+    """Where kept ones are, past all links."""
 
 
 def suites_of(places: SuitePlaces, sandbox: Sandbox) -> Suites:
@@ -43,4 +45,8 @@ def suites_of(places: SuitePlaces, sandbox: Sandbox) -> Suites:
     kept = NodeModules(places.packages, seals=None if can_have_own_users() else Seals())
     kept.sweep()
     installer = Installer(sandbox, environment=places.environment)
-    return Suites(bundles=places.bundles, dependencies=Dependencies(installer, Lending(kept)))
+    return Suites(
+        bundles=places.bundles,
+        dependencies=Dependencies(installer, Lending(kept)),
+        packages=places.packages.resolve(),
+    )

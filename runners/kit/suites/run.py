@@ -75,6 +75,8 @@ class SuiteRun:
     browser: Browser
     environment: Mapping[str, str]
     time: RunTime
+    packages: Path
+    """Where those that runs share are."""
 
 
 async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]:
@@ -87,7 +89,8 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
     project, browser = run.project, run.browser
     plan = await asyncio.to_thread(_plan, project, run.command)
     await asyncio.to_thread(_offer_browser, project, browser)
-    paths = UserPaths(project.root, working_dir=project.working_dir)
+    packages = (run.packages, project.runtime.modules.parent)
+    paths = UserPaths(project.root, working_dir=project.working_dir, packages=packages)
     facts = SuiteFacts(paths)
     program = Program(
         argv=plan.argv,
