@@ -34,7 +34,7 @@ from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
 from runners.kit.network import open_network
 from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
-from runners.kit.runtimes import find_runtimes
+from runners.kit.runtimes import Runtimes, find_runtimes
 from runners.kit.scrub import Scrubber
 from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.suites.places import SuitePlaces
@@ -69,6 +69,7 @@ async def open_scripts(
     """
     async with AsyncExitStack() as stack:
         found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
+        _tell_left_out(found)
         suites: SuitePlaces | None = None
         try:
             if service is not None:
@@ -83,6 +84,15 @@ async def open_scripts(
             if harness is None:
                 log.info("scripts.unavailable", because=NO_RUNTIME)
         yield harness
+
+
+def _tell_left_out(found: Runtimes) -> None:
+    for runtime in found.by_id.values():
+        if (fault := runtime.code_cache_fault) is not None:
+            remedy = "runs are slower until `python -m runners.kit.warming` makes it anew"
+            log.warning(
+                "scripts.code_cache_left_out", runtime=runtime.id, because=f"{fault}; {remedy}"
+            )
 
 
 async def runnable_types(ground: Ground, *, scripted: bool) -> tuple[CheckType, ...]:

@@ -23,6 +23,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from runners.kit.code_cache import fault_of
+
 _DEBIANS_BROWSER: Final = Path("/usr/lib/chromium/chromium-headless-shell")
 """Debian's command of the same name is a shell that stays between us and the browser."""
 CODE_CACHE: Final = "code-cache"
@@ -51,7 +53,10 @@ class Runtime:
     compile_cache: Path | None
     """For `NODE_COMPILE_CACHE`, read-only. None: there is none."""
     code_cache: Path | None = None
-    """What a run of Playwright calls, compiled (`warming`), read-only. None: there is none."""
+    """What a run of Playwright calls, compiled (`warming`), read-only. None: there is none, or
+    none that fits."""
+    code_cache_fault: str | None = None
+    """Why the code cache that is there is left out. None: it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +93,7 @@ class Runtimes:
 
 
 def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Runtimes:
-    """Look at this machine; reads a few small files, and has the browser say its version.
+    """Look at this machine: reads some 15 MB a runtime, and has the browser say its version.
 
     `folder`: where they are. None: where the installation puts them. `browser`: Chromium's
     program. None: the installation's or Debian's.
@@ -123,14 +128,17 @@ def _runtimes_in(folder: Path) -> list[Runtime]:
 def _runtime(folder: Path) -> Runtime:
     package = json.loads((folder / "package.json").read_bytes())
     cache, code = folder / "compile-cache", folder / CODE_CACHE
+    modules = (folder / "node_modules").resolve()
+    fault = fault_of(code, modules) if code.is_file() else None
     return Runtime(
         id=folder.name,
         node=folder / "bin/node",
         node_version=package["engines"]["node"],
-        modules=(folder / "node_modules").resolve(),
+        modules=modules,
         playwright=package["dependencies"]["@playwright/test"],
         compile_cache=cache if cache.is_dir() else None,
-        code_cache=code if code.is_file() else None,
+        code_cache=code if code.is_file() and fault is None else None,
+        code_cache_fault=fault,
     )
 
 

@@ -5,7 +5,6 @@ beside each runtime: all runs read it, and none can write there.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -99,9 +98,13 @@ def _test(fixtures: str, steps: str) -> str:
 
 
 def _put(made: Path, target: Path) -> Path:
-    """Whole or not at all: runs may be reading the file that was there."""
+    """Whole or not at all: runs may be reading the file that was there, and power may fail."""
     new = target.with_name(f"{target.name}.new")
-    shutil.copyfile(made, new)
+    new.unlink(missing_ok=True)
+    with new.open("wb") as file:
+        file.write(made.read_bytes())
+        file.flush()
+        os.fsync(file.fileno())
     new.chmod(0o444)
     return new.replace(target)
 

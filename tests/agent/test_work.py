@@ -1,11 +1,13 @@
 """What an agent offers depends on whether there is anything to run scripts with."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.client import ServiceClient
 from agent.ground import Ground, Makeup
@@ -108,6 +110,21 @@ async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) 
     assert CheckType.API in types
     assert await runnable_types(ground, scripted=True) == ()
     assert hello_of(ground, types).slots[Lane.MAIN] == 0
+
+
+async def test_a_code_cache_that_is_left_out_is_told_with_what_to_do(tmp_path: Path) -> None:
+    made_of = {"engines": {"node": "24.19.0"}, "dependencies": {"@playwright/test": "1.65.1"}}
+    (tmp_path / "2026.04").mkdir()
+    (tmp_path / "2026.04/package.json").write_text(json.dumps(made_of))
+    for name in ("ready", "code-cache"):
+        (tmp_path / "2026.04" / name).touch()
+    with capture_logs() as logs:
+        async with open_scripts(settings(runtimes_dir=tmp_path)):
+            pass
+    (said,) = [line for line in logs if line["event"] == "scripts.code_cache_left_out"]
+    assert said["runtime"] == "2026.04"
+    assert said["because"].startswith("it is damaged")
+    assert "`python -m runners.kit.warming`" in said["because"]
 
 
 async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed() -> None:

@@ -1,7 +1,9 @@
 'use strict';
 // What V8 compiled of Playwright in an earlier run, of ours, at installation: a seventh of a short
 // run is else spent on it. Node's own cache holds what runs as a file is loaded, and no function that
-// is called later. What V8 does not accept, of another version, is compiled as usual.
+// is called later. What V8 does not accept, of another version, is compiled as usual. V8 looks at a
+// version and at lengths only: it crashes on damaged code, and runs that of another text. So the file
+// bears a checksum for us, and those of the texts for the agent, which looks at them as it starts.
 
 const fs = require('node:fs');
 const Module = require('node:module');
@@ -12,6 +14,7 @@ const vm = require('node:vm');
 const BEFORE = '(function (exports, require, module, __filename, __dirname) { ';
 const AFTER = '\n});';
 const LINE_END = 10;
+const LIBRARIES = `${path.sep}node_modules${path.sep}`;
 
 function scriptOf(content, filename, cachedData) {
   return new vm.Script(BEFORE + content + AFTER, {
@@ -36,21 +39,43 @@ function compileBy(find) {
   };
 }
 
-/** The index on the first line, by path: where it begins behind that line, and how long it is. */
-function read(file) {
-  const bytes = fs.readFileSync(file);
+/** Loaded here, as it takes 2 ms that processes without Playwright need not spend. */
+function crc32(bytes) {
+  return require('node:zlib').crc32(bytes);
+}
+
+function cutAtLine(bytes) {
   const end = bytes.indexOf(LINE_END);
-  const index = JSON.parse(bytes.toString('utf8', 0, end));
+  return [bytes.toString('utf8', 0, end), bytes.subarray(end + 1)];
+}
+
+/** A checksum of all that follows; the index, by path: where, how long, the text's checksum; the code. */
+function read(file) {
+  const [checksum, rest] = cutAtLine(fs.readFileSync(file));
+  if (Number(checksum) !== crc32(rest)) throw new Error('It is damaged, or made by another version.');
+  const [line, code] = cutAtLine(rest);
+  const index = JSON.parse(line);
   return (filename) => {
     if (!Object.hasOwn(index, filename)) return null;
     const [begin, length] = index[filename];
-    return bytes.subarray(end + 1 + begin, end + 1 + begin + length);
+    return code.subarray(begin, begin + length);
   };
 }
 
+function readOrNothing(file) {
+  try {
+    return read(file);
+  } catch {
+    return () => null; // it costs time, and nothing else
+  }
+}
+
+/** Read at the first file of a library: not every process of a run loads one. */
 function use(file) {
-  const cached = read(file);
+  let cached = null;
   compileBy((content, filename) => {
+    if (!filename.includes(LIBRARIES)) return null;
+    cached ??= readOrNothing(file);
     const data = cached(filename);
     if (data === null) return null;
     const script = scriptOf(content, filename, data);
@@ -64,11 +89,12 @@ function write(scripts, file) {
   let begin = 0;
   for (const [filename, script] of scripts) {
     const data = script.createCachedData();
-    index[filename] = [begin, data.length];
+    index[filename] = [begin, data.length, crc32(fs.readFileSync(filename))];
     parts.push(data);
     begin += data.length;
   }
-  fs.writeFileSync(file, Buffer.concat([Buffer.from(`${JSON.stringify(index)}\n`), ...parts]));
+  const rest = Buffer.concat([Buffer.from(`${JSON.stringify(index)}\n`), ...parts]);
+  fs.writeFileSync(file, Buffer.concat([Buffer.from(`${crc32(rest)}\n`), rest]));
 }
 
 /** For installations: a run writes what was compiled of all files below a folder as it ends. */
@@ -85,12 +111,7 @@ function make(file, folder) {
 
 function install({ PICKET_CODE_CACHE, PICKET_MAKES_CODE_CACHE, PICKET_CODE_FOLDER }) {
   if (PICKET_MAKES_CODE_CACHE) return make(PICKET_MAKES_CODE_CACHE, PICKET_CODE_FOLDER);
-  if (!PICKET_CODE_CACHE) return undefined;
-  try {
-    return use(PICKET_CODE_CACHE);
-  } catch {
-    return undefined; // it costs time, and nothing else
-  }
+  return PICKET_CODE_CACHE ? use(PICKET_CODE_CACHE) : undefined;
 }
 
 module.exports = { install };

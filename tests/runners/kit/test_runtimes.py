@@ -58,6 +58,17 @@ def test_a_compile_cache_is_used_where_there_is_one(tmp_path: Path) -> None:
     assert find_runtimes(tmp_path).get(None).compile_cache == tmp_path / "2026.04/compile-cache"
 
 
+def test_code_compiled_ahead_that_is_damaged_is_left_out_and_the_reason_is_told(
+    tmp_path: Path,
+) -> None:
+    lay_out(tmp_path, "2026.04")
+    assert find_runtimes(tmp_path).get(None).code_cache_fault is None
+    (tmp_path / "2026.04/code-cache").write_bytes(b"\0" * 4096)
+    runtime = find_runtimes(tmp_path).get(None)
+    assert runtime.code_cache is None
+    assert runtime.code_cache_fault is not None
+
+
 def test_a_runtime_whose_installation_broke_off_is_none(tmp_path: Path) -> None:
     lay_out(tmp_path, "2026.04", ready=False)
     assert find_runtimes(tmp_path).installed == ()
