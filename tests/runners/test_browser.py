@@ -173,6 +173,19 @@ async def test_a_test_that_fails_after_its_end_keeps_its_files(site: str, runtim
     assert {one.kind for one in outcome.artifacts} == {"trace", "screenshot", "video"}
 
 
+async def test_a_fixture_that_fails_behind_its_pages_keeps_their_picture(site: str) -> None:
+    script = (
+        "import { test as one } from '@playwright/test';\n"
+        "const tidy = async ({}, use) => { await use(); throw new Error('not tidy'); };\n"
+        "const test = one.extend({ tidy: [tidy, { auto: true }] });\n"
+        f"test('shop', async ({{ page }}) => {{ await page.goto('{site}/plain'); }});\n"
+    )
+    outcome = await looked(script)
+    assert outcome.status is Status.FAILED
+    # Playwright itself has thrown the video away by then.
+    assert {one.kind for one in outcome.artifacts} == {"trace", "screenshot"}
+
+
 async def test_only_the_test_that_failed_keeps_its_files(site: str) -> None:
     went_well = f"async ({{ page }}) => {{ await page.goto('{site}/plain'); }}"
     failed = went_well.replace("await", "expect.soft(1).toBe(2); await")

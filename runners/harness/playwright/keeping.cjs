@@ -11,6 +11,8 @@ const { textsIn } = require('./sharing.cjs');
 const ENDED = 'Test ended.';
 /** With these words, a script may decide itself what it keeps: `test.use({ video: 'on' })`. */
 const DECIDED = /\bvideo\b|(?<!\.)\bscreenshot\b/;
+/** A fixture of a script's own ends behind the contexts, where it may fail: `test.extend({ … })`. */
+const EXTENDS = /(?<!\bexpect\s*\.\s*)\bextend\b/;
 
 const over = new WeakSet(); // tests that Playwright closes the contexts of
 let isOurs = null;
@@ -19,7 +21,7 @@ let isOurs = null;
 function decide() {
   if (!settings.script || settings.artifacts === 'on' || process[Symbol.for('picket.plain')]) return false;
   try {
-    return !textsIn(settings.root).some((text) => DECIDED.test(text));
+    return !textsIn(settings.root).some((text) => DECIDED.test(text) || EXTENDS.test(text));
   } catch {
     return false;
   }
