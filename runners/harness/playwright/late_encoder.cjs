@@ -10,7 +10,8 @@ const { setImmediate, setTimeout } = require('node:timers'); // a script may put
 const keeping = require('./keeping.cjs');
 
 const MOST_BYTES = 8 * 1024 * 1024;
-const LONGEST_MS = 10_000; // the longer it waits, the more is to be encoded once it is needed
+/** What is held dies with a script that never yields again, or that the system ends: most pages take less. */
+const LONGEST_MS = 2_000;
 /** Above Linux's largest: no signal to it reaches anybody. */
 const NO_PROCESS = 2 ** 22 + 1;
 

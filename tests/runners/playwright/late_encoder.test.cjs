@@ -4,7 +4,9 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { test } = require('node:test');
+const { mock, test } = require('node:test');
+
+mock.timers.enable({ apis: ['setTimeout'] }); // before it is loaded, as it keeps the timers of its start
 const { LateEncoder, isVideo } = require('../../../runners/harness/playwright/late_encoder.cjs');
 
 const FRAME = Buffer.alloc(1024 * 1024, 'a');
@@ -52,6 +54,19 @@ test('it starts before too much is held, and goes on as it comes', async () => {
   await once(encoder, 'close');
   assert.equal(started.length, 1);
   assert.equal((await text).length, 10 * FRAME.length + 4);
+});
+
+test('it starts within two seconds, as what is held is lost with a script that hangs later', async () => {
+  const { encoder, started } = anEncoder({ isLeft: true });
+  encoder.stdin.write('one ');
+  mock.timers.tick(1_999);
+  assert.equal(started.length, 0);
+  mock.timers.tick(1);
+  assert.equal(started.length, 1);
+  const text = textOf(encoder.stdout);
+  encoder.stdin.end('two');
+  await once(encoder, 'close');
+  assert.equal(await text, 'one two');
 });
 
 test('a frame that lasts is held once, however often it comes', async () => {
