@@ -208,6 +208,15 @@ async def test_what_a_script_wants_kept_is_kept_though_it_passes(site: str) -> N
     assert {one.kind for one in outcome.artifacts} == {"screenshot", "video"}
 
 
+async def test_what_a_dependency_in_json_wants_kept_is_kept(site: str) -> None:
+    own = "test.use(require('./use.json'));\n"
+    wanted = Dependency(path="use.json", content='{"video": "on"}')
+    script = a_test(f"await page.goto('{site}/plain');") + own
+    outcome = await looked(script, dependencies=(wanted,))
+    assert outcome.status is Status.PASSED
+    assert {one.kind for one in outcome.artifacts} == {"video"}
+
+
 async def test_a_video_that_a_script_takes_itself_is_whole(site: str) -> None:
     outcome = await looked(
         "import { test } from '@playwright/test';\n"

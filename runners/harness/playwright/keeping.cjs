@@ -14,6 +14,8 @@ const DECIDED = /\bvideo\b|(?<!\.)\bscreenshot\b/;
 /** A fixture of a script's own ends behind the contexts, where it may fail: `test.extend({ … })`. */
 const EXTENDS = /(?<!\bexpect\s*\.\s*)\bextend\b/;
 
+const ANY = /(?:)/; // options may come out of JSON
+
 const over = new WeakSet(); // tests that Playwright closes the contexts of
 let isOurs = null;
 
@@ -21,7 +23,7 @@ let isOurs = null;
 function decide() {
   if (!settings.script || settings.artifacts === 'on' || process[Symbol.for('picket.plain')]) return false;
   try {
-    return !textsIn(settings.root).some((text) => DECIDED.test(text) || EXTENDS.test(text));
+    return !textsIn(settings.root, ANY).some((text) => DECIDED.test(text) || EXTENDS.test(text));
   } catch {
     return false;
   }

@@ -31,12 +31,13 @@ const DOUBTS = [
 /** What outlives a worker that is no process; or what judges a run that went on after a failure. */
 const LEFT = /\b(?:setInterval|listen|createServer|\w*Server|watch|watchFile|degraded)\b/;
 
-function textsIn(folder) {
+/** Of the files with names like `kind`; links are not followed. */
+function textsIn(folder, kind = CODE) {
   const found = [];
   for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
     const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) found.push(...textsIn(file));
-    else if (entry.isFile() && CODE.test(entry.name)) found.push(fs.readFileSync(file, 'utf8'));
+    if (entry.isDirectory()) found.push(...textsIn(file, kind));
+    else if (entry.isFile() && kind.test(entry.name)) found.push(fs.readFileSync(file, 'utf8'));
   }
   return found;
 }
