@@ -9,6 +9,7 @@ from runners.kit.failures import CheckFailed
 from runners.kit.judge import judge
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext, Runner
+from runners.kit.time_words import time_limit
 from runners.kit.weight import is_heavy
 
 
@@ -27,15 +28,15 @@ async def execute(job: Job, runner: Runner[Any], ctx: RunContext) -> Outcome:
     except TimeoutError:
         if not deadline.expired:
             raise
-        seen = Observation(failure=_out_of_time(job.deadline_s))
+        seen = Observation(failure=_out_of_time(ctx.told_limit_s))
     if is_heavy(job.spec, seen.facts):
         return await ctx.network.aside.run(partial(judge, job.spec, seen))
     return judge(job.spec, seen)
 
 
-def _out_of_time(deadline_s: float) -> Failure:
+def _out_of_time(limit_s: float) -> Failure:
     return Failure(
         kind=FailureKind.TIMEOUT,
-        message=f"The check did not end within its deadline of {deadline_s:g} s.",
-        detail={"code": "DEADLINE", "deadlineSeconds": deadline_s},
+        message=f"The check did not end within its limit of {time_limit(limit_s)}.",
+        detail={"code": "DEADLINE", "limitSeconds": limit_s},
     )

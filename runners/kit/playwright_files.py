@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from contract.result import Artifact, ArtifactKind
+from runners.kit.run_time import Until
 from runners.kit.trace_remains import is_remains
 from runners.kit.workspace import Workspace, open_plain
 
@@ -37,6 +38,14 @@ class _Degraded(msgspec.Struct):
     messages: list[str]
 
 
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """What was kept of a run."""
+
+    artifacts: tuple[Artifact, ...]
+    out_of_time: int
+    """Files that there was no time for."""
+
+
 def degraded_because(folder: Path) -> str | None:
     """What the script wrote into `degraded.json`. None: nothing that can be read."""
     try:
@@ -47,12 +56,10 @@ def degraded_because(folder: Path) -> str | None:
     return " ".join(said.messages)[:_DEGRADED_CHARS] or None
 
 
-def keep_files(
-    workspace: Workspace, *folders: Path, into: Workspace | None = None
-) -> tuple[Artifact, ...]:
+def keep_files(workspace: Workspace, *folders: Path, into: Workspace, until: Until) -> Kept:
     """Put the files that results keep where artifacts are; it blocks while it reads them.
 
-    `workspace`: the one that the folders are in. `into`: the one to keep them. None: the same.
+    `workspace`: the one that the folders are in. `into`: the one to keep them.
 
     Raises:
         OSError: the disk is at fault.
@@ -61,11 +68,13 @@ def keep_files(
     for folder in filter(workspace.holds, folders):
         for path in found_files(folder):
             kept.setdefault(_free_name(path, folder, taken=set(kept)), path)
-    keeper, artifacts = into or workspace, []
-    for name, path in list(kept.items())[:MOST_FILES]:
-        shutil.move(path, keeper.folder / name)
-        artifacts.append(keeper.artifact(name, _KINDS[path.suffix.lower()]))
-    return tuple(artifacts)
+    wanted, artifacts = list(kept.items())[:MOST_FILES], []
+    for name, path in wanted:
+        if until.is_over:
+            break
+        shutil.move(path, into.folder / name)
+        artifacts.append(into.artifact(name, _KINDS[path.suffix.lower()]))
+    return Kept(artifacts=tuple(artifacts), out_of_time=len(wanted) - len(artifacts))
 
 
 def found_files(folder: Path) -> Iterator[Path]:

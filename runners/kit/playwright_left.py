@@ -8,10 +8,13 @@ import msgspec
 from contract.result import Artifact
 from runners.kit.playwright_files import degraded_because, found_files, keep_files
 from runners.kit.playwright_place import Place
+from runners.kit.run_time import Until
 from runners.kit.trace_remains import is_whole, pack_remains, remains_in
 from runners.kit.workspace import Workspace
 
 _UNFINISHED = "The script's process could not end its trace: it shows what was written before."
+_SHOWS_LESS = "The trace does not show all: {} of its parts are missing, for want of time or room."
+_NO_TIME = "{} more files are not kept: the run's time was up."
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,8 +27,10 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     """What the reader has to know beside it."""
 
 
-def left_in(place: Place, workspace: Workspace, *, keeper: Workspace, is_ended: bool) -> Left:
-    """Keep what there is of a run; it blocks.
+def left_in(
+    place: Place, workspace: Workspace, *, keeper: Workspace, is_ended: bool, until: Until
+) -> Left:
+    """Keep what there is of a run, and there is time for; it blocks.
 
     `workspace`: the one that it ran in. `is_ended`: whether it came to an end by itself, with all
     its files.
@@ -33,15 +38,25 @@ def left_in(place: Place, workspace: Workspace, *, keeper: Workspace, is_ended: 
     Raises:
         OSError: the disk is at fault.
     """
-    notes = _without_broken(workspace, place.output, is_ended=is_ended)
-    further: tuple[Path, ...] = ()
-    if not is_ended:
-        folder = Path(tempfile.mkdtemp(dir=workspace.folder))
-        if pack_remains(workspace, remains_in(place.output), folder / "trace.zip"):
-            notes, further = (*notes, _UNFINISHED), (folder,)
     degraded = degraded_because(place.root) if workspace.holds(place.root) else None
-    artifacts = keep_files(workspace, place.output, *further, place.root, into=keeper)
-    return Left(degraded_because=degraded, artifacts=artifacts, notes=notes)
+    notes = _without_broken(workspace, place.output, is_ended=is_ended)
+    packed = Path(tempfile.mkdtemp(dir=workspace.folder))
+    if not is_ended:
+        notes += _packed(workspace, place.output, packed / "trace.zip", until.half())
+    kept = keep_files(workspace, place.output, packed, place.root, into=keeper, until=until)
+    if kept.out_of_time:
+        notes += (_NO_TIME.format(kept.out_of_time),)
+    return Left(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
+
+
+def _packed(workspace: Workspace, output: Path, target: Path, until: Until) -> tuple[str, ...]:
+    """Make an archive of what there is of traces, and say so."""
+    packed = pack_remains(workspace, remains_in(output), target, until=until)
+    if packed is None:
+        return ()
+    if not packed.left_off:
+        return (_UNFINISHED,)
+    return (_UNFINISHED, _SHOWS_LESS.format(packed.left_off))
 
 
 def _without_broken(workspace: Workspace, output: Path, *, is_ended: bool) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from runners.kit.playwright_program import Script, program_of
 from runners.kit.playwright_spare import Spare, SpareUnfitError, starts_alone
 from runners.kit.program import Ended, Limits, Program
 from runners.kit.run_gate import RunGate, proxies, run_gate
-from runners.kit.run_time import RunTime, divided
+from runners.kit.run_time import RunTime, Until, divided
 from runners.kit.runner import RunContext
 from runners.kit.script_files import ScriptFile, script_files
 from runners.kit.thread_end import to_its_end
@@ -94,6 +94,7 @@ def _order(spec: BrowserSpec | MultiStepSpec, ctx: RunContext, browser: Path | N
         script=Script(spec, runtime, browser, harness.runtimes.ffmpeg, config),
         files=script_files(spec),
         time=divided(ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S),
+        until=Until.after(ctx.timeout_s),
     )
 
 
@@ -105,6 +106,8 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
     script: Script
     files: tuple[ScriptFile, ...]
     time: RunTime
+    until: Until
+    """Then all has to be over, what is kept of it included."""
 
     @property
     def limits(self) -> Limits:
@@ -224,7 +227,8 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def _left(self, is_ended: bool) -> Left:  # noqa: FBT001 - called by position, in a thread
         keeper = self.order.ctx.workspace
-        return left_in(self.place, self.workspace, keeper=keeper, is_ended=is_ended)
+        until = self.order.until
+        return left_in(self.place, self.workspace, keeper=keeper, is_ended=is_ended, until=until)
 
     def _notes(self, book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]

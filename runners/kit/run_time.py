@@ -1,5 +1,6 @@
-"""How a run's time is divided between its script and what has to be kept of it. Pure."""
+"""How a run's time is divided between its script and what has to be kept of it."""
 
+import time
 from typing import Final, Self
 
 import msgspec
@@ -8,6 +9,27 @@ _RESERVED_SHARE: Final = 0.25
 """Of a short limit."""
 _GRACE_SHARE: Final = 0.5
 """Of what is reserved; the rest is for ending by force, and for reading what was left."""
+
+
+class Until(msgspec.Struct, frozen=True):
+    """When work has to be over, for threads, which nobody can interrupt: they ask."""
+
+    at_s: float
+    """By the monotonic clock."""
+
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        """So long from now on."""
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+        return time.monotonic() >= self.at_s
+
+    def half(self) -> "Until":
+        """Half of what is left of it, so that as much is left for what comes then."""
+        return Until((time.monotonic() + self.at_s) / 2)
 
 
 class RunTime(msgspec.Struct, frozen=True, kw_only=True):

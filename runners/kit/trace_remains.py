@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+
+import msgspec
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
+from runners.kit.run_time import Until
 from runners.kit.workspace import Workspace, open_plain
 
 PLAIN_TRACES: Final = ".traces"
@@ -20,8 +23,20 @@ PLAIN_TRACES: Final = ".traces"
 _ARTIFACTS: Final = ".playwright-artifacts-*"
 _TEST_TRACES: Final = f"{_ARTIFACTS}/traces"
 _SHOWN: Final = ("resources", "screencast")
+_EVENTS: Final = frozenset({".trace", ".network"})
 _MOST_FILES: Final = 5_000
 _MOST_FOLDERS: Final = 5_000
+_QUICKLY: Final = 1
+"""The level of packing: there is little time."""
+_ENTRY_BYTES: Final = 200
+"""More than an archive tells of an entry, beside its name."""
+
+
+class Packed(msgspec.Struct, frozen=True):
+    """What became of the parts of traces."""
+
+    left_off: int
+    """Parts that there was no time or no room for."""
 
 
 def is_remains(folder: Path) -> bool:
@@ -42,18 +57,22 @@ def remains_below(folder: Path) -> Iterator[Path]:
             yield from sorted(Path(inner).glob(_TEST_TRACES))
 
 
-def pack_remains(workspace: Workspace, places: Iterable[Path], target: Path) -> bool:
-    """Write what is there of unfinished traces into one archive; whether there was any; it blocks.
+def pack_remains(
+    workspace: Workspace, places: Iterable[Path], target: Path, *, until: Until
+) -> Packed | None:
+    """Write what is there of unfinished traces into one archive; it blocks.
+
+    What took place comes first; of what it shows comes what there is time for, as it is: nearly
+    all that is large in it was packed when it was made. None: there is nothing of a trace.
 
     Raises:
         OSError: the disk is at fault.
     """
     found = [place for place in places if _is_held(workspace, place) and any(place.glob("*.trace"))]
     if not found:
-        return False
-    with ZipFile(target, "x", ZIP_DEFLATED) as archive:
-        _fill(archive, found)
-    return True
+        return None
+    with ZipFile(target, "x", ZIP_DEFLATED, compresslevel=_QUICKLY) as archive:
+        return Packed(_fill(archive, found, until))
 
 
 def is_whole(archive: Path) -> bool:
@@ -70,13 +89,36 @@ def _is_held(workspace: Workspace, place: Path) -> bool:
     return all(map(workspace.holds, (place, *(place / kind for kind in _SHOWN))))
 
 
-def _fill(archive: ZipFile, places: Iterable[Path]) -> None:
-    left_bytes = MAX_ARTIFACT_BYTES
+def _fill(archive: ZipFile, places: Iterable[Path], until: Until) -> int:
+    """Put in what fits; how many parts did not."""
+    left_bytes, left_off = MAX_ARTIFACT_BYTES, 0
     for name, path in _members(places):
-        content = _content(path, most_bytes=left_bytes)
-        if content is not None and name not in archive.NameToInfo:
-            left_bytes -= len(content)
-            archive.writestr(name, _whole_lines(content) if _is_events(path) else content)
+        if name in archive.NameToInfo:
+            continue
+        room_bytes = left_bytes - _ENTRY_BYTES - 2 * len(name.encode())
+        if until.is_over or _size_bytes(path) > room_bytes:
+            left_off += 1
+            continue
+        content = _content(path, most_bytes=room_bytes)
+        if content is not None:
+            left_bytes = room_bytes - len(content)
+            _put(archive, name, content)
+    return left_off
+
+
+def _put(archive: ZipFile, name: str, content: bytes) -> None:
+    if Path(name).suffix in _EVENTS:
+        archive.writestr(name, _whole_lines(content))
+    else:
+        archive.writestr(name, content, ZIP_STORED)
+
+
+def _size_bytes(path: Path) -> int:
+    """0: no file is there."""
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
 
 
 def _members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
@@ -90,10 +132,6 @@ def _members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     shown = (path for place in places for kind in _SHOWN for path in (place / kind).glob("*"))
     for path in itertools.islice(shown, _MOST_FILES):
         yield f"{path.parent.name}/{path.name}", path
-
-
-def _is_events(path: Path) -> bool:
-    return path.suffix in {".trace", ".network"}
 
 
 def _whole_lines(content: bytes) -> bytes:

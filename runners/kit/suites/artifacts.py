@@ -13,6 +13,7 @@ from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.result import Artifact, ArtifactKind, LogLine
 from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.removal import clear_place
+from runners.kit.run_time import Until
 from runners.kit.suites.facts import Attachment, SuiteFacts
 from runners.kit.suites.project import Project
 from runners.kit.suites.report import REPORT_NAME, report_of
@@ -22,6 +23,8 @@ from runners.kit.workspace import Workspace, open_plain
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 400 * 1024**2
 _NAME_CHARS: Final = 150
+_PACKING_S: Final = 2.0
+"""Within what is reserved for the end of a run."""
 _CUT_OFF: Final = LogLine(
     after_ms=0,
     level="WARN",
@@ -70,7 +73,8 @@ def _unfinished(project: Project) -> tuple[Artifact, ...]:
     workspace = project.workspace
     packed = Path(tempfile.mkdtemp(dir=workspace.folder)) / "unfinished" / "trace.zip"
     packed.parent.mkdir()
-    if not pack_remains(workspace, remains_below(project.root), packed):
+    until = Until.after(_PACKING_S)
+    if pack_remains(workspace, remains_below(project.root), packed, until=until) is None:
         return ()
     return (workspace.artifact(_moved(packed, workspace.folder), "trace"),)
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+import msgspec
 import pytest
 
 from contract.assertions import Comparison, Source
@@ -59,12 +60,13 @@ async def test_the_targets_fault_is_an_outcome() -> None:
     assert outcome.failure.message == "It refused."
 
 
-async def test_a_run_that_outlives_its_deadline_has_timed_out() -> None:
+async def test_a_run_that_outlives_its_deadline_tells_the_limit_that_was_set() -> None:
     async with a_context() as ctx:
-        outcome = await execute(a_job(deadline_s=0.05), Scripted(never), ctx)
+        limited = msgspec.structs.replace(ctx, limit_s=40)
+        outcome = await execute(a_job(deadline_s=0.05), Scripted(never), limited)
     assert outcome.status is Status.TIMED_OUT
     assert outcome.failure is not None
-    assert outcome.failure.message == "The check did not end within its deadline of 0.05 s."
+    assert outcome.failure.message == "The check did not end within its limit of 40 s."
 
 
 @pytest.mark.parametrize("bug", [ZeroDivisionError(), OSError(24, "files"), TimeoutError("ours")])

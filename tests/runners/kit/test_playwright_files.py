@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.playwright_files import MOST_FILES, degraded_because, keep_files
+from runners.kit.playwright_files import MOST_FILES, Kept, degraded_because, keep_files
+from runners.kit.run_time import Until
 from runners.kit.workspace import Workspace
 
 
@@ -22,8 +23,13 @@ def put(folder: Path, path: str, content: bytes = b"x") -> Path:
     return file
 
 
+def kept_of(workspace: Workspace, *, within_s: float = 60) -> Kept:
+    out = workspace.folder / "out"
+    return keep_files(workspace, out, into=workspace, until=Until.after(within_s))
+
+
 def kept(workspace: Workspace) -> set[str]:
-    return {one.name for one in keep_files(workspace, workspace.folder / "out")}
+    return {one.name for one in kept_of(workspace).artifacts}
 
 
 def test_files_of_known_kinds_are_kept_under_their_own_names(workspace: Workspace) -> None:
@@ -32,6 +38,11 @@ def test_files_of_known_kinds_are_kept_under_their_own_names(workspace: Workspac
         put(out, name)
     assert kept(workspace) == {"trace.zip", "video.webm", "shot.PNG"}
     assert (workspace.folder / "trace.zip").read_bytes() == b"x"
+
+
+def test_files_that_there_is_no_time_for_are_counted(workspace: Workspace) -> None:
+    put(workspace.folder / "out", "a.png")
+    assert kept_of(workspace, within_s=0) == Kept(artifacts=(), out_of_time=1)
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders(workspace: Workspace) -> None:

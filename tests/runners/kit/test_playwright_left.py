@@ -4,17 +4,19 @@ from pathlib import Path
 
 from runners.kit.playwright_left import Left, left_in
 from runners.kit.playwright_place import make_place
+from runners.kit.run_time import Until
 from runners.kit.workspace import Workspace
 
 
-def left(folder: Path, files: dict[str, bytes], *, is_ended: bool) -> Left:
+def left(folder: Path, files: dict[str, bytes], *, is_ended: bool, within_s: float = 60) -> Left:
     workspace = Workspace(folder)
     place = make_place(workspace.folder)
     for name, content in files.items():
         path = place.output / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    return left_in(place, workspace, keeper=workspace, is_ended=is_ended)
+    until = Until.after(within_s)
+    return left_in(place, workspace, keeper=workspace, is_ended=is_ended, until=until)
 
 
 def names(found: Left) -> set[str]:
@@ -40,3 +42,10 @@ def test_parts_of_traces_that_came_to_their_end_are_nothing_to_keep(tmp_path: Pa
     assert left(tmp_path, files, is_ended=True) == Left(
         degraded_because=None, artifacts=(), notes=()
     )
+
+
+def test_when_time_is_up_files_are_lost_and_what_the_script_said_is_not(tmp_path: Path) -> None:
+    files = {"a.png": b"x", "../../check/degraded.json": b'{"messages": ["slow"]}'}
+    found = left(tmp_path, files, is_ended=True, within_s=0)
+    assert (found.artifacts, found.degraded_because) == ((), "slow")
+    assert found.notes == ("1 more files are not kept: the run's time was up.",)

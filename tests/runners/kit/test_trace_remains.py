@@ -2,11 +2,20 @@
 
 import os
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZIP_STORED, ZipFile
 
 import pytest
 
-from runners.kit.trace_remains import is_remains, is_whole, pack_remains, remains_below, remains_in
+from contract.agent_api import MAX_ARTIFACT_BYTES
+from runners.kit.run_time import Until
+from runners.kit.trace_remains import (
+    Packed,
+    is_remains,
+    is_whole,
+    pack_remains,
+    remains_below,
+    remains_in,
+)
 from runners.kit.workspace import Workspace
 
 
@@ -24,7 +33,7 @@ def put(workspace: Workspace, path: str, content: bytes = b"{}\n") -> Path:
 
 def packed(workspace: Workspace) -> dict[str, bytes]:
     output, target = workspace.folder / "out", workspace.folder / "trace.zip"
-    if not pack_remains(workspace, remains_in(output), target):
+    if pack_remains(workspace, remains_in(output), target, until=Until.after(60)) is None:
         return {}
     assert is_whole(target)
     with ZipFile(target) as archive:
@@ -43,6 +52,29 @@ def test_events_of_all_places_stand_beside_what_they_show(workspace: Workspace) 
         "1-trace.network": b'{"b":1}\n',
         "resources/1f.html": b"<p>",
     }
+
+
+def test_what_is_shown_is_put_in_as_it_is(workspace: Workspace) -> None:
+    put(workspace, "out/.traces/one.trace")
+    put(workspace, "out/.traces/resources/1f.jpeg", b"x" * 10_000)
+    assert packed(workspace)
+    with ZipFile(workspace.folder / "trace.zip") as archive:
+        assert archive.getinfo("resources/1f.jpeg").compress_type == ZIP_STORED
+
+
+def test_when_time_is_up_no_further_part_is_put_in(workspace: Workspace) -> None:
+    put(workspace, "out/.traces/one.trace")
+    put(workspace, "out/.traces/resources/1f.html")
+    places, target = remains_in(workspace.folder / "out"), workspace.folder / "trace.zip"
+    assert pack_remains(workspace, places, target, until=Until.after(0)) == Packed(3)
+    assert not is_whole(target)
+
+
+def test_what_there_is_no_room_for_is_left_out_for_what_is_smaller(workspace: Workspace) -> None:
+    put(workspace, "out/.traces/one.trace")
+    os.truncate(put(workspace, "out/.traces/resources/large.bin"), MAX_ARTIFACT_BYTES)
+    put(workspace, "out/.traces/resources/small.bin")
+    assert packed(workspace).keys() == {"0-trace.trace", "resources/small.bin"}
 
 
 def test_a_line_that_was_half_written_is_left_out(workspace: Workspace) -> None:
