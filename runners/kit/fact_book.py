@@ -66,6 +66,8 @@ class FactBook:
         self.dropped = 0
         """Lines that are no facts, or one too many."""
         self._errors: list[ErrorFact] = []
+        self._opened_at_ms = time.time() * 1000
+        """When the run began, by the calendar."""
         self._stopped_at_ms = math.inf
         """When it was asked to end, by the calendar."""
 
@@ -84,6 +86,18 @@ class FactBook:
     def stop(self) -> None:
         """It is asked to end: what it comes to from now on is our doing, and not the script's."""
         self._stopped_at_ms = math.floor(time.time() * 1000)
+
+    @property
+    def stopped_after_s(self) -> float | None:
+        """How long it had run when it was asked to end. None: it was not."""
+        if math.isinf(self._stopped_at_ms):
+            return None
+        return max(0.0, (self._stopped_at_ms - self._opened_at_ms) / 1000)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether the script was run to an end before anybody asked for it."""
+        return self.ended is not None and self.ended.at < self._stopped_at_ms
 
     @property
     def errors(self) -> list[ErrorFact]:

@@ -8,12 +8,13 @@ from runners.kit.playwright_facts import StepBegan, plain_text
 from runners.kit.time_words import time_limit
 
 _MESSAGE_CHARS: Final = 2000
+_WHOLE_SECONDS_FROM_S: Final = 10
 _AROUND: Final = frozenset({"hook", "fixture", "test.step"})
 
 
 def out_of_time(book: FactBook, limit_s: float) -> Failure:
     """The failure of a run that had to be stopped; `limit_s`: as it was set up."""
-    message = f"The run did not end within its limit of {time_limit(limit_s)}: {_doing(book)}"
+    message = f"The run {_stopped(book, limit_s)}: {_doing(book)}"
     step = _open(book) or _last(book)
     detail: dict[str, str | int | float | None] = {
         "code": "RUN_TIME",
@@ -21,6 +22,15 @@ def out_of_time(book: FactBook, limit_s: float) -> Failure:
         "limitSeconds": limit_s,
     }
     return Failure(kind=FailureKind.TIMEOUT, message=message[:_MESSAGE_CHARS], detail=detail)
+
+
+def _stopped(book: FactBook, limit_s: float) -> str:
+    limit = f"its limit of {time_limit(limit_s)}"
+    after_s = book.stopped_after_s
+    if after_s is None:
+        return f"did not end within {limit}"
+    after = time_limit(round(after_s, None if after_s >= _WHOLE_SECONDS_FROM_S else 1))
+    return f"was stopped after {after} to keep its files within {limit}"
 
 
 def _doing(book: FactBook) -> str:

@@ -4,7 +4,7 @@
 |--------------------------------------------------|---------------------------------|
 | it used more memory than its limit               | OUT_OF_MEMORY                   |
 | a browser did not start, as we start it          | ours: `BrowserDidNotStartError` |
-| the run's time was up                            | TIMEOUT, with the step it was in|
+| the run's time was up before its script's end    | TIMEOUT, with the step it was in|
 | a test failed, or the script threw               | SCRIPT, with the first error    |
 | the script ended its process, or used a limit up | SCRIPT                          |
 | the system took of it, or its browser, and it    | ours: `TooLittleMemoryError`    |
@@ -56,7 +56,7 @@ def failure_of(
         return _out_of_memory(ended, memory_mb)
     if book.launch_failed is not None and not book.launch_failed.own:
         raise BrowserDidNotStartError(plain_text(book.launch_failed.message))
-    if ended.timed_out:
+    if ended.timed_out and not book.ended_by_itself:
         return out_of_time(book, limit_s)
     if ended.stopped_because is not None:
         return _of_script(ended.stopped_because, code="LIMIT")

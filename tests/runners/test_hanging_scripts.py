@@ -42,10 +42,10 @@ class Hung:
         """`traces`: the text of all events in its traces."""
         assert outcome.status is Status.TIMED_OUT
         assert outcome.failure is not None
-        limit = f"The run did not end within its limit of {limit_s:g} s: ".replace("60 s", "1 min")
-        assert outcome.failure.message.startswith(limit)
+        limit = f" to keep its files within its limit of {limit_s:g} s: ".replace("60 s", "1 min")
+        stopped, self.doing = outcome.failure.message.split(limit)
+        assert stopped.startswith("The run was stopped after ")
         self.outcome, self.trace = outcome, "".join(traces)
-        self.doing = outcome.failure.message.removeprefix(limit)
         self.log = [line.message for line in outcome.log]
 
 

@@ -39,7 +39,7 @@ def said(*facts: dict[str, Any]) -> str:
     failure = out_of_time(book(*facts), 240)
     assert failure.kind is FailureKind.TIMEOUT
     assert failure.detail["limitSeconds"] == 240
-    return failure.message.removeprefix("The run did not end within its limit of 4 min: ")
+    return failure.message.split(" within its limit of 4 min: ")[1]
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,13 @@ def test_what_comes_of_being_stopped_is_nothing_of_the_scripts() -> None:
     told = book(BEGAN, step(1), AWAKE, late, {**asked, "error": "disposed", **AFTER})
     assert told.errors == []
     assert told.requests[0].error == "There was no answer when the run's time was up."
+
+
+def test_the_time_that_the_script_had_is_told_beside_the_limit() -> None:
+    told = book(BEGAN)
+    told.take(json.dumps({"fact": "stepBegan", "id": 1, "title": "x", "category": "y"}).encode())
+    assert out_of_time(told, 10).message.startswith("The run did not end within its limit of 10 s:")
+    told.stop()
+    assert out_of_time(told, 10).message.startswith(
+        "The run was stopped after 0 s to keep its files within its limit of 10 s: "
+    )

@@ -58,6 +58,13 @@ def test_a_script_that_ran_to_its_end_is_to_blame_for_nothing() -> None:
     assert failure(BEGAN, PASSED) is None
 
 
+def test_a_script_that_was_through_when_it_was_stopped_passes_or_fails_by_itself() -> None:
+    assert failure(BEGAN, PASSED, timed_out=True, signal=9) is None
+    assert blamed(BEGAN, an_error(), FAILED, timed_out=True).message == "Error: no (s.js:1:2)\nmore"
+    late = {"fact": "ended", "status": "passed", "at": 1e14}
+    assert blamed(BEGAN, late, timed_out=True).kind is FailureKind.TIMEOUT
+
+
 def test_the_first_error_is_told_with_its_place_on_the_first_line() -> None:
     found = blamed(BEGAN, an_error(), an_error(message="Error: second"), FAILED)
     assert found.kind is FailureKind.SCRIPT
@@ -118,7 +125,8 @@ def test_a_heap_that_is_full_is_out_of_memory_as_well() -> None:
 
 
 def test_a_time_out_is_told_before_the_errors_that_came_of_it() -> None:
-    found = blamed(BEGAN, CLICK, an_error(), FAILED, timed_out=True)
+    late = {"at": 1e14}
+    found = blamed(BEGAN, CLICK, an_error(**late), {**FAILED, **late}, timed_out=True)
     assert found.kind is FailureKind.TIMEOUT
     assert "within its limit of 4 min: it was in “Click #a” (s.js:2:3)." in found.message
 
