@@ -1,5 +1,6 @@
 """What a run was doing when its time was up, as a sentence. Pure."""
 
+import re
 from typing import Final
 
 from contract.result import Failure, FailureKind
@@ -9,6 +10,10 @@ from runners.kit.time_words import time_limit
 
 _MESSAGE_CHARS: Final = 2000
 _WHOLE_SECONDS_FROM_S: Final = 10
+_TESTS_TIME: Final = re.compile(
+    r"(?:Error: )?(?:[\w.]+: )?(?P<time>Test timeout of \d+ms exceeded)\.?\s*(?:Browser logs:.*)?",
+    re.DOTALL,
+)
 _AROUND: Final = frozenset({"hook", "fixture", "test.step"})
 
 
@@ -31,6 +36,19 @@ def _stopped(book: FactBook, limit_s: float) -> str:
         return f"did not end within {limit}"
     after = time_limit(round(after_s, None if after_s >= _WHOLE_SECONDS_FROM_S else 1))
     return f"was stopped after {after} to keep its files within {limit}"
+
+
+def with_its_step(message: str, where: str | None, book: FactBook) -> tuple[str, str | None]:
+    """What a test says whose own time was up, with the step that it hung in, and its place.
+
+    Playwright names that itself as a rule, but where an action never came to begin it has at most
+    the browser's own log.
+    """
+    over, step = _TESTS_TIME.fullmatch(message), _open(book)
+    if over is None or step is None or step.where is None or where not in {None, step.where}:
+        return message, where
+    told = f"{over['time']} in “{plain_text(step.title)}”"
+    return told[:_MESSAGE_CHARS], step.where
 
 
 def _doing(book: FactBook) -> str:

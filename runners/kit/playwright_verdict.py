@@ -20,7 +20,7 @@ from typing import Final
 from contract.result import Failure, FailureKind
 from runners.kit.endings import require_enough_memory
 from runners.kit.fact_book import FactBook
-from runners.kit.hang_words import out_of_time
+from runners.kit.hang_words import out_of_time, with_its_step
 from runners.kit.missing_modules import advice
 from runners.kit.playwright_facts import ErrorFact, plain_text
 from runners.kit.program import Ended
@@ -62,7 +62,7 @@ def failure_of(
         return _of_script(ended.stopped_because, code="LIMIT")
     errors = [error for error in book.errors if not (error.soft and is_degraded)]
     if errors:
-        return _of_error(errors)
+        return _of_error(errors, book)
     return _of_end(book, ended, is_degraded=is_degraded)
 
 
@@ -97,13 +97,14 @@ def _no_more(ended: Ended) -> str:
     return ", and this location had no more" if ended.system_took_some else ""
 
 
-def _of_error(errors: list[ErrorFact]) -> Failure:
+def _of_error(errors: list[ErrorFact], book: FactBook) -> Failure:
     error = first_error(errors)
-    message = placed(plain_text(error.message), error.where)[:MESSAGE_CHARS]
+    said, where = with_its_step(plain_text(error.message), error.where, book)
+    message = placed(said, where)[:MESSAGE_CHARS]
     return Failure(
         kind=FailureKind.SCRIPT,
         message="\n".join(filter(None, (message, advice(message)))),
-        detail={"where": error.where, "errors": len(errors)},
+        detail={"where": where, "errors": len(errors)},
     )
 
 

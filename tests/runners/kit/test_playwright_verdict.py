@@ -79,6 +79,22 @@ def test_where_a_tests_time_was_up_is_told_rather_than_that_it_was() -> None:
     )
 
 
+def test_a_tests_time_out_without_a_place_names_the_step_that_is_open() -> None:
+    over = an_error(message="Test timeout of 5000ms exceeded.", where=None)
+    found = blamed(BEGAN, CLICK, over, FAILED)
+    assert found.message == "Test timeout of 5000ms exceeded in “Click #a” (s.js:2:3)"
+    assert found.detail["where"] == "s.js:2:3"
+    logs = "Error: locator.click: Test timeout of 5000ms exceeded.\nBrowser logs:\n\n<launching> x"
+    of_call = an_error(message=logs, where="s.js:2:3")
+    assert blamed(BEGAN, CLICK, over, of_call, FAILED).message == found.message
+    through = {"fact": "stepEnded", "id": 0, "tookMs": 1}
+    assert blamed(BEGAN, CLICK, through, over, FAILED).message == over["message"]
+    other = an_error(message=logs, where="s.js:9:9")
+    assert blamed(BEGAN, CLICK, over, other, FAILED).detail["where"] == "s.js:9:9"
+    other = an_error(message="Error: no", where=None)
+    assert blamed(BEGAN, CLICK, other, FAILED).message == "Error: no"
+
+
 def test_soft_errors_fail_the_check_unless_it_calls_itself_degraded() -> None:
     soft = an_error(soft=True)
     assert blamed(BEGAN, soft, FAILED).kind is FailureKind.SCRIPT
