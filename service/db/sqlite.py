@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -184,9 +185,16 @@ class SqliteDatabase:
                 one.waiter.set_exception(one.problem)
             else:
                 one.waiter.set_result(one.value)
-            for notice in one.notices:
-                for listener in self._listeners.get(type(notice), ()):
-                    listener(notice)
+        for notice in chain.from_iterable(one.notices for one in settled):
+            self._tell(notice)
+
+    def _tell(self, notice: object) -> None:
+        for listener in self._listeners.get(type(notice), ()):
+            try:
+                listener(notice)
+            except Exception:
+                # Whoever listens is not ours to know, and the line must go on.
+                log.exception("database.listener_failed", notice=type(notice).__name__)
 
 
 def open_sqlite(

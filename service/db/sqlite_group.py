@@ -52,7 +52,7 @@ def has_begun(sqlite: sqlite3.Connection) -> bool:
     """Begin a transaction, unless the file is locked or nothing can be begun at all."""
     try:
         sqlite.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError:
+    except sqlite3.DatabaseError:
         return False
     return True
 
@@ -104,7 +104,7 @@ def _begin(sqlite: sqlite3.Connection, group: deque[Change]) -> list[Settled]:
     while group:
         try:
             sqlite.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as problem:
+        except sqlite3.DatabaseError as problem:
             log.warning("database.not_begun", waiting=len(group), error=str(problem))
             overdue = _overdue(group, problem)
             refused += _refuse(overdue, problem)
@@ -115,9 +115,10 @@ def _begin(sqlite: sqlite3.Connection, group: deque[Change]) -> list[Settled]:
     return refused
 
 
-def _overdue(group: deque[Change], problem: sqlite3.OperationalError) -> list[Change]:
+def _overdue(group: deque[Change], problem: sqlite3.DatabaseError) -> list[Change]:
     """The changes that should wait no longer: all of them when waiting does not help."""
-    if problem.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+    code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # the driver's own have none
+    if code & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return list(group)
     now = time.monotonic()
     return [change for change in group if change.give_up < now]

@@ -128,6 +128,23 @@ async def test_what_is_made_again_after_a_neighbours_failure_is_told_once(
     assert heard == [1, 3]
 
 
+async def test_a_listener_that_fails_holds_up_neither_changes_nor_other_listeners(
+    database: SqliteDatabase, *, brief: bool
+) -> None:
+    heard: list[str] = []
+
+    def failing(notice: str) -> None:
+        raise LookupError(notice)
+
+    database.listen(str, failing)
+    database.listen(str, heard.append)
+    for _ in range(2):
+        told = [database.write(lambda c: announce(c, "x"), brief=brief) for _ in range(100)]
+        async with asyncio.timeout(LONG_S):
+            await asyncio.gather(*told)
+    assert heard == ["x"] * 200
+
+
 async def test_a_change_waits_until_another_process_lets_go(
     database: SqliteDatabase, tmp_path: Path, *, brief: bool
 ) -> None:
