@@ -111,7 +111,8 @@ class AgentApi:
 
     async def _let_in(self, request: Request) -> Call:
         # Read once: to look one up among the server's pairs takes as long as to read them all.
-        headers = dict(request.scope["headers"])
+        # Of two alike the first counts, as everywhere else; a proxy may have looked at that one.
+        headers = dict(reversed(request.scope["headers"]))
         scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         digest = digest_of(key) if scheme.lower() == "bearer" else None
         opened = None if digest is None else await self.keys.opened_with(digest)

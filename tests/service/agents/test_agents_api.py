@@ -79,6 +79,18 @@ async def test_a_bad_key_is_refused_with_the_one_error_body(
     )
 
 
+@pytest.mark.parametrize(("first", "status"), [("good", 200), ("bad", 401)])
+async def test_of_two_keys_the_first_counts(
+    service: RunningService, first: str, status: int
+) -> None:
+    keys = {"good": service.secrets.location_key, "bad": "pl_wrong"}
+    both = sorted(keys, key=lambda name: name != first)
+    headers = [("authorization", f"Bearer {keys[name]}") for name in both]
+    url = f"{service.url}/agent/v1/hello"
+    async with service.http.post(url, json=HELLO, headers=headers) as answer:
+        assert answer.status == status
+
+
 async def test_an_api_key_is_no_location_key(service: RunningService) -> None:
     headers = {"authorization": f"Bearer {service.secrets.api_key}"}
     assert (await service.agent("POST", RESULTS, {}, headers=headers)).status == 401
