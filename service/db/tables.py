@@ -3,7 +3,8 @@
 Times are milliseconds since 1970 in UTC (`_ms`), by the database's clock.
 Ids are text made by us (`service.db.ids`), but a job's is a number that the database counts up.
 Rows of the hot path (job, result and what hangs on them) carry no foreign keys: their parents are
-looked up anyway when they are made, and deleting a check clears them by its actions.
+looked up anyway when they are made. Deleting a check clears its jobs; its results, their bodies and
+their marks stay, and nothing reads them any more.
 """
 
 from typing import Final
