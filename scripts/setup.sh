@@ -129,7 +129,7 @@ warm_runtimes() {
 install_for_scripts() {
     if (sh scripts/runtimes.sh .venv/bin/python .tools/bin/uv "$RUNTIMES"); then
         (install_chromium) || go_without "BROWSER checks and Playwright suites: there is no Chromium"
-        (warm_runtimes)
+        (warm_runtimes) || go_without "code compiled ahead, which makes scripts faster"
     else
         go_without "scripted checks: their runtimes could not be installed"
     fi

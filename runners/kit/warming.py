@@ -109,15 +109,23 @@ def _put(made: Path, target: Path) -> Path:
     return new.replace(target)
 
 
-def main() -> None:
-    """Warm all runtimes of this machine; one that cannot be warmed is a little slower."""
+def main() -> int:
+    """Warm all runtimes of this machine; 1 if there is none, or one could not be warmed."""
     runtimes = find_runtimes()
-    for runtime in runtimes.by_id.values():
-        try:
-            warm(runtime, runtimes)
-        except (OSError, subprocess.SubprocessError) as problem:
-            sys.stderr.write(f"The runtime {runtime.id} could not be warmed: {problem}\n")
+    if not runtimes.by_id:
+        sys.stderr.write("No runtime is installed: sh scripts/setup.sh scripts\n")
+    warmed = [_is_warmed(runtime, runtimes) for runtime in runtimes.by_id.values()]
+    return 0 if warmed and all(warmed) else 1
+
+
+def _is_warmed(runtime: Runtime, runtimes: Runtimes) -> bool:
+    try:
+        warm(runtime, runtimes)
+    except (OSError, subprocess.SubprocessError) as problem:
+        sys.stderr.write(f"The runtime {runtime.id} could not be warmed: {problem}\n")
+        return False
+    return True
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,7 +13,6 @@ const ENDED = 'Test ended.';
 const DECIDED = /\bvideo\b|(?<!\.)\bscreenshot\b/;
 /** A fixture of a script's own ends behind the contexts, where it may fail: `test.extend({ … })`. */
 const EXTENDS = /(?<!\bexpect\s*\.\s*)\bextend\b/;
-
 const ANY = /(?:)/; // options may come out of JSON
 
 const over = new WeakSet(); // tests that Playwright closes the contexts of
