@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
 from contract.result import LogLine
+from runners.kit.cut_texts import CUT_SIGN
 
 Level = Literal["INFO", "ERROR"]
 
@@ -53,7 +54,7 @@ class Log:
         if self._left_bytes <= 0:
             return
         kept = line[: self._left_bytes].removesuffix(b"\r").decode(errors="replace")
-        self._append(level, kept)
+        self._append(level, kept if len(line) <= self._left_bytes else f"{kept}{CUT_SIGN}")
         self._left_bytes -= len(line) + _LINE_COST_BYTES
         if self._left_bytes <= 0:
             self._append("ERROR", _CUT.format(limit=self._limit_bytes))

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from contract.result import Failure, FailureKind
+from runners.kit.cut_texts import cut
 from runners.kit.fact_book import FactBook
 from runners.kit.playwright_facts import StepBegan, plain_text
 from runners.kit.time_words import time_limit
@@ -26,7 +27,7 @@ def out_of_time(book: FactBook, limit_s: float) -> Failure:
         "where": None if step is None else step.where,
         "limitSeconds": limit_s,
     }
-    return Failure(kind=FailureKind.TIMEOUT, message=message[:_MESSAGE_CHARS], detail=detail)
+    return Failure(kind=FailureKind.TIMEOUT, message=cut(message, _MESSAGE_CHARS), detail=detail)
 
 
 def _stopped(book: FactBook, limit_s: float) -> str:

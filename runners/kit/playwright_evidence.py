@@ -14,6 +14,7 @@ from contract.script_evidence import (
     ScriptError,
     StepSeen,
 )
+from runners.kit.cut_texts import cut
 from runners.kit.fact_book import FactBook
 from runners.kit.playwright_facts import (
     ErrorFact,
@@ -113,7 +114,7 @@ def _common(book: FactBook, runtime_id: str, start_ms: float) -> dict[str, Any]:
 def _page(fact: PageFact) -> PageSeen:
     return PageSeen(
         index=fact.index,
-        url=fact.url[:_URL_CHARS],
+        url=cut(fact.url, _URL_CHARS),
         metrics=PageMetrics(
             ttfb_ms=fact.ttfb,
             fcp_ms=fact.fcp,
@@ -132,10 +133,10 @@ def _page(fact: PageFact) -> PageSeen:
 def _request(fact: RequestFact, start_ms: float) -> RequestNode:
     return RequestNode(
         method=fact.method,
-        url=fact.url[:_URL_CHARS],
+        url=cut(fact.url, _URL_CHARS),
         started_after_ms=_after(fact.started_at, start_ms),
         status_code=fact.status,
-        status_text=fact.status_text[:_TITLE_CHARS],
+        status_text=cut(fact.status_text, _TITLE_CHARS),
         remote_address=fact.address,
         body_bytes=fact.body_bytes,
         timings=RequestTimings(
@@ -146,7 +147,7 @@ def _request(fact: RequestFact, start_ms: float) -> RequestNode:
             download=fact.download,
             total=fact.total,
         ),
-        error=None if fact.error is None else plain_text(fact.error)[:_ERROR_CHARS],
+        error=None if fact.error is None else cut(plain_text(fact.error), _ERROR_CHARS),
     )
 
 
@@ -158,12 +159,12 @@ def _tells(began: StepBegan, ended: StepEnded | None) -> bool:
 def _step(began: StepBegan, ended: StepEnded | None, start_ms: float) -> StepSeen:
     error = None if ended is None or ended.error is None else plain_text(ended.error)
     return StepSeen(
-        title=plain_text(began.title)[:_TITLE_CHARS],
+        title=cut(plain_text(began.title), _TITLE_CHARS),
         category=began.category[:_TITLE_CHARS],
         where=began.where,
         started_after_ms=_after(began.at, start_ms),
         took_ms=None if ended is None else ended.took_ms,
-        error=None if error is None else error[:_TITLE_CHARS],
+        error=None if error is None else cut(error, _TITLE_CHARS),
     )
 
 
@@ -173,5 +174,5 @@ def _after(at_ms: float, start_ms: float) -> float:
 
 
 def _error(fact: ErrorFact) -> ScriptError:
-    message = plain_text(fact.message)[:_ERROR_CHARS]
+    message = cut(plain_text(fact.message), _ERROR_CHARS)
     return ScriptError(message=message, where=fact.where, is_soft=fact.soft)

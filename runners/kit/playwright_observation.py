@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from contract.result import Failure, FailureKind, Timings
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
+from runners.kit.cut_texts import cut
 from runners.kit.egress_gate import Unreached
 from runners.kit.observation import Observation
 from runners.kit.playwright_evidence import log_of
@@ -52,7 +53,7 @@ def by_its_cause(failure: Failure | None, unreached: tuple[Unreached, ...]) -> F
         return failure
     if cause.kind is FailureKind.EGRESS:
         return Failure(kind=cause.kind, message=cause.why, detail=failure.detail)
-    told = f"{cause.why}\n{failure.message}"[:MESSAGE_CHARS]
+    told = cut(f"{cause.why}\n{failure.message}", MESSAGE_CHARS)
     return Failure(kind=failure.kind, message=told, detail=failure.detail)
 
 

@@ -18,6 +18,7 @@ import re
 from typing import Final
 
 from contract.result import Failure, FailureKind
+from runners.kit.cut_texts import cut
 from runners.kit.endings import require_enough_memory
 from runners.kit.fact_book import FactBook
 from runners.kit.hang_words import out_of_time, with_its_step
@@ -100,7 +101,7 @@ def _no_more(ended: Ended) -> str:
 def _of_error(errors: list[ErrorFact], book: FactBook) -> Failure:
     error = first_error(errors)
     said, where = with_its_step(plain_text(error.message), error.where, book)
-    message = placed(said, where)[:MESSAGE_CHARS]
+    message = cut(placed(said, where), MESSAGE_CHARS)
     return Failure(
         kind=FailureKind.SCRIPT,
         message="\n".join(filter(None, (message, advice(message)))),

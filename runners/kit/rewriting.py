@@ -11,13 +11,15 @@ import re2
 
 from contract.assertions import AssertionResult
 from contract.result import Failure, HttpEvidence, Outcome, SeenResponse, TcpEvidence
+from contract.script_evidence import BrowserEvidence, MultiStepEvidence
+from contract.suite_evidence import PlaywrightEvidence
+from runners.kit.cut_texts import CUT_SIGN
 from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.sensitive import HIDDEN
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 ValueT = TypeVar("ValueT")
 
-_ELLIPSIS: Final = "…"
 _CUT_CHARS: Final = 2500
 """Shorter values of assertions were not cut: 10 KB hold at least so many characters."""
 
@@ -61,6 +63,7 @@ class Rewriter:
         return _changed(
             outcome,
             evidence=self._cut_evidence(outcome.evidence),
+            log=self._cut_texts(outcome.log),
             failure=self._cut_failure(outcome.failure),
             assertions=_same_if_equal(
                 outcome.assertions, tuple(map(self._cut_assertion, outcome.assertions))
@@ -129,8 +132,23 @@ class Rewriter:
                 return _changed(evidence, response=cut)
             case TcpEvidence(truncated=True, response=str() as text):
                 return _changed(evidence, response=self._cut_end(text))
+            case PlaywrightEvidence() | BrowserEvidence() | MultiStepEvidence():
+                return self._cut_texts(evidence)
             case _:
                 return evidence
+
+    def _cut_texts(self, value: Any) -> Any:
+        """Whatever a script told, at each sign that it was cut."""
+        match value:
+            case str() if type(value) is str:
+                return self._cut_sentence(value)
+            case msgspec.Struct():
+                names = _text_fields(type(value))
+                return _changed(value, **{n: self._cut_texts(getattr(value, n)) for n in names})
+            case tuple():
+                return _same_if_equal(value, tuple(map(self._cut_texts, value)))
+            case _:
+                return value
 
     def _cut_failure(self, failure: Failure | None) -> Failure | None:
         if failure is None:
@@ -146,10 +164,10 @@ class Rewriter:
         return _changed(result, actual=actual, error=error)
 
     def _cut_sentence(self, sentence: str) -> str:
-        if _ELLIPSIS not in sentence:
+        if CUT_SIGN not in sentence:
             return sentence
-        *cut, rest = sentence.split(_ELLIPSIS)
-        return _same_if_equal(sentence, _ELLIPSIS.join([*map(self._cut_end, cut), rest]))
+        *cut, rest = sentence.split(CUT_SIGN)
+        return _same_if_equal(sentence, CUT_SIGN.join([*map(self._cut_end, cut), rest]))
 
     def _cut_end(self, text: str) -> str:
         shown = self._pattern.without_beginning(text) if self._pattern is not None else text

@@ -118,7 +118,7 @@ async def test_a_web_server_that_does_not_come_is_named(tmp_path: Path) -> None:
     server = "{ command: 'sleep 600', url: 'http://127.0.0.1:1/', timeout: 0 }"
     files = {"playwright.config.js": a_config(webServer=server), "a.spec.js": A_TEST}
     seen = await hung(tmp_path, files, until="web server")
-    assert seen.doing.startswith("it was still waiting for its web server (`sleep 600`).")
+    assert seen.doing.startswith("it was still waiting for its web server (sleep at 127.0.0.1:1).")
 
 
 async def test_time_that_runs_out_as_packages_are_installed_is_told_as_that(

@@ -26,8 +26,9 @@ function fit(fact) {
   const fitting = { ...fact };
   while (bytes(fitting) > LINE_BYTES) {
     const key = longestText(fitting);
-    if (!key || fitting[key].length < 2) return { fact: fact.fact };
-    fitting[key] = fitting[key].slice(0, Math.floor(fitting[key].length * 0.7));
+    if (!key || fitting[key].length < 8) return { fact: fact.fact };
+    // The sign tells the agent where to look for what is left of a secret.
+    fitting[key] = `${fitting[key].slice(0, Math.floor(fitting[key].length * 0.7))}…`;
     fitting.cut = true;
   }
   return fitting;

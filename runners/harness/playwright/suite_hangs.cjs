@@ -8,7 +8,8 @@ const awake = require('./awake.cjs');
 const { report } = require('./facts.cjs');
 const { place } = require('./steps.cjs');
 
-const MOST_COMMAND_CHARS = 200;
+const ASSIGNMENTS = /^\s*(?:[A-Za-z_]\w*=(?:"[^"]*"|'[^']*'|\\.|[^\s"'\\`(])*\s+)*/;
+const MOST_NAME_CHARS = 100;
 
 function named(step, prefix) {
   if (!step) return {};
@@ -63,9 +64,31 @@ function serversOf(config) {
   return own?.webServers ?? [config.webServer].filter(Boolean);
 }
 
+/** The program of a command. Arguments and variables may be secrets, and are nobody's to read. */
+function programOf(command) {
+  const [word] = String(command ?? '').replace(ASSIGNMENTS, '').split(/\s/, 1);
+  const isName = /^[\w./@-]+$/.test(word) && word.length <= MOST_NAME_CHARS;
+  return isName ? path.basename(word) : 'a command';
+}
+
+function hostOf({ url, port }) {
+  try {
+    return url ? new URL(url).host : port ? `port ${port}` : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A web server as its owner knows it: never cut, for half a secret is not recognised as one. */
+function serverName(server) {
+  const host = hostOf(server);
+  const isShort = host && host.length <= MOST_NAME_CHARS;
+  return isShort ? `${programOf(server.command)} at ${host}` : programOf(server.command);
+}
+
 /** What comes before the tests, and may take for ever. */
 function tellPreparations(config) {
-  const servers = serversOf(config).map(({ command }) => String(command).slice(0, MOST_COMMAND_CHARS));
+  const servers = serversOf(config).map(serverName);
   const setup = config.globalSetup ? path.relative(settings.root, config.globalSetup) : null;
   report({ fact: 'prepares', servers: servers.slice(0, 5), setup });
   if (setup) process.once('SIGINT', () => tellSetup(config.globalSetup));
@@ -75,4 +98,4 @@ function tellSetup(file) {
   if (require.cache[file]) report({ fact: 'inSetup' });
 }
 
-module.exports = { Hangs, tellPreparations };
+module.exports = { Hangs, serverName, tellPreparations };

@@ -15,6 +15,7 @@ from contract.suite_evidence import (
     TestOutcome,
     TestStatus,
 )
+from runners.kit.cut_texts import cut
 from runners.kit.suites.stop_facts import AtStop, StopFact
 from runners.kit.user_paths import UserPaths, placed
 
@@ -232,7 +233,7 @@ class SuiteFacts:
         """Those with a place first: that a test's time was up has none, and says less."""
         told = sorted(self._told.pop(test, []), key=lambda fact: fact.where is None)
         return [
-            placed(self._as_known(fact.message, fact.where), fact.where)[:ERROR_CHARS]
+            cut(placed(self._as_known(fact.message, fact.where), fact.where), ERROR_CHARS)
             for fact in told
         ]
 
@@ -257,7 +258,7 @@ class SuiteFacts:
         where = f"{fact.file}:{fact.line}" if fact.file else None
         message = self._as_known(fact.message, where)
         told = f"{where}: {message}" if where else message
-        self.errors += self._affordable([told[:ERROR_CHARS]])
+        self.errors += self._affordable([cut(told, ERROR_CHARS)])
 
     @property
     def counts(self) -> TestCounts:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from contract.result import Failure, FailureKind
+from runners.kit.cut_texts import cut
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.names import named, sentence
 from runners.kit.suites.stop_facts import AtStop, Hang
@@ -26,7 +27,7 @@ def out_of_time(facts: SuiteFacts, *, limit_s: float, installed_s: float) -> Fai
     where = None if hang is None else hang.step_where or hang.last_where
     return Failure(
         kind=FailureKind.TIMEOUT,
-        message=f"{message[:_MESSAGE_CHARS]}{packages}",
+        message=f"{cut(message, _MESSAGE_CHARS)}{packages}",
         detail={"code": "ETIMEDOUT", "where": where, "limitSeconds": limit_s},
     )
 
@@ -82,7 +83,7 @@ def _at(where: str | None) -> str:
 
 def _before_tests(seen: AtStop) -> str:
     servers, setup = seen.prepares.servers, seen.prepares.setup
-    server = f"its web server (`{'`, `'.join(servers)}`)"
+    server = f"its web server ({', '.join(servers)})"
     in_setup = f"its global setup ({setup})"
     if setup and (seen.is_in_setup or not servers):
         return f"it was still in {in_setup}."

@@ -14,7 +14,7 @@ class Prepares(msgspec.Struct, frozen=True, tag_field="fact", tag="prepares"):
     """What its configuration starts before the tests."""
 
     servers: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=5)] = ()
-    """Commands of its web servers."""
+    """Its web servers, by program and address."""
     setup: _Text | None = None
     """File of its global setup. None: there is none."""
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from contract.result import Failure, FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
+from runners.kit.cut_texts import cut
 from runners.kit.endings import require_enough_memory
 from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
@@ -72,7 +73,7 @@ def first_line(text: str) -> str:
     """The line of an error that says most, within bounds."""
     lines = (line.strip() for line in text.splitlines())
     line = next((line for line in lines if line), "there was no message")
-    return line if len(line) <= _SAID_CHARS else f"{line[:_SAID_CHARS]}…"
+    return cut(line, _SAID_CHARS)
 
 
 def _ended_some_itself(facts: SuiteFacts) -> bool:
@@ -141,7 +142,7 @@ def _failed_test(tests: list[SuiteTest]) -> Failure | None:
     told = "\n".join([f"{named(first)}: {sentence(cause.strip())}{more}", *rest])
     return Failure(
         kind=FailureKind.SCRIPT,
-        message=told[:MESSAGE_CHARS],
+        message=cut(told, MESSAGE_CHARS),
         detail={
             "file": first.file,
             "line": first.line,

@@ -30,6 +30,7 @@ from contract.result import (
     Timings,
 )
 from contract.scripted import MultiStepSpec
+from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from contract.wire import encode
 from runners.kit.scrub import Scrubber
 from runners.kit.secrets.job_secrets import NEVER_HIDDEN
@@ -579,6 +580,25 @@ def test_cut_texts_of_assertions_lose_the_beginning_of_a_secret() -> None:
     assert cleaned.assertions[0].error == shown
     assert cleaned.failure is not None
     assert cleaned.failure.message == shown
+
+
+def test_cut_texts_of_scripts_lose_the_beginning_of_a_secret() -> None:
+    start = f"Fill {VALUE[:9]}…"
+    test = SuiteTest(
+        title=start,
+        file="a.spec.ts",
+        line=1,
+        status="failed",
+        outcome="unexpected",
+        took_ms=1,
+        errors=(start,),
+    )
+    log = (LogLine(after_ms=0, level="INFO", message=start),)
+    outcome = an_outcome(evidence=PlaywrightEvidence(node_version="24", tests=(test,)), log=log)
+    cleaned = Scrubber([VALUE]).clean(a_result(outcome)).result.outcome
+    assert isinstance(cleaned.evidence, PlaywrightEvidence)
+    (seen,) = cleaned.evidence.tests
+    assert {seen.title, *seen.errors, cleaned.log[0].message} == {f"Fill {HIDDEN}…"}
 
 
 def test_an_assertion_that_holds_is_cut_too() -> None:

@@ -15,6 +15,7 @@ test('the longest texts are cut until the line fits', () => {
   const cut = fit(fact);
   assert.ok(Buffer.byteLength(JSON.stringify(cut)) < LINE_BYTES);
   assert.ok(cut.message.length > 500);
+  assert.ok(cut.message.endsWith('…'));
   assert.equal(cut.where, 'script.js:1:1');
   assert.equal(cut.cut, true);
 });

@@ -84,16 +84,20 @@ def test_further_tests_are_counted() -> None:
     ("before", "after", "doing"),
     [
         ({"setup": "a.js"}, [], "it was still in its global setup (a.js)."),
-        ({"servers": ["npm start"]}, [], "it was still waiting for its web server (`npm start`)."),
         (
-            {"servers": ["npm start"], "setup": "a.js"},
+            {"servers": ["npm at h:80"]},
+            [],
+            "it was still waiting for its web server (npm at h:80).",
+        ),
+        (
+            {"servers": ["npm at h:80"], "setup": "a.js"},
             [{"fact": "inSetup"}],
             "it was still in its global setup (a.js).",
         ),
         (
-            {"servers": ["npm start"], "setup": "a.js"},
+            {"servers": ["npm at h:80"], "setup": "a.js"},
             [],
-            "it was still waiting for its web server (`npm start`), or in its global setup (a.js).",
+            "it was still waiting for its web server (npm at h:80), or in its global setup (a.js).",
         ),
         ({}, [], "Playwright Test had not begun, or was still loading its tests."),
     ],
