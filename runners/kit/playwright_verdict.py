@@ -25,6 +25,7 @@ from runners.kit.hang_words import out_of_time, with_its_step
 from runners.kit.missing_modules import advice
 from runners.kit.playwright_facts import ErrorFact, plain_text
 from runners.kit.program import Ended
+from runners.kit.time_up import is_time_up, with_time_up
 from runners.kit.user_paths import placed
 
 MESSAGE_CHARS: Final = 2000
@@ -63,7 +64,7 @@ def failure_of(
         return _of_script(ended.stopped_because, code="LIMIT")
     errors = [error for error in book.errors if not (error.soft and is_degraded)]
     if errors:
-        return _of_error(errors, book)
+        return _of_error(book, errors)
     return _of_end(book, ended, is_degraded=is_degraded)
 
 
@@ -98,15 +99,32 @@ def _no_more(ended: Ended) -> str:
     return ", and this location had no more" if ended.system_took_some else ""
 
 
-def _of_error(errors: list[ErrorFact], book: FactBook) -> Failure:
+def _of_error(book: FactBook, errors: list[ErrorFact]) -> Failure:
     error = first_error(errors)
-    said, where = with_its_step(plain_text(error.message), error.where, book)
-    message = cut(placed(said, where), MESSAGE_CHARS)
+    message, where = _told(book, errors[0], error)
+    message = cut(message, MESSAGE_CHARS)
     return Failure(
         kind=FailureKind.SCRIPT,
         message="\n".join(filter(None, (message, advice(message)))),
         detail={"where": where, "errors": len(errors)},
     )
+
+
+def _told(book: FactBook, first: ErrorFact, error: ErrorFact) -> tuple[str, str | None]:
+    """What went wrong, and where: that a test's time was up comes before what came of it."""
+    said, time_up = plain_text(error.message), plain_text(first.message)
+    if error is not first and is_time_up(time_up):
+        step = _step_at(book, error.where)
+        return with_time_up(time_up, placed(said, error.where), step=step), error.where
+    said, where = with_its_step(said, error.where, book)
+    return placed(said, where), where
+
+
+def _step_at(book: FactBook, where: str | None) -> str | None:
+    """The last step that is written there. None: none is."""
+    steps = (step for step in reversed(book.steps.values()) if step.where == where)
+    found = next(steps, None)
+    return None if found is None else plain_text(found.title)
 
 
 def _of_end(book: FactBook, ended: Ended, *, is_degraded: bool) -> Failure | None:

@@ -12,6 +12,7 @@ from runners.kit.program import Ended, Limits
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.hang_words import out_of_time
 from runners.kit.suites.names import named, sentence
+from runners.kit.time_up import is_time_up, with_time_up
 
 _MISSING_BROWSER: Final = re.compile(
     r"Executable doesn't exist at \S*/(firefox|webkit)"
@@ -21,7 +22,6 @@ _ERROR: Final = re.compile(r"\b\w*error\b|\bERR_|\bENOENT\b|forbidden", re.IGNOR
 _NO_SENTENCE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
 """npm says these first; the sentence comes after them."""
 _OF_A_STACK: Final = re.compile(r"at \S")
-_TIME_UP: Final = re.compile(r"(?:Test|.* hook|Fixture .*) timeout of \d+ms exceeded")
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 _NOT_FOUND: Final = 127
 _SAID_CHARS: Final = 300
@@ -159,8 +159,11 @@ def _cause(test: SuiteTest) -> str:
         return f"the browser {browser} is not available at this location, only Chromium"
     told = [one.strip() for one in test.errors if one.strip()]
     if told:
-        # Where a test's time was up comes after that it was.
-        return next((one for one in told if not _TIME_UP.match(one)), told[0])
+        cause = next((one for one in told if not is_time_up(one)), told[0])
+        time_up = next(filter(is_time_up, told), None)
+        if time_up is None or cause is time_up or test.status != "timedOut":
+            return cause
+        return with_time_up(time_up, cause)
     return "it was expected to fail" if test.status == "passed" else f"it {_WORDS[test.status]}"
 
 

@@ -72,11 +72,18 @@ def test_the_first_error_is_told_with_its_place_on_the_first_line() -> None:
     assert found.detail == {"where": "s.js:1:2", "errors": 2}
 
 
-def test_where_a_tests_time_was_up_is_told_rather_than_that_it_was() -> None:
-    over = an_error(message="Test timeout of 30000ms exceeded.", where=None)
-    assert blamed(BEGAN, over, an_error(message="page.click: waiting"), FAILED).message == (
-        "page.click: waiting (s.js:1:2)"
+def test_that_a_tests_time_was_up_is_told_with_its_step_and_what_came_of_it() -> None:
+    over = an_error(message="Test timeout of 4000ms exceeded.", where=None)
+    gone = an_error(message="Error: Request context disposed.", where="s.js:2:3")
+    get = {**CLICK, "title": 'GET "/api"'}
+    sentence = "Error: Request context disposed. (s.js:2:3)"
+    assert blamed(BEGAN, get, over, gone, FAILED).message == (
+        f'Test timeout of 4000ms exceeded in “GET "/api"”: {sentence}'
     )
+    assert blamed(BEGAN, over, gone, FAILED).message == (
+        f"Test timeout of 4000ms exceeded: {sentence}"
+    )
+    assert blamed(BEGAN, gone, over, FAILED).message == sentence
 
 
 def test_a_tests_time_out_without_a_place_names_the_step_that_is_open() -> None:

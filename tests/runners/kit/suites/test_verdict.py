@@ -286,3 +286,14 @@ def test_a_launch_that_failed_a_test_is_ours(end: str) -> None:
 
 def test_a_launch_before_the_tests_is_ours() -> None:
     assert launch_failure(facts(end="failed", launch_error=LAUNCH)) == LAUNCH
+
+
+def test_that_a_tests_time_was_up_is_told_before_what_came_of_it() -> None:
+    gone, over = "Error: disposed (a.spec.ts:9:3)\nCall log:", "Test timeout of 4000ms exceeded."
+    end = an_end(exit_code=1)
+    assert said(facts(failed(gone, over, status="timedOut")), end).endswith(
+        "basket: Test timeout of 4000ms exceeded: Error: disposed (a.spec.ts:9:3).\nCall log:"
+    )
+    assert said(facts(failed(gone, over)), end).endswith(
+        "basket: Error: disposed (a.spec.ts:9:3).\nCall log:"
+    )
