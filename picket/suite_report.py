@@ -19,14 +19,20 @@ def suite_tests(seen: PlaywrightEvidence) -> Table | None:
     table = Table.grid(padding=(0, 2))
     for style in ("", "", "dim"):
         table.add_column(style=style)
-    for test in sorted(seen.tests, key=lambda one: _ORDER[one.outcome])[:MOST_ROWS]:
+    for test in sorted(seen.tests, key=_rank)[:MOST_ROWS]:
         table.add_row(_verdict(test), Text(one_line(_name(test), limit=100)), _took(test))
     if len(seen.tests) > MOST_ROWS:
         table.add_row("", f"and {len(seen.tests) - MOST_ROWS} more")
     return table
 
 
+def _rank(test: SuiteTest) -> int:
+    return _ORDER["unexpected" if test.status == "interrupted" else test.outcome]
+
+
 def _verdict(test: SuiteTest) -> str:
+    if test.status == "interrupted":
+        return test.status
     words = {"expected": "passed", "unexpected": test.status, "flaky": "flaky"}
     return words.get(test.outcome, "skipped")
 

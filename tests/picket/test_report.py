@@ -24,6 +24,7 @@ from contract.result import (
     Timings,
     TlsFacts,
 )
+from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from picket.report import report
 from tests.builders.observations import a_result as a_whole_result
 from tests.builders.observations import an_outcome
@@ -191,3 +192,18 @@ def test_a_target_cannot_steer_the_terminal() -> None:
     assert "\x07" not in text
     assert "\u202e" not in text
     assert "[bold]not markup[/bold]" in text
+
+
+def test_a_test_that_its_suite_was_stopped_in_is_not_called_skipped() -> None:
+    test = SuiteTest(
+        title="pays",
+        file="a.spec.ts",
+        line=3,
+        status="interrupted",
+        outcome="skipped",
+        took_ms=16_300,
+    )
+    outcome = an_outcome(evidence=PlaywrightEvidence(node_version="24", tests=(test,)))
+    text = printed(a_whole_result(outcome))
+    assert "interrupted" in text
+    assert "skipped" not in text

@@ -4,6 +4,7 @@ A line of another shape is passed over, and what is kept is bounded; a forged on
 of this check alone.
 """
 
+import time
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -50,6 +51,8 @@ class _TestBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="testBegan")
     title: _Text
     file: _Text
     line: _Count
+    at: Annotated[float, msgspec.Meta(ge=0, le=1e14)] = 0
+    """By the calendar, in ms. 0: it does not say."""
 
 
 class _TestError(msgspec.Struct, frozen=True, tag_field="fact", tag="testError"):
@@ -128,6 +131,8 @@ class SuiteFacts:
         self.at_stop = AtStop()
         self.is_cut = False
         self._planned = 0
+        self._began_ms: dict[str, float] = {}
+        """By id, when tests began, by the calendar."""
         self._told: dict[str, list[_TestError]] = {}
         """Errors by test, until their try ends."""
         self._errors_left = MOST_ERRORS
@@ -169,6 +174,10 @@ class SuiteFacts:
 
     def stop(self) -> None:
         """It is asked to end."""
+        now_ms = time.time() * 1000
+        for key, test in self.under_way.items():
+            took_ms = max(0, round(now_ms - (self._began_ms.get(key) or now_ms)))
+            self.under_way[key] = msgspec.structs.replace(test, took_ms=took_ms)
         self.at_stop.stop(self.under_way, is_prepared=self.playwright is not None)
 
     def evidence(self, *, node_version: str) -> PlaywrightEvidence:
@@ -190,6 +199,7 @@ class SuiteFacts:
     def _begin(self, fact: _TestBegan) -> None:
         self._told.pop(fact.test, None)
         if self._has_room(fact.test):
+            self._began_ms[fact.test] = fact.at
             self.under_way[fact.test] = SuiteTest(
                 project=fact.project,
                 title=fact.title,

@@ -34,11 +34,15 @@ def _file(name: str, specs: Mapping[tuple[str, int], list[SuiteTest]]) -> dict[s
 def _spec(name: str, title: str, line: int, tests: list[SuiteTest]) -> dict[str, Any]:
     return {
         "title": title,
-        "ok": all(test.outcome != "unexpected" for test in tests),
+        "ok": not any(_is_bad(test) for test in tests),
         "file": name,
         "line": line,
         "tests": [_test(test) for test in tests],
     }
+
+
+def _is_bad(test: SuiteTest) -> bool:
+    return test.outcome == "unexpected" or test.status == "interrupted"
 
 
 def _test(test: SuiteTest) -> dict[str, Any]:
@@ -50,12 +54,15 @@ def _test(test: SuiteTest) -> dict[str, Any]:
     }
     return {
         "projectName": test.project,
-        "status": test.outcome,
-        "expectedStatus": "skipped" if test.outcome == "skipped" else "passed",
+        "status": "unexpected" if _is_bad(test) else test.outcome,
+        "expectedStatus": "skipped"
+        if test.outcome == "skipped" and not _is_bad(test)
+        else "passed",
         "results": [last],
     }
 
 
 def _stats(tests: tuple[SuiteTest, ...]) -> dict[str, int]:
     names = ("expected", "unexpected", "flaky", "skipped")
-    return {name: sum(test.outcome == name for test in tests) for name in names}
+    seen: list[str] = ["unexpected" if _is_bad(test) else test.outcome for test in tests]
+    return {name: seen.count(name) for name in names}

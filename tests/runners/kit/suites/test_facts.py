@@ -1,6 +1,7 @@
 """What a suite tells is believed as far as its shape allows, and bounded."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -166,3 +167,10 @@ def test_what_becomes_of_browsers_after_the_stop_is_our_doing() -> None:
     for fact in (launch, {"fact": "browserKilled", "signal": "SIGKILL"}):
         facts.take(json.dumps(fact).encode())
     assert (facts.launch_error, facts.browser_taken) == (None, False)
+
+
+def test_a_test_that_was_stopped_took_the_time_since_it_began() -> None:
+    facts = told(began(), test_began(at=time.time() * 1000 - 20_000))
+    facts.stop()
+    (test,) = facts.evidence(node_version="24").tests
+    assert (test.status, test.took_ms >= 20_000) == ("interrupted", True)

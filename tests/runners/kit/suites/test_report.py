@@ -1,5 +1,7 @@
 """The report has the shape of Playwright's own."""
 
+import msgspec
+
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from runners.kit.suites.report import report_of
 
@@ -38,3 +40,13 @@ def test_a_test_of_two_projects_is_one_spec_with_two_tests() -> None:
         "skipped": 0,
     }
     assert report["errors"] == [{"message": "teardown"}]
+
+
+def test_a_test_that_was_stopped_is_not_ok_though_playwright_calls_it_skipped() -> None:
+    test = msgspec.structs.replace(a_test("chromium", "skipped"), status="interrupted")
+    seen = PlaywrightEvidence(node_version="24", tests=(test,))
+    report = report_of(seen, took_ms=1)
+    (spec,) = report["suites"][0]["specs"]
+    assert (spec["ok"], spec["tests"][0]["status"]) == (False, "unexpected")
+    assert report["stats"]["unexpected"] == 1
+    assert report["stats"]["skipped"] == 0
