@@ -15,10 +15,12 @@ from runners.kit.processes import all_pids, is_in_a_container, look_up, user_of
 from runners.kit.removal import remove_folder
 from runners.kit.run_tags import is_of_a_dead_agent, tag_of
 from runners.kit.slot_users import SLOT_UIDS, SlotUsers
-from runners.kit.workspace import PREFIX, is_deserted
+from runners.kit.workspace import PREFIX, UNLOCKED, is_deserted
 
 _ROUNDS: Final = 100
 _PAUSE_S: Final = 0.02
+_MAKING_S: Final = 60.0
+"""Longer than any agent takes from making a folder to locking it."""
 
 
 def sweep_processes(users: SlotUsers | None) -> None:
@@ -51,6 +53,16 @@ def sweep_folders(within: Path) -> None:
     for folder in within.glob(f"{PREFIX}*"):
         if is_deserted(folder):
             remove_folder(folder)
+    for folder in within.glob(f"{UNLOCKED}{PREFIX}*"):
+        if _is_old(folder) and is_deserted(folder):
+            remove_folder(folder)
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return time.time() - folder.lstat().st_mtime > _MAKING_S
+    except OSError:
+        return False
 
 
 def _idle_users(users: SlotUsers) -> set[int]:

@@ -18,7 +18,7 @@ from runners.kit.removal import remove_folder
 
 PREFIX: Final = "run-"
 """Of all runs' folders: by it they are found again after a kill of the agent."""
-_UNLOCKED: Final = "new-"
+UNLOCKED: Final = "new-"
 """Stands before that until the folder is locked, so that nobody takes it for a deserted one."""
 
 
@@ -70,9 +70,9 @@ class Workspace:
             OSError: it cannot be made.
         """
         if self._folder is None:
-            made = Path(tempfile.mkdtemp(prefix=_UNLOCKED + PREFIX, dir=self._within))
+            made = Path(tempfile.mkdtemp(prefix=UNLOCKED + PREFIX, dir=self._within))
             self._lock = _lock(made)
-            self._folder = made.rename(made.with_name(made.name.removeprefix(_UNLOCKED)))
+            self._folder = made.rename(made.with_name(made.name.removeprefix(UNLOCKED)))
         return self._folder
 
     def artifact(self, name: str, kind: ArtifactKind) -> Artifact:

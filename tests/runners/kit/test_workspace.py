@@ -33,6 +33,15 @@ def test_a_folder_in_use_is_not_swept_and_a_deserted_one_is(tmp_path: Path) -> N
     used.remove()
 
 
+def test_a_folder_that_was_never_locked_is_swept_when_it_is_old(tmp_path: Path) -> None:
+    fresh, old = tmp_path / "new-run-fresh", tmp_path / "new-run-old"
+    fresh.mkdir()
+    old.mkdir()
+    os.utime(old, (1, 1))
+    sweep_folders(tmp_path)
+    assert list(tmp_path.iterdir()) == [fresh]
+
+
 def test_a_folder_is_deserted_when_nobody_holds_it(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     assert not is_deserted(workspace.folder)
