@@ -14,7 +14,7 @@ import msgspec
 
 from contract.result import Artifact, ArtifactKind
 from runners.kit.run_time import Until
-from runners.kit.trace_remains import is_remains
+from runners.kit.trace_remains import is_part, is_remains, known_name
 from runners.kit.workspace import Workspace, open_plain
 
 MOST_FILES: Final = 50
@@ -87,7 +87,7 @@ def found_files(folder: Path) -> Iterator[Path]:
             looked_at += 1
             if looked_at > _MOST_LOOKED_AT:
                 return
-            if path.suffix.lower() in _KINDS and _is_plain(path):
+            if path.suffix.lower() in _KINDS and not is_part(path) and _is_plain(path):
                 yield path
         looked_at += len(folders)
 
@@ -121,7 +121,7 @@ def _is_plain(path: Path) -> bool:
 
 def _free_name(path: Path, folder: Path, *, taken: set[str]) -> str:
     """The file's own name; where there are several of it, with the folders that it is in."""
-    parts = path.relative_to(folder).parts
+    parts = path.with_name(known_name(path)).relative_to(folder).parts
     names = [_usual("-".join(parts[-depth:])) for depth in range(1, len(parts) + 1)]
     return next((name for name in names if name not in taken), f"{len(taken)}-{names[-1]}")
 

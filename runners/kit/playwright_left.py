@@ -9,7 +9,7 @@ from contract.result import Artifact
 from runners.kit.playwright_files import degraded_because, found_files, keep_files
 from runners.kit.playwright_place import Place
 from runners.kit.run_time import Until
-from runners.kit.trace_remains import is_whole, pack_remains, remains_in
+from runners.kit.trace_remains import is_whole, known_name, pack_remains, remains_in
 from runners.kit.workspace import Workspace
 
 _UNFINISHED = "The script's process could not end its trace: it shows what was written before."
@@ -70,7 +70,7 @@ def _without_broken(workspace: Workspace, output: Path, *, is_ended: bool) -> tu
             path.unlink()
             what = "video" if path.suffix.lower() == ".webm" else "file"
             notes.append(
-                f"The {what} {path.name} is not kept: nothing in it can be shown, since the "
+                f"The {what} {known_name(path)} is not kept: nothing in it can be shown, since the "
                 "script's process could not bring it to its end."
             )
     return tuple(notes)

@@ -36,6 +36,7 @@ from runners.kit.workspace import Workspace
 
 BROWSER_MB: Final = 1500
 MULTI_STEP_MB: Final = 1000
+_NO_FILM: Final = "There is no video: the script's process was ended before it had written any."
 _LONGEST_SETTINGS: Final = 100_000
 """A text of the environment can hold no more than 128 KiB."""
 _MOST_RESERVED_S: Final = 8.0
@@ -192,7 +193,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             memory_mb=program.limits.memory_mb,
             degraded_because=left.degraded_because,
             artifacts=left.artifacts,
-            notes=(*self._notes(book, ended, gate), *left.notes),
+            notes=(*self._notes(book, ended, gate), *left.notes, *self._lost(book, left)),
             unreached=unreached,
         )
 
@@ -229,6 +230,12 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         keeper = self.order.ctx.workspace
         until = self.order.until
         return left_in(self.place, self.workspace, keeper=keeper, is_ended=is_ended, until=until)
+
+    def _lost(self, book: FactBook, left: Left) -> tuple[str, ...]:
+        """What the script's end by force took, if nothing else says so."""
+        filmed = book.ended is None and book.began and self.order.script.films
+        told = any(one.kind == "video" for one in left.artifacts) or "video" in str(left.notes)
+        return (_NO_FILM,) if filmed and not told else ()
 
     def _notes(self, book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]

@@ -44,6 +44,17 @@ def is_remains(folder: Path) -> bool:
     return folder.name == PLAIN_TRACES or folder.match(_TEST_TRACES)
 
 
+def is_part(path: Path) -> bool:
+    """Whether a file is an archive that Playwright was to put into that of a whole test. Pure."""
+    return path.suffix == ".zip" and path.parent.match(_ARTIFACTS)
+
+
+def known_name(path: Path) -> str:
+    """The name that Playwright would have given a file, had it come to its end. Pure."""
+    is_film = path.suffix == ".webm" and path.parent.match(_ARTIFACTS)
+    return "video.webm" if is_film else path.name
+
+
 def remains_in(output: Path) -> list[Path]:
     """Where a run with this folder of output has the parts of its traces; it blocks."""
     return [output / PLAIN_TRACES, *sorted(output.glob(_TEST_TRACES))]

@@ -49,3 +49,13 @@ def test_when_time_is_up_files_are_lost_and_what_the_script_said_is_not(tmp_path
     found = left(tmp_path, files, is_ended=True, within_s=0)
     assert (found.artifacts, found.degraded_because) == ((), "slow")
     assert found.notes == ("1 more files are not kept: the run's time was up.",)
+
+
+def test_playwrights_own_parts_are_nothing_to_keep_and_its_films_are_called_videos(
+    tmp_path: Path,
+) -> None:
+    place = ".playwright-artifacts-0"
+    files = {f"{place}/19a5d73a.zip": b"PK", f"{place}/page-ff7b8dca.webm": b"x"}
+    found = left(tmp_path, files, is_ended=False)
+    assert names(found) == {"video.webm"}
+    assert found.notes == ()
