@@ -11,6 +11,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+import re2
+
+
+def _latin() -> re2.Options:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    return options
+
+
 _TOKEN: Final = re.compile(
     rb"%[0-9A-Fa-f]{2}"
     rb"|\\(?:[uU][dD][89abAB][0-9A-Fa-f]{2}\\[uU][dD][c-fC-F][0-9A-Fa-f]{2}"
@@ -27,6 +37,8 @@ _SHORT: Final = {
 _QUOTED: Final = re.compile(rb"=(?:[0-9A-Fa-f]{2}|[ \t]{0,64}\r?\n)")
 _QUOTED_BYTES: Final = {f"={byte:02x}".encode(): bytes((byte,)) for byte in range(256)}
 _READ_WRONGLY: Final = re.compile(rb"(?:[\xc2\xc3][\x80-\xbf]){2,}")
+_IS_READ_WRONGLY: Final = re2.compile(rb"(?:[\xc2\xc3][\x80-\xbf]){2}", _latin())
+"""Most texts are not, which RE2 tells ten times as fast."""
 _LAST_POINT: Final = 0x10FFFF
 
 
@@ -39,6 +51,8 @@ def unescaped(text: bytes) -> bytes:
 
 def reread(text: bytes) -> bytes:
     """The text with `Ã¶` for `ö` mended: UTF-8 that was read as Latin-1 and written anew."""
+    if _IS_READ_WRONGLY.search(text) is None:
+        return text
     return _READ_WRONGLY.sub(_read_rightly, text)
 
 
