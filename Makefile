@@ -5,7 +5,7 @@ BIN := .venv/bin
 ARGS ?=
 MINUTES ?= 10
 
-.PHONY: help run test check format lint types imports golden bench bench-queue bench-browser bench-scrub soak clean
+.PHONY: help run test check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub soak clean
 
 help: ## Print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ imports: .venv/.ready ## Check which way imports go
 
 golden: .venv/.ready ## Write the contract's golden files anew, after a change that was meant
 	@$(BIN)/python -m tests.contract.samples
+
+secret-table: .venv/.ready ## Write the table of docs/secrets.md anew, after a change that was meant
+	@$(BIN)/python -m tests.docs.secret_table
 
 bench: .venv/.ready ## Measure the agent beside blackbox_exporter on this machine
 	@sh bench/setup.sh

@@ -1,90 +1,17 @@
 """Each form has a case that nothing else finds: a form that is lost or has none is seen."""
 
-import base64
 from itertools import chain
-from typing import NamedTuple
 
 import pytest
 
-from runners.kit.secrets import characters, pieces, views, whole
 from runners.kit.secrets.pattern import SecretPattern
+from tests.builders.secret_forms import CASES, REGISTRIES, Case
 
-REGISTRIES = {
-    "plain ways": (characters, "PLAIN_WAYS"),
-    "escapes": (characters, "ESCAPES"),
-    "cuts": (pieces, "CUTS"),
-    "codings": (whole, "CODINGS"),
-    "undoings": (views, "UNDOINGS"),
-}
 FORMS = [
     pytest.param(registry, form.name, id=f"{registry}: {form.name}")
     for registry, (module, attribute) in REGISTRIES.items()
     for form in getattr(module, attribute)
 ]
-
-
-class Case(NamedTuple):
-    """A secret and a text that has it in one form only."""
-
-    secret: str
-    text: bytes
-
-
-def wide(text: str) -> bytes:
-    return text.encode("utf-16-le")
-
-
-def b64(text: bytes) -> bytes:
-    return base64.b64encode(text)
-
-
-LONG = "Tr0ub4dor-and-the-correct-horse-battery-staple"
-TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N"
-CASES: dict[str, dict[str, Case]] = {
-    "plain ways": {
-        "raw": Case("hunter-two", b"hunter-two"),
-        "latin-1": Case("hüntér", "hüntér".encode("latin-1")),
-        "percent": Case("hunt/er", b"hunt%2fer"),
-        "quoted-printable": Case("hunt=er", b"hunt=3Der"),
-        "decimal entity": Case("hunt<er", b"hunt&#60;er"),
-        "hexadecimal entity": Case("hunt<er", b"hunt&#x3C;er"),
-        "named entity": Case("hunt<er", b"hunt&lt;er"),
-        "spaces": Case("hunt er", b"hunt+er"),
-        "line ends": Case("hunt\ner", b"hunt\r\ner"),
-    },
-    "escapes": {
-        "unicode escape": Case("hunt<er", rb"hunt\u003cer"),
-        "unicode escape in braces": Case("hunt<er", rb"hunt\u{3c}er"),
-        "unicode escape of eight digits": Case("hunt<er", rb"hunt\U0000003cer"),
-        "escape of two digits": Case("hunt<er", rb"hunt\x3cer"),
-        "octal escape": Case("hunt<er", rb"hunt\074er"),
-        "CSS escape": Case("hunt<er", rb"hunt\3c er"),
-        "letter escape": Case("hunt\ter", rb"hunt\ter"),
-    },
-    "cuts": {
-        "decoded once more": Case("hunt%2Fer+two", b"hunt/er two"),
-        "fragments of a URL": Case("hunter-two&correct=horse", b"hunter-two"),
-        "ends in previews": Case(LONG, LONG[-16:].encode()),
-        "parts of a JWT": Case(TOKEN, TOKEN.split(".")[1].encode()),
-    },
-    "codings": {
-        "base64": Case("hünter", b64("hünter".encode())),
-        "base64 of UTF-16": Case("hunt", b64(wide("hunt"))),
-        "hexadecimal": Case("hünt", "hünt".encode().hex().encode()),
-        "UTF-16 and UTF-32": Case("hunt", wide("hunt")),
-    },
-    "undoings": {
-        "percent": Case("hunter", b"%68%75%6e%74%65%72"),
-        "entities": Case("hunter", b"&#104;&#117;&#110;&#116;&#101;&#114;"),
-        "escapes": Case("hunter", rb"\x68\u0075\156\u{74}\x65\162"),
-        "CSS": Case("hunter", rb"\68 \75 \6e \74 \65 \72 "),
-        "quoted-printable": Case("hunter", b"=68=75=6e=74=65=72"),
-        "colours and soft line ends": Case("hunter", b"hun\x1b[27mter"),
-        "base64": Case("hunter-two", b64(b64(b"hunter-two"))),
-        "hexadecimal": Case("hunter-two", b64(b"hunter-two").hex().encode()),
-        "wide characters": Case("hunter-two", wide(b64(b"hunter-two").decode())),
-    },
-}
 
 
 def is_hidden(case: Case) -> bool:
