@@ -44,7 +44,8 @@ class Blocks:
         chars = least * 4 // 3
         self._runs = _pattern(rb"[A-Za-z0-9+/_\-]{%d,}" % chars)
         self._alone = _pattern(rb"[A-Za-z0-9+/_\-]{5,}")
-        self._pairs = _pattern(rb"[0-9A-Fa-f]{%d,}" % (2 * least))
+        self._least_pairs = 2 * least
+        self._pairs = _pattern(rb"[0-9A-Fa-f]{%d,}" % self._least_pairs)
         self._numbers = _pattern(_NUMBERS)
         self._least_numbers = least
         kept = b"".join(rb"\x%02x" % byte for byte in needles.letters())
@@ -69,7 +70,7 @@ class Blocks:
     def decoded(self, text: bytes, runs: list[bytes]) -> bytes:
         """All that runs and numbers of a text may mean, as far as a secret could be in it."""
         pieces = [_decoded_at(runs, start) for start in range(4)] if runs else []
-        pieces.append(self._hexadecimal(text))
+        pieces.append(self._hexadecimal(runs))
         pieces.append(self._listed(text))
         found = (self._readable.findall(piece) for piece in pieces if piece)
         return _APART.join(chain.from_iterable(found))
@@ -91,8 +92,10 @@ class Blocks:
             if len(run) <= _ALONE_CHARS
         )
 
-    def _hexadecimal(self, text: bytes) -> bytes:
-        runs = dict.fromkeys(_all(self._pairs, text))
+    def _hexadecimal(self, found: list[bytes]) -> bytes:
+        """Its digits are letters of base64 too, so they lie in runs."""
+        long = (run for run in found if len(run) >= self._least_pairs)
+        runs = dict.fromkeys(pairs for run in long for pairs in _all(self._pairs, run))
         even = (
             run[start : start + (len(run) - start) // 2 * 2] for run in runs for start in (0, 1)
         )

@@ -35,6 +35,12 @@ _SHORT: Final = {
     ord("v"): b"\v", ord("a"): b"\a",
 }  # fmt: skip
 _QUOTED: Final = re.compile(rb"=(?:[0-9A-Fa-f]{2}|[ \t]{0,64}\r?\n)")
+_QUOTED_SIGN: Final = re2.compile(
+    rb"=(?:00|09|0[AaDd]|1[Bb]|2[0-9A-Fa-f]|3[A-Fa-f]|40|5[B-Fb-f]|60|7[B-Fb-f]|[89A-Fa-f][0-9A-Fa-f]"
+    rb"|[ \t]{0,64}\r?\n|46rom|[0-9A-Fa-f]{2}=[0-9A-Fa-f]{2})",
+    _latin(),
+)
+"""A lone letter or digit is quoted by nobody, but for the F of `From` that begins a line."""
 _QUOTED_BYTES: Final = {f"={byte:02x}".encode(): bytes((byte,)) for byte in range(256)}
 _READ_WRONGLY: Final = re.compile(rb"(?:[\xc2\xc3][\x80-\xbf]){2,}")
 _IS_READ_WRONGLY: Final = re2.compile(rb"(?:[\xc2\xc3][\x80-\xbf]){2}", _latin())
@@ -68,7 +74,7 @@ def _read_rightly(found: re.Match[bytes]) -> bytes:
 def unquoted_printable(text: bytes, *, reach_bytes: int) -> bytes:
     """What is quoted-printable in a text, decoded, with so much before and after it.
 
-    Most texts hold what only looks so, as `?page=12`; the rest of them need no second look.
+    Texts hold what only looks so, as `?page=12`; the rest of them need no second look.
     """
     spans = _spans(text, reach_bytes)
     return b"\n\x01\n".join(_QUOTED.sub(_quoted_byte, text[slice(*span)]) for span in spans)
@@ -77,7 +83,7 @@ def unquoted_printable(text: bytes, *, reach_bytes: int) -> bytes:
 def _spans(text: bytes, reach_bytes: int) -> list[tuple[int, int]]:
     """Where there is something quoted, with what is around it; spans that meet are one."""
     spans: list[tuple[int, int]] = []
-    for found in _QUOTED.finditer(text):
+    for found in _QUOTED_SIGN.finditer(text):
         start, end = max(0, found.start() - reach_bytes), found.end() + reach_bytes
         if spans and start <= spans[-1][1]:
             start = spans.pop()[0]

@@ -296,3 +296,24 @@ def test_a_key_of_several_kilobytes_is_found_wherever_it_stands() -> None:
     key = "".join(random.Random(2).choices("abcdefghij \nKLMNOP/+=", k=6000))
     for name in ("raw", "json", "base64", "percent", "hex"):
         assert scan_bytes(FILLER * 9000 + b'"' + ENCODERS[name](key.encode()) + b'"', [key])
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        b"hunt=65=72-t=77o", b"hunter=2Dtwo", b"hunter-tw=\r\no", b"hunter-=74=\nwo",
+        b"=68=75=6e=74=65=72=2d=74=77=6f",
+    ],
+)  # fmt: skip
+def test_a_secret_that_is_quoted_in_part_is_found(quoted: bytes) -> None:
+    assert scan_bytes(FILLER + quoted + FILLER, ["hunter-two"])
+
+
+def test_a_quoted_f_at_the_beginning_of_a_line_is_read() -> None:
+    assert scan_bytes(b"\n=46rom-hunter-two\n", ["From-hunter-two"])
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_hexadecimal_is_found_in_lines_and_beside_other_digits(shift: int) -> None:
+    digits = b"0" * shift + b"hunter-two".hex().encode()
+    assert scan_bytes(b"x-" + digits + b"\nabc\n", ["hunter-two"])
