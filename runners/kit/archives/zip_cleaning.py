@@ -94,11 +94,14 @@ class ZipCleaning:
         joined = search.joined(self._trace.headers.found)
         further = tuple(set(joined.secrets) - set(search.secrets))
         if further:
+            if self._depth == 1:  # those in it look for the same, and there may be many of them
+                search.pattern.let_go()
             added = search.with_secrets(further)
             for member in members:
                 if self._shapes[member.name].is_events:
                     blocks = in_blocks(self._unpacked(member))
                     self._trace.read_again(member.name, blocks, added)
+            added.pattern.let_go()
         return joined
 
     def _write(self, member: Member, search: Search) -> None:

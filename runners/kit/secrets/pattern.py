@@ -47,6 +47,10 @@ class SecretPattern:
         # Forms that are looked for as a whole change when they are encoded once more.
         return self._is_long or self._search.may_find(encoded)
 
+    def let_go(self) -> None:
+        """Give back memory until it is used again."""
+        self._search.let_go()
+
     def hide_in_text(self, text: str) -> tuple[str, int]:
         """The same for people, who are shown the same in the place of every form."""
         encoded = text.encode("utf-8", "surrogatepass")

@@ -46,6 +46,11 @@ class Search:
         # Wide characters do not look like any in JSON.
         return _ZERO in encoded or next(self._found(encoded, DEEPEST), None) is not None
 
+    def let_go(self) -> None:
+        """Give back the memory of what was compiled; the next look compiles it anew."""
+        for name in ("_look", "_forms", "_text"):
+            self.__dict__.pop(name, None)
+
     def covers(self, text: bytes) -> list[Cover]:
         """What is covered, in order; no two overlap."""
         found = self._found(text, DEEPEST)

@@ -222,3 +222,12 @@ def test_a_secret_over_the_end_of_a_block_goes() -> None:
             assert count == 1
             assert hidden.strip(b" ") != form
             assert not hidden.startswith(data[: BLOCK_BYTES - shift + 4])
+
+
+def test_a_pattern_that_gave_back_its_memory_finds_as_before() -> None:
+    pattern = SecretPattern(["hunter-two"])
+    pattern.let_go()
+    before = pattern.hide(b"a hunter-two b")
+    pattern.let_go()
+    assert pattern.hide(b"a hunter-two b") == before
+    assert before[1] == 1
