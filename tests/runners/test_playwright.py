@@ -260,6 +260,7 @@ async def test_a_failure_shows_what_was_seen_and_the_line_by_the_suites_own_file
     everything = "\n".join([*told(ran).errors, *said(ran), words(ran)])
     assert "/run-" not in everything
     assert "/node_modules/" not in everything
+    assert "\x1b" not in everything, "colours of a terminal"
 
 
 async def test_a_configuration_with_a_mistake_is_named_by_its_file(tmp_path: Path) -> None:

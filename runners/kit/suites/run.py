@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
-from contract.result import FailureKind
+from contract.result import FailureKind, LogLine
 from runners.kit.browser_registry import make_registry, resolve_package
 from runners.kit.failures import CheckFailed
 from runners.kit.http_request import USER_AGENT
+from runners.kit.playwright_facts import plain_text
 from runners.kit.removal import clear_place
 from runners.kit.run_time import RunTime
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
@@ -106,8 +107,13 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         on_fact=told.take,
         on_stop=told.stop,
     )
-    log = tuple(msgspec.structs.replace(one, message=paths.line(one.message)) for one in ended.log)
-    return facts, msgspec.structs.replace(ended, log=log)
+    return facts, msgspec.structs.replace(ended, log=_as_known(ended.log, paths))
+
+
+def _as_known(log: tuple[LogLine, ...], paths: UserPaths) -> tuple[LogLine, ...]:
+    """By the author's paths, and without the colours of a terminal, which some tools always use."""
+    plain = ((one, paths.line(plain_text(one.message))) for one in log)
+    return tuple(msgspec.structs.replace(one, message=message) for one, message in plain)
 
 
 def _plan(project: Project, command: str) -> _Plan:
