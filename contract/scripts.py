@@ -33,11 +33,16 @@ def size_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
+def is_like_a_path(script: str) -> bool:
+    """Whether the text of a script is nothing but the path of one."""
+    return _LIKE_A_PATH.fullmatch(script.strip()) is not None
+
+
 def script_problem(script: str) -> str | None:
     """A script says something, and is no bundle."""
     if not script.strip():
         return "is empty"
-    if _LIKE_A_PATH.fullmatch(script.strip()):
+    if is_like_a_path(script):
         return f"is {script.strip()}, the path of a file; the text of the script belongs here"
     size = size_bytes(script)
     if size > MAX_SCRIPT_BYTES:

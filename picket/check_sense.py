@@ -15,7 +15,7 @@ from contract.checks import (
 )
 from contract.playwright_config import config_problem
 from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
-from contract.scripts import dependencies_problem, path_problem, script_problem
+from contract.scripts import dependencies_problem, is_like_a_path, path_problem, script_problem
 from contract.sense import Wrong, assertion_problem, expression_of, path_of
 from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
 from runners.kit.jsonpath import BadPathError, hold_path
@@ -34,8 +34,8 @@ def spec_problems(spec: CheckSpec) -> Iterator[Wrong]:
     if isinstance(spec, UrlSpec | ApiSpec | TcpSpec | DnsSpec | IcmpSpec):
         yield from _of_assertions(spec, spec.assertions)
     if isinstance(spec, ApiSpec):
-        yield from _of("$.setupScript", spec.setup_script, script_problem)
-        yield from _of("$.teardownScript", spec.teardown_script, script_problem)
+        yield from _of_code("setupScript", spec.setup_script)
+        yield from _of_code("teardownScript", spec.teardown_script)
     if isinstance(spec, BrowserSpec | MultiStepSpec):
         yield from _of_script(spec)
     if isinstance(spec, PlaywrightSpec):
@@ -47,8 +47,15 @@ def _of(path: str, text: str | None, problem_of: Callable[[str], str | None]) ->
         yield path, problem
 
 
+def _of_code(field: str, text: str | None) -> Iterator[Wrong]:
+    """A file names a script by a field of its own; its path often stands in that of the text."""
+    for path, problem in _of(f"$.{field}", text, script_problem):
+        meant = f"; did you mean {field}File?" if is_like_a_path(text or "") else ""
+        yield path, problem + meant
+
+
 def _of_script(spec: BrowserSpec | MultiStepSpec) -> Iterator[Wrong]:
-    yield from _of("$.script", spec.script, script_problem)
+    yield from _of_code("script", spec.script)
     yield from _of("$.scriptPath", spec.script_path, path_problem)
     if found := dependencies_problem(spec.dependencies, script_path=spec.script_path):
         yield f"$.dependencies{found[0]}", found[1]

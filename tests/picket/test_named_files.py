@@ -110,6 +110,7 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         ("type: BROWSER\nscriptFile: large.js\n", "$.scriptFile has 524289 bytes; use at most"),
         ("type: BROWSER\nscriptFile: binary.js\n", "$.scriptFile is binary.js, which is not UTF-8"),
         ("type: BROWSER\n", "$.scriptFile is missing"),
+        ("type: BROWSER\nscript: ./x.js\n", "belongs here; did you mean scriptFile?"),
         (
             "type: BROWSER\nscript: '1'\ndependencyFiles: x.js\n",
             "$.dependencyFiles is x.js; use a list of paths",
