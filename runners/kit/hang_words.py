@@ -49,7 +49,7 @@ def with_its_step(message: str, where: str | None, book: FactBook) -> tuple[str,
     if over is None or step is None or step.where is None or where not in {None, step.where}:
         return message, where
     told = f"{over['time']} in “{plain_text(step.title)}”"
-    return told[:_MESSAGE_CHARS], step.where
+    return cut(told, _MESSAGE_CHARS), step.where
 
 
 def _doing(book: FactBook) -> str:

@@ -64,7 +64,7 @@ def failure_of(
         return _of_script(ended.stopped_because, code="LIMIT")
     errors = [error for error in book.errors if not (error.soft and is_degraded)]
     if errors:
-        return _of_error(book, errors)
+        return _of_error(errors, book)
     return _of_end(book, ended, is_degraded=is_degraded)
 
 
@@ -99,25 +99,18 @@ def _no_more(ended: Ended) -> str:
     return ", and this location had no more" if ended.system_took_some else ""
 
 
-def _of_error(book: FactBook, errors: list[ErrorFact]) -> Failure:
-    error = first_error(errors)
-    message, where = _told(book, errors[0], error)
-    message = cut(message, MESSAGE_CHARS)
+def _of_error(errors: list[ErrorFact], book: FactBook) -> Failure:
+    error, time_up = first_error(errors), plain_text(errors[0].message)
+    said, where = with_its_step(plain_text(error.message), error.where, book)
+    told = placed(said, where)
+    if is_time_up(time_up) and error is not errors[0]:
+        told = with_time_up(time_up, told, step=_step_at(book, where))
+    message = cut(told, MESSAGE_CHARS)
     return Failure(
         kind=FailureKind.SCRIPT,
         message="\n".join(filter(None, (message, advice(message)))),
         detail={"where": where, "errors": len(errors)},
     )
-
-
-def _told(book: FactBook, first: ErrorFact, error: ErrorFact) -> tuple[str, str | None]:
-    """What went wrong, and where: that a test's time was up comes before what came of it."""
-    said, time_up = plain_text(error.message), plain_text(first.message)
-    if error is not first and is_time_up(time_up):
-        step = _step_at(book, error.where)
-        return with_time_up(time_up, placed(said, error.where), step=step), error.where
-    said, where = with_its_step(said, error.where, book)
-    return placed(said, where), where
 
 
 def _step_at(book: FactBook, where: str | None) -> str | None:
