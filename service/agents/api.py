@@ -100,9 +100,10 @@ class AgentApi:
         self, call: Callable[[Request, str], Awaitable[msgspec.Struct | Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
-            opened = (await self._let_in(request)).opened
+            caller = await self._let_in(request)
+            guarded = Request(request.scope, caller.receive_while_open)
             try:
-                answer = await call(request, opened.location_id)
+                answer = await call(guarded, caller.location_id)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
             return answer if isinstance(answer, Response) else JsonAnswer(encode(answer))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
-from starlette.types import Receive
+from starlette.types import Message, Receive
 
 from contract.agent_api import AGENT_ID_HEADER
 from service.agents.bodies import LIMIT_BYTES, read_message
@@ -52,9 +52,22 @@ class Call(NamedTuple):
         """
         encoding = self.headers.get(b"content-encoding")
         message = await read_message(self.receive, kind, encoding=encoding, limit_bytes=limit_bytes)
+        await self._ask_again()
+        return message
+
+    async def receive_while_open(self) -> Message:
+        """The next part of a body that may take minutes to come.
+
+        Raises:
+            LocationKeyError: the key ended while it came.
+        """
+        message = await self.receive()
+        await self._ask_again()
+        return message
+
+    async def _ask_again(self) -> None:
         if await self.keys.opened_with(self.digest) is None:
             raise LocationKeyError
-        return message
 
 
 def check_name(name: str, field: str = AGENT_ID_HEADER) -> None:

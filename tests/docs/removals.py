@@ -247,6 +247,13 @@ REMOVALS: Final = (
         "::test_a_key_that_ends_while_a_call_comes_in_opens_nothing",
     ),
     Removal(
+        "service/agents/api.py",
+        "            guarded = Request(request.scope, caller.receive_while_open)\n",
+        "            guarded = request\n",
+        "tests/service/agents/test_artifacts.py"
+        "::test_an_upload_whose_key_ends_is_refused_and_keeps_no_file",
+    ),
+    Removal(
         "service/agents/actions.py",
         "    if location is None or opened.key_id not in good:\n",
         "    if location is None:\n",

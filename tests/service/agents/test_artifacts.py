@@ -146,6 +146,29 @@ async def test_an_upload_that_stands_still_is_ended_and_keeps_what_came(
     assert stored(service, tmp_path) == BODY
 
 
+async def test_an_upload_whose_key_ends_is_refused_and_keeps_no_file(
+    service: RunningService, tmp_path: Path
+) -> None:
+    location = f"/v1/private-locations/{service.secrets.location_id}"
+    [key] = (await service.alice.get(location)).body["keys"]
+    ended = asyncio.Event()
+
+    async def slow_body() -> AsyncIterator[bytes]:
+        yield BODY[:1000]
+        await ended.wait()
+        yield BODY[1000:]
+
+    headers = {"content-range": f"bytes 0-{len(BODY) - 1}/{len(BODY)}", "x-fence": "1"}
+    upload = asyncio.create_task(
+        service.agent("PUT", "/agent/v1/artifacts/1/trace.zip", data=slow_body(), headers=headers)
+    )
+    await until(unfinished_file(service, tmp_path).exists)
+    await service.alice.delete(f"{location}/keys/{key['id']}")
+    ended.set()
+    assert (await upload).status == 401
+    assert unfinished_file(service, tmp_path).stat().st_size <= 1000
+
+
 async def test_a_file_of_a_claim_that_is_no_more_is_refused(service: RunningService) -> None:
     assert (await put(service, BODY, fence=1)).status == 200
     assert (await put(service, BODY, fence=2)).status == 404
