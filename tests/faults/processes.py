@@ -68,6 +68,13 @@ class Child:
                 await self._changed.wait()
         return found[-1]
 
+    async def tasks(self) -> list[str]:
+        """What runs on its event loop, by its own word (see `counted_tasks`)."""
+        told = len(self.events("tasks.counted"))
+        self.signal(signal.SIGUSR1)
+        counted = await self.logged("tasks.counted", count=told + 1)
+        return list(counted["tasks"])
+
     def signal(self, number: int) -> None:
         with suppress(ProcessLookupError):
             self.process.send_signal(number)

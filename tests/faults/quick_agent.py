@@ -29,6 +29,7 @@ def main() -> int:
     from agent.ground import Makeup  # noqa: PLC0415 - the same
     from agent.settings import read_settings  # noqa: PLC0415 - the same
     from runners.registry import RUNNERS  # noqa: PLC0415 - the same
+    from tests.faults.counted_tasks import tell_tasks_when_asked  # noqa: PLC0415 - the same
     from tests.faults.filing import filing  # noqa: PLC0415 - the same
 
     assert client.QUICK_LIMIT_S > CALL_LIMIT_S
@@ -41,6 +42,7 @@ def main() -> int:
     file_bytes = int(os.environ.get("QUICK_FILE_BYTES", "0"))
     runners = filing(RUNNERS, file_bytes=file_bytes) if file_bytes else RUNNERS
     makeup = Makeup(runners=runners, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
+    tell_tasks_when_asked()
     return uvloop.run(app.run(read_settings(), makeup))
 
 

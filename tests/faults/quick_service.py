@@ -9,8 +9,6 @@ disk, nobody told). The file `pauses` beside it says when no tick came for long,
 was dead or stood still.
 """
 
-import asyncio
-import json
 import os
 import signal
 import sys
@@ -31,6 +29,7 @@ from service.jobs import endings, model, rules, waiting
 from service.locations import health
 from service.locations import rules as location_rules
 from service.results import ingest
+from tests.faults.counted_tasks import tell_tasks_when_asked
 
 _REAP_S: Final = 0.2
 _LOOK_S: Final = 0.5
@@ -140,15 +139,9 @@ def _put(module: ModuleType, name: str, value: object) -> None:
     setattr(module, name, value)
 
 
-def _tell_tasks() -> None:
-    line = json.dumps({"event": "tasks.counted", "count": len(asyncio.all_tasks())})
-    os.write(sys.stdout.fileno(), line.encode() + b"\n")  # `print` cannot be interrupted by itself
-
-
 def main() -> int:
     """The service's own `main`, in a hurry."""
-    # The handler runs on the main thread, between two steps of the loop that runs there.
-    signal.signal(signal.SIGUSR1, lambda *_: _tell_tasks())
+    tell_tasks_when_asked()
     shrink(
         lease_s=float(os.environ["QUICK_LEASE_S"]),
         queue_s=float(os.environ["QUICK_QUEUE_S"]),

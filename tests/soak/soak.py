@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from tests.faults.processes import AgentChild
+from tests.faults.processes import AgentChild, Child
 from tests.faults.scene import Scene
 from tests.soak.books import (
     Outcome,
@@ -158,10 +158,10 @@ class Soak:
         scene = self._scene
         leaked = await asyncio.gather(
             *(
-                _leaked(partial(size_of_agent, agent), agent_size)
+                _leaked(agent, partial(size_of_agent, agent), agent_size)
                 for agent in self._agents.values()
             ),
-            _leaked(partial(size_of_service, scene), service_size),
+            _leaked(scene.service, partial(size_of_service, scene), service_size),
         )
         wanted = {scene.service.pid, *(agent.pid for agent in self._agents.values())}
         [mark] = (f"{name}={value}" for name, value in self._marks.items())
@@ -179,9 +179,12 @@ class Soak:
         )
 
 
-async def _leaked(measure: partial[Any], before: Size) -> Size:
+async def _leaked(child: Child, measure: partial[Any], before: Size) -> Size:
     limit = Size(tasks=before.tasks + _SPARE.tasks, fds=before.fds + _SPARE.fds)
     now = await at_rest(measure, limit)
+    if now.tasks > limit.tasks:
+        alive = "\n  ".join(await child.tasks())
+        print(f"process {child.pid} may have {limit.tasks} tasks and has\n  {alive}")  # noqa: T201 - what a person watches
     return Size(tasks=max(0, now.tasks - limit.tasks), fds=max(0, now.fds - limit.fds))
 
 
