@@ -106,7 +106,15 @@ class Child:
 
     def fds(self) -> int:
         """Files and sockets that it has open."""
-        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+        return len(self.open_files())
+
+    def open_files(self) -> list[str]:
+        """What each of them is, as the kernel names it."""
+        files = []
+        for file in Path(f"/proc/{self.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed since it was listed
+                files.append(str(file.readlink()))
+        return sorted(files)
 
     async def _read(self) -> None:
         assert self.process.stdout is not None

@@ -182,9 +182,9 @@ class Soak:
 async def _leaked(child: Child, measure: partial[Any], before: Size) -> Size:
     limit = Size(tasks=before.tasks + _SPARE.tasks, fds=before.fds + _SPARE.fds)
     now = await at_rest(measure, limit)
-    if now.tasks > limit.tasks:
-        alive = "\n  ".join(await child.tasks())
-        print(f"process {child.pid} may have {limit.tasks} tasks and has\n  {alive}")  # noqa: T201 - what a person watches
+    if now.tasks > limit.tasks or now.fds > limit.fds:
+        held = "\n  ".join([*await child.tasks(), *child.open_files()])
+        print(f"process {child.pid} may have {limit} and holds\n  {held}")  # noqa: T201 - what a person watches
     return Size(tasks=max(0, now.tasks - limit.tasks), fds=max(0, now.fds - limit.fds))
 
 
