@@ -18,6 +18,7 @@ from runners.kit.scrub import Scrubber
 from runners.kit.workspace import RunFile, Workspace
 from tests.builders.agents import metrics
 from tests.builders.observations import an_outcome
+from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job, a_secret
 
 SECRET = "hunter2-hunter2"
@@ -52,19 +53,20 @@ async def test_the_process_gets_nothing_of_the_agents_environment(
 
 
 @pytest.mark.parametrize(
-    ("program", "how"),
+    ("program", "limit_s", "how"),
     [
-        ("kill -KILL $$", "its process ended with signal 9"),
-        ("exit 3", "its process ended with 3"),
-        ("sleep 60", "it took more than 1 s"),
-        ("echo '{\"verdict\":'; cat >/dev/null", "its process ended with 0"),
+        ("kill -KILL $$", LONG_S, "its process ended with signal 9"),
+        ("exit 3", LONG_S, "its process ended with 3"),
+        # Without a process of its own for `sleep`, which would keep the pipe open for so long.
+        ("exec sleep 600", 1, "it took more than 1 s"),
+        ("echo '{\"verdict\":'; cat >/dev/null", LONG_S, "its process ended with 0"),
     ],
 )
 async def test_whatever_ends_the_process_withholds_the_file_with_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, how: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, limit_s: float, how: str
 ) -> None:
     monkeypatch.setattr(cleaning, "_LINE", ["/bin/sh", "-c", program])
-    (verdict,) = await clean_in_child([a_file(tmp_path, b"x")], (), limit_s=1)
+    (verdict,) = await clean_in_child([a_file(tmp_path, b"x")], (), limit_s=limit_s)
     assert isinstance(verdict, Withheld)
     assert verdict.because == f"the agent could not search it for secrets: {how}"
     assert verdict.is_our_fault
@@ -73,7 +75,7 @@ async def test_whatever_ends_the_process_withholds_the_file_with_a_sentence(
 async def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path) -> None:
     task = asyncio.create_task(clean_in_child([a_file(tmp_path, b"x" * 50_000_000)], (SECRET,)))
     ours: list[int] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG_S):
         while not ours:
             await asyncio.sleep(0.01)
             ours = [pid for pid in _children() if b"cleaning_child" in _line(pid)]
