@@ -15,7 +15,14 @@ import msgspec
 import pytest
 
 from runners.kit.processes import all_pids, look_up, user_of
-from tests.runners.kit.isolation.worlds import cast, environment, in_every_world, line, play_as
+from tests.runners.kit.isolation.worlds import (
+    cast,
+    disown_orphans,
+    environment,
+    in_every_world,
+    line,
+    play_as,
+)
 
 PATIENCE_S = 120
 UNTIL_KILLED: Any = {"timeout_s": 600, "tells_facts": "fact"}
@@ -53,6 +60,7 @@ def doomed_test(world: str) -> Iterator[Agent]:
 
 
 def started(command: list[str]) -> Iterator[Agent]:
+    disown_orphans()
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
     assert process.stdout
     _, uid, folder = process.stdout.readline().split()
@@ -90,18 +98,7 @@ def is_program(pid: int) -> bool:
 
 
 def running(uid: int) -> list[int]:
-    theirs = [pid for pid in all_pids() if user_of(pid) == uid]
-    for pid in theirs:
-        let_go(pid)
-    return [pid for pid in theirs if not has_ended(pid)]
-
-
-def let_go(pid: int) -> None:
-    """Another test has made this process adopt orphans: they are ours to ask for."""
-    seen = look_up(pid)
-    if seen and seen.has_ended and seen.parent == os.getpid():
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)
+    return [pid for pid in all_pids() if user_of(pid) == uid and not has_ended(pid)]
 
 
 def has_ended(pid: int) -> bool:
