@@ -34,10 +34,11 @@ class Terminal(io.StringIO):
 def _as_before() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
+    chosen = structlog.get_config()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**chosen)
 
 
 @pytest.fixture

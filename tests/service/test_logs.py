@@ -18,8 +18,9 @@ SECRET = "nightly-7c1f"
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     handlers, level = logging.root.handlers[:], logging.root.level
+    chosen = structlog.get_config()
     yield
-    structlog.reset_defaults()
+    structlog.configure(**chosen)
     logging.root.handlers = handlers
     logging.root.setLevel(level)
 
