@@ -29,6 +29,8 @@ from runners.kit.playwright_facts import (
 )
 from runners.kit.user_paths import UserPaths
 
+_WORKER_DIED: Final = "worker process exited unexpectedly"
+"""What Playwright Test says of its test's process, before it removes what that has written."""
 _CUT_OFF: Final = "There was no answer when the run's time was up."
 _MOST: Final = {"pages": 200, "requests": 500, "steps": 10_000, "errors": 100, "log": 5_000}
 
@@ -98,6 +100,12 @@ class FactBook:
     def ended_by_itself(self) -> bool:
         """Whether the script was run to an end before anybody asked for it."""
         return self.ended is not None and self.ended.at < self._stopped_at_ms
+
+    @property
+    def has_all_files(self) -> bool:
+        """Whether its traces and videos came to an end."""
+        died = any(_WORKER_DIED in error.message for error in self._errors)
+        return self.ended is not None and not self.ended.left_open and not died
 
     @property
     def errors(self) -> list[ErrorFact]:

@@ -148,6 +148,8 @@ class EndedFact(_Fact, frozen=True, kw_only=True, tag="ended"):
     """The script has been run, to its end or to ours."""
 
     status: Literal["passed", "failed", "timedout", "interrupted"]
+    left_open: bool = False
+    """It ended its process while browsers were open, whose traces and videos have no end."""
 
 
 class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):

@@ -14,6 +14,7 @@ from runners.kit.workspace import Workspace
 
 _UNFINISHED = "The script's process could not end its trace: it shows what was written before."
 _SHOWS_LESS = "The trace does not show all: {} of its parts are missing, for want of time or room."
+_NONE = "There is no {}: the script's process ended before it had written any."
 _NO_TIME = "{} more files are not kept: the run's time was up."
 
 
@@ -27,13 +28,19 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     """What the reader has to know beside it."""
 
 
-def left_in(
-    place: Place, workspace: Workspace, *, keeper: Workspace, is_ended: bool, until: Until
+def left_in(  # noqa: PLR0913 - of one run
+    place: Place,
+    workspace: Workspace,
+    *,
+    keeper: Workspace,
+    is_ended: bool,
+    films: bool,
+    until: Until,
 ) -> Left:
     """Keep what there is of a run, and there is time for; it blocks.
 
     `workspace`: the one that it ran in. `is_ended`: whether it came to an end by itself, with all
-    its files.
+    its files. `films`: whether there are videos of it.
 
     Raises:
         OSError: the disk is at fault.
@@ -46,7 +53,19 @@ def left_in(
     kept = keep_files(workspace, place.output, packed, place.root, into=keeper, until=until)
     if kept.out_of_time:
         notes += (_NO_TIME.format(kept.out_of_time),)
+    elif not is_ended:
+        notes += _lost(kept.artifacts, notes, films=films)
     return Left(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
+
+
+def _lost(
+    artifacts: tuple[Artifact, ...], notes: tuple[str, ...], *, films: bool
+) -> tuple[str, ...]:
+    """What its sudden end took, if nothing else says so. Pure."""
+    kept = {one.kind for one in artifacts}
+    due = ("trace", "video") if films else ("trace",)
+    lost = [kind for kind in due if kind not in kept and not any(kind in one for one in notes)]
+    return (_NONE.format(" and no ".join(lost)),) if lost else ()
 
 
 def _packed(workspace: Workspace, output: Path, target: Path, until: Until) -> tuple[str, ...]:

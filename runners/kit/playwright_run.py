@@ -36,7 +36,6 @@ from runners.kit.workspace import Workspace
 
 BROWSER_MB: Final = 1500
 MULTI_STEP_MB: Final = 1000
-_NO_FILM: Final = "There is no video: the script's process was ended before it had written any."
 _LONGEST_SETTINGS: Final = 100_000
 """A text of the environment can hold no more than 128 KiB."""
 _MOST_RESERVED_S: Final = 8.0
@@ -183,7 +182,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             program = self._program(gate)
             ended = await self._played(program, book)
         unreached = () if gate is None else gate.unreached
-        left = await to_its_end(self._left, book.ended is not None)
+        left = await to_its_end(self._left, book.has_all_files)
         return ScriptRun(
             book=book,
             ended=ended,
@@ -193,7 +192,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             memory_mb=program.limits.memory_mb,
             degraded_because=left.degraded_because,
             artifacts=left.artifacts,
-            notes=(*self._notes(book, ended, gate), *left.notes, *self._lost(book, left)),
+            notes=(*self._notes(book, ended, gate), *left.notes),
             unreached=unreached,
         )
 
@@ -229,13 +228,14 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
     def _left(self, is_ended: bool) -> Left:  # noqa: FBT001 - called by position, in a thread
         keeper = self.order.ctx.workspace
         until = self.order.until
-        return left_in(self.place, self.workspace, keeper=keeper, is_ended=is_ended, until=until)
-
-    def _lost(self, book: FactBook, left: Left) -> tuple[str, ...]:
-        """What the script's end by force took, if nothing else says so."""
-        filmed = book.ended is None and book.began and self.order.script.films
-        told = any(one.kind == "video" for one in left.artifacts) or "video" in str(left.notes)
-        return (_NO_FILM,) if filmed and not told else ()
+        return left_in(
+            self.place,
+            self.workspace,
+            keeper=keeper,
+            is_ended=is_ended,
+            films=self.order.script.films,
+            until=until,
+        )
 
     def _notes(self, book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]

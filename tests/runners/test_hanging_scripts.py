@@ -155,3 +155,25 @@ async def test_a_request_without_an_answer_is_a_node_and_in_the_trace() -> None:
         "There was no answer when the run's time was up."
     ]
     assert str(port) in trace
+
+
+@pytest.mark.parametrize("kind", ["test", "plain"])
+async def test_a_script_that_ends_its_own_process_keeps_its_trace_or_says_that_there_is_none(
+    site: str, kind: str
+) -> None:
+    leaves = "process.exit(3)"
+    script = {"plain": PLAIN.replace("URL", site) + leaves}.get(kind, a_test(site, leaves))
+    spec = BrowserSpec(script=script)
+    async with a_scripted_context() as ctx:
+        outcome = judge(spec, await BrowserRunner().observe(spec, ctx))
+    kinds = {one.kind for one in outcome.artifacts}
+    told = " ".join(line.message for line in outcome.log)
+    assert outcome.status is Status.FAILED
+    assert [kind for kind in ("trace", "video") if kind not in kinds and kind not in told] == []
+
+
+async def test_a_script_that_hangs_as_it_is_loaded_says_that_there_are_no_files() -> None:
+    script = "import { test } from '@playwright/test'\nconsole.log('there')\nfor (;;) {}\n"
+    seen = await hung(script)
+    assert seen.doing == "it was still loading the script."
+    assert "There is no trace and no video: " in " ".join(seen.log)

@@ -127,7 +127,8 @@ function watchCalls(playwright) {
   playwright._instrumentation?.addListener({
     onApiCallBegin(call, channel) {
       calls += 1;
-      if (!isPlain) return;
+      // Playwright's own calls are made known without a name by some of its versions.
+      if (!isPlain || !call.apiName) return;
       call.picketId = next++;
       const frame = call.frames?.[0];
       const where = frame && { file: frame.file, line: frame.line, column: frame.column };

@@ -38,8 +38,10 @@ function fail(error) {
 function end() {
   if (ended) return;
   ended = true;
-  if (!failed && settings.artifacts !== 'on') files.discard();
-  report({ fact: 'ended', status: failed ? 'failed' : 'passed' });
+  const keeps = failed || settings.artifacts === 'on';
+  if (!keeps) files.discard();
+  const leftOpen = keeps && (browsers.open.size > 0 || files.areOpen());
+  report({ fact: 'ended', status: failed ? 'failed' : 'passed', leftOpen });
 }
 
 /** A function of the script's text, so that it may `await` and `require` as it likes; null for an

@@ -56,9 +56,12 @@ async function finishAll(contexts) {
   await Promise.all(contexts.map(finish));
 }
 
+/** Whether there are traces that nobody has brought to an end. */
+const areOpen = () => traced.size > 0;
+
 /** A scheduled run that passed keeps no files. */
 function discard() {
   fs.rmSync(settings.output, { recursive: true, force: true });
 }
 
-module.exports = { begin, discard, finish, finishAll, launchOptions, options };
+module.exports = { areOpen, begin, discard, finish, finishAll, launchOptions, options };

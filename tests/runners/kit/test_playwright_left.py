@@ -2,13 +2,24 @@
 
 from pathlib import Path
 
+import pytest
+
 from runners.kit.playwright_left import Left, left_in
 from runners.kit.playwright_place import make_place
 from runners.kit.run_time import Until
 from runners.kit.workspace import Workspace
 
+NO_TRACE = "There is no trace: the script's process ended before it had written any."
 
-def left(folder: Path, files: dict[str, bytes], *, is_ended: bool, within_s: float = 60) -> Left:
+
+def left(
+    folder: Path,
+    files: dict[str, bytes],
+    *,
+    is_ended: bool,
+    films: bool = False,
+    within_s: float = 60,
+) -> Left:
     workspace = Workspace(folder)
     place = make_place(workspace.folder)
     for name, content in files.items():
@@ -16,7 +27,7 @@ def left(folder: Path, files: dict[str, bytes], *, is_ended: bool, within_s: flo
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     until = Until.after(within_s)
-    return left_in(place, workspace, keeper=workspace, is_ended=is_ended, until=until)
+    return left_in(place, workspace, keeper=workspace, is_ended=is_ended, films=films, until=until)
 
 
 def names(found: Left) -> set[str]:
@@ -58,4 +69,19 @@ def test_playwrights_own_parts_are_nothing_to_keep_and_its_films_are_called_vide
     files = {f"{place}/19a5d73a.zip": b"PK", f"{place}/page-ff7b8dca.webm": b"x"}
     found = left(tmp_path, files, is_ended=False)
     assert names(found) == {"video.webm"}
-    assert found.notes == ()
+    assert found.notes == (NO_TRACE,)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({}, "There is no trace and no video: "),
+        ({"a.webm": b"x"}, "There is no trace: "),
+        ({".traces/one.trace": b"{}\n"}, "There is no video: "),
+    ],
+)
+def test_what_a_sudden_end_has_taken_is_told(
+    tmp_path: Path, files: dict[str, bytes], told: str
+) -> None:
+    found = left(tmp_path, files, is_ended=False, films=True)
+    assert found.notes[-1].startswith(told)
