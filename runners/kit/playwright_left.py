@@ -9,7 +9,8 @@ from contract.result import Artifact
 from runners.kit.playwright_files import degraded_because, found_files, keep_files
 from runners.kit.playwright_place import Place
 from runners.kit.run_time import Until
-from runners.kit.trace_remains import is_whole, known_name, pack_remains, remains_in
+from runners.kit.trace_parts import is_whole
+from runners.kit.trace_remains import known_name, pack_remains, remains_in
 from runners.kit.workspace import Workspace
 
 _UNFINISHED = "The script's process could not end its trace: it shows what was written before."

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import msgspec
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from runners.kit.run_time import Until
+from runners.kit.trace_parts import steps_in
 from runners.kit.workspace import Workspace, open_plain
 
 PLAIN_TRACES: Final = ".traces"
@@ -26,6 +27,8 @@ _SHOWN: Final = ("resources", "screencast")
 _EVENTS: Final = frozenset({".trace", ".network"})
 _MOST_FILES: Final = 5_000
 _MOST_FOLDERS: Final = 5_000
+_MOST_PARTS: Final = 100
+_MOST_STEP_BYTES: Final = 20 * 1024**2
 _QUICKLY: Final = 1
 """The level of packing: there is little time."""
 _ENTRY_BYTES: Final = 200
@@ -51,8 +54,8 @@ def is_part(path: Path) -> bool:
 
 def known_name(path: Path) -> str:
     """The name that Playwright would have given a file, had it come to its end. Pure."""
-    is_film = path.suffix == ".webm" and path.parent.match(_ARTIFACTS)
-    return "video.webm" if is_film else path.name
+    names = {".webm": "video.webm", ".png": "screenshot.png"}
+    return names.get(path.suffix, path.name) if path.parent.match(_ARTIFACTS) else path.name
 
 
 def remains_in(output: Path) -> list[Path]:
@@ -74,7 +77,8 @@ def pack_remains(
     """Write what is there of unfinished traces into one archive; it blocks.
 
     What took place comes first; of what it shows comes what there is time for, as it is: nearly
-    all that is large in it was packed when it was made. None: there is nothing of a trace.
+    all that is large in it was packed when it was made. Archives of contexts that were closed
+    show nothing that is not there; that of a test has its steps. None: there is nothing of a trace.
 
     Raises:
         OSError: the disk is at fault.
@@ -84,15 +88,6 @@ def pack_remains(
         return None
     with ZipFile(target, "x", ZIP_DEFLATED, compresslevel=_QUICKLY) as archive:
         return Packed(_fill(archive, found, until))
-
-
-def is_whole(archive: Path) -> bool:
-    """Whether an archive was written to its end; it blocks."""
-    try:
-        with open_plain(archive) as file, ZipFile(file) as opened:
-            return bool(opened.infolist())
-    except (OSError, BadZipFile):
-        return False
 
 
 def _is_held(workspace: Workspace, place: Path) -> bool:
@@ -106,7 +101,7 @@ def _fill(archive: ZipFile, places: Iterable[Path], until: Until) -> int:
     for name, path in _members(places):
         if name in archive.NameToInfo:
             continue
-        room_bytes = left_bytes - _ENTRY_BYTES - 2 * len(name.encode())
+        room_bytes = _room(left_bytes, name)
         if until.is_over or _size_bytes(path) > room_bytes:
             left_off += 1
             continue
@@ -114,7 +109,30 @@ def _fill(archive: ZipFile, places: Iterable[Path], until: Until) -> int:
         if content is not None:
             left_bytes = room_bytes - len(content)
             _put(archive, name, content)
+    _add_steps(archive, places, left_bytes, until)
     return left_off
+
+
+def _add_steps(archive: ZipFile, places: Iterable[Path], left_bytes: int, until: Until) -> None:
+    """Of a test that was packed already, when putting it together was interrupted."""
+    parts = (part for place in places if place.match(_TEST_TRACES) for part in _parts(place))
+    most_bytes = min(left_bytes, _MOST_STEP_BYTES)
+    for name, content in itertools.chain.from_iterable(
+        steps_in(part, most_bytes=most_bytes) for part in parts
+    ):
+        left_bytes = _room(left_bytes, name) - len(content)
+        if until.is_over or left_bytes < 0:
+            return
+        if name not in archive.NameToInfo:
+            _put(archive, name, content)
+
+
+def _parts(place: Path) -> Iterator[Path]:
+    return itertools.islice(place.parent.glob("*.zip"), _MOST_PARTS)
+
+
+def _room(left_bytes: int, name: str) -> int:
+    return left_bytes - _ENTRY_BYTES - 2 * len(name.encode())
 
 
 def _put(archive: ZipFile, name: str, content: bytes) -> None:

@@ -8,15 +8,17 @@ import pytest
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from runners.kit.run_time import Until
+from runners.kit.trace_parts import is_whole
 from runners.kit.trace_remains import (
     Packed,
     is_remains,
-    is_whole,
+    known_name,
     pack_remains,
     remains_below,
     remains_in,
 )
 from runners.kit.workspace import Workspace
+from tests.builders.archives import a_zip
 
 
 @pytest.fixture
@@ -106,5 +108,21 @@ def test_a_suites_traces_are_found_wherever_it_puts_them(workspace: Workspace) -
     assert is_remains(found)
 
 
-def test_an_archive_that_was_cut_off_is_not_whole(workspace: Workspace) -> None:
-    assert not is_whole(put(workspace, "cut.zip", b"PK\x03\x04"))
+def test_the_steps_of_a_test_whose_packing_was_interrupted_are_taken(workspace: Workspace) -> None:
+    artifacts = "out/.playwright-artifacts-0"
+    put(workspace, f"{artifacts}/traces/one.trace")
+    put(workspace, f"{artifacts}/ab.zip", a_zip({"trace.trace": b"{}", "resources/1": b"again"}))
+    put(workspace, f"{artifacts}/cd.zip", a_zip({"test.trace": b'{"s":1}\n', "src/2.ts": b"src"}))
+    put(workspace, f"{artifacts}/ef.zip", a_zip({"test.trace": b"late"})[:-5])
+    assert packed(workspace) == {
+        "0-trace.trace": b"{}\n",
+        "test.trace": b'{"s":1}\n',
+        "src/2.ts": b"src",
+    }
+
+
+def test_films_and_pictures_of_playwrights_own_get_the_names_that_it_would_have_given() -> None:
+    artifacts = Path("out/.playwright-artifacts-0")
+    assert known_name(artifacts / "2744fcc5.png") == "screenshot.png"
+    assert known_name(artifacts / "page@1f.webm") == "video.webm"
+    assert known_name(Path("out/shop.png")) == "shop.png"

@@ -1,0 +1,86 @@
+"""Reads archives that a run's process was writing when it was ended: it may have meant them ill."""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from runners.kit.workspace import open_plain
+
+STEPS: Final = "test.trace"
+"""The steps of a test itself, which Playwright keeps in memory until it packs them."""
+_END: Final = struct.Struct("<4s6xHII")
+_END_BYTES: Final = 22
+_END_MARK: Final = b"PK\x05\x06"
+_LONGEST_COMMENT: Final = 0xFFFF
+_MOST_DIRECTORY_BYTES: Final = 4 * 1024**2
+"""The list of members is held in memory; Playwright's take some 100 bytes each."""
+_MOST_MEMBERS: Final = 1_000
+_UNREADABLE: Final = (OSError, BadZipFile, RuntimeError, NotImplementedError, zlib.error, EOFError)
+"""What `zipfile` says of archives that are broken, encrypted or packed in an unusual way."""
+
+
+def is_whole(archive: Path) -> bool:
+    """Whether an archive was written to its end; it blocks."""
+    try:
+        with open_plain(archive) as file:
+            return bool(_opened(file).infolist())
+    except _UNREADABLE:
+        return False
+
+
+def steps_in(archive: Path, *, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """A test's steps with their sources and attachments, where this archive has them; it blocks.
+
+    `most_bytes`: members that are longer are passed over.
+    """
+    try:
+        with open_plain(archive) as file:
+            if os.fstat(file.fileno()).st_nlink == 1:
+                yield from _members(_opened(file), most_bytes)
+    except _UNREADABLE:
+        return
+
+
+def _members(opened: ZipFile, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    if STEPS not in opened.NameToInfo:
+        return
+    for listed in opened.infolist()[:_MOST_MEMBERS]:
+        content = _content(opened, listed, most_bytes) if _is_ours(listed) else None
+        if content is not None:
+            yield listed.filename, content
+
+
+def _is_ours(listed: ZipInfo) -> bool:
+    """Whether Playwright calls a member so."""
+    folder, _, name = listed.filename.rpartition("/")
+    known = listed.filename == STEPS or folder in {"resources", "attachments", "src"}
+    return known and name not in {"", ".", ".."} and "\\" not in name
+
+
+def _content(opened: ZipFile, listed: ZipInfo, most_bytes: int) -> bytes | None:
+    """None: it is too long, whatever the list says of it."""
+    with opened.open(listed) as member:
+        content = member.read(most_bytes + 1)
+    return content if len(content) <= most_bytes else None
+
+
+def _opened(file: BinaryIO) -> ZipFile:
+    """The archive, once its list is known to be short enough to be read.
+
+    Raises:
+        BadZipFile: it is not, or there is none.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _END_BYTES - _LONGEST_COMMENT))
+    tail = file.read()
+    at = tail.rfind(_END_MARK)
+    if at < 0 or len(tail) - at < _END_BYTES:
+        raise BadZipFile
+    _, _, directory_bytes, _ = _END.unpack_from(tail, at)
+    if directory_bytes > _MOST_DIRECTORY_BYTES:
+        raise BadZipFile
+    return ZipFile(file)

@@ -1,0 +1,67 @@
+"""Archives that a run left half done, or made to do harm, are read within bounds."""
+
+import io
+import os
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+
+from runners.kit.trace_parts import is_whole, steps_in
+from tests.builders.archives import a_zip
+
+STEPS = {"test.trace": b"{}\n"}
+
+
+def put(folder: Path, content: bytes) -> Path:
+    path = folder / "part.zip"
+    path.write_bytes(content)
+    return path
+
+
+def found(path: Path, *, most_bytes: int = 1000) -> dict[str, bytes]:
+    return dict(steps_in(path, most_bytes=most_bytes))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PK\x03\x04", b"PK\x05\x06", a_zip(STEPS)[:-5], a_zip({})],
+    ids=["empty", "begun", "end-cut", "cut", "no-members"],
+)
+def test_an_archive_that_was_cut_off_is_not_whole(tmp_path: Path, content: bytes) -> None:
+    path = put(tmp_path, content)
+    assert not is_whole(path)
+    assert found(path) == {}
+
+
+def test_a_list_of_very_many_members_is_not_read(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w") as archive:
+        for number in range(300):
+            archive.writestr(f"{number:060000}", b"")
+    assert not is_whole(put(tmp_path, packed.getvalue()))
+
+
+def test_only_what_playwright_puts_beside_a_tests_steps_is_taken(tmp_path: Path) -> None:
+    ours = {**STEPS, "src/1.ts": b"a", "resources/src@2.txt": b"b", "attachments/3": b"c"}
+    others = {"../out": b"x", "src/../4": b"x", "0-trace.trace": b"x", "resources/": b""}
+    assert found(put(tmp_path, a_zip({**ours, **others}))) == ours
+
+
+def test_a_member_that_unpacks_to_too_much_is_left_out(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("test.trace", b"{}\n")
+        archive.writestr("resources/bomb", b"0" * 1_000_000)
+    assert found(put(tmp_path, packed.getvalue())) == STEPS
+
+
+def test_archives_of_contexts_have_nothing_that_is_wanted(tmp_path: Path) -> None:
+    assert found(put(tmp_path, a_zip({"trace.trace": b"{}", "resources/1": b"x"}))) == {}
+
+
+def test_nobody_elses_file_is_read(tmp_path: Path) -> None:
+    secret = put(tmp_path, a_zip(STEPS))
+    os.link(secret, tmp_path / "hard.zip")
+    (tmp_path / "soft.zip").symlink_to(secret)
+    assert found(tmp_path / "hard.zip") == found(tmp_path / "soft.zip") == {}
