@@ -1,20 +1,16 @@
 """What a run was doing when its time was up, as a sentence. Pure."""
 
-import re
 from typing import Final
 
 from contract.result import Failure, FailureKind
 from runners.kit.cut_texts import cut
 from runners.kit.fact_book import FactBook
 from runners.kit.playwright_facts import StepBegan, plain_text
+from runners.kit.time_up import no_more_than_time_up
 from runners.kit.time_words import time_limit
 
 _MESSAGE_CHARS: Final = 2000
 _WHOLE_SECONDS_FROM_S: Final = 10
-_TESTS_TIME: Final = re.compile(
-    r"(?:Error: )?(?:[\w.]+: )?(?P<time>Test timeout of \d+ms exceeded)\.?\s*(?:Browser logs:.*)?",
-    re.DOTALL,
-)
 _AROUND: Final = frozenset({"hook", "fixture", "test.step"})
 
 
@@ -45,10 +41,10 @@ def with_its_step(message: str, where: str | None, book: FactBook) -> tuple[str,
     Playwright names that itself as a rule, but where an action never came to begin it has at most
     the browser's own log.
     """
-    over, step = _TESTS_TIME.fullmatch(message), _open(book)
+    over, step = no_more_than_time_up(message), _open(book)
     if over is None or step is None or step.where is None or where not in {None, step.where}:
         return message, where
-    told = f"{over['time']} in “{plain_text(step.title)}”"
+    told = f"{over} in “{plain_text(step.title)}”"
     return cut(told, _MESSAGE_CHARS), step.where
 
 

@@ -121,6 +121,34 @@ async def test_a_web_server_that_does_not_come_is_named(tmp_path: Path) -> None:
     assert seen.doing.startswith("it was still waiting for its web server (sleep at 127.0.0.1:1).")
 
 
+async def test_a_global_teardown_is_named(tmp_path: Path) -> None:
+    files = {
+        "playwright.config.js": a_config(globalTeardown="'./after.js'"),
+        "after.js": f"module.exports = async () => {{ {FOR_EVER} }};",
+        "a.spec.js": A_TEST,
+    }
+    seen = await hung(tmp_path, files, until="after.js")
+    assert seen.doing.startswith("it was still in its global teardown (after.js).")
+
+
+async def test_a_test_whose_own_time_was_up_names_the_step_that_it_was_in(tmp_path: Path) -> None:
+    script = (
+        "const { test } = require('@playwright/test');\n"
+        "test('pays', async () => {\n"
+        f"  await test.step('order', async () => {{ {FOR_EVER} }});\n"
+        "});\n"
+    )
+    config = "module.exports = { workers: 1, retries: 1, timeout: 500 };"
+    spec = a_written_suite(tmp_path, {"a.spec.js": script, "playwright.config.js": config})
+    async with a_suite_context(BUNDLES) as ctx:
+        ran = await PlaywrightRunner().observe(spec, ctx)
+    assert ran.failure is not None
+    said = ran.failure.message.replace("\u203a", ">")
+    assert said == (
+        "a.spec.js:2 > pays: Test timeout of 500ms exceeded in “order” (a.spec.js:3:3)."
+    )
+
+
 async def test_time_that_runs_out_as_packages_are_installed_is_told_as_that(
     tmp_path: Path,
 ) -> None:

@@ -49,12 +49,20 @@ class Hangs {
   /** The run is to end. */
   tell() {
     awake.tell();
-    for (const [test, { worker, open, last }] of this.#tests) {
-      const theirs = [...open].filter((step) => place(step.location));
-      const step = (theirs.length ? theirs : [...open]).at(-1);
-      const inside = around(step)?.title ?? null;
-      report({ fact: 'hung', test, worker, inside, ...named(step, 'step'), ...named(last, 'last') });
-    }
+    for (const test of this.#tests.keys()) this.#tellOf(test);
+  }
+
+  /** A test's own time is up. */
+  timeUp(test) {
+    if (this.#tests.has(test.id)) this.#tellOf(test.id);
+  }
+
+  #tellOf(test) {
+    const { worker, open, last } = this.#tests.get(test);
+    const theirs = [...open].filter((step) => place(step.location));
+    const step = (theirs.length ? theirs : [...open]).at(-1);
+    const inside = around(step)?.title ?? null;
+    report({ fact: 'hung', test, worker, inside, ...named(step, 'step'), ...named(last, 'last') });
   }
 }
 
@@ -89,13 +97,19 @@ function serverName(server) {
 /** What comes before the tests, and may take for ever. */
 function tellPreparations(config) {
   const servers = serversOf(config).map(serverName);
-  const setup = config.globalSetup ? path.relative(settings.root, config.globalSetup) : null;
-  report({ fact: 'prepares', servers: servers.slice(0, 5), setup });
-  if (setup) process.once('SIGINT', () => tellSetup(config.globalSetup));
+  const { globalSetup, globalTeardown } = config;
+  const [setup, teardown] = [globalSetup, globalTeardown].map(nameOf);
+  report({ fact: 'prepares', servers: servers.slice(0, 5), setup, teardown });
+  process.once('SIGINT', () => {
+    tellIfLoaded('inSetup', globalSetup);
+    tellIfLoaded('inTeardown', globalTeardown);
+  });
 }
 
-function tellSetup(file) {
-  if (require.cache[file]) report({ fact: 'inSetup' });
+const nameOf = (file) => (file ? path.relative(settings.root, file) : null);
+
+function tellIfLoaded(fact, file) {
+  if (file && require.cache[file]) report({ fact });
 }
 
 module.exports = { Hangs, serverName, tellPreparations };

@@ -69,6 +69,7 @@ class SuiteReporter extends FactReporter {
   }
 
   onTestEnd(test, result) {
+    if (result.status === 'timedOut') this.#hangs.timeUp(test);
     this.#hangs.testEnded(test);
     for (const error of result.errors.slice(0, MOST_ERRORS)) {
       report({ fact: 'testError', test: test.id, message: messageOf(error), where: whereOf(error) });

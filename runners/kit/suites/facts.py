@@ -17,7 +17,8 @@ from contract.suite_evidence import (
     TestStatus,
 )
 from runners.kit.cut_texts import cut
-from runners.kit.suites.stop_facts import AtStop, StopFact
+from runners.kit.suites.stop_facts import AtStop, Hang, StopFact
+from runners.kit.time_up import no_more_than_time_up
 from runners.kit.user_paths import UserPaths, placed
 
 MOST_TESTS: Final = 2000
@@ -242,10 +243,17 @@ class SuiteFacts:
     def _errors_of(self, test: str) -> list[str]:
         """Those with a place first: that a test's time was up has none, and says less."""
         told = sorted(self._told.pop(test, []), key=lambda fact: fact.where is None)
+        told = _with_step(told, self._hang_of(test))
         return [
             cut(placed(self._as_known(fact.message, fact.where), fact.where), ERROR_CHARS)
             for fact in told
         ]
+
+    def _hang_of(self, test: str) -> Hang | None:
+        """What it was in when its own time was up. None: it was in nothing, or we stopped it."""
+        if self.at_stop.is_stopped:
+            return None
+        return self.at_stop.hangs.pop(test, None)
 
     def _as_known(self, message: str, where: str | None) -> str:
         return message if self._paths is None else self._paths.error(message, where)
@@ -286,6 +294,19 @@ class SuiteFacts:
             skipped=by_outcome["skipped"],
             did_not_run=max(self._planned - sum(by_outcome.values()), 0),
         )
+
+
+def _with_step(told: list[_TestError], hang: Hang | None) -> list[_TestError]:
+    """Errors of a test with the step that it hung in, where Playwright names none."""
+    if hang is None or hang.step is None or any(one.where for one in told):
+        return told
+    times = ((one, no_more_than_time_up(one.message)) for one in told)
+    return [
+        one
+        if time_up is None
+        else _TestError(test=one.test, message=f"{time_up} in “{hang.step}”", where=hang.step_where)
+        for one, time_up in times
+    ]
 
 
 def _has_run(test: SuiteTest) -> bool:

@@ -46,6 +46,8 @@ def _doing(facts: SuiteFacts) -> str:
         )
     if not seen.is_prepared:
         return _before_tests(seen)
+    if seen.is_in_teardown and seen.prepares.teardown:
+        return f"it was still in its global teardown ({seen.prepares.teardown})."
     ran = list(facts.tests.values())
     if not ran:
         return "it was about to begin its first test."

@@ -29,6 +29,7 @@ HARNESS: Final = Path(__file__).resolve().parents[2] / "harness/playwright"
 _FACTS: Final = (
     "prepares",
     "inSetup",
+    "inTeardown",
     "began",
     "awake",
     "hung",

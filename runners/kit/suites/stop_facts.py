@@ -17,10 +17,16 @@ class Prepares(msgspec.Struct, frozen=True, tag_field="fact", tag="prepares"):
     """Its web servers, by program and address."""
     setup: _Text | None = None
     """File of its global setup. None: there is none."""
+    teardown: _Text | None = None
+    """File of its global teardown. None: there is none."""
 
 
 class InSetup(msgspec.Struct, frozen=True, tag_field="fact", tag="inSetup"):
     """Its global setup has begun."""
+
+
+class InTeardown(msgspec.Struct, frozen=True, tag_field="fact", tag="inTeardown"):
+    """Its global teardown has begun."""
 
 
 class Awake(msgspec.Struct, frozen=True, tag_field="fact", tag="awake"):
@@ -31,7 +37,7 @@ class Awake(msgspec.Struct, frozen=True, tag_field="fact", tag="awake"):
 
 
 class Hang(msgspec.Struct, frozen=True, tag_field="fact", tag="hung", rename="camel"):
-    """What a test was in when the suite was stopped."""
+    """What a test was in when the suite was stopped, or its own time was up."""
 
     test: _Text
     worker: int
@@ -45,7 +51,7 @@ class Hang(msgspec.Struct, frozen=True, tag_field="fact", tag="hung", rename="ca
     last_where: _Text | None = None
 
 
-StopFact = Prepares | InSetup | Awake | Hang
+StopFact = Prepares | InSetup | InTeardown | Awake | Hang
 
 
 class AtStop:
@@ -56,6 +62,8 @@ class AtStop:
         self.prepares = Prepares()
         self.is_in_setup = False
         """Its global setup had begun."""
+        self.is_in_teardown = False
+        """Its global teardown had begun."""
         self.is_prepared = True
         """It was past web server and global setup."""
         self.awake: set[int] = set()
@@ -72,6 +80,8 @@ class AtStop:
                 self.prepares = fact
             case InSetup():
                 self.is_in_setup = True
+            case InTeardown():
+                self.is_in_teardown = True
             case Awake():
                 self.awake.add(fact.worker)
             case Hang():
