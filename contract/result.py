@@ -62,6 +62,8 @@ class Timings(Wire, frozen=True, kw_only=True, omit_defaults=True):
     download: Milliseconds | None = None
     data: Milliseconds | None = None
     """TCP checks: from sending to the end of the answer."""
+    installation: Milliseconds | None = None
+    """PLAYWRIGHT checks: until the packages were there. It is no part of `total`."""
     total: Milliseconds | None = None
 
 

@@ -53,7 +53,7 @@ def report(result: Result, *, name: str, folder: Path | None = None) -> Renderab
     """
     outcome = result.outcome
     return Group(
-        _head(outcome, f"{name} ({result.check_type})"),
+        _head(result, f"{name} ({result.check_type})"),
         *_cause(outcome),
         *_section("Phases", _phases(outcome.timings)),
         *_section("Assertions", _assertions(outcome.assertions)),
@@ -64,13 +64,17 @@ def report(result: Result, *, name: str, folder: Path | None = None) -> Renderab
     )
 
 
-def _head(outcome: Outcome, title: str) -> Text:
+def _head(result: Result, title: str) -> Text:
+    outcome = result.outcome
     style = STYLES[outcome.status]
+    took = duration(outcome.response_time_ms)
+    if outcome.response_time_ms is None and outcome.failure is not None:
+        took = f"after {duration(result.took_s * 1000)}"  # no request was sent, no test begun
     return Text.assemble(
         (f"{_MARKS[outcome.status]} {outcome.status}", style),
         "  ",
         (one_line(title), "bold"),
-        f"  {duration(outcome.response_time_ms)}",
+        f"  {took}",
     )
 
 
@@ -111,7 +115,7 @@ def _phases(timings: Timings) -> Table | None:
         "data": timings.data,
     }
     happened = {name: took for name, took in phases.items() if took is not None}
-    if not happened and timings.total is None:
+    if not happened and timings.total is None and timings.installation is None:
         return None
     whole = timings.total or sum(happened.values())
     table = _rows("", "", "cyan")
@@ -120,8 +124,11 @@ def _phases(timings: Timings) -> Table | None:
     for name, took in happened.items():
         table.add_row(name, duration(took), _bar(before, took, whole))
         before += took
+    if timings.installation is not None:
+        table.add_row("installation", duration(timings.installation))
     if timings.total is not None:
-        table.add_row("total", duration(timings.total))
+        name = "total" if timings.installation is None else "tests"
+        table.add_row(name, duration(timings.total))
     return table
 
 

@@ -32,6 +32,7 @@ from runners.kit.suites.project import Project, open_project
 from runners.kit.suites.remarks import remarks
 from runners.kit.suites.run import LIMITS, Browser, SuiteRun, run_suite
 from runners.kit.suites.verdict import failure_of, launch_failure
+from runners.kit.time_words import time_limit
 from runners.kit.trust import Roots
 
 _MOST_RESERVED_S: Final = 15.0
@@ -78,8 +79,8 @@ class _Look:
         self._time = divided(
             ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
         )
-        self._installed_s = 0.0
-        """What its packages took."""
+        self._installed_s: float | None = None
+        """What its packages took. None: they are not there."""
         self._evidence: PlaywrightEvidence | None = None
         """None: the tests have not been started."""
         self._artifacts: tuple[Artifact, ...] = ()
@@ -96,11 +97,16 @@ class _Look:
         ground = await self._ground(suites)
         began_ms = self._log.now_ms()
         async with suites.dependencies.of(self._order(ground)) as told:
-            self._installed_s = (self._log.now_ms() - began_ms) / 1000
+            self._note_packages(self._log.now_ms() - began_ms)
             facts, ended = await self._test(ground, told)
         failure = await self._judged(facts, ended)
         await self._keep(ground.project, facts, ended)
         return self.observation(failure)
+
+    def _note_packages(self, took_ms: float) -> None:
+        self._installed_s = took_ms / 1000
+        took = time_limit(round(self._installed_s, 1))
+        self._log.note(f"The packages took {took}; the time of the result counts from here.")
 
     async def _ground(self, suites: Suites) -> _Ground:
         harness, ctx = self._harness, self._ctx
@@ -161,7 +167,7 @@ class _Look:
             ended,
             LIMITS,
             limit_s=self._time.limit_s,
-            installed_s=self._installed_s,
+            installed_s=self._installed_s or 0.0,
         )
         if failure is not None:
             said = (*(line.message for line in ended.log), *facts.messages)
@@ -203,9 +209,11 @@ class _Look:
 
     def observation(self, failure: Failure | None) -> Observation:
         """What was seen, complete or not."""
+        installed_s = self._installed_s
+        installed_ms = None if installed_s is None else round(installed_s * 1000, 1)
         return Observation(
             response_time_ms=self._took_ms,
-            timings=Timings(total=self._took_ms),
+            timings=Timings(installation=installed_ms, total=self._took_ms),
             failure=failure,
             evidence=self._evidence,
             artifacts=self._artifacts,

@@ -46,7 +46,7 @@ def multi_step_evidence(book: FactBook, *, runtime_id: str, start_ms: float) -> 
 
 
 def log_of(
-    printed: Iterable[LogLine], book: FactBook, notes: Iterable[str], *, start_ms: float
+    printed: Iterable[LogLine], book: FactBook, ours: Iterable[LogLine], *, start_ms: float
 ) -> tuple[LogLine, ...]:
     """What was printed, what the pages said and what we have to say, by time; cut with a notice."""
     told = [
@@ -58,7 +58,6 @@ def log_of(
         for fact in book.log
     ]
     clean = _with_levels(printed, book)
-    ours = [LogLine(after_ms=0, level="WARN", message=note) for note in notes]
     return _cut(sorted([*ours, *clean, *told], key=lambda line: line.after_ms))
 
 

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
 
 from contract.playwright_config import config_problem
-from contract.result import Artifact, FailureKind
+from contract.result import Artifact, FailureKind, LogLine
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.browser_registry import make_registry
 from runners.kit.egress_gate import Unreached
@@ -56,8 +56,8 @@ class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
     degraded_because: str | None
     """What the script said in `degraded.json`. None: nothing."""
     artifacts: tuple[Artifact, ...]
-    notes: tuple[str, ...]
-    """What the reader of its log has to know beside it."""
+    notes: tuple[LogLine, ...]
+    """What the reader of its log has to know beside it, from when on that was known."""
     unreached: tuple[Unreached, ...]
     """What the browser or a request wanted to reach through the gate, and did not."""
 
@@ -192,7 +192,10 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             memory_mb=program.limits.memory_mb,
             degraded_because=left.degraded_because,
             artifacts=left.artifacts,
-            notes=(*self._notes(book, ended, gate), *left.notes),
+            notes=(
+                *_lines(self._known_before(), at_s=0),
+                *_lines((*_notes(book, ended, gate), *left.notes), at_s=ended.took_s),
+            ),
             unreached=unreached,
         )
 
@@ -237,14 +240,23 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             until=until,
         )
 
-    def _notes(self, book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
+    def _known_before(self) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]
-        notes += () if gate is None else gate.notes
         if self.order.script.browser is not None and not self.order.script.films:
             notes.append("There is no video: this location has no ffmpeg.")
-        if book.dropped or ended.facts_cut:
-            notes.append("Not all of what the run told was kept: it was too much, or in no order.")
         return notes
+
+
+def _notes(book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
+    notes = [] if gate is None else list(gate.notes)
+    if book.dropped or ended.facts_cut:
+        notes.append("Not all of what the run told was kept: it was too much, or in no order.")
+    return notes
+
+
+def _lines(notes: Iterable[str], *, at_s: float) -> tuple[LogLine, ...]:
+    at_ms = round(at_s * 1000, 1)
+    return tuple(LogLine(after_ms=at_ms, level="WARN", message=note) for note in notes)
 
 
 def _allowed(config: Mapping[str, object] | None) -> Mapping[str, object]:

@@ -56,6 +56,28 @@ def test_a_failure_stands_right_under_the_head() -> None:
     assert lines[1].strip() == "Nothing listens at 127.0.0.1:9.  CONNECT"
 
 
+def test_a_check_that_failed_before_its_request_says_after_which_time() -> None:
+    failure = Failure(kind=FailureKind.SCRIPT, message="The setup script failed: no")
+    failed = a_result(
+        check_type=CheckType.API, status=Status.FAILED, response_time_ms=None, failure=failure
+    )
+    head = printed(failed).splitlines()[0]
+    assert head == "✘ FAILED  Front page (API)  after 20.0 ms"
+
+
+def test_an_installation_stands_apart_from_the_tests() -> None:
+    timings = Timings(installation=12_000, total=3000)
+    said = printed(a_result(check_type=CheckType.PLAYWRIGHT, timings=timings)).split()
+    assert said[said.index("installation") :][:6] == [
+        "installation",
+        "12.00",
+        "s",
+        "tests",
+        "3000",
+        "ms",
+    ]
+
+
 def test_the_kind_of_a_failure_is_no_part_of_its_call_log() -> None:
     failure = Failure(kind=FailureKind.SCRIPT, message="Error: no\nCall log:\n  - waiting")
     lines = printed(a_result(status=Status.FAILED, failure=failure)).splitlines()

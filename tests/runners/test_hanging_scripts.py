@@ -116,6 +116,7 @@ async def test_a_busy_script_says_so_and_keeps_the_trace_so_far(site: str, kind:
     assert seen.doing.endswith(f"(script.js:3:12): {BUSY}")
     assert "/plain" in seen.trace
     assert any("could not end its trace" in line for line in seen.log)
+    assert seen.log[0] == "there", "what came of the run is told at its end"
     empty = [one.name for one in seen.outcome.artifacts if one.size_bytes == 0]
     assert empty == []
 

@@ -93,6 +93,8 @@ async def test_a_suite_runs_as_it_is_written(
     ran = await seen(tmp_path, a_bundle(tmp_path, name, **manifest))
     assert ran.failure is None, said(ran)
     assert told(ran).counts == TestCounts(planned=tests, passed=tests)
+    assert ran.timings.installation, "it is told apart from the time of the tests"
+    assert any(line.startswith("The packages took ") for line in said(ran))
 
 
 async def test_projects_fixtures_retries_and_missing_browsers_are_told_apart(

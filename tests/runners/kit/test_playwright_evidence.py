@@ -66,8 +66,9 @@ def test_pages_are_told_in_the_order_of_the_run() -> None:
 def test_the_log_is_what_was_printed_and_what_pages_said_by_time() -> None:
     printed = [LogLine(after_ms=5, level="INFO", message="\x1b[1mfive\x1b[0m")]
     said = {"fact": "log", "level": "WARN", "message": "three", "at": START_MS + 3}
-    lines = log_of(printed, book(said), ["no video"], start_ms=START_MS)
-    assert [line.message for line in lines] == ["no video", "three", "five"]
+    ours = [LogLine(after_ms=at, level="WARN", message=f"note {at}") for at in (0, 4)]
+    lines = log_of(printed, book(said), ours, start_ms=START_MS)
+    assert [line.message for line in lines] == ["note 0", "three", "note 4", "five"]
 
 
 def test_a_printed_line_has_the_level_that_the_script_gave_it() -> None:
