@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.builders.memory_folder import tmp_path
 from tests.builders.patience import AGENT_LIMITS, LONG_S
+
+__all__ = ("tmp_path",)
 
 
 @pytest.fixture(autouse=True)

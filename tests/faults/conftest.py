@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.memory_folder import tmp_path
 from tests.faults.scene import LEASE_S, Scene, set_scene
+
+__all__ = ("tmp_path",)
 
 
 @pytest.fixture

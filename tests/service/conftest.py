@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.memory_folder import tmp_path
 from tests.builders.world import World, a_world
 from tests.servers.public_api import ApiUser, PublicApi, serve_public_api
+
+__all__ = ("tmp_path",)
 
 
 @pytest.fixture

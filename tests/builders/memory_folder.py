@@ -1,0 +1,31 @@
+"""Folders in memory, where a commit costs no turn of a disk: 15 ms, several times a test."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pytest
+
+_MEMORY: Final = Path("/dev/shm")
+_ROOM_BYTES: Final = 2 << 30
+"""A container's own is 64 MB as a rule: too few for what a broken test may write."""
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """In memory, where there is some to spare; what is killed there is as dead as elsewhere."""
+    if not _has_room():
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=_MEMORY, prefix="picket-test-", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+def _has_room() -> bool:
+    try:
+        seen = os.statvfs(_MEMORY)
+    except OSError:
+        return False
+    return os.access(_MEMORY, os.W_OK) and seen.f_bavail * seen.f_frsize > _ROOM_BYTES
