@@ -1,7 +1,5 @@
 """The public API alone, on a database of its own and a real socket."""
 
-import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -30,6 +28,7 @@ from service.http.rate import RateLimit
 from service.http.routers import install_api
 from service.locations import actions as locations
 from service.sessions.waiting import SessionWaiters
+from tests.servers.prompt_server import serve_promptly
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +155,6 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
 @asynccontextmanager
 async def listening(app: ASGIApp) -> AsyncIterator[str]:
     """Where the application listens on loopback."""
-    sock = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        app, log_config=None, lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=600
-    )
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server._serve([sock]), name="public-api")
-    while not server.started:  # noqa: ASYNC110 - uvicorn tells it in no other way
-        await asyncio.sleep(0.005)
-    try:
-        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await serving
-        sock.close()
+    config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=600)
+    async with serve_promptly(config) as url:
+        yield url

@@ -1,7 +1,5 @@
 """The whole service in this process, on a database of its own and a real socket."""
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from service.app import Service, running
 from service.front import Front
 from service.http.one_write import OneWriteProtocol
 from service.settings import Settings
+from tests.servers.prompt_server import serve_promptly
 from tests.servers.public_api import Answer, ApiUser
 
 HELLO = {
@@ -98,24 +97,16 @@ async def serve_service(directory: Path, **settings: Any) -> AsyncIterator[Runni
 
 @asynccontextmanager
 async def _listening(service: Service, front: Front) -> AsyncIterator[str]:
-    sock = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         front,
         http=OneWriteProtocol,
         log_config=None,
         lifespan="off",
         proxy_headers=False,
-        timeout_graceful_shutdown=1,
         timeout_keep_alive=600,
     )
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server._serve([sock]), name="service")
-    while not server.started:  # noqa: ASYNC110 - uvicorn tells it in no other way
-        await asyncio.sleep(0.005)
-    try:
-        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    finally:
-        await service.send_everyone_home()
-        server.should_exit = True
-        await serving
-        sock.close()
+    async with serve_promptly(config) as url:
+        try:
+            yield url
+        finally:
+            await service.send_everyone_home()
