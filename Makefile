@@ -4,6 +4,8 @@ SHELL := /bin/sh
 BIN := .venv/bin
 ARGS ?=
 MINUTES ?= 10
+# One more than processors: whole agents, services and browsers wait a lot.
+WORKERS ?= $$(($$(nproc) + 1))
 
 .PHONY: help run test check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub soak clean
 
@@ -24,7 +26,7 @@ run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="
 	@$(BIN)/picket up $(ARGS)
 
 test: .venv/.ready-for-tests ## Run every test, format, lint, type and import checks included
-	@$(BIN)/pytest -n auto $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: format test ## Format, then run every test
 

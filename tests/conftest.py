@@ -32,6 +32,21 @@ structlog.configure(
 )
 
 
+_FIRST = ("tests/house", "tests/system", "tests/faults", "tests/runners/test_")
+"""What takes seconds a test. A tail of short tests is shared out to the last second."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What mostly waits comes first, to one process, while the others compute."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    turns = (turn for turn, place in enumerate(_FIRST) if item.nodeid.startswith(place))
+    return next(turns, len(_FIRST))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-playwright",
