@@ -50,7 +50,7 @@ class Hung:
 
 
 async def hung(script: str, *, until: str = "there", **changes: Any) -> Hung:
-    """Run it with a limit that lets it come so far as to print this."""
+    """Run it with a limit that lets it come so far as to print this, and keep its trace."""
     for limit_s in ENOUGH_S:
         spec = BrowserSpec(script=script, playwright_config=PATIENT, **changes)
         async with a_scripted_context(timeout_s=limit_s) as ctx:
@@ -59,7 +59,7 @@ async def hung(script: str, *, until: str = "there", **changes: Any) -> Hung:
             seen = Hung(
                 outcome, tuple(_events(ctx.workspace.folder / a) for a in archives), limit_s
             )
-        if until in seen.log:
+        if until in seen.log and seen.trace:
             break
     assert until in seen.log
     return seen
