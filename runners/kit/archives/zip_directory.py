@@ -1,5 +1,6 @@
 """The list of a zip archive's members, looked through before any of them is."""
 
+import errno
 import struct
 import zipfile
 from collections import Counter
@@ -27,6 +28,13 @@ _WIDE_PLACE: Final = struct.Struct("<4sIQI")
 _WIDE: Final = 0xFFFFFFFF
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 _BROKEN: Final = (cast("type[Exception]", isal_zlib.error), ValueError)
+_NOT_AN_ARCHIVE: Final = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    struct.error,
+    ValueError,
+    OverflowError,
+)
 STORED: Final = zipfile.ZIP_STORED
 DEFLATED: Final = zipfile.ZIP_DEFLATED
 
@@ -57,13 +65,18 @@ def members_of(file: BinaryIO, bounds: Bounds) -> tuple[list[Member], bytes]:
 
     Raises:
         UnsearchableFileError: it is broken, or made to mislead.
+        OSError: the disk is at fault.
     """
     try:
         _check_size(file, bounds)
         with zipfile.ZipFile(file) as archive:
             members = [_member(file, one) for one in archive.infolist()]
             comment = archive.comment
-    except (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OSError) as problem:
+    except _NOT_AN_ARCHIVE as problem:
+        raise UnsearchableFileError("it is a broken zip archive") from problem
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:  # that is of a place before the file's beginning
+            raise
         raise UnsearchableFileError("it is a broken zip archive") from problem
     members.sort(key=lambda member: member.content_at)
     _check(members, bounds)
