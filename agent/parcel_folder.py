@@ -23,6 +23,8 @@ from runners.kit.folder_owner import shut_way
 from runners.kit.leak_scan.door import Clean, CleanFile
 from runners.kit.process_limits import can_have_own_users
 from runners.kit.removal import clear_place, remove_folder
+from runners.kit.sweeping import sweep_folders
+from runners.kit.workspace import FILES, Workspace
 
 _DOOR: Final = ".lock"
 """Locked while an agent makes its folder and looks through the others."""
@@ -60,6 +62,7 @@ class ParcelFolder:
         self._shared = folder
         self._mark = re.sub(r"[^0-9a-f]", "", agent_id)[-12:] or "0"
         self._number = 0
+        self._elsewhere = Workspace(prefix=FILES)
         self._lock: int | None = None
         """Descriptor of `own`. None: not open."""
         self._unread: list[Path] = []
@@ -80,6 +83,7 @@ class ParcelFolder:
         Raises:
             OSError: nothing can be kept here.
         """
+        sweep_folders(Path(tempfile.gettempdir()), (FILES,))
         self._shared.mkdir(parents=True, exist_ok=True, mode=0o700)
         own = self._shared / self._mark
         with alone(self._shared / _DOOR, limit_s=_DOOR_LIMIT_S) as is_alone:
@@ -114,6 +118,7 @@ class ParcelFolder:
         if self.own is not None:
             if not self.lasts:
                 remove_folder(self.own)
+                self._elsewhere.remove()
             with suppress(OSError):  # there are parcels in it, which the next agent takes over
                 self.own.rmdir()
         if self._lock is not None:
@@ -130,7 +135,7 @@ class ParcelFolder:
             UnreadableParcelError: what was packed could not be read again.
         """
         if self.own is None:
-            self.own = Path(tempfile.mkdtemp(prefix="picket-files-"))
+            self.own = self._elsewhere.folder
         folder = self._new_folder(self.own, put_at_s)
         return parcels.pack(folder, clean, files, lease_s=lease_s, at_s=put_at_s)
 

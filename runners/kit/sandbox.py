@@ -32,7 +32,7 @@ from runners.kit.spawning import Spawned, close_pipes, spawn
 from runners.kit.sweeping import sweep_folders, sweep_processes
 from runners.kit.system_calls import adopt_orphans, hide_memory
 from runners.kit.watch import Watch, require_room
-from runners.kit.workspace import Workspace
+from runners.kit.workspace import SHARED_MEMORY, Workspace
 
 __all__ = ("Child", "Ended", "Limits", "Program", "Sandbox")
 
@@ -95,7 +95,8 @@ class Sandbox:
         self._after_death: AfterDeath | None = None
         """None: nothing was started that could be left behind."""
         sweep_processes(self._users)
-        self._clearing.submit(sweep_folders, self._folder)
+        for folder in (self._folder, SHARED_MEMORY):
+            self._clearing.submit(sweep_folders, folder)
 
     @property
     def free_mb(self) -> float:
@@ -116,7 +117,7 @@ class Sandbox:
         """
         require(program)
         require_variables(program.env)
-        self._after_death = self._after_death or AfterDeath([self._folder])
+        self._after_death = self._after_death or AfterDeath([self._folder, SHARED_MEMORY])
         stay = await self._stay(program, owner, 0 if waits else program.limits.expected_mb)
         return await self._begin(program, stay)
 

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from runners.kit.processes import all_pids, is_in_a_container, look_up, user_of
 from runners.kit.removal import remove_folder
 from runners.kit.run_tags import is_of_a_dead_agent, tag_of
 from runners.kit.slot_users import SLOT_UIDS, SlotUsers
-from runners.kit.workspace import PREFIX, UNLOCKED, is_deserted
+from runners.kit.workspace import PREFIXES, UNLOCKED, is_deserted
 
 _ROUNDS: Final = 100
 _PAUSE_S: Final = 0.02
@@ -48,14 +48,15 @@ def sweep_processes(users: SlotUsers | None) -> None:
             users.give_back(uid)
 
 
-def sweep_folders(within: Path) -> None:
-    """Remove the folders of runs whose agent is no more; it blocks."""
-    for folder in within.glob(f"{PREFIX}*"):
-        if is_deserted(folder):
-            remove_folder(folder)
-    for folder in within.glob(f"{UNLOCKED}{PREFIX}*"):
-        if _is_old(folder) and is_deserted(folder):
-            remove_folder(folder)
+def sweep_folders(within: Path, prefixes: Iterable[str] = PREFIXES) -> None:
+    """Remove the folders of runs whose agent is no more, and its own; it blocks."""
+    for prefix in prefixes:
+        for folder in within.glob(f"{prefix}*"):
+            if is_deserted(folder):
+                remove_folder(folder)
+        for folder in within.glob(f"{UNLOCKED}{prefix}*"):
+            if _is_old(folder) and is_deserted(folder):
+                remove_folder(folder)
 
 
 def _is_old(folder: Path) -> bool:

@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfile, rmtree
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from runners.kit.further_roots import further_roots
 from runners.kit.nss_database import UNUSABLE
-from runners.kit.workspace import Workspace
+from runners.kit.workspace import ROOTS, SHARED_MEMORY, Workspace, temporary_folder
 
 if TYPE_CHECKING:
     from runners.kit.local_authority import LocalAuthority
 
 _BUILDER: Final = Path(__file__).with_name("nss_database.py")
 _BUILD_LIMIT_S: Final = 120.0
-_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - each root is synced to disk: 50 ms there, 1 ms here
 _IN_HOME: Final = Path(".pki/nssdb")
 """Where Chromium looks."""
 
@@ -123,7 +122,9 @@ def build_database(pem: str, place: Path) -> str | None:
         OSError: it cannot be done now; ours.
     """
     try:
-        return _build(pem, place, within=_MEMORY)
+        return _build(
+            pem, place, within=SHARED_MEMORY
+        )  # each root is synced: 50 ms on disk, 1 ms here
     except TimeoutError:
         raise
     except OSError:
@@ -132,22 +133,22 @@ def build_database(pem: str, place: Path) -> str | None:
 
 
 def _build(pem: str, place: Path, *, within: Path) -> str | None:
-    with TemporaryDirectory(prefix="picket-roots-", dir=within) as built:
+    with temporary_folder(within, prefix=ROOTS) as built:
         done = _run_builder(pem, built)
         why = done.stderr.strip().rpartition("\n")[2] or f"its exit code was {done.returncode}"
         if done.returncode == UNUSABLE:
             return f"Chromium does not trust the further roots of this location: {why}."
         if done.returncode != 0:
             raise OSError(f"Chromium's database of roots cannot be made now: {why}.")
-        for path in Path(built).iterdir():
+        for path in built.iterdir():
             copyfile(path, place / path.name)
     return None
 
 
-def _run_builder(pem: str, folder: str) -> subprocess.CompletedProcess[str]:
+def _run_builder(pem: str, folder: Path) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(  # noqa: S603 - a program of ours
-            [sys.executable, "-I", str(_BUILDER), folder],
+            [sys.executable, "-I", str(_BUILDER), str(folder)],
             input=pem,
             env={},
             text=True,

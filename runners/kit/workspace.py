@@ -18,6 +18,12 @@ from runners.kit.removal import remove_folder
 
 PREFIX: Final = "run-"
 """Of all runs' folders: by it they are found again after a kill of the agent."""
+FILES: Final = "picket-files-"
+"""Of folders of files that no disk keeps."""
+ROOTS: Final = "picket-roots-"
+"""Of folders in which Chromium's roots are being put together."""
+SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - only folders of ours are made there
+PREFIXES: Final = (PREFIX, FILES, ROOTS)
 UNLOCKED: Final = "new-"
 """Stands before that until the folder is locked, so that nobody takes it for a deserted one."""
 
@@ -33,11 +39,15 @@ class RunFile:
 class Workspace:
     """Its folder is made on disk when it is first asked for: most runs need none."""
 
-    __slots__ = ("_folder", "_lock", "_within", "secrets", "user")
+    __slots__ = ("_folder", "_lock", "_prefix", "_within", "secrets", "user")
 
-    def __init__(self, within: Path | None = None) -> None:
-        """`within`: the folder in which to make it. None: the system's for temporary files."""
+    def __init__(self, within: Path | None = None, *, prefix: str = PREFIX) -> None:
+        """`within`: the folder in which to make it. None: the system's for temporary files.
+
+        `prefix`: of its name, one of those that are swept.
+        """
         self._within = within
+        self._prefix = prefix
         self._folder: Path | None = None
         """None: nobody has asked for it."""
         self._lock: int | None = None
@@ -70,7 +80,7 @@ class Workspace:
             OSError: it cannot be made.
         """
         if self._folder is None:
-            made = Path(tempfile.mkdtemp(prefix=UNLOCKED + PREFIX, dir=self._within))
+            made = Path(tempfile.mkdtemp(prefix=UNLOCKED + self._prefix, dir=self._within))
             self._lock = _lock(made)
             self._folder = made.rename(made.with_name(made.name.removeprefix(UNLOCKED)))
         return self._folder
@@ -110,7 +120,7 @@ class Workspace:
 
 
 @contextlib.contextmanager
-def temporary_folder() -> Iterator[Path]:
+def temporary_folder(within: Path | None = None, *, prefix: str = PREFIX) -> Iterator[Path]:
     """A folder that goes after the block, whatever was put into it; it blocks.
 
     Killed within it, we leave it as a run leaves its own: the next agent's start finds it deserted.
@@ -118,7 +128,7 @@ def temporary_folder() -> Iterator[Path]:
     Raises:
         OSError: it cannot be made.
     """
-    place = Workspace()
+    place = Workspace(within, prefix=prefix)
     try:
         yield place.folder
     finally:

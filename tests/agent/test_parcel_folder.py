@@ -3,6 +3,7 @@
 import fcntl
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -263,3 +264,21 @@ def test_what_a_run_of_a_killed_agent_nested_without_end_keeps_no_agent_from_sta
             os.close(handle)
         with opened(shared, "ag_1"):
             assert not left.exists()
+
+
+def test_files_that_no_disk_keeps_are_gone_after_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, used = tmp_path / "picket-files-left", ParcelFolder(tmp_path / "no", agent_id="b")
+    left.mkdir()
+    used.open_elsewhere()
+    (tmp_path / "a.txt").write_bytes(b"one")
+    artifact = Artifact(name="a.txt", kind="file", size_bytes=3, sha256="0" * 64)
+    result = clean("job-1", outcome=an_outcome(artifacts=(artifact,)))
+    kept = used.pack(result, [a_clean_file(tmp_path / "a.txt", artifact)], lease_s=60, put_at_s=1)
+    with opened(tmp_path / "shared", "a"):
+        assert not left.exists()
+        assert kept.folder.is_dir()
+    used.close()
+    assert not kept.folder.exists()

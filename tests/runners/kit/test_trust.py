@@ -185,7 +185,7 @@ def test_a_database_of_roots_that_takes_too_long_is_our_fault(
 def test_where_shared_memory_takes_no_files_the_disk_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trust, "_MEMORY", Path("/proc"))
+    monkeypatch.setattr(trust, "SHARED_MEMORY", Path("/proc"))
     assert build_database(pem_of(trustme.CA()).decode(), tmp_path) is None
     assert "cert9.db" in [path.name for path in tmp_path.iterdir()]
 

@@ -33,6 +33,18 @@ def test_a_folder_in_use_is_not_swept_and_a_deserted_one_is(tmp_path: Path) -> N
     used.remove()
 
 
+@pytest.mark.parametrize("prefix", ["picket-files-", "picket-roots-"])
+def test_folders_of_an_agent_itself_are_swept_when_it_is_no_more(
+    tmp_path: Path, prefix: str
+) -> None:
+    used = Workspace(tmp_path, prefix=prefix)
+    assert used.folder.name.startswith(prefix)
+    (tmp_path / f"{prefix}of-a-dead-agent").mkdir()
+    sweep_folders(tmp_path)
+    assert list(tmp_path.iterdir()) == [used.folder]
+    used.remove()
+
+
 def test_a_folder_that_was_never_locked_is_swept_when_it_is_old(tmp_path: Path) -> None:
     fresh, old = tmp_path / "new-run-fresh", tmp_path / "new-run-old"
     fresh.mkdir()
