@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from contract.checks import SECONDS_PER, CheckType, TimeUnit
-from contract.runtimes import runtime_problem
+from contract.runtimes import RUNTIMES, runtime_problem
 from contract.sense import Wrong
 from picket.field_errors import shown
 
@@ -71,17 +71,14 @@ def _hold_runtime(form: SpecForm, *, scripted: bool) -> None:
     given = form.fields.pop("runtimeId", None)
     if not scripted or given is None or given == "":
         return
-    named = _as_written(given) if isinstance(given, float) else given
-    form.fields["runtimeId"] = named
-    if isinstance(named, str) and (problem := runtime_problem(named)):
+    if isinstance(given, str) and (problem := runtime_problem(given)):
         form.wrong.append(("$.runtimeId", problem))
-        del form.fields["runtimeId"]
-
-
-def _as_written(number: float) -> str:
-    """YAML reads a runtime without quotes as a number: 2026.04, and 2026.1 for 2026.10."""
-    year, _, month = str(number).partition(".")
-    return f"{year}.{month:0<2}"
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        # In the words of the API: nobody can tell 2026.1 from 2026.10 any more.
+        quoted = f'put it in quotes, as in "{next(iter(RUNTIMES))}"'
+        form.wrong.append(("$.runtimeId", f"is the number {given}; {quoted}"))
+    else:
+        form.fields["runtimeId"] = given
 
 
 def _lift_assertions(form: SpecForm) -> None:

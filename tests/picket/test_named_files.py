@@ -132,7 +132,7 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
             "$.runtimeId is 1999, which no agent has; use 2026.04 or 2025.04, or leave it out",
         ),
         (
-            "type: API\nrequest: {url: 'http://a/'}\nsetupScript: '1'\nruntimeId: 2024.02\n",
+            "type: API\nrequest: {url: 'http://a/'}\nsetupScript: '1'\nruntimeId: '2024.02'\n",
             "$.runtimeId is 2024.02, which no agent has; use 2026.04 or 2025.04, or leave it out",
         ),
         ("type: BROWSER\nscript: '1'\nruntimeId: [1]\n", "$.runtimeId is a list; use text"),
@@ -165,12 +165,16 @@ def test_a_script_outside_of_the_checks_folder_has_no_place_in_a_run(tmp_path: P
     assert "$.scriptFile must lead down from the folder of the check" in refused(source)
 
 
-@pytest.mark.parametrize(("written", "meant"), [("2026.04", "2026.04"), ("2025.04", "2025.04")])
-def test_a_runtime_without_quotes_is_understood(tmp_path: Path, written: str, meant: str) -> None:
-    text = f"type: PLAYWRIGHT\nsuiteFolder: .\nruntimeId: {written}\n"
-    spec = load(a_file(tmp_path, text)).spec
-    assert isinstance(spec, PlaywrightSpec)
-    assert spec.runtime_id == meant
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type: PLAYWRIGHT\nsuiteFolder: .\nruntimeId: 2026.04\n",
+        '{"type": "PLAYWRIGHT", "suiteFolder": ".", "runtimeId": 2026.04}',
+    ],
+)
+def test_a_runtime_without_quotes_is_refused_as_the_api_does(tmp_path: Path, text: str) -> None:
+    said = '$.runtimeId is the number 2026.04; put it in quotes, as in "2026.04"'
+    assert said in refused(a_file(tmp_path, text))
 
 
 def test_where_nothing_is_scripted_a_runtime_is_no_matter(tmp_path: Path) -> None:
