@@ -9,6 +9,7 @@ from typing import Final
 from contract.result import Artifact, Failure, Timings
 from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence
+from runners.kit.browser_proof import is_our_fault
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import Harness
 from runners.kit.observation import Observation
@@ -155,9 +156,17 @@ class _Look:
             for notice in () if gate is None else gate.notes:
                 self._log.note(notice, level="WARN")
         failed_launch = launch_failure(facts)
-        if failed_launch is not None:
+        if failed_launch is not None and await self._did_not_start(ground, failed_launch):
             raise BrowserDidNotStartError(failed_launch)
         return facts, ended
+
+    async def _did_not_start(self, ground: _Ground, message: str) -> bool:
+        return await is_our_fault(
+            message,
+            sandbox=self._harness.sandbox,
+            browser=ground.browser,
+            environment=lambda home: self._harness.environment(ground.project.runtime, home),
+        )
 
     async def _judged(self, facts: SuiteFacts, ended: Ended) -> Failure | None:
         for remark in remarks(self._spec, ran=facts.playwright):

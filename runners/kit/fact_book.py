@@ -102,6 +102,13 @@ class FactBook:
         return self.ended is not None and self.ended.at < self._stopped_at_ms
 
     @property
+    def lost_a_launch(self) -> LaunchFailed | None:
+        """A browser that did not start, for which we may be to blame. None: it changed nothing."""
+        launch = self.launch_failed
+        passed = self.ended is not None and self.ended.status == "passed"
+        return None if launch is None or launch.own or passed else launch
+
+    @property
     def has_all_files(self) -> bool:
         """Whether its traces and videos came to an end."""
         died = any(_WORKER_DIED in error.message for error in self._errors)

@@ -13,6 +13,7 @@ import msgspec
 from contract.playwright_config import config_problem
 from contract.result import Artifact, FailureKind, LogLine
 from contract.scripted import BrowserSpec, MultiStepSpec
+from runners.kit.browser_proof import is_our_fault
 from runners.kit.browser_registry import make_registry
 from runners.kit.egress_gate import Unreached
 from runners.kit.fact_book import FactBook
@@ -181,6 +182,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         async with run_gate(ctx, self.roots, self.place.home) as gate:
             program = self._program(gate)
             ended = await self._played(program, book)
+        await self._judge_launch(book)
         unreached = () if gate is None else gate.unreached
         left = await to_its_end(self._left, book.has_all_files)
         return ScriptRun(
@@ -198,6 +200,20 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             ),
             unreached=unreached,
         )
+
+    async def _judge_launch(self, book: FactBook) -> None:
+        """Forget a launch that failed by the script's own doing."""
+        launch, browser, harness = book.lost_a_launch, self.order.script.browser, self.order.harness
+        if launch is None or browser is None:
+            return
+        is_ours = await is_our_fault(
+            launch.message,
+            sandbox=harness.sandbox,
+            browser=browser,
+            environment=lambda home: harness.environment(self.order.script.runtime, home),
+        )
+        if not is_ours:
+            book.launch_failed = None
 
     async def _played(self, program: Program, book: FactBook) -> Ended:
         hears = ToldSecrets(self.order.ctx.workspace.keep_secret, others=book)

@@ -3,7 +3,7 @@
 | what happened                                    | is                              |
 |--------------------------------------------------|---------------------------------|
 | it used more memory than its limit               | OUT_OF_MEMORY                   |
-| a browser did not start, as we start it          | ours: `BrowserDidNotStartError` |
+| a browser did not start, nor does it for us      | ours: `BrowserDidNotStartError` |
 | the run's time was up before its script's end    | TIMEOUT, with the step it was in|
 | a test failed, or the script threw               | SCRIPT, with the first error    |
 | the script ended its process, or used a limit up | SCRIPT                          |
@@ -56,8 +56,8 @@ def failure_of(
     """
     if ended.out_of_memory or _wanted_memory(book, ended):
         return _out_of_memory(ended, memory_mb)
-    if book.launch_failed is not None and not book.launch_failed.own:
-        raise BrowserDidNotStartError(plain_text(book.launch_failed.message))
+    if book.lost_a_launch is not None:
+        raise BrowserDidNotStartError(plain_text(book.lost_a_launch.message))
     if ended.timed_out and not book.ended_by_itself:
         return out_of_time(book, limit_s)
     if ended.stopped_because is not None:

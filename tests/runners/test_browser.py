@@ -333,6 +333,43 @@ async def test_a_browser_that_is_not_there_or_does_not_start_is_our_fault(
         await looked(a_test("await page.goto('about:blank');"), ctx={"runtimes": runtimes})
 
 
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "chromium.launch({ timeout: 1 })",
+        "chromium.launch({ slowMo: 'x' })",
+        "chromium.launchPersistentContext('/nonexistent/profile')",
+        "(process.env.TMPDIR = '/nonexistent', chromium.launch())",
+    ],
+)
+async def test_a_launch_that_fails_by_the_scripts_own_doing_is_its_fault(launch: str) -> None:
+    outcome = await looked(f"const {{ chromium }} = require('playwright')\nawait {launch}\n")
+    assert outcome.failure is not None
+    assert outcome.failure.kind is FailureKind.SCRIPT
+    assert outcome.failure.message.endswith("(script.js:2:7).") or "script.js:2" in str(
+        outcome.failure.detail["where"]
+    )
+
+
+async def test_a_launch_that_failed_and_that_its_script_made_up_for_is_no_failure() -> None:
+    script = (
+        "const { chromium } = require('playwright')\n"
+        "await chromium.launchPersistentContext('/nonexistent/profile').catch(() => null)\n"
+        "await (await chromium.launch()).close()\n"
+    )
+    assert (await looked(script)).failure is None
+
+
+async def test_a_launch_that_its_tests_own_time_cut_is_no_fault_of_ours() -> None:
+    script = (
+        "import { test } from '@playwright/test'\ntest.setTimeout(40)\n"
+        "test('shop', async ({ page }) => { await page.goto('about:blank') })\n"
+    )
+    outcome = await looked(script)
+    assert outcome.failure is not None
+    assert outcome.failure.kind is FailureKind.SCRIPT
+
+
 async def test_a_part_of_the_configuration_that_is_not_allowed_is_refused() -> None:
     config: dict[str, object] = {"use": {"channel": "chrome"}}
     with pytest.raises(CheckFailed, match=r"^playwrightConfig\.use\.channel cannot be set here"):

@@ -11,6 +11,8 @@ const requests = require('./requests.cjs');
 const NO_BROWSER =
   'A multi-step check starts no browser: use the `request` fixture, or make it a browser check.';
 
+const LAUNCH_MS = 30_000; // as long as Playwright waits by itself
+
 const seen = new WeakSet();
 const open = new Set();
 let calls = 0;
@@ -49,8 +51,9 @@ async function launched(start, options) {
   try {
     return await start(ours(options));
   } catch (error) {
-    // With arguments of its own the script may have kept the browser from starting.
-    const own = Boolean(options?.args?.length || options?.ignoreDefaultArgs || options?.env);
+    // With such options of its own the script may have kept the browser from starting.
+    const given = options?.args?.length || options?.ignoreDefaultArgs || options?.env;
+    const own = Boolean(given || options?.timeout < LAUNCH_MS);
     report({ fact: 'launchFailed', message: String(error?.message ?? error), own });
     throw error;
   }

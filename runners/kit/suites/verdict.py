@@ -61,6 +61,8 @@ def launch_failure(facts: SuiteFacts) -> str | None:
     A suite's `globalTimeout` and `maxFailures` end tests that are starting browsers.
     """
     error = facts.launch_error
+    if facts.end == "passed":
+        return None
     if error is None or not _ended_some_itself(facts):
         return error
     first = first_line(error)
