@@ -6,7 +6,7 @@ import html
 import json
 import quopri
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http.cookies import SimpleCookie
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, unquote_plus, unquote_to_bytes
@@ -184,3 +184,39 @@ AS_A_WHOLE: tuple[Encoding, ...] = tuple(
 )
 
 ENCODINGS: tuple[Encoding, ...] = (*BY_CHARACTER, *AS_A_WHOLE)
+
+NOT_OVER_WHOLE = {"quoted-printable", "cookie"}
+"""They cut or quote the lines of what is encoded as a whole, which nobody does."""
+
+
+def encoded(text: str, chain: Sequence[Encoding]) -> bytes:
+    """The text in these encodings, the first of them innermost."""
+    data = text.encode()
+    for encoding in chain:
+        data = encoding.encode(data)
+    return data
+
+
+def decoded(data: bytes, chain: Sequence[Encoding]) -> bytes:
+    """What it is without them."""
+    for encoding in reversed(chain):
+        data = encoding.decode(data)
+    return data
+
+
+def fits(chain: Sequence[Encoding], secret: str) -> bool:
+    """Whether each takes what the one before makes, and it is what somebody would do."""
+    for place, encoding in enumerate(chain):
+        below = chain[:place]
+        has_whole = any(not other.is_by_character for other in below)
+        if encoding.is_of_text and not all(other.is_to_text for other in below[-1:]):
+            return False
+        if has_whole and encoding.name in NOT_OVER_WHOLE:
+            return False
+        if encoding.name == "cookie" and any(other.name == "HTML" for other in below):
+            return False
+        if not encoding.is_by_character and any(other.name == "colours" for other in below):
+            return False
+        if not encoding.is_to_text and below and not secret.isascii():
+            return False
+    return True

@@ -46,7 +46,7 @@ class Layers:
 
     def _held_in_layers(self, text: bytes, depth: int) -> bool:
         for _ in range(_LAYERS):
-            if self._needles.are_in(text):
+            if self._needles.are_in(text) or self._are_in_wide(text):
                 return True
             outer, text = text, unescaped(text)
             if outer == text:
@@ -54,6 +54,10 @@ class Layers:
         if depth >= self._limits.depth:
             return False
         return self._held_in_blocks(text, depth)
+
+    def _are_in_wide(self, text: bytes) -> bool:
+        """Whether one is in what a text holds in wide characters, whose zeros were escaped."""
+        return b"\0" in text and self._needles.are_in(text.translate(None, b"\0"))
 
     def _held_in_blocks(self, text: bytes, depth: int) -> bool:
         if self._blocks.hold_alone(text):

@@ -13,6 +13,8 @@ SHORT_BYTES: Final = 6
 _JOINED_LIMIT_BYTES: Final = 512
 """Longer ones are looked for one by one."""
 _LAYERS: Final = 6
+_TELLING_CHARS: Final = 4
+"""A text of which less is left when it is misread could be any."""
 _NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}".encode()
 _MOST_MEMORY_BYTES: Final = 64 << 20
 
@@ -106,9 +108,14 @@ def _looks(secret: str) -> Iterator[bytes]:
 def _in_sets(text: str) -> Iterator[bytes]:
     for charset in ("latin-1", "cp1252", "utf-16-le", "utf-16-be"):
         try:
-            yield text.encode(charset)
+            encoded = text.encode(charset)
         except UnicodeEncodeError:
             continue
+        yield encoded
+        # Readers of UTF-8 put a sign in the place of each byte that is none, and keep the rest.
+        misread = encoded.decode("utf-8", "replace").replace("\0", "")
+        if sum(map(str.isascii, misread)) >= _TELLING_CHARS:
+            yield misread.encode()
 
 
 def _compiled(forms: list[bytes]) -> _Compiled:

@@ -25,6 +25,7 @@ from runners.kit.secrets.bricks import (
 )
 
 _REMEMBERED_CHARS: Final = 1024
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}".encode()
 
 
 class Way(NamedTuple):
@@ -78,6 +79,12 @@ def _raw(char: str) -> Iterator[str]:
 
 def _latin1(char: str) -> Iterator[str]:
     yield from map(literal, _encodings(char)[1:])
+
+
+def _replacement(char: str) -> Iterator[str]:
+    """What readers put in the place of bytes that are no UTF-8, as those of Latin-1 are."""
+    if ord(char) >= 128:
+        yield literal(_REPLACEMENT)
 
 
 def _percent(char: str) -> Iterator[str]:
@@ -139,6 +146,7 @@ def _line_ends(char: str) -> Iterator[str]:
 PLAIN_WAYS: tuple[Way, ...] = (
     Way("raw", _raw),
     Way("latin-1", _latin1),
+    Way("replacement character", _replacement),
     Way("percent", _percent),
     Way("quoted-printable", _quoted_printable),
     Way("decimal entity", _decimal_entity),
@@ -151,10 +159,12 @@ PLAIN_WAYS: tuple[Way, ...] = (
 
 
 def _units(char: str) -> Iterator[str]:
-    r"""`\u00e9`, in pairs above the basic plane."""
+    r"""`\u00e9`, in pairs above the basic plane; `\ufffd` where it was misread before."""
     units = char.encode("utf-16-be", "surrogatepass")
     pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
     yield BACKSLASHES.join(f"u{hex_digits(unit)}" for unit in pairs)
+    if ord(char) >= 128:
+        yield f"u{hex_digits('fffd')}"
 
 
 def _braces(char: str) -> Iterator[str]:

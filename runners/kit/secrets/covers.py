@@ -11,7 +11,9 @@ _CUT_ESCAPE: Final = re.compile(
 )
 _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 _LONGEST_ESCAPE_BYTES: Final = 64
-_ONE_LETTER: Final = re.compile(rb"%(?:25)*[0-9A-Fa-f]{2}|\\+u[0-9A-Fa-f]{4}")
+_ONE_LETTER: Final = re.compile(
+    rb"%(?:25)*[0-9A-Fa-f]{2}|\\+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3})|&#[0-9A-Fa-fxX]+;"
+)
 _LETTER: Final = re.compile(rb"[A-Za-z0-9+/_\-]")
 _BASE64_STARS: Final = b"Kioq" * 4
 _HEX_STARS: Final = b"2a" * 12

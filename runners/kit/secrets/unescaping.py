@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 from runners.kit.secrets.bricks import (
     AMPERSAND,
     BACKSLASHES,
+    EQUALS,
     HASH,
+    LINE_END,
     PERCENT,
     SEMICOLON,
 )
@@ -33,7 +35,7 @@ ENTITY_SIGN: Final = (
 )
 ESCAPE_SIGN: Final = (
     rf"{BACKSLASHES}(?:u00{_HEX}|u(?:\{{|{PERCENT}7[bB])0*{_HEX}|U000000{_HEX}|x{_HEX}|{_OCTAL})"
-    rf"|(?:(?:[^\\]|{BACKSLASHES}(?:x{_ANY_HEX}{_ANY_HEX}|{_ANY_HEX}+))?"
+    rf"|(?:(?:[^\\]|{BACKSLASHES}(?:x{_ANY_HEX}{_ANY_HEX}|u{_ANY_HEX}{{4}}|{_ANY_HEX}+))?"
     rf"{BACKSLASHES}(?:x00|u0000|0+)){{4}}"
 )
 """Of a letter or a digit; zeros of wide characters."""
@@ -43,7 +45,7 @@ PRINTABLE_SIGN: Final = (
 )
 SPLICE_SIGN: Final = (
     rf"(?:\x1b|{PERCENT}1[bB]|{BACKSLASHES}(?:u001[bB]|x1[bB]|033|e))(?:\[|{PERCENT}5[bB])[0-9;]*m"
-    rf"|=(?:\r?\n|(?:{BACKSLASHES}r)?{BACKSLASHES}n)"
+    rf"|{EQUALS}{LINE_END}"
 )
 
 _ESCAPED: Final = re.compile(
@@ -61,8 +63,13 @@ _CSS: Final = re.compile(
 _PRINTABLE: Final = re.compile(rb"=(?P<percent>[0-9A-Fa-f]{2})")
 _SPLICE: Final = re.compile(
     rb"(?:\x1b|%(?:25)*1[bB]|(?:\\|%(?:25)*5[cC]){1,32}(?:u001[bB]|x1[bB]|033|e))"
-    rb"(?:\[|%(?:25)*5[bB])[0-9;]*m|=(?:\r?\n|(?:\\{1,32}r)?\\{1,32}n)"
+    rb"(?:\[|%(?:25)*5[bB])[0-9;]*m"
+    rb"|(?:=(?:3[dD])*|%(?:25)*3[dD])"
+    rb"(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]"
+    rb"|(?:(?:\\|%(?:25)*5[cC]){1,32}r)?(?:\\|%(?:25)*5[cC]){1,32}n)"
 )
+_SLASH: Final = re.compile(rb"\\|%(?:25)*5[cC]")
+_SLASHES: Final = re.compile(rb"\A(?:\\|%(?:25)*5[cC])+")
 _LETTERS: Final = dict(zip(b"nrtbfva", b"\n\r\t\b\f\v\a", strict=True))
 
 
@@ -137,13 +144,15 @@ def _placing(
 
 
 def _meaning(found: re.Match[bytes]) -> bytes:
-    own = _own_backslash(found.group())
     name = found.lastgroup
+    own = b"" if name == "percent" else _own_backslash(found.group())
     return own if name is None else own + _MEANINGS[name](found.group(name), found.group())
 
 
 def _own_backslash(escape: bytes) -> bytes:
     """A backslash that stood before: those of the escape itself double each time."""
+    if escape.startswith(b"%"):
+        escape = _SLASHES.sub(lambda run: b"\\" * len(_SLASH.findall(run.group())), escape)
     slashes = len(escape) - len(escape.lstrip(b"\\"))
     is_escape = slashes & (slashes - 1) == 0 and slashes < len(escape)
     return b"" if is_escape or not slashes else b"\\"

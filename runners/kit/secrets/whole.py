@@ -66,6 +66,13 @@ def _wide(secret: str, _: tuple[bytes, ...]) -> Iterator[str]:
         yield literal(secret.encode(codec, "surrogatepass"))
 
 
+def _misread(secret: str, _: tuple[bytes, ...]) -> Iterator[str]:
+    """What a reader of UTF-8 makes of it, which loses bytes and keeps most."""
+    if not secret.isascii():
+        for codec in WIDE_CODECS:
+            yield literal(secret.encode(codec, "surrogatepass").decode("utf-8", "replace").encode())
+
+
 def kind_of(covered: bytes) -> Kind:
     """What the form is written in by the look of it."""
     if _HEX.fullmatch(covered):
@@ -78,4 +85,5 @@ CODINGS: tuple[Coding, ...] = (
     Coding("base64 of UTF-16", _base64_of_utf16),
     Coding("hexadecimal", _hexadecimal),
     Coding("UTF-16 and UTF-32", _wide),
+    Coding("UTF-16 read as UTF-8", _misread),
 )

@@ -317,3 +317,21 @@ def test_a_quoted_f_at_the_beginning_of_a_line_is_read() -> None:
 def test_hexadecimal_is_found_in_lines_and_beside_other_digits(shift: int) -> None:
     digits = b"0" * shift + b"hunter-two".hex().encode()
     assert scan_bytes(b"x-" + digits + b"\nabc\n", ["hunter-two"])
+
+
+@pytest.mark.parametrize("secret", ["hünter-tßo", "hunt€r-tw漢o", "hunt-ß€-two"])
+@pytest.mark.parametrize("charset", ["latin-1", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_a_text_that_was_misread_as_utf_8_still_holds_its_secret(
+    secret: str, charset: str, *, is_ascii: bool
+) -> None:
+    try:
+        misread = f"a {secret} b".encode(charset).decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return
+    assert scan_bytes(json.dumps(misread, ensure_ascii=is_ascii).encode(), [secret])
+
+
+def test_wide_characters_whose_zeros_are_escaped_are_read() -> None:
+    wide = "a hunter-two b".encode("utf-16-le").decode()
+    assert scan_bytes(json.dumps(wide).encode(), ["hunter-two"])
