@@ -36,6 +36,7 @@ CASES: dict[str, dict[str, Case]] = {
         "raw": Case("hunter-two", b"hunter-two"),
         "latin-1": Case("hüntér", "hüntér".encode("latin-1")),
         "replacement character": Case("hüntér", "h\ufffdnt\ufffdr".encode()),
+        "UTF-8 read as Latin-1": Case("hüntér", "hÃ¼ntÃ©r".encode()),
         "percent": Case("hunt/er", b"hunt%2fer"),
         "quoted-printable": Case("hunt=er", b"hunt=3Der"),
         "decimal entity": Case("hunt<er", b"hunt&#60;er"),
@@ -64,7 +65,7 @@ CASES: dict[str, dict[str, Case]] = {
         "base64 of UTF-16": Case("hunt", b64(wide("hunt"))),
         "hexadecimal": Case("hünt", "hünt".encode().hex().encode()),
         "UTF-16 and UTF-32": Case("hunt", wide("hunt")),
-        "UTF-16 read as UTF-8": Case("hünt", wide("hünt").decode("utf-8", "replace").encode()),
+        "UTF-16 misread": Case("hünt", wide("hünt").decode("utf-8", "replace").encode()),
     },
     "undoings": {
         "percent": Case("hunter", b"%68%75%6e%74%65%72"),

@@ -7,6 +7,7 @@ Letters and digits are encoded by nobody, or all of them; `views` undoes that.
 
 import html.entities
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -87,6 +88,15 @@ def _replacement(char: str) -> Iterator[str]:
         yield literal(_REPLACEMENT)
 
 
+def _misread(char: str) -> Iterator[str]:
+    """`Ã¼` for `ü`: its bytes read as Latin-1, or as Windows has that, and written anew."""
+    if ord(char) >= 128:
+        encoded = _utf8(char)
+        for charset in ("latin-1", "cp1252"):
+            with suppress(UnicodeDecodeError):
+                yield literal(encoded.decode(charset).encode())
+
+
 def _percent(char: str) -> Iterator[str]:
     yield from _in_signs(char, before_each=PERCENT)
 
@@ -147,6 +157,7 @@ PLAIN_WAYS: tuple[Way, ...] = (
     Way("raw", _raw),
     Way("latin-1", _latin1),
     Way("replacement character", _replacement),
+    Way("UTF-8 read as Latin-1", _misread),
     Way("percent", _percent),
     Way("quoted-printable", _quoted_printable),
     Way("decimal entity", _decimal_entity),
@@ -159,12 +170,13 @@ PLAIN_WAYS: tuple[Way, ...] = (
 
 
 def _units(char: str) -> Iterator[str]:
-    r"""`\u00e9`, in pairs above the basic plane; `\ufffd` where it was misread before."""
+    r"""`\u00e9`, pairs above the basic plane; `\ufffd` or `\u00c3\u00a9` where it was misread."""
     units = char.encode("utf-16-be", "surrogatepass")
     pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
     yield BACKSLASHES.join(f"u{hex_digits(unit)}" for unit in pairs)
     if ord(char) >= 128:
         yield f"u{hex_digits('fffd')}"
+        yield BACKSLASHES.join(f"u00{hex_digits(f'{byte:02x}')}" for byte in _utf8(char))
 
 
 def _braces(char: str) -> Iterator[str]:

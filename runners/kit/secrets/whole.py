@@ -67,10 +67,12 @@ def _wide(secret: str, _: tuple[bytes, ...]) -> Iterator[str]:
 
 
 def _misread(secret: str, _: tuple[bytes, ...]) -> Iterator[str]:
-    """What a reader of UTF-8 makes of it, which loses bytes and keeps most."""
+    """What a reader of UTF-8 makes of it, which loses bytes and keeps most, or one of Latin-1."""
     if not secret.isascii():
         for codec in WIDE_CODECS:
-            yield literal(secret.encode(codec, "surrogatepass").decode("utf-8", "replace").encode())
+            encoded = secret.encode(codec, "surrogatepass")
+            yield literal(encoded.decode("utf-8", "replace").encode())
+            yield literal(encoded.decode("latin-1").encode())
 
 
 def kind_of(covered: bytes) -> Kind:
@@ -85,5 +87,5 @@ CODINGS: tuple[Coding, ...] = (
     Coding("base64 of UTF-16", _base64_of_utf16),
     Coding("hexadecimal", _hexadecimal),
     Coding("UTF-16 and UTF-32", _wide),
-    Coding("UTF-16 read as UTF-8", _misread),
+    Coding("UTF-16 misread", _misread),
 )

@@ -150,6 +150,16 @@ def test_a_text_that_was_misread_as_utf_8_goes(charset: str, *, is_ascii: bool) 
     assert "/9" not in json.loads(hidden).replace("\0", "")
 
 
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_a_text_that_was_misread_as_latin_1_goes(charset: str, *, is_ascii: bool) -> None:
+    misread = "a hünter-t漢o/9 b".encode(charset).decode("latin-1")
+    text = json.dumps(misread, ensure_ascii=is_ascii).encode()
+    hidden, _ = SecretPattern(["hünter-t漢o/9"]).hide(text)
+    assert "nter" not in json.loads(hidden).replace("\0", "")
+    assert "/9" not in json.loads(hidden).replace("\0", "")
+
+
 def test_a_secret_in_base64_keeps_its_neighbours_whatever_escapes_the_letters() -> None:
     octal = b"".join(b"\\%03o" % letter for letter in base64.b64encode(b"xyz hunter-two zyx"))
     hidden, _ = SecretPattern(["hunter-two"]).hide(octal)
