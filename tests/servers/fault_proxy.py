@@ -87,6 +87,7 @@ class _Connection:
 
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
+    number: int
     own: Fault | None = None
     passed: dict[Side, int] = field(default_factory=lambda: dict.fromkeys(Side, 0))
     answered: bool = False
@@ -105,6 +106,8 @@ class FaultProxy:
         self.is_upstream_alive: Callable[[], bool] = lambda: True
         """False: connections are ended, because the port may be another one's by now."""
         self.connections_made = 0
+        self.hear: Callable[[int, bytes], None] = _forget
+        """Told all that clients say as it comes, whatever becomes of it, by the connection."""
         self._fault = OPEN
         self._armed: list[_Armed] = []
         self._open: set[_Connection] = set()
@@ -198,7 +201,7 @@ class FaultProxy:
             _reset(client)
             return
         back, server = await asyncio.open_connection(_HOST, self.upstream, limit=_CHUNK_BYTES)
-        connection = _Connection(client, server)
+        connection = _Connection(client, server, number=self.connections_made)
         self._open.add(connection)
         if self._fault.half_open:
             server.close()
@@ -220,6 +223,7 @@ class FaultProxy:
     ) -> None:
         while chunk := await self._heard(connection, side, source):
             if side is Side.CLIENT:
+                self.hear(connection.number, chunk)
                 self._strike(connection, chunk)
             await self._deliver(connection, side, chunk, sink)
         if not self._silent_end(connection, side):
@@ -296,6 +300,10 @@ def _room(fault: Fault, connection: _Connection, side: Side) -> int | None:
     if fault.stops_after is not None and side is Side.CLIENT:
         most = fault.stops_after
     return None if most is None else max(0, most - connection.passed[side])
+
+
+def _forget(_: int, __: bytes) -> None:
+    """Nobody listens."""
 
 
 async def _write(sink: asyncio.StreamWriter, part: bytes, fault: Fault) -> None:

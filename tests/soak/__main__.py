@@ -13,6 +13,7 @@ from tests.faults.scene import set_scene
 from tests.servers.dns import dns_server
 from tests.servers.tcp import echoes, tcp_server
 from tests.soak.books import Outcome
+from tests.soak.secrecy import secrecy_of
 from tests.soak.soak import Soak
 
 _LEASE_S: Final = 3.0
@@ -27,19 +28,21 @@ def main() -> int:
     chosen = parser.parse_args()
     print(f"seed={chosen.seed} minutes={chosen.minutes:g}", flush=True)  # noqa: T201 - what a person watches
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
-        outcome = asyncio.run(soak(Path(folder), seed=chosen.seed, for_s=chosen.minutes * 60))
+        outcome = asyncio.run(soaked(Path(folder), seed=chosen.seed, for_s=chosen.minutes * 60))
     for line in (outcome.ledger.line(), outcome.line()):
         print(line)  # noqa: T201 - the answer
     return 0 if outcome.is_clean else 1
 
 
-async def soak(folder: Path, *, seed: int, for_s: float) -> Outcome:
+async def soaked(folder: Path, *, seed: int, for_s: float) -> Outcome:
     """Set the scene and its targets, and soak."""
     async with AsyncExitStack() as stack:
         tcp_port = await stack.enter_async_context(tcp_server(echoes))
         dns = await stack.enter_async_context(dns_server({("shop.test.", "A"): ["10.0.0.1"]}))
         scene = await stack.enter_async_context(set_scene(folder, lease_s=_LEASE_S, **_QUICK))
-        return await Soak(scene, tcp_port=tcp_port, dns_port=dns.port, seed=seed).run(for_s=for_s)
+        secrecy = await stack.enter_async_context(secrecy_of(scene, seed=seed))
+        soak = Soak(scene, secrecy, tcp_port=tcp_port, dns_port=dns.port, seed=seed)
+        return await soak.run(for_s=for_s)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,8 @@ class Outcome:
     leaked_tasks: int
     leaked_processes: int
     leaked_fds: int
+    leaked_secrets: int
+    """Places in all that agents said in which a secret was found."""
 
     @property
     def duplicate(self) -> int:
@@ -110,7 +112,7 @@ class Outcome:
 
     @property
     def is_clean(self) -> bool:
-        leaks = self.leaked_tasks + self.leaked_processes + self.leaked_fds
+        leaks = self.leaked_tasks + self.leaked_processes + self.leaked_fds + self.leaked_secrets
         return not (self.duplicate or self.lost or self.failed or leaks)
 
     def line(self) -> str:
@@ -118,5 +120,6 @@ class Outcome:
         return (
             f"runs={self.ledger.runs} final={self.ledger.final} missed={self.ledger.missed} "
             f"duplicate={self.duplicate} lost={self.lost} leaked_tasks={self.leaked_tasks} "
-            f"leaked_processes={self.leaked_processes} leaked_fds={self.leaked_fds}"
+            f"leaked_processes={self.leaked_processes} leaked_fds={self.leaked_fds} "
+            f"leaked_secrets={self.leaked_secrets}"
         )

@@ -23,11 +23,12 @@ from tests.soak.books import (
     stored_pings,
 )
 from tests.soak.mischief import Mischief
+from tests.soak.secrecy import Secrecy
 
 AGENTS: Final = ("agent-0", "agent-1", "agent-2")
 TOKEN: Final = "soak"
 _SETTLE_S: Final = 180.0
-_WARM_UP_S: Final = 60.0
+_WARM_UP_S: Final = 180.0
 _RUNS_PER_CHECK: Final = 3
 _SPARE: Final = Size(tasks=1, fds=2)
 """A call of the very moment: a claim that is answered opens a connection beside the pool's."""
@@ -36,10 +37,15 @@ _SPARE: Final = Size(tasks=1, fds=2)
 class Soak:
     """Made for one run on a scene that is set."""
 
-    def __init__(self, scene: Scene, *, tcp_port: int, dns_port: int, seed: int) -> None:
+    def __init__(
+        self, scene: Scene, secrecy: Secrecy, *, tcp_port: int, dns_port: int, seed: int
+    ) -> None:
         self._scene = scene
+        self._secrecy = secrecy
         self._seed = seed
-        self._bodies = _bodies(scene.target.url, tcp_port=tcp_port, dns_port=dns_port)
+        self._bodies = _bodies(
+            scene.target.url, secrecy.requests(), tcp_port=tcp_port, dns_port=dns_port
+        )
         self._marks = {"SOAK_PROCESS": secrets.token_hex(8)}
         self._agents: dict[str, AgentChild] = {}
         self._checks: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -47,7 +53,7 @@ class Soak:
         ports = free_ports(len(AGENTS))
         self._ping_urls = [f"http://127.0.0.1:{port}/ping/{TOKEN}" for port in ports]
         self._environ = {
-            name: {**self._marks, "HEARTBEAT_PORT": str(port)}
+            name: {**self._marks, **secrecy.environ, "HEARTBEAT_PORT": str(port)}
             for name, port in zip(AGENTS, ports, strict=True)
         }
         self._acknowledged = 0
@@ -77,6 +83,7 @@ class Soak:
         await scene.service.stop()
         scene.quick = {**scene.quick, **self._marks}
         await scene.start_service()
+        await self._secrecy.begin(scene)
         for name in AGENTS:
             self._agents[name] = await scene.start_agent(name, **self._environ[name])
 
@@ -168,6 +175,8 @@ class Soak:
         astray = marked_processes(mark) - wanted
         ledger = scene.ledger()
         await scene.strike_set()
+        searched = await asyncio.to_thread(self._secrecy.search, scene)
+        print(searched.line(), flush=True)  # noqa: T201 - what a person watches
         return Outcome(
             ledger=ledger,
             acknowledged=self._acknowledged,
@@ -176,6 +185,7 @@ class Soak:
             leaked_tasks=sum(size.tasks for size in leaked),
             leaked_processes=len(astray | marked_processes(mark)),
             leaked_fds=sum(size.fds for size in leaked),
+            leaked_secrets=len(searched.leaks),
         )
 
 
@@ -188,7 +198,9 @@ async def _leaked(child: Child, measure: partial[Any], before: Size) -> Size:
     return Size(tasks=max(0, now.tasks - limit.tasks), fds=max(0, now.fds - limit.fds))
 
 
-def _bodies(page_url: str, *, tcp_port: int, dns_port: int) -> list[tuple[str, dict[str, Any]]]:
+def _bodies(
+    page_url: str, secret_requests: list[dict[str, Any]], *, tcp_port: int, dns_port: int
+) -> list[tuple[str, dict[str, Any]]]:
     """Checks of several types, as often as each may run, at targets that are well."""
     patient = {"maxResponseTime": 30_000, "degradedResponseTime": 30_000}
     page = {"method": "GET", "url": f"{page_url}/"}
@@ -209,9 +221,10 @@ def _bodies(page_url: str, *, tcp_port: int, dns_port: int) -> list[tuple[str, d
         ("dns", dns, {"maxResponseTime": 5_000, "degradedResponseTime": 5_000}),
         ("icmp", {"hostname": "127.0.0.1", "pingCount": 1}, {}),
     ]
+    secret = [("api", request, patient) for request in secret_requests]
     bodies = [
-        (kind, _body(number, kind, request, limits))
-        for number, (kind, request, limits) in enumerate(kinds * 2)
+        (kind, body_of(number, kind, request, limits))
+        for number, (kind, request, limits) in enumerate(kinds * 2 + secret)
     ]
     return [*bodies, ("heartbeat", _heartbeat())]
 
@@ -233,9 +246,10 @@ def free_ports(count: int) -> list[int]:
         return [int(sock.getsockname()[1]) for sock in socks]
 
 
-def _body(
+def body_of(
     number: int, kind: str, request: dict[str, Any], limits: dict[str, Any]
 ) -> dict[str, Any]:
+    """A check that runs as often as its type may."""
     return {
         "name": f"Check {number}",
         "request": request,

@@ -37,13 +37,15 @@ CLEAN = Outcome(
     leaked_tasks=0,
     leaked_processes=0,
     leaked_fds=0,
+    leaked_secrets=0,
 )
 
 
 def test_a_clean_soak_says_so_in_one_line() -> None:
     assert CLEAN.is_clean
     assert CLEAN.line() == (
-        "runs=10 final=8 missed=2 duplicate=0 lost=0 leaked_tasks=0 leaked_processes=0 leaked_fds=0"
+        "runs=10 final=8 missed=2 duplicate=0 lost=0 "
+        "leaked_tasks=0 leaked_processes=0 leaked_fds=0 leaked_secrets=0"
     )
 
 
@@ -70,7 +72,9 @@ def test_a_ping_that_was_answered_and_is_nowhere_is_lost() -> None:
     assert "lost=2" in replace(CLEAN, stored_pings=5).line()
 
 
-@pytest.mark.parametrize("leak", ["leaked_tasks", "leaked_processes", "leaked_fds"])
+@pytest.mark.parametrize(
+    "leak", ["leaked_tasks", "leaked_processes", "leaked_fds", "leaked_secrets"]
+)
 def test_a_leak_spoils_a_soak(leak: str) -> None:
     outcome = replace(CLEAN, **{leak: 1})
     assert f"{leak}=1" in outcome.line()
