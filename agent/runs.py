@@ -1,6 +1,6 @@
 """Gives each job its runner and what that may use."""
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 from contract.checks import CheckSpec, Lane, lane
@@ -26,13 +26,16 @@ class Runs:
         *,
         network: Network,
         pings: PingBook,
+        location_secrets: Mapping[str, str] = NOTHING,
     ) -> None:
+        """`location_secrets`: what scripts may read of the agent's own environment."""
         self._by_spec: dict[type[CheckSpec], Runner[Any]] = {
             runner.spec: runner for runner in runners
         }
         self._execute = execute
         self._network = network
         self._pings = pings
+        self._location_secrets = location_secrets
 
     def can_run(self, job: Job) -> bool:
         """Whether there is a runner for this job."""
@@ -40,13 +43,15 @@ class Runs:
 
     def run(self, job: Job, workspace: Workspace) -> Coroutine[Any, Any, Outcome]:
         """Look once, and judge; whatever it raises is our fault, never the target's."""
+        has_scripts = lane(job.spec) is not Lane.UPTIME
         ctx = RunContext(
             network=self._network,
             pings=self._pings,
             timeout_s=max(job.deadline_s - _SPARE_S, job.deadline_s * 0.9),
             limit_s=job.deadline_s,
             variables=job.variables,
-            environment=NOTHING if lane(job.spec) is Lane.UPTIME else job_environment(job),
+            environment=job_environment(job) if has_scripts else NOTHING,
+            location_secrets=self._location_secrets if has_scripts else NOTHING,
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,
             workspace=workspace,

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from agent.logs import LogFormat, LogLevel, default_format
 from agent.settings_table import REQUIRED, SETTINGS, Setting
 from agent.settings_unknown import UnknownName, unknown_names
 from runners.kit.egress import EgressRuleError, EgressRules
+from runners.kit.environment_size import LONGEST_BYTES
 
 SECRET_PREFIX: Final = "SERVICE_SECRET_"  # noqa: S105 - a name, no password
 FILE_SUFFIX: Final = "_FILE"
@@ -53,7 +55,7 @@ class Settings:
     shutdown_grace_s: float = 300
     ready_grace_s: float = 60
     service_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The variables `SERVICE_SECRET_*`, by their full name."""
+    """The variables `SERVICE_SECRET_*`, by their full name; scripts read them."""
     unknown: tuple[UnknownName, ...] = ()
     """Variables that are none of the settings, but look as if they were meant to be."""
 
@@ -145,7 +147,22 @@ class _Reading:
             if name.startswith(SECRET_PREFIX) and name != f"{SECRET_PREFIX}{FILE_SUFFIX}"
         }
         texts = {name: self._text(name, any_case=False, secret=True) for name in sorted(names)}
-        return {name: text for name, text in texts.items() if text is not None}
+        found = {name: text for name, text in texts.items() if text is not None}
+        self._hold_fit_for_scripts(found)
+        return found
+
+    def _hold_fit_for_scripts(self, secrets: Mapping[str, str]) -> None:
+        """A program can be given all of them as variables."""
+        unfit = [name for name, text in secrets.items() if not _is_text(name + text)]
+        for name in unfit:
+            written = name if name in self._environ else name + FILE_SUFFIX
+            self.problems.append(f"{written} is not usable; use UTF-8 text without NUL")
+        if unfit:
+            return
+        size_bytes = sum(len(f"{name}={text}".encode()) for name, text in secrets.items())
+        if size_bytes > LONGEST_BYTES:
+            found = f"{SECRET_PREFIX}* have {size_bytes} bytes together, names included"
+            self.problems.append(f"{found}; use at most {LONGEST_BYTES}")
 
     def _text(self, name: str, *, any_case: bool, secret: bool) -> str | None:
         text = self._environ.get(name) or (self._environ.get(name.lower()) if any_case else None)
@@ -166,6 +183,12 @@ class _Reading:
         if not text:
             self.problems.append(f"{name} is {path}, which is empty; use a file that holds it")
         return text or None
+
+
+def _is_text(text: str) -> bool:
+    with suppress(UnicodeEncodeError):
+        return "\0" not in text and bool(text.encode())
+    return False
 
 
 def _texts(found: object) -> tuple[str, ...]:

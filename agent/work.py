@@ -191,7 +191,13 @@ async def open_dispatcher(
         works = Works(
             source=ServiceSource(ground.client, loops.releases, introduction, pace=makeup.pace),
             leases=loops.leases,
-            runner=Runs(makeup.runners, execute, network=network, pings=loops.pings),
+            runner=Runs(
+                makeup.runners,
+                execute,
+                network=network,
+                pings=loops.pings,
+                location_secrets=settings.service_secrets,
+            ),
             envelopes=SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics),
             spool=loops.spool,
             enclosures=Enclosures(

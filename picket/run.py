@@ -194,7 +194,7 @@ async def _look(
 ) -> Result:
     patient = msgspec.structs.replace(job, deadline_s=job.deadline_s + _DEADLINE_SLACK_S)
     async with _network_for(job, settings, suites) as network:
-        ctx = _context(job, network, workspace)
+        ctx = _context(job, network, workspace, secrets=settings.service_secrets)
         started_at, began_s = datetime.now(UTC), time.monotonic()
         try:
             outcome = await execute(patient, runner_for(job.spec), ctx)
@@ -219,13 +219,16 @@ async def _network_for(
         yield network
 
 
-def _context(job: Job, network: Network, workspace: Workspace) -> RunContext:
+def _context(
+    job: Job, network: Network, workspace: Workspace, *, secrets: Mapping[str, str]
+) -> RunContext:
     return RunContext(
         network=network,
         pings=NoPings(),
         timeout_s=job.deadline_s,
         variables=job.variables,
         environment=local_environment(job),
+        location_secrets=secrets,
         client_certificates=job.client_certificates,
         proxy_url=job.proxy_url,
         workspace=workspace,

@@ -6,7 +6,7 @@ from agent.settings_table import REQUIRED, SETTINGS, Setting
 
 _SECRETS_ROW: Final = (
     "SERVICE_SECRET_*",
-    "Hidden in everything that leaves; scripts do not see them.",
+    "Scripts of checks may read these; hidden in all that leaves. Or SERVICE_SECRET_*_FILE.",
 )
 
 SERVICE_ROWS: Final = (

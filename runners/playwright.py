@@ -147,7 +147,7 @@ class _Look:
                 project=ground.project,
                 command=command,
                 browser=self._browser(ground.browser, gate),
-                environment={**ground.environment, **told},
+                environment={**self._ctx.location_secrets, **ground.environment, **told},
                 time=self._time.later(started_ms / 1000),
                 packages=self._harness.required_suites().packages,
             )

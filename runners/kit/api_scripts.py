@@ -26,6 +26,7 @@ from runners.kit.script_messages import (
 )
 from runners.kit.script_run import ScriptRunner
 from runners.kit.script_verdict import no_time, too_much
+from runners.kit.secrets.job_secrets import is_secret
 from runners.kit.time_words import time_limit
 
 LIMIT_S: Final = 10.0
@@ -67,9 +68,13 @@ class _Phases:
         self.failure: Failure | None = None
         """The first of a teardown script. None: there is none."""
         self._spec, self._ctx, self._runner = spec, ctx, runner
-        self._given = {**ctx.environment, "RUNTIME_VERSION": runner.runtime.id}
+        of_run = {**ctx.environment, "RUNTIME_VERSION": runner.runtime.id}
+        self._given = {**ctx.location_secrets, **of_run}
         self._own = {one.key: one.value for one in ctx.variables}
         """The check's, which win over those of the same name that tell of the run."""
+        # What an operator sets takes nothing of what a check may pass.
+        of_location = msgspec.json.encode(dict(ctx.location_secrets))
+        self._limit_bytes = LIMIT_BYTES + len(of_location) - len("{}")
         self._env = {**self._given, **self._own}
 
     async def set_up(self) -> HttpRequest:
@@ -150,7 +155,8 @@ class _Phases:
             phase=phase,
             script=script,
             env=self._env,
-            secret_names=tuple(one.key for one in self._ctx.variables if one.secret or one.locked),
+            secret_names=tuple(one.key for one in self._ctx.variables if is_secret(one)),
+            limit_bytes=self._limit_bytes,
             region=self._ctx.environment.get("REGION", ""),
             request=request,
             response=response,
@@ -164,8 +170,9 @@ class _Phases:
         Raises:
             CheckFailed: it failed.
         """
-        if job.passed_bytes > LIMIT_BYTES:
-            self._fail(too_much(job.name, "What is passed", job.passed_bytes), job.phase)
+        if job.passed_bytes > job.limit_bytes:
+            counted = job.passed_bytes - (job.limit_bytes - LIMIT_BYTES)
+            self._fail(too_much(job.name, "What is passed", counted), job.phase)
         limit_s = min(LIMIT_S, self._left_s())
         if limit_s <= _LEAST_S:
             self._fail(no_time(job.name), job.phase)

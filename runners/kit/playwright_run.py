@@ -119,7 +119,8 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
     def variables(self) -> dict[str, str]:
         """What the script is told of its run and its check."""
         told = {one.key: one.value for one in self.ctx.variables}
-        return harmless_variables({**self.ctx.environment, **told})
+        ctx = self.ctx
+        return harmless_variables({**ctx.location_secrets, **ctx.environment, **told})
 
     @property
     def starts_alone(self) -> bool:

@@ -81,6 +81,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     variables: tuple[Variable, ...] = ()
     environment: Mapping[str, str] = NOTHING
     """What scripts learn of their run from `process.env`, beside the variables, which win."""
+    location_secrets: Mapping[str, str] = NOTHING
+    """`SERVICE_SECRET_*` of the agent, which scripts read too; a check's variable of the same name
+    wins. What installs packages never gets them."""
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
     """The location's proxy for what URL and API checks send. None: direct."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from contract.job import Job
-from runners.kit.secrets.job_secrets import secrets_of, usable
+from runners.kit.secrets.job_secrets import is_secret, secrets_of, usable
 
 _MOST_NAMES: Final = 5
 _MOST_CHARS: Final = 60
@@ -24,7 +24,7 @@ def secret_sources(job: Job, *, found: tuple[str, ...], of_agent: bool) -> str:
 
 
 def _of_check(job: Job) -> Iterator[str]:
-    secret = [one for one in job.variables if one.secret or one.locked]
+    secret = [one for one in job.variables if is_secret(one)]
     names = [one.key[:_MOST_CHARS] for one in secret if usable([one.value])]
     if names:
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

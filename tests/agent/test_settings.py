@@ -205,6 +205,21 @@ def test_a_secret_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     )
 
 
+def test_secrets_that_no_script_can_be_given_are_named_without_their_values(tmp_path: Path) -> None:
+    packed = tmp_path / "packed"
+    packed.write_bytes(b"hunter\0two")
+    assert problems(SERVICE_SECRET_A_FILE=str(packed), SERVICE_SECRET_B="hunter\udcff") == (
+        "SERVICE_SECRET_A_FILE is not usable; use UTF-8 text without NUL",
+        "SERVICE_SECRET_B is not usable; use UTF-8 text without NUL",
+    )
+    room = 131071 - len("SERVICE_SECRET_A=SERVICE_SECRET_B=x")
+    assert problems(SERVICE_SECRET_A="k" * (room + 1), SERVICE_SECRET_B="x") == (
+        "SERVICE_SECRET_* have 131072 bytes together, names included; use at most 131071",
+    )
+    fitting = {**LEAST, "SERVICE_SECRET_A": "k" * room, "SERVICE_SECRET_B": "x"}
+    assert read_settings(fitting).service_secrets["SERVICE_SECRET_B"] == "x"
+
+
 def test_a_secret_is_given_in_one_way_only(tmp_path: Path) -> None:
     assert problems(API_KEY_FILE=str(tmp_path)) == (
         "API_KEY and API_KEY_FILE are both set; use one of them",

@@ -35,6 +35,28 @@ def test_an_api_check_with_a_script_runs(check: str, capsys: pytest.CaptureFixtu
     assert outcome["log"][0]["message"] == "Cart *********"
 
 
+READS = """
+type: API
+name: Cart
+request: {url: "http://127.0.0.1:9/"}
+setupScript: |
+  console.log(process.env.SERVICE_SECRET_DB.length, process.env.SERVICE_SECRET_DB);
+  throw new Error(process.env.SERVICE_SECRET_DB);
+"""
+
+
+def test_scripts_read_the_secrets_of_the_environment_and_nothing_shows_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("fresh-t0ken\n")
+    (tmp_path / "check.yaml").write_text(READS)
+    monkeypatch.setenv("SERVICE_SECRET_DB_FILE", str(tmp_path / "secret"))
+    assert main(["run", str(tmp_path / "check.yaml"), "--json"]) == ExitCode.FAILED
+    said = capsys.readouterr()
+    assert json.loads(said.out)["outcome"]["log"][0]["message"] == "11 *********"
+    assert "fresh-t0ken" not in said.out + said.err
+
+
 def test_without_a_runtime_what_is_missing_is_said_in_one_sentence(
     check: str,
     tmp_path: Path,

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -206,6 +207,45 @@ async def test_generic_variables_are_for_scripts_alone_and_the_checks_own_win() 
         )
     assert said(result) == "The variable REGION is not set."
     assert messages(result) == ["mine"]
+
+
+SECRETS = {"SERVICE_SECRET_DB": "of-the-location", "SERVICE_SECRET_OWN": "of-the-location"}
+
+
+async def test_scripts_read_the_locations_secrets_and_the_checks_own_variables_win() -> None:
+    own = a_variable("SERVICE_SECRET_OWN", "of-the-check")
+    async with a_bench(location_secrets=SECRETS, variables=(own,)) as bench:
+        result = await bench.run(
+            setup_script="request.headers['x-db'] = process.env.SERVICE_SECRET_DB;",
+            teardown_script="console.log(process.env.SERVICE_SECRET_DB);"
+            "console.log(process.env.SERVICE_SECRET_OWN);",
+        )
+        assert bench.asked.one("x-db") == "of-the-location"
+        assert bench.ctx.workspace.secrets == ()
+    assert messages(result) == ["of-the-location", "of-the-check"]
+
+
+async def test_the_locations_secrets_fill_no_templates() -> None:
+    async with a_bench(location_secrets=SECRETS) as bench:
+        result = await bench.run(
+            request={"headers": headers({"x-db": "{{SERVICE_SECRET_DB}}"})}, setup_script=";"
+        )
+        assert bench.origin.asked == []
+    assert said(result) == "The variable SERVICE_SECRET_DB is not set."
+
+
+async def test_the_locations_secrets_take_nothing_of_what_a_check_may_pass() -> None:
+    secrets = {"SERVICE_SECRET_DB": "k" * 100_000}
+    async with a_bench(location_secrets=secrets) as bench:
+        body = {"body": "x" * 250_000}
+        result = await bench.run(request=body, setup_script="request.body += 'y'")
+        assert result.failure is None
+        result = await bench.run(request={"body": "x" * 270_000}, setup_script=";")
+    assert re.fullmatch(
+        r"What is passed has 270\d\d\d bytes, and at most 262144 may pass to the setup script, "
+        r"so it did not run\.",
+        said(result) or "",
+    )
 
 
 async def test_the_address_of_the_request_is_a_variable() -> None:

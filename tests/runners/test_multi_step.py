@@ -82,6 +82,22 @@ async def test_the_checks_own_variables_win_over_those_that_tell_of_its_run() ->
     ]
 
 
+async def test_the_locations_secrets_are_read_and_the_checks_own_variables_win() -> None:
+    body = (
+        "expect(process.env.SERVICE_SECRET_DB).toBe('of-the-location')\n"
+        "expect(process.env.SERVICE_SECRET_OWN).toBe('of-the-check')\n"
+        "expect(process.argv.join() + process.execArgv.join()).not.toContain('of-the-')"
+    )
+    names = ("SERVICE_SECRET_DB", "SERVICE_SECRET_OWN")
+    async with a_scripted_context(
+        location_secrets=dict.fromkeys(names, "of-the-location"),
+        variables=(Variable(key="SERVICE_SECRET_OWN", value="of-the-check"),),
+    ) as given:
+        outcome = await watched(body, given)
+        assert outcome.failure is None
+        assert given.workspace.secrets == ()
+
+
 async def test_a_request_that_gets_no_answer_says_why() -> None:
     with refusing_port() as port:
         outcome = await looked(f"await request.get('http://127.0.0.1:{port}/')")

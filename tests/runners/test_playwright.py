@@ -19,7 +19,14 @@ from runners.kit.suites.bundle import BundleError
 from runners.kit.suites.registry import RegistryAwayError
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
 from tests.builders.patience import LONG_S
-from tests.builders.suites import NEWEST, a_bundle, a_fresh_scaffold, a_suite_context, seen
+from tests.builders.suites import (
+    NEWEST,
+    a_bundle,
+    a_fresh_scaffold,
+    a_suite_context,
+    a_written_suite,
+    seen,
+)
 from tests.servers.http_origin import begins, http_origin, reply
 
 FRONT = b"<title>Playwright</title><a href=#>Get started</a><h1>Installation</h1>"
@@ -194,6 +201,31 @@ async def test_a_suites_own_variables_win_over_those_that_tell_of_its_run(tmp_pa
         a_bundle(tmp_path, "node_only"),
         environment={"CHECK_NAME": "Cart"},
         variables=tuple(Variable(key=name, value="mine") for name in own),
+    )
+    assert ran.failure is None, said(ran)
+
+
+async def test_tests_read_the_locations_secrets_and_what_installs_packages_does_not(
+    tmp_path: Path,
+) -> None:
+    look = """
+        const { test, expect } = require('@playwright/test');
+        const { readFileSync } = require('node:fs');
+        test('reads', async () => {
+          expect(process.env.SERVICE_SECRET_DB).toBe('of-the-location');
+          expect(process.env.SERVICE_SECRET_OWN).toBe('of-the-check');
+          expect(readFileSync('installed.txt', 'utf8')).toContain('SERVICE_SECRET_OWN');
+          expect(readFileSync('installed.txt', 'utf8')).not.toContain('of-the-location');
+        });
+    """
+    spec = a_written_suite(tmp_path, {"look.spec.js": look})
+    spec = changed(spec, install_command=f"env > installed.txt; {spec.install_command}")
+    names = ("SERVICE_SECRET_DB", "SERVICE_SECRET_OWN")
+    ran = await seen(
+        Path("/"),
+        spec,
+        location_secrets=dict.fromkeys(names, "of-the-location"),
+        variables=(Variable(key="SERVICE_SECRET_OWN", value="of-the-check"),),
     )
     assert ran.failure is None, said(ran)
 

@@ -12,8 +12,18 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from contract.checks import ApiSpec, Lane
+from contract.job import Job, RunSource
+from contract.result import Status
+from contract.scripted import BrowserSpec
+from contract.wire import encode
+from runners.kit.runtimes import find_runtimes
 from tests.builders.agent_process import ROOT, AgentProcess
+from tests.builders.archives import members_of
+from tests.builders.specs import a_job, a_variable, an_api_spec, an_http_request
+from tests.builders.suites import SUITES
 from tests.fakes.service import KEY, FakeService, Fault
+from tests.servers.echoing_site import echoing_site
 
 TOKEN = "t0ken/of+the&agent"
 
@@ -112,3 +122,87 @@ def test_the_command_line_tells_no_secret(words: list[str]) -> None:
     )  # fmt: skip
     assert done.stdout + done.stderr
     assert_silent(done.stdout + done.stderr)
+
+
+SCRIPTED_S = 240.0
+"""The agent tries Node, a browser and a suite before it takes checks with scripts."""
+SETUP = """
+const secret = process.env.SERVICE_SECRET_TOKEN;
+if (secret.length !== LENGTH) throw new Error('The setup script does not see the secret.');
+console.log(secret, { secret }, encodeURIComponent(secret), btoa(secret));
+process.stdout.write(`${secret}\\n`);
+process.env.COPY = secret;
+request.headers['x-token'] = encodeURIComponent(secret);
+request.headers.authorization = `Bearer ${btoa(secret)}`;
+request.queryParameters.q = secret;
+request.body = JSON.stringify({ secret, copy: process.env.COPY });
+""".replace("LENGTH", str(len(TOKEN)))
+TEARDOWN = """
+console.log(response.body, process.env.COPY);
+throw new Error(`torn down with ${process.env.SERVICE_SECRET_TOKEN}`);
+"""
+
+
+def spendthrift_jobs(site: str) -> tuple[Job, Job]:
+    """Their scripts read the agent's secret, and send it in every way that there is."""
+    echoes = an_http_request(f"{site}/echo", method="POST")
+    api: ApiSpec = an_api_spec(request=echoes, setup_script=SETUP, teardown_script=TEARDOWN)
+    script = (SUITES / "echoing/echo.spec.js").read_text()
+    asked_for = {"run_source": RunSource.TRIGGER_API, "deadline_s": SCRIPTED_S}
+    variables = (a_variable("SITE", site),)
+    return (
+        a_job(api, job_id="api", **asked_for),
+        a_job(BrowserSpec(script=script), job_id="browser", variables=variables, **asked_for),
+    )
+
+
+def unpacked(content: bytes) -> list[bytes]:
+    """A file, and all that is in it if it is an archive."""
+    members = members_of(content).values() if content.startswith(b"PK\3\4") else ()
+    return [content, *(inner for member in members for inner in unpacked(member))]
+
+
+def offspring(pid: int) -> list[int]:
+    """All processes that descend from this one."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:  # it has ended
+        return []
+    return [found for child in map(int, children) for found in (child, *offspring(child))]
+
+
+def environment_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # it has ended, or is of another user, from whom it is hidden by that
+        return b""
+
+
+@pytest.mark.timeout(600)
+async def test_what_a_script_does_with_a_secret_of_the_agent_stays_with_the_agent(
+    service: FakeService, tmp_path: Path
+) -> None:
+    runtimes = str(find_runtimes().get(None).modules.parents[1])
+    environ = {**SECRETS, "PICKET_RUNTIMES": runtimes}
+    async with echoing_site() as site, AgentProcess(service, tmp_path, environ) as agent:
+        await service.until(
+            lambda: any(hello.slots.get(Lane.MAIN) for hello in service.hellos),
+            timeout_s=SCRIPTED_S,
+        )
+        waiting = offspring(agent.process.pid)
+        assert waiting
+        assert not any(TOKEN.encode() in environment_of(pid) for pid in waiting)
+        service.offer(*spendthrift_jobs(site))
+        await service.until(lambda: len(service.results) == 2, timeout_s=SCRIPTED_S)
+        agent.signal(signal.SIGTERM)
+        assert await agent.exit_code() == 0
+    outcomes = {one.job_id: one.outcome for one in service.results}
+    for name, outcome in outcomes.items():
+        assert outcome.status is Status.FAILED, name
+        assert "*********" in str(outcome.failure), outcome.failure
+        assert_silent(encode(outcome).decode())
+    assert_silent(agent.output())
+    assert any(name.endswith(".zip") for name in service.artifacts), outcomes["browser"].log
+    for artifact in service.artifacts.values():
+        for content in unpacked(artifact):
+            assert_silent(content.decode("latin-1"))

@@ -43,7 +43,8 @@ function ear(known) {
 
 function install() {
   const real = process.env;
-  const hear = ear(new Set(Object.values(real)));
+  const named = Object.entries(real).filter(([name]) => SECRET.test(name));
+  const hear = ear(new Set(named.map(([, value]) => value)));
   process.env = new Proxy(real, {
     set(target, name, value) {
       hear(name, value);

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from contract.checks import ApiSpec, HttpRequest, KeyValue, UrlSpec
-from contract.job import Job
+from contract.job import Job, Variable
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.variables import Filling, VariableError, fill
 
@@ -22,6 +22,7 @@ NEVER_HIDDEN: Final = frozenset(
 LINE_CHARS: Final = 16
 """Lines of a secret with several lines are secret by themselves from this length on."""
 
+_PREFIX: Final = "SERVICE_SECRET_"
 _NONE: Final[frozenset[str]] = frozenset()
 _PEM_EDGE: Final = "-----"
 """How lines begin that all keys have in common."""
@@ -34,6 +35,11 @@ _NO_DICE: Final = SystemRandom()
 """Never asked: a text that needs them is not filled here."""
 
 
+def is_secret(variable: Variable) -> bool:
+    """Whether its value is hidden: somebody said so, or its name does."""
+    return variable.secret or variable.locked or variable.key.startswith(_PREFIX)
+
+
 def secrets_of(job: Job) -> tuple[str, ...]:
     """Every secret value of the job, as it is written there."""
     return tuple(_secrets_of(job))
@@ -44,9 +50,7 @@ def unhidden_variables(job: Job) -> tuple[str, ...]:
     return tuple(
         variable.key
         for variable in job.variables
-        if (variable.secret or variable.locked)
-        and variable.value.strip()
-        and not usable([variable.value])
+        if is_secret(variable) and variable.value.strip() and not usable([variable.value])
     )
 
 
@@ -83,7 +87,7 @@ def _pieces(secret: str) -> Iterator[str]:
 
 def _secrets_of(job: Job) -> Iterator[str]:
     for variable in job.variables:
-        if variable.secret or variable.locked:
+        if is_secret(variable):
             yield variable.value
     for certificate in job.client_certificates:
         yield certificate.key

@@ -450,6 +450,12 @@ def test_the_log_names_a_variable_that_is_not_hidden_and_not_its_value(value: st
     assert value not in lines[0].message
 
 
+def test_a_variable_with_the_name_of_a_secret_is_hidden_though_nobody_marked_it() -> None:
+    job = a_job(variables=(a_variable("SERVICE_SECRET_DB", VALUE), a_variable("NAME", "plain")))
+    cleaned = Scrubber().clean(with_body(f"{VALUE} plain"), job=job)
+    assert body_of(cleaned.result) == f"{HIDDEN} plain"
+
+
 def test_a_variable_without_a_value_is_nothing_to_warn_of() -> None:
     job = a_job(variables=(a_secret("PIN", ""),))
     assert Scrubber().clean(with_body("x"), job=job).result.outcome.log == ()

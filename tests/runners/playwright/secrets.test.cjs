@@ -40,6 +40,11 @@ test('what was there before is known already', () => {
   assert.deepEqual(told("process.env.SERVICE_SECRET_B = 'old'", { SERVICE_SECRET_A: 'old' }), []);
 });
 
+test('what a plain variable holds becomes a secret under such a name', () => {
+  const lines = told('process.env.SERVICE_SECRET_B = process.env.PASSWORD', { PASSWORD: 'plain' });
+  assert.deepEqual(values(lines), ['plain']);
+});
+
 test('a long value comes in lines that a pipe takes at once', () => {
   const lines = told("process.env.SERVICE_SECRET_A = 'ü\\n'.repeat(40000)");
   assert.ok(lines.every((line) => Buffer.byteLength(line) < 4096));
