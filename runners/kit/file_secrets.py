@@ -12,7 +12,7 @@ from contract.agent_api import MAX_ARTIFACT_BYTES
 from runners.kit.archives.bounds import Bounds
 from runners.kit.archives.cleaner import Cleaner, pieces_of
 from runners.kit.archives.contents import Passage
-from runners.kit.archives.kinds import START_BYTES, Kind, kind_of
+from runners.kit.archives.kinds import START_BYTES, Kind, is_json, kind_of
 from runners.kit.archives.search import Search
 from runners.kit.archives.unsearchable import NoTextError, UnsearchableFileError
 from runners.kit.sensitive import SENSITIVE_HEADERS
@@ -44,16 +44,18 @@ def hide_in_file(
 ) -> HiddenFile:
     """Hide secrets in the file itself; the file as it is now, and how many there were.
 
-    `header_names`: of headers whose values are secret whatever they are, in lower case.
+    `header_names`: of headers whose values are secret whatever they are, in lower case; they go
+    without any secret as well.
 
     Raises:
         UnsearchableFileError: a secret could be in it and not be found.
         OSError: it cannot be read or written.
     """
-    if not secrets:
-        return HiddenFile(_described(file), 0)
     with open_plain(file.path) as source:
-        _check_searchable(file, source)
+        if not secrets and not _may_hold_headers(file, source):
+            return HiddenFile(_described(file), 0)
+        if secrets:
+            _check_searchable(file, source)
         cleaner = Cleaner(folder=file.path.parent, bounds=bounds)
         count = _replace(file, source, cleaner, Search(secrets, header_names=header_names))
     left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
@@ -84,6 +86,17 @@ def _check_searchable(file: RunFile, source: BinaryIO) -> None:
         raise UnsearchableFileError("it is a picture that is not called one")
     if kind is Kind.PLAIN and not _is_text(source):
         raise NoTextError("only text in UTF-8 and archives can be searched for secrets")
+
+
+def _may_hold_headers(file: RunFile, source: BinaryIO) -> bool:
+    """Whether it is a trace, a HAR or the like: their headers are secret where nothing else is."""
+    start = source.read(START_BYTES)
+    source.seek(0)
+    try:
+        kind = kind_of(start, file.artifact.name)
+    except UnsearchableFileError:
+        return False
+    return is_json(start) if kind is Kind.PLAIN else kind is not Kind.PICTURE
 
 
 def _is_text(source: BinaryIO) -> bool:

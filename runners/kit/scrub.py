@@ -3,7 +3,7 @@
 - Secret values, given to the Scrubber or found in the job, go wherever they stand in the outcome,
   in every encoded form that `secrets` knows; so do their beginnings where a text was cut.
 - Values of sensitive headers (`sensitive.SENSITIVE_HEADERS`) and of locked request headers go by
-  the header's name.
+  the header's name; of the former also in what scripts and call logs say (`said_headers`).
 - Credentials go from URLs.
 
 It searches the bytes that will be sent, and hands on these very bytes.
@@ -25,6 +25,7 @@ from contract.wire import encode
 from runners.kit.leak_scan.door import Clean, ResultDoor
 from runners.kit.leak_scan.verdict import Withheld
 from runners.kit.rewriting import Rewriter, may_hold_credentials
+from runners.kit.said_headers import SaidHeaders
 from runners.kit.secret_sources import secret_sources
 from runners.kit.secrets.job_secrets import (
     SHORTEST_CHARS,
@@ -60,6 +61,7 @@ class Scrubber:
         self._kept_bytes = tuple(secret.encode("utf-8", "surrogatepass") for secret in self._kept)
         self._further = frozenset(name.lower() for name in sensitive_headers) - SENSITIVE_HEADERS
         self._sensitive = SENSITIVE_HEADERS | self._further
+        self._said_headers = SaidHeaders(self._sensitive)
         self._patterns = _Patterns()
         self._door = ResultDoor()
 
@@ -86,6 +88,9 @@ class Scrubber:
         """
         if self._further:
             found += tuple(_values_of(result.outcome, self._further))
+        if job is None or lane(job.spec) is Lane.MAIN:
+            outcome, said = self._said_headers.hidden(result.outcome)
+            result, found = _with_outcome(result, outcome), (*found, *said)
         secrets = self.secrets_with(job, found)
         locked = locked_headers(job) if job is not None else frozenset[str]()
         if job is not None:

@@ -1,12 +1,16 @@
 """`picket run` with checks that have scripts."""
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from picket.__main__ import main
 from picket.errors import ExitCode
+from tests.builders.archives import members_of
 
 CHECK = """
 type: API
@@ -55,6 +59,56 @@ def test_scripts_read_the_secrets_of_the_environment_and_nothing_shows_them(
     said = capsys.readouterr()
     assert json.loads(said.out)["outcome"]["log"][0]["message"] == "11 *********"
     assert "fresh-t0ken" not in said.out + said.err
+
+
+SENDS_HEADERS = """
+import { test, expect } from '@playwright/test';
+test('sends headers', async ({ page, request }) => {
+  const headers = { authorization: 'Bearer of-nobody', 'X-Session': 'session-of-nobody' };
+  await page.setExtraHTTPHeaders(headers);
+  await page.goto('SITE');
+  console.log(JSON.stringify(headers), headers);
+  await request.get('http://127.0.0.1:9/', { headers });
+});
+"""
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Answers with the headers of the request."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("set-cookie", "id=cookie-of-nobody")
+        self.end_headers()
+        self.wfile.write(str(self.headers).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def echo() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Echo) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_sensitive_headers_stay_out_of_result_and_trace_where_nothing_else_is_secret(
+    echo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = {"type": "BROWSER", "name": "Headers", "script": SENDS_HEADERS.replace("SITE", echo)}
+    (tmp_path / "check.yaml").write_text(json.dumps(check))
+    monkeypatch.setenv("AGENT_SENSITIVE_HEADERS", "x-session")
+    line = ["run", str(tmp_path / "check.yaml"), "--json", "--artifacts", str(tmp_path / "kept")]
+    assert main(line) == ExitCode.FAILED
+    said = capsys.readouterr().out
+    assert "authorization: *********" in said
+    assert "of-nobody" not in said
+    members = members_of((tmp_path / "kept" / "trace.zip").read_bytes())
+    told = b"".join(members.values()).lower()
+    assert all(name in told for name in (b"authorization", b"x-session", b"set-cookie"))
+    assert [name for name, content in members.items() if b"of-nobody" in content] == []
 
 
 def test_without_a_runtime_what_is_missing_is_said_in_one_sentence(

@@ -126,6 +126,10 @@ def test_the_command_line_tells_no_secret(words: list[str]) -> None:
 
 SCRIPTED_S = 240.0
 """The agent tries Node, a browser and a suite before it takes checks with scripts."""
+SESSION = "session-of-nobody"
+SENDS_SESSION = (
+    f"await request.get(`${{SITE}}/echo`, {{ headers: {{ 'X-Session': '{SESSION}' }} }});"
+)
 SETUP = """
 const secret = process.env.SERVICE_SECRET_TOKEN;
 if (secret.length !== LENGTH) throw new Error('The setup script does not see the secret.');
@@ -147,7 +151,8 @@ def spendthrift_jobs(site: str) -> tuple[Job, Job]:
     """Their scripts read the agent's secret, and send it in every way that there is."""
     echoes = an_http_request(f"{site}/echo", method="POST")
     api: ApiSpec = an_api_spec(request=echoes, setup_script=SETUP, teardown_script=TEARDOWN)
-    script = (SUITES / "echoing/echo.spec.js").read_text()
+    echoing = (SUITES / "echoing/echo.spec.js").read_text()
+    script = echoing.replace("throw new", f"{SENDS_SESSION}\n  throw new")
     asked_for = {"run_source": RunSource.TRIGGER_API, "deadline_s": SCRIPTED_S}
     variables = (a_variable("SITE", site),)
     return (
@@ -183,7 +188,8 @@ async def test_what_a_script_does_with_a_secret_of_the_agent_stays_with_the_agen
     service: FakeService, tmp_path: Path
 ) -> None:
     runtimes = str(find_runtimes().get(None).modules.parents[1])
-    environ = {**SECRETS, "PICKET_RUNTIMES": runtimes}
+    more = {"PICKET_RUNTIMES": runtimes, "AGENT_SENSITIVE_HEADERS": "Cookie, X-Session"}
+    environ = {**SECRETS, **more}
     async with echoing_site() as site, AgentProcess(service, tmp_path, environ) as agent:
         await service.until(
             lambda: any(hello.slots.get(Lane.MAIN) for hello in service.hellos),
@@ -202,7 +208,9 @@ async def test_what_a_script_does_with_a_secret_of_the_agent_stays_with_the_agen
         assert "*********" in str(outcome.failure), outcome.failure
         assert_silent(encode(outcome).decode())
     assert_silent(agent.output())
-    assert any(name.endswith(".zip") for name in service.artifacts), outcomes["browser"].log
+    traces = [held for name, held in service.artifacts.items() if name.endswith(".zip")]
+    assert any(b"X-Session" in inner for held in traces for inner in unpacked(held))
     for artifact in service.artifacts.values():
         for content in unpacked(artifact):
             assert_silent(content.decode("latin-1"))
+            assert SESSION.encode() not in content

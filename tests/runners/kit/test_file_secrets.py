@@ -12,8 +12,9 @@ import pytest
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from runners.kit.file_secrets import HiddenFile, UnsearchableFileError, hide_in_file
 from runners.kit.scrub import Scrubber
-from runners.kit.sensitive import HIDDEN
+from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 from runners.kit.workspace import RunFile, Workspace
+from tests.builders.archives import a_zip, lines, members_of
 from tests.builders.specs import a_job, a_secret
 
 SECRET = "s3cr3t/t0ken+value"
@@ -148,3 +149,26 @@ def test_a_workspace_is_made_when_it_is_asked_for_and_goes_with_all_it_holds(
     assert workspace.folder.stat().st_mode & 0o077 == 0
     workspace.remove()
     assert (workspace.is_made, list(tmp_path.iterdir())) == (False, [])
+
+
+@pytest.mark.parametrize("header", ["Authorization", "set-cookie", "X-Session"])
+@pytest.mark.parametrize("name", ["of.har", "trace.zip"])
+def test_headers_are_hidden_where_nothing_else_is_secret(
+    tmp_path: Path, name: str, header: str
+) -> None:
+    told = {"headers": [{"name": header, "value": "id=of-nobody"}], "body": "of-nobody"}
+    content = lines(told) if name == "of.har" else a_zip({"0-trace.network": lines(told)})
+    file = a_file(tmp_path, content, name=name)
+    names = SENSITIVE_HEADERS | {"x-session"}
+    assert hide_in_file(file, (), header_names=names).replacements
+    left = file.path.read_bytes()
+    assert b"of-nobody" not in (left if name == "of.har" else members_of(left)["0-trace.network"])
+
+
+@pytest.mark.parametrize("content", [b"%PDF-1.7", b"\xff\xfe\0", PICTURE, b"authorization: plain"])
+def test_where_nothing_is_secret_other_files_stay_as_they_are(
+    tmp_path: Path, content: bytes
+) -> None:
+    file = a_file(tmp_path, content)
+    assert hide_in_file(file, ()).replacements == 0
+    assert file.path.read_bytes() == content
