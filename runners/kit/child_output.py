@@ -12,8 +12,11 @@ FACT_BYTES: Final = 1_000_000
 """The longest line on the facts' descriptor."""
 FACT_LINES: Final = 20_000
 """The most lines on it."""
-_LINE_BYTES: Final = 64 * 1024
-"""A longer line of the log is broken in two, so that a flood without line ends is told as well."""
+LINE_BYTES: Final = 64 * 1024
+"""What is kept of a line of the log. A next piece of it could begin within a secret, where nobody
+would know it any more."""
+_HALF: Final = "\N{REPLACEMENT CHARACTER}"
+"""What a letter is read as that was cut through."""
 _LINE_COST_BYTES: Final = 32
 """What a line counts beside its text: a million empty lines are no small log."""
 _CUT: Final = "The log is cut here: it reached its limit of {limit} bytes."
@@ -29,6 +32,8 @@ class Log:
         """Since the program started."""
         self._open: dict[Level, bytes] = {"INFO": b"", "ERROR": b""}
         self._lines: list[LogLine] = []
+        self._skipping: set[Level] = set()
+        """Where a line was too long, until its end comes."""
 
     def take(self, level: Level, data: bytes) -> None:
         """Add what came; the last line stays open until its end comes."""
@@ -36,11 +41,17 @@ class Log:
             return
         *whole, rest = (self._open[level] + data).split(b"\n")
         for line in whole:
+            self._end(level, line)
+        if len(rest) > LINE_BYTES and level not in self._skipping:
+            self._add(level, rest)
+            self._skipping.add(level)
+        self._open[level] = b"" if level in self._skipping else rest
+
+    def _end(self, level: Level, line: bytes) -> None:
+        if level in self._skipping:
+            self._skipping.remove(level)
+        else:
             self._add(level, line)
-        while len(rest) > _LINE_BYTES:
-            self._add(level, rest[:_LINE_BYTES])
-            rest = rest[_LINE_BYTES:]
-        self._open[level] = rest
 
     def close(self) -> tuple[LogLine, ...]:
         """All lines, with those that had no end."""
@@ -53,9 +64,12 @@ class Log:
     def _add(self, level: Level, line: bytes) -> None:
         if self._left_bytes <= 0:
             return
-        kept = line[: self._left_bytes].removesuffix(b"\r").decode(errors="replace")
-        self._append(level, kept if len(line) <= self._left_bytes else f"{kept}{CUT_SIGN}")
-        self._left_bytes -= len(line) + _LINE_COST_BYTES
+        most_bytes = min(self._left_bytes, LINE_BYTES)
+        kept = line[:most_bytes].removesuffix(b"\r").decode(errors="replace")
+        if len(line) > most_bytes:
+            kept = f"{kept.rstrip(_HALF)}{CUT_SIGN}"
+        self._append(level, kept)
+        self._left_bytes -= min(len(line), most_bytes) + _LINE_COST_BYTES
         if self._left_bytes <= 0:
             self._append("ERROR", _CUT.format(limit=self._limit_bytes))
 

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from contract.result import Artifact, ArtifactKind
+from runners.kit.cut_texts import cut
 from runners.kit.run_time import Until
 from runners.kit.trace_remains import is_part, is_remains, known_name
 from runners.kit.workspace import Workspace, open_plain
@@ -53,7 +54,7 @@ def degraded_because(folder: Path) -> str | None:
             said = msgspec.json.decode(file.read(_DEGRADED_BYTES), type=_Degraded)
     except (OSError, msgspec.DecodeError, RecursionError):
         return None
-    return " ".join(said.messages)[:_DEGRADED_CHARS] or None
+    return cut(" ".join(said.messages), _DEGRADED_CHARS) or None
 
 
 def keep_files(workspace: Workspace, *folders: Path, into: Workspace, until: Until) -> Kept:

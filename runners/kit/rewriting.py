@@ -65,6 +65,7 @@ class Rewriter:
             evidence=self._cut_evidence(outcome.evidence),
             log=self._cut_texts(outcome.log),
             failure=self._cut_failure(outcome.failure),
+            degraded_because=self._cut_texts(outcome.degraded_because),
             assertions=_same_if_equal(
                 outcome.assertions, tuple(map(self._cut_assertion, outcome.assertions))
             ),

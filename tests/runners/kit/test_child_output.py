@@ -1,9 +1,15 @@
 """What a child says is cut to size, never lost without a word."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.kit.child_output import FACT_BYTES, FACT_LINES, Facts, Log
+from runners.kit.child_output import FACT_BYTES, FACT_LINES, LINE_BYTES, Facts, Log
+from runners.kit.cut_texts import CUT_SIGN
+from runners.kit.scrub import Scrubber
+from tests.builders.observations import a_result, an_outcome
+
+SECRET = "hunter2-very-secret-token"
 
 
 def log(limit_bytes: int = 1000) -> Log:
@@ -38,6 +44,29 @@ def test_empty_lines_count_too() -> None:
     taken = log()
     taken.take("INFO", b"\n" * 1_000_000)
     assert len(taken.close()) < 40
+
+
+@pytest.mark.parametrize("chunk_bytes", [4096, 65_536, 200_000])
+@pytest.mark.parametrize("before", range(LINE_BYTES - len(SECRET) - 1, LINE_BYTES + 2))
+def test_no_piece_of_a_secret_is_left_where_a_long_line_is_cut(
+    chunk_bytes: int, before: int
+) -> None:
+    said = f"{'y' * before}{SECRET}{'z' * LINE_BYTES}\nnext\n".encode()
+    taken = log(limit_bytes=1_000_000)
+    for start in range(0, len(said), chunk_bytes):
+        taken.take("INFO", said[start : start + chunk_bytes])
+    cleaned = Scrubber([SECRET]).clean(a_result(an_outcome(log=taken.close()))).result.outcome
+    cut, after = [line.message for line in cleaned.log]
+    assert (after, cut[-1]) == ("next", CUT_SIGN)
+    assert not any(SECRET[at : at + 4] in cut for at in range(len(SECRET) - 3))
+
+
+def test_a_long_line_costs_what_is_kept_of_it() -> None:
+    taken = log(limit_bytes=200_000)
+    for _ in range(100):
+        taken.take("INFO", b"x" * LINE_BYTES)
+    taken.take("INFO", b"\nnext")
+    assert [line.message[-1:] for line in taken.close()] == [CUT_SIGN, "t"]
 
 
 @given(st.lists(st.binary(max_size=300), max_size=30))

@@ -600,11 +600,16 @@ def test_cut_texts_of_scripts_lose_the_beginning_of_a_secret() -> None:
         errors=(start,),
     )
     log = (LogLine(after_ms=0, level="INFO", message=start),)
-    outcome = an_outcome(evidence=PlaywrightEvidence(node_version="24", tests=(test,)), log=log)
+    outcome = an_outcome(
+        evidence=PlaywrightEvidence(node_version="24", tests=(test,)),
+        log=log,
+        degraded_because=start,
+    )
     cleaned = Scrubber([VALUE]).clean(a_result(outcome)).result.outcome
     assert isinstance(cleaned.evidence, PlaywrightEvidence)
     (seen,) = cleaned.evidence.tests
-    assert {seen.title, *seen.errors, cleaned.log[0].message} == {f"Fill {HIDDEN}…"}
+    told = {seen.title, *seen.errors, cleaned.log[0].message, cleaned.degraded_because}
+    assert told == {f"Fill {HIDDEN}…"}
 
 
 def test_an_assertion_that_holds_is_cut_too() -> None:
