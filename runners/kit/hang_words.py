@@ -58,7 +58,8 @@ def _doing(book: FactBook) -> str:
         inside = "" if around is None else f", in “{plain_text(around.title)}”"
         return f"it was in {_named(step)}{inside}."
     if not book.is_awake:
-        inside = f" in {_named(step)}," if step is not None else ""
+        comma = "," if last is not None else ""
+        inside = f" in {_named(step)}{comma}" if step is not None else ""
         return (
             f"the script itself was busy{inside}{after}: is there a loop without an end, or a "
             "call that blocks?"

@@ -16,7 +16,7 @@ from runners.kit.workspace import Workspace
 _UNFINISHED = "The script's process could not end its trace: it shows what was written before."
 _SHOWS_LESS = "The trace does not show all: {} of its parts are missing, for want of time or room."
 _NONE = "There is no {}: the script's process ended before it had written any."
-_NO_TIME = "{} more files are not kept: the run's time was up."
+_NO_TIME = "{}{} files are not kept: the run's time was up."
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,9 @@ def left_in(  # noqa: PLR0913 - of one run
         notes += _packed(workspace, place.output, packed / "trace.zip", until.half())
     kept = keep_files(workspace, place.output, packed, place.root, into=keeper, until=until)
     if kept.out_of_time:
-        notes += (_NO_TIME.format(kept.out_of_time),)
+        notes = tuple(note for note in notes if note != _UNFINISHED or _has_trace(kept.artifacts))
+        more = " more" if kept.artifacts else ""
+        notes += (_NO_TIME.format(kept.out_of_time, more),)
     elif not is_ended:
         notes += _lost(kept.artifacts, notes, films=films)
     return Left(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
@@ -67,6 +69,10 @@ def _lost(
     due = ("trace", "video") if films else ("trace",)
     lost = [kind for kind in due if kind not in kept and not any(kind in one for one in notes)]
     return (_NONE.format(" and no ".join(lost)),) if lost else ()
+
+
+def _has_trace(artifacts: tuple[Artifact, ...]) -> bool:
+    return any(one.kind == "trace" for one in artifacts)
 
 
 def _packed(workspace: Workspace, output: Path, target: Path, until: Until) -> tuple[str, ...]:

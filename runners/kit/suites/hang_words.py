@@ -69,7 +69,7 @@ def _in_test(seen: AtStop, hang: Hang | None) -> str:
         return f"was in no step{after}" if is_awake else f"was busy{after}{_BUSY}"
     around = f", in “{hang.inside}”" if hang.inside else ""
     step = f"in “{hang.step}”{_at(hang.step_where)}{around}"
-    return f"was {step}" if is_awake else f"was busy {step},{after}{_BUSY}"
+    return f"was {step}" if is_awake else f"was busy {step}{',' if after else ''}{after}{_BUSY}"
 
 
 def _others(running: int) -> str:

@@ -59,7 +59,15 @@ def test_when_time_is_up_files_are_lost_and_what_the_script_said_is_not(tmp_path
     files = {"a.png": b"x", "../../check/degraded.json": b'{"messages": ["slow"]}'}
     found = left(tmp_path, files, is_ended=True, within_s=0)
     assert (found.artifacts, found.degraded_because) == ((), "slow")
-    assert found.notes == ("1 more files are not kept: the run's time was up.",)
+    assert found.notes == ("1 files are not kept: the run's time was up.",)
+
+
+def test_a_trace_that_is_not_kept_for_want_of_time_is_not_said_to_show_anything(
+    tmp_path: Path,
+) -> None:
+    found = left(tmp_path, {".traces/one.trace": b"{}\n"}, is_ended=False, within_s=0)
+    assert found.artifacts == ()
+    assert not any("shows what was written" in note for note in found.notes)
 
 
 def test_playwrights_own_parts_are_nothing_to_keep_and_its_films_are_called_videos(
