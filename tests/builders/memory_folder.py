@@ -20,7 +20,9 @@ def tmp_path(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
         return
     with TemporaryDirectory(dir=_MEMORY, prefix="picket-test-", ignore_cleanup_errors=True) as made:
-        yield Path(made)
+        folder = Path(made) / "test"  # in one that only we may enter, as pytest's own are
+        folder.mkdir()
+        yield folder
 
 
 def _has_room() -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ async def a_scripted_context(
     """`changes`: fields of the context. A machine without a runtime fails the test."""
     pem = None if extra_roots is None else await asyncio.to_thread(extra_roots.read_text)
     async with (
-        open_harness(runtimes or find_runtimes(), extra_roots=extra_roots) as harness,
+        open_harness(runtimes or _installed(), extra_roots=extra_roots) as harness,
         a_context(egress=egress, extra_ca_pem=pem, names=names) as ctx,
     ):
         assert harness is not None, "no runtime is installed: run `make test`"
@@ -39,6 +40,12 @@ async def a_scripted_context(
             yield msgspec.structs.replace(ctx, workspace=workspace, **changes)
         finally:
             workspace.remove()
+
+
+@cache
+def _installed() -> Runtimes:
+    """Looked for once: the browser is started for it, and 30 MB are read."""
+    return find_runtimes()
 
 
 def names(folder: Path) -> set[str]:
