@@ -76,7 +76,7 @@ class Enclosures:
     async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
         """The files that may leave; the outcome names these alone, as they are now."""
         enclosed = Enclosed(msgspec.structs.replace(outcome, artifacts=()), ())
-        files = [RunFile(workspace.folder / one.name, one) for one in outcome.artifacts]
+        files = [workspace.file_of(one) for one in outcome.artifacts]
         fitting = [file for file in files if _fits(file.artifact)]
         secrets = self._keeper.secrets_with(job, workspace.secrets)
         verdicts = await self._clean(fitting, secrets)

@@ -202,7 +202,11 @@ async def open_dispatcher(
             spool=loops.spool,
             enclosures=Enclosures(
                 scrubber,
-                partial(clean_in_child, header_names=scrubber.header_names),
+                partial(
+                    clean_in_child,
+                    header_names=scrubber.header_names,
+                    out_of_sight=scrubber.out_of_sight,
+                ),
                 meter=ground.metrics,
             ),
             files=loops.files,

@@ -14,7 +14,7 @@ from runners.kit.cleaning import clean_in_child
 from runners.kit.leak_scan.door import CleanFile, let_file_through
 from runners.kit.leak_scan.verdict import Withheld
 from runners.kit.scrub import Scrubber
-from runners.kit.workspace import RunFile, Workspace
+from runners.kit.workspace import Workspace
 
 _STRANGE: Final = Withheld(because="its name does not fit")
 
@@ -40,7 +40,7 @@ def keep(
         CommandError: one cannot be written.
     """
     kept = outcome
-    files = [RunFile(workspace.folder / one.name, one) for one in outcome.artifacts if _fits(one)]
+    files = [workspace.file_of(one) for one in outcome.artifacts if _fits(one)]
     secrets = scrubber.secrets_with(job, workspace.secrets)
     verdicts = asyncio.run(clean_in_child(files, secrets, header_names=scrubber.header_names))
     known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}

@@ -22,6 +22,7 @@ from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.run_time import divided
 from runners.kit.runner import RunContext
 from runners.kit.sandbox import Ended
+from runners.kit.secrets.job_secrets import secret_names
 from runners.kit.suites.artifacts import gather, write_report
 from runners.kit.suites.disk import require_room_after
 from runners.kit.suites.facts import SuiteFacts
@@ -148,6 +149,7 @@ class _Look:
                 command=command,
                 browser=self._browser(ground.browser, gate),
                 environment={**self._ctx.location_secrets, **ground.environment, **told},
+                secret_names=secret_names(self._ctx.variables),
                 time=self._time.later(started_ms / 1000),
                 packages=self._harness.required_suites().packages,
             )

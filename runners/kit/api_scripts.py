@@ -26,7 +26,7 @@ from runners.kit.script_messages import (
 )
 from runners.kit.script_run import ScriptRunner
 from runners.kit.script_verdict import no_time, too_much
-from runners.kit.secrets.job_secrets import is_secret
+from runners.kit.secrets.job_secrets import secret_names
 from runners.kit.time_words import time_limit
 
 LIMIT_S: Final = 10.0
@@ -155,7 +155,7 @@ class _Phases:
             phase=phase,
             script=script,
             env=self._env,
-            secret_names=tuple(one.key for one in self._ctx.variables if is_secret(one)),
+            secret_names=secret_names(self._ctx.variables),
             limit_bytes=self._limit_bytes,
             region=self._ctx.environment.get("REGION", ""),
             request=request,

@@ -33,22 +33,31 @@ async def clean_in_child(
     secrets: Iterable[str],
     *,
     header_names: Iterable[str] = SENSITIVE_HEADERS,
+    out_of_sight: Iterable[str] = (),
     limit_s: float = CLEANING_LIMIT_S,
 ) -> tuple[FileVerdict, ...]:
     """A verdict on each file; those that pass lie where they lay.
+
+    `out_of_sight`: secrets that no run gets to see.
 
     A file that there was no time for, and one that broke the process, is withheld.
     """
     turns = sorted(range(len(files)), key=lambda at: files[at].artifact.kind in PICTURES)
     in_turn = [files[at] for at in turns]
+    secrets = tuple(secrets)
     order = CleaningOrder(
-        files=tuple(OrderedFile(path=str(file.path), artifact=file.artifact) for file in in_turn),
-        secrets=tuple(secrets),
+        files=tuple(map(_ordered, in_turn)),
+        secrets=secrets,
         header_names=tuple(header_names),
+        was_in_sight=not set(secrets) <= set(out_of_sight),
         limit_s=limit_s,
     )
     told = dict(zip(turns, await _verdicts(in_turn, order), strict=True))
     return tuple(told[at] for at in range(len(files)))
+
+
+def _ordered(file: RunFile) -> OrderedFile:
+    return OrderedFile(path=str(file.path), artifact=file.artifact, look=file.look)
 
 
 async def _verdicts(files: Sequence[RunFile], order: CleaningOrder) -> tuple[FileVerdict, ...]:

@@ -8,9 +8,11 @@ import os
 import resource
 import sys
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from contract.result import Artifact
 from contract.wire import decode, encode
 from runners.kit.cleaning_order import PICTURES, CleaningOrder
 from runners.kit.file_secrets import NoTextError, UnsearchableFileError, hide_in_file
@@ -19,10 +21,14 @@ from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import FileVerdict, Passed, Spoken, Withheld
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.system_calls import hide_memory
-from runners.kit.workspace import RunFile
+from runners.kit.workspace import Look, RunFile
 
 _MAY_SHOW: Final = Withheld(
     because="it may show a secret, as a page of the run did", is_unsearchable=True
+)
+_NOTHING_TELLS: Final = Withheld(
+    because="it may show a secret: the run knew some, and no trace tells what its pages showed",
+    is_unsearchable=True,
 )
 _LEAST_URGENT: Final = 19
 _OOM_SCORE: Final = "900"
@@ -30,21 +36,51 @@ _MEMORY_BYTES: Final = 3 << 30
 """Of address space, of which a pattern of many secrets reserves much and uses little."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the files before tell of a run's pages."""
+
+    by_trace: bool = False
+    """Whether a trace told anything."""
+    showed_known: bool = False
+    """Whether a page showed a secret that the run knew, which masks lie over."""
+    showed_other: bool = False
+    """Whether it showed one that was come upon afterwards."""
+
+    def of_picture(self, look: Look, *, was_in_sight: bool) -> Withheld | None:
+        """Why a picture does not leave. None: as far as this goes, it does."""
+        if self.showed_other or (self.showed_known and look is not Look.MASKED):
+            return _MAY_SHOW
+        if was_in_sight and not self.by_trace and look is Look.NONE:
+            return _NOTHING_TELLS
+        return None
+
+    def further(self, artifact: Artifact, verdict: FileVerdict) -> "_Told":
+        """With what one more file tells."""
+        if isinstance(verdict, Withheld):
+            return replace(self, showed_other=self.showed_other or verdict.leak is not None)
+        return _Told(
+            by_trace=self.by_trace or artifact.kind == "trace",
+            showed_known=self.showed_known or verdict.shows_secret,
+            showed_other=self.showed_other or verdict.shows_found,
+        )
+
+
 def main() -> None:
     """Make the files of an order clean, one verdict a line."""
     order = decode(sys.stdin.buffer.read(), CleaningOrder)
     _step_back(order.limit_s)
-    a_page_showed_one = False
+    told = _Told()
     for file in order.files:
-        if a_page_showed_one and file.artifact.kind in PICTURES:
-            verdict: FileVerdict = _MAY_SHOW
-        else:
-            verdict = verdict_on(
-                RunFile(Path(file.path), file.artifact),
-                order.secrets,
-                header_names=frozenset(order.header_names),
-            )
-        a_page_showed_one = a_page_showed_one or _shows_secret(verdict)
+        verdict: FileVerdict | None = None
+        if file.artifact.kind in PICTURES:
+            verdict = told.of_picture(file.look, was_in_sight=order.was_in_sight)
+        verdict = verdict or verdict_on(
+            RunFile(Path(file.path), file.artifact),
+            order.secrets,
+            header_names=frozenset(order.header_names),
+        )
+        told = told.further(file.artifact, verdict)
         sys.stdout.buffer.write(encode(Spoken(verdict=verdict)) + b"\n")
         sys.stdout.buffer.flush()
 
@@ -70,15 +106,9 @@ def verdict_on(
         artifact=hidden.file.artifact,
         replacements=hidden.replacements,
         shows_secret=hidden.shows_secret,
+        shows_found=hidden.shows_found,
         left_out=hidden.left_out,
     )
-
-
-def _shows_secret(verdict: FileVerdict) -> bool:
-    """Whether pictures of the same run may show one."""
-    if isinstance(verdict, Withheld):
-        return verdict.leak is not None
-    return verdict.shows_secret
 
 
 def _withheld(leak: Leak) -> Withheld:

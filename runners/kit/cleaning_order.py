@@ -5,6 +5,7 @@ from typing import Final
 from contract.result import Artifact
 from contract.wire import Wire
 from runners.kit.sensitive import SENSITIVE_HEADERS
+from runners.kit.workspace import Look
 
 PICTURES: Final = frozenset({"screenshot", "video"})
 """Kinds of files in which no secret can be hidden."""
@@ -15,6 +16,8 @@ class OrderedFile(Wire, frozen=True, kw_only=True):
 
     path: str
     artifact: Artifact
+    look: Look = Look.NONE
+    """At the page, as this picture was taken."""
 
 
 class CleaningOrder(Wire, frozen=True, kw_only=True):
@@ -24,5 +27,7 @@ class CleaningOrder(Wire, frozen=True, kw_only=True):
     secrets: tuple[str, ...]
     header_names: tuple[str, ...] = tuple(SENSITIVE_HEADERS)
     """Of headers whose values are secret whatever they are, in lower case."""
+    was_in_sight: bool = True
+    """Whether the run got to see any of the secrets, so that its pages may have shown it."""
     limit_s: float
     """How much CPU time it may take."""

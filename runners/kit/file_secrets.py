@@ -31,6 +31,8 @@ class HiddenFile(NamedTuple):
     replacements: int
     shows_secret: bool = False
     """A trace tells that a page showed a secret: so may the pictures of its run."""
+    shows_found: bool = False
+    """A page showed a header's value, which nobody had called secret before."""
     left_out: tuple[str, ...] = ()
     """What of the files in it does not leave with it, and why, for the reader."""
 
@@ -59,7 +61,8 @@ def hide_in_file(
         cleaner = Cleaner(folder=file.path.parent, bounds=bounds)
         count = _replace(file, source, cleaner, Search(secrets, header_names=header_names))
     left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
-    return HiddenFile(_described(file), count, cleaner.shows_secret, left_out)
+    shows = (cleaner.shows_secret, cleaner.shows_found)
+    return HiddenFile(_described(file), count, *shows, left_out)
 
 
 def _replace(file: RunFile, source: BinaryIO, cleaner: Cleaner, search: Search) -> int:

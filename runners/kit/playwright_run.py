@@ -29,6 +29,7 @@ from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.run_time import RunTime, Until, divided
 from runners.kit.runner import RunContext
 from runners.kit.script_files import ScriptFile, script_files
+from runners.kit.secrets.job_secrets import secret_names
 from runners.kit.thread_end import to_its_end
 from runners.kit.told_secrets import ToldSecrets
 from runners.kit.trust import Roots
@@ -217,7 +218,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             book.launch_failed = None
 
     async def _played(self, program: Program, book: FactBook) -> Ended:
-        hears = ToldSecrets(self.order.ctx.workspace.keep_secret, others=book)
+        hears = ToldSecrets(self.order.ctx.workspace, others=book)
         if self.spare is not None:
             return await self.spare.play(program, time_of_run=self.order.time, hears=hears)
         child = await self.order.harness.sandbox.start(program, owner=self.workspace)
@@ -240,6 +241,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             },
             settings={
                 "artifacts": "on" if ctx.keeps_files else "retain-on-failure",
+                "secretNames": secret_names(ctx.variables),
                 **proxies(gate),
             },
             limits=order.limits,

@@ -75,6 +75,11 @@ class Scrubber:
         """Of headers whose values are never shown, in lower case."""
         return self._sensitive
 
+    @property
+    def out_of_sight(self) -> tuple[str, ...]:
+        """Secrets that no check gets to see."""
+        return self._kept
+
     def clean(
         self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
     ) -> Clean:

@@ -1,17 +1,18 @@
-"""Hears which values a run's scripts made secret, and hands all other facts on.
+"""Hears which values a run's scripts made secret, and which pictures show none, for its workspace.
 
 A long value comes in pieces, since a pipe takes so much at once that lines do not run into each
 other. A script may write such lines itself: it hides something in its own result then.
 """
 
 import binascii
-from collections.abc import Callable
-from typing import Annotated, Final, Protocol
+from contextlib import suppress
+from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
 
 _MARK: Final = b'"fact":"secret"'
+_OF_PICTURES: Final = (b'"fact":"masked"', b'"fact":"unshowing"')
 _MOST: Final = 64
 """Of all processes of a run; each may tell 20."""
 _MOST_CHARS: Final = 200_000
@@ -25,7 +26,23 @@ class _Piece(msgspec.Struct, frozen=True, kw_only=True):
     last: bool
 
 
+class _Picture(msgspec.Struct, frozen=True, kw_only=True):
+    fact: Literal["masked", "unshowing"]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
 _DECODER: Final = msgspec.json.Decoder(_Piece)
+_PICTURES: Final = msgspec.json.Decoder(_Picture)
+
+
+class SecretKeeper(Protocol):
+    """Who keeps what a run came upon."""
+
+    def keep_secret(self, value: str) -> None:
+        """This must not be seen in what the run brings back."""
+
+    def keep_picture(self, sha256: str, *, is_masked: bool) -> None:
+        """The text on the picture with this digest shows no secret that is known so far."""
 
 
 class FactTaker(Protocol):
@@ -41,14 +58,17 @@ class FactTaker(Protocol):
 class ToldSecrets:
     """Stands before whoever collects the facts of a run."""
 
-    def __init__(self, keep_secret: Callable[[str], None], *, others: FactTaker) -> None:
-        self._keep_secret = keep_secret
+    def __init__(self, keeper: SecretKeeper, *, others: FactTaker) -> None:
+        self._keeper = keeper
         self._others = others
         self._begun: dict[tuple[int, int], str] = {}
         self._told = 0
 
     def take(self, line: bytes) -> None:
-        """Note one line, if it tells of a secret, or hand it on."""
+        """Note one line, if it tells of a secret or a picture, or hand it on."""
+        if any(mark in line for mark in _OF_PICTURES):
+            self._note_picture(line)
+            return
         piece = _piece(line) if _MARK in line else None
         if piece is None:
             self._others.take(line)
@@ -61,6 +81,11 @@ class ToldSecrets:
         """The run is asked to end."""
         self._others.stop()
 
+    def _note_picture(self, line: bytes) -> None:
+        with suppress(msgspec.DecodeError, RecursionError):
+            told = _PICTURES.decode(line)
+            self._keeper.keep_picture(told.sha256, is_masked=told.fact == "masked")
+
     def _note(self, whose: tuple[int, int], piece: _Piece) -> None:
         text = self._begun.pop(whose, "") + piece.piece
         if len(text) > _MOST_CHARS:
@@ -69,7 +94,7 @@ class ToldSecrets:
             self._begun[whose] = text
         elif self._told < _MOST and (value := _value(text)):
             self._told += 1
-            self._keep_secret(value)
+            self._keeper.keep_secret(value)
 
 
 def _piece(line: bytes) -> _Piece | None:

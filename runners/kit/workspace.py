@@ -9,6 +9,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
 from typing import Final
@@ -24,8 +25,20 @@ ROOTS: Final = "picket-roots-"
 """Of folders in which Chromium's roots are being put together."""
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - only folders of ours are made there
 PREFIXES: Final = (PREFIX, FILES, ROOTS)
+_MOST_LOOKS: Final = 1000
 UNLOCKED: Final = "new-"
 """Stands before that until the folder is locked, so that nobody takes it for a deserted one."""
+
+
+class Look(StrEnum):
+    """What a look at a page told as a picture of it was taken."""
+
+    NONE = "none"
+    """Nobody looked, or it is no picture."""
+    UNSHOWING = "unshowing"
+    """No text on it held a secret of the run."""
+    MASKED = "masked"
+    """The same, for masks lie over those that did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +47,14 @@ class RunFile:
 
     path: Path
     artifact: Artifact
+    look: Look = Look.NONE
+    """At the page, as this picture was taken."""
 
 
 class Workspace:
     """Its folder is made on disk when it is first asked for: most runs need none."""
 
-    __slots__ = ("_folder", "_lock", "_prefix", "_within", "secrets", "user")
+    __slots__ = ("_folder", "_lock", "_looks", "_prefix", "_within", "secrets", "user")
 
     def __init__(self, within: Path | None = None, *, prefix: str = PREFIX) -> None:
         """`within`: the folder in which to make it. None: the system's for temporary files.
@@ -55,6 +70,8 @@ class Workspace:
         nobody has asked for the folder."""
         self.secrets: tuple[str, ...] = ()
         """Values that turned out to be secret; what the run brings back is searched for them."""
+        self._looks: dict[str, Look] = {}
+        """By the digests of pictures whose texts show none of these."""
         self.user: int | None = None
         """Whose programs may write in its subfolders now. None: nobody's, or those of the agent's
         own user."""
@@ -63,6 +80,17 @@ class Workspace:
         """This must not be seen in what the run brings back."""
         if value not in self.secrets:
             self.secrets += (value,)
+            self._looks.clear()  # nobody looked for this one
+
+    def keep_picture(self, sha256: str, *, is_masked: bool) -> None:
+        """The text on the picture with this digest shows no secret that is known so far."""
+        if len(self._looks) < _MOST_LOOKS:
+            self._looks[sha256] = Look.MASKED if is_masked else Look.UNSHOWING
+
+    def file_of(self, artifact: Artifact) -> RunFile:
+        """Where the artifact's file is, and what is known of it."""
+        look = self._looks.get(artifact.sha256, Look.NONE)
+        return RunFile(self.folder / artifact.name, artifact, look)
 
     @property
     def is_made(self) -> bool:

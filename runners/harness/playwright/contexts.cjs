@@ -6,10 +6,12 @@ const path = require('node:path');
 const settings = require('./settings.cjs');
 const { report } = require('./facts.cjs');
 const keeping = require('./keeping.cjs');
+const masking = require('./masking.cjs');
 const { Pace } = require('./pace.cjs');
 const { PageBook } = require('./pages.cjs');
 const plainFiles = require('./plain_files.cjs');
 const proxies = require('./proxies.cjs');
+const { quietly } = require('./quietly.cjs');
 
 const BINDING = '__picketMeasured';
 const SETTLE_MS = 300;
@@ -28,11 +30,6 @@ function pageScript() {
     vitals = `(() => {\n${library}\n(${ours.trim().replace(/;$/, '')})(webVitals, '${BINDING}');\n})()`;
   }
   return vitals;
-}
-
-/** Without a step in the report and without a line in the trace. */
-function quietly(context, act) {
-  return context._wrapApiCall ? context._wrapApiCall(act, { internal: true }) : act();
 }
 
 function log(level, message) {
@@ -144,8 +141,14 @@ function endBeforeClose(context) {
   };
 }
 
+function maskPictures(context) {
+  context.on('page', masking.wrap);
+  context.pages().forEach(masking.wrap);
+}
+
 async function watch(context) {
   listen(context);
+  maskPictures(context);
   try {
     if (settings.vitals) await quietly(context, () => measure(context));
     await quietly(context, () => plainFiles.begin(context));

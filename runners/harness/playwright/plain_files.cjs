@@ -3,6 +3,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const masking = require('./masking.cjs');
 const settings = require('./settings.cjs');
 
 const PICTURE_MS = 2000;
@@ -46,7 +47,9 @@ async function finish(context) {
 
 async function picture(page) {
   const name = `screenshot-${++count}.png`;
-  await page.screenshot({ path: path.join(settings.output, name), timeout: PICTURE_MS }).catch(() => {});
+  const take = (options) => page.screenshot(options);
+  const options = { path: path.join(settings.output, name), timeout: PICTURE_MS };
+  await masking.masked(page, take, options).catch(() => {});
 }
 
 /** The script has ended: what is still open is shown as it is now. */

@@ -3,11 +3,16 @@
 // script that dies in its next line has told it.
 
 const { report } = require('./facts.cjs');
+const settings = require('./settings.cjs');
 
 const SECRET = /^SERVICE_SECRET_/;
 // Each is searched for, in all its encoded forms, in everything that leaves the agent.
 const MOST = 20;
 const MOST_BYTES = 128 * 1024;
+// As the agent has it: what it hides none of, and which lines of a secret are secret by themselves.
+const SHORTEST = 4;
+const LINE = 16;
+const COMMON = /^(true|false|null|none|https?(:\/\/)?|localhost|-----.*|\*+)$/i;
 // In base64; with what is around it a piece fits on a line of facts.
 const PIECE = 3000;
 
@@ -41,10 +46,20 @@ function ear(known) {
   };
 }
 
+const known = new Set();
+
+/** What must not be seen, as far as this process knows, and the agent looks for. */
+function values() {
+  const lines = [...known].flatMap((value) => value.split('\n')).filter((line) => line.length >= LINE);
+  const all = [...known, ...lines].map((value) => value.trim());
+  return [...new Set(all)].filter((value) => value.length >= SHORTEST && !COMMON.test(value));
+}
+
 function install() {
   const real = process.env;
-  const named = Object.entries(real).filter(([name]) => SECRET.test(name));
-  const hear = ear(new Set(named.map(([, value]) => value)));
+  const isSecret = (name) => SECRET.test(name) || settings.secretNames.includes(name);
+  for (const [name, value] of Object.entries(real)) if (isSecret(name)) known.add(value);
+  const hear = ear(known);
   process.env = new Proxy(real, {
     set(target, name, value) {
       hear(name, value);
@@ -58,4 +73,4 @@ function install() {
   });
 }
 
-module.exports = { MOST, MOST_BYTES, install };
+module.exports = { MOST, MOST_BYTES, install, values };

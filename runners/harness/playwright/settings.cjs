@@ -13,6 +13,7 @@ const DEFAULTS = {
   vitals: null, // web-vitals as one classic script, absolute; null: no page metrics
   artifacts: 'on', // or 'retain-on-failure'
   video: false, // whether there is an encoder
+  secretNames: [], // variables of the check that are secret, beside those that are called so
   facts: null, // the names of the facts that are wanted; null: all of them
   playwrightConfig: {}, // the allowed parts of the user's configuration
 };

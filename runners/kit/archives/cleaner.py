@@ -31,6 +31,8 @@ class Cleaner:
         self.budget = Budget(bounds)
         self.shows_secret = False
         """Whether a trace tells that a page showed a secret, so that pictures of it may too."""
+        self.shows_found = False
+        """Whether what the page showed was come upon in the archive, as a header's value."""
         self.left_out: Counter[str] = Counter()
         """Why files of archives do not leave with them, and how many each time."""
 
@@ -58,9 +60,10 @@ class Cleaner:
             return TarCleaning(self, passage).run(search)
         return self._clean_packed(kind, passage, search)
 
-    def note_shown(self) -> None:
-        """A trace tells that a page showed a secret."""
+    def note_shown(self, *, was_found: bool) -> None:
+        """A trace tells that a page showed a secret; `was_found`: one of its own headers."""
         self.shows_secret = True
+        self.shows_found = self.shows_found or was_found
 
     def leave_out(self, because: str) -> None:
         """A file of an archive does not leave with it."""

@@ -36,8 +36,8 @@ class Contents(Protocol):
     ) -> tuple[Edit, ...]:
         """What is done to a text before it is searched. None: it is no JSON."""
 
-    def note_shown(self) -> None:
-        """A trace tells that a page showed a secret."""
+    def note_shown(self, *, was_found: bool) -> None:
+        """A trace tells that a page showed a secret; `was_found`: one of its own headers."""
 
     def leave_out(self, because: str) -> None:
         """A file of an archive does not leave with it."""

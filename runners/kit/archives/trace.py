@@ -49,10 +49,17 @@ class Trace:
     def __init__(self, header_names: Iterable[str]) -> None:
         self.headers = HeaderHiding(header_names)
         self.pictures = TracePictures()
+        self._found = TracePictures()
+        """What is told of header values alone."""
         self.names = ResourceNames()
         self._events: dict[str, _Events] = {}
         """By the member's name."""
         self._beginnings = Beginnings(())
+
+    @property
+    def shows_found(self) -> bool:
+        """Whether a page showed a header's value."""
+        return self._found.shows_secret
 
     def read(self, blocks: Iterable[bytes]) -> None:
         """Read a member of JSON for headers' values."""
@@ -80,6 +87,8 @@ class Trace:
         events.blocks, events.ends_line = 0, True
         for block in blocks:
             self._look(name, block, events, search)
+            if not self.shows_found and events.blocks - 1 in events.loud:
+                self._found.look_for_pages(block, search.pattern)
 
     def needs_cleaning(self, name: str) -> bool:
         """Whether a member of events must change."""

@@ -66,7 +66,7 @@ class ZipCleaning:
             self._read(member, search)
         search = self._joined(members, search)
         if self._trace.pictures.shows_secret:
-            self._contents.note_shown()
+            self._contents.note_shown(was_found=self._trace.shows_found)
         for member in sorted(members, key=_turn):
             self._write(member, search)
         comment, count = search.pattern.hide(comment)

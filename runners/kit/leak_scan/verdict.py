@@ -14,6 +14,8 @@ class Passed(Wire, frozen=True, kw_only=True, tag="passed", tag_field="sort"):
     """How much was hidden before."""
     shows_secret: bool = False
     """A trace tells that a page showed a secret: so may the pictures of its run."""
+    shows_found: bool = False
+    """What it showed was a header's value, which nobody had called secret before."""
     left_out: tuple[str, ...] = ()
     """What of the files in it does not leave with it, and why, for the reader."""
 

@@ -40,6 +40,11 @@ def is_secret(variable: Variable) -> bool:
     return variable.secret or variable.locked or variable.key.startswith(_PREFIX)
 
 
+def secret_names(variables: Iterable[Variable]) -> tuple[str, ...]:
+    """What those are called whose values are hidden."""
+    return tuple(one.key for one in variables if is_secret(one))
+
+
 def secrets_of(job: Job) -> tuple[str, ...]:
     """Every secret value of the job, as it is written there."""
     return tuple(_secrets_of(job))

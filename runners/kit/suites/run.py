@@ -42,6 +42,8 @@ _FACTS: Final = (
     "browserKilled",
     "ended",
     "secret",
+    "masked",
+    "unshowing",
 )
 _PRELOADS: Final = ("preload.cjs", "suite_preload.cjs")
 _SHELL: Final = "/bin/sh"
@@ -76,6 +78,8 @@ class SuiteRun:
     command: str
     browser: Browser
     environment: Mapping[str, str]
+    secret_names: tuple[str, ...]
+    """Of its variables whose values are hidden."""
     time: RunTime
     packages: Path
     """Where those that runs share are."""
@@ -101,7 +105,7 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         limits=LIMITS,
     )
     child = await sandbox.start(program, owner=project.workspace)
-    told = ToldSecrets(project.workspace.keep_secret, others=facts)
+    told = ToldSecrets(project.workspace, others=facts)
     ended = await child.ended(
         timeout_s=run.time.stop_after_s,
         grace_s=run.time.grace_s,
@@ -155,7 +159,7 @@ def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
         "NODE_OPTIONS": f"{preloads} {environment.get('NODE_OPTIONS', '')}".strip(),
         "PATH": f"{project.programs}:{environment['PATH']}",
         "PICKET_FACTS_FD": "3",
-        "PICKET_HARNESS": json.dumps(_settings(project, run.browser)),
+        "PICKET_HARNESS": json.dumps(_settings(run)),
         "PICKET_TEST_ARGUMENTS": json.dumps(plan.added),
         "PICKET_USER_AGENT": USER_AGENT,
         "PLAYWRIGHT_BROWSERS_PATH": str(project.browsers),
@@ -166,14 +170,16 @@ def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
     }
 
 
-def _settings(project: Project, browser: Browser) -> dict[str, Any]:
+def _settings(run: SuiteRun) -> dict[str, Any]:
     """What settings.cjs reads."""
+    browser = run.browser
     return {
-        "root": str(project.working_dir),
+        "root": str(run.project.working_dir),
         "browser": str(browser.program),
         "browserArguments": browser.arguments,
         **browser.proxies,
         "video": browser.ffmpeg is not None,
+        "secretNames": run.secret_names,
         "facts": _FACTS,
     }
 

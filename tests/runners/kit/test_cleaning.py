@@ -3,31 +3,36 @@
 import asyncio
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.enclosures import Enclosures
-from contract.result import Status
+from contract.result import ArtifactKind, Status
 from runners.kit import cleaning
 from runners.kit.cleaning import clean_in_child
 from runners.kit.cleaning_child import verdict_on
 from runners.kit.leak_scan.leak import MemberKind
 from runners.kit.leak_scan.verdict import Passed, Withheld
 from runners.kit.scrub import Scrubber
-from runners.kit.workspace import RunFile, Workspace
+from runners.kit.workspace import Look, RunFile, Workspace
 from tests.builders.agents import metrics
+from tests.builders.archives import PAGE, a_zip, lines
 from tests.builders.observations import an_outcome
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job, a_secret
 
 SECRET = "hunter2-hunter2"
+PNG = b"\x89PNG\r\n\x1a\npixels"
 
 
-def a_file(folder: Path, content: bytes, name: str = "a.txt") -> RunFile:
+def a_file(
+    folder: Path, content: bytes, name: str = "a.txt", kind: ArtifactKind = "log"
+) -> RunFile:
     workspace = Workspace(folder)
     (workspace.folder / name).write_bytes(content)
-    return RunFile(workspace.folder / name, workspace.artifact(name, "log"))
+    return workspace.file_of(workspace.artifact(name, kind))
 
 
 async def test_a_file_is_scrubbed_scanned_and_described_as_it_is_now(tmp_path: Path) -> None:
@@ -118,6 +123,57 @@ async def test_a_result_says_that_an_artifact_is_withheld_and_the_metrics_count_
         "The artifact a.txt is withheld: secret found in file (near byte 0)."
     ]
     assert b'picket_agent_leaks_withheld_total{member="file"} 1.0' in meter.text()
+
+
+TRACE = {
+    "quiet": lines({"type": "console", "pageId": PAGE, "text": "nothing"}),
+    "shows": lines({"type": "console", "pageId": PAGE, "text": SECRET}),
+    "shows a header": lines(
+        {"type": "console", "pageId": PAGE, "text": "of-a-header"},
+        {"headers": [{"name": "authorization", "value": "Bearer of-a-header"}]},
+    ),
+    "shows both": lines(
+        {"type": "console", "pageId": PAGE, "text": f"{SECRET} of-a-header"},
+        {"headers": [{"name": "authorization", "value": "Bearer of-a-header"}]},
+    ),
+}
+IT_SHOWED = "it may show a secret, as a page of the run did"
+NOBODY_KNOWS = "it may show a secret: the run knew some, and no trace tells what its pages showed"
+
+
+@pytest.mark.parametrize(
+    ("trace", "of_pictures"),
+    [
+        ("quiet", {Look.NONE: None, Look.UNSHOWING: None, Look.MASKED: None}),
+        ("shows", {Look.NONE: IT_SHOWED, Look.UNSHOWING: IT_SHOWED, Look.MASKED: None}),
+        ("shows a header", dict.fromkeys(Look, IT_SHOWED)),
+        ("shows both", dict.fromkeys(Look, IT_SHOWED)),
+        (None, {Look.NONE: NOBODY_KNOWS, Look.UNSHOWING: None, Look.MASKED: None}),
+    ],
+)
+async def test_a_picture_leaves_by_what_is_known_of_its_page(
+    tmp_path: Path, trace: str | None, of_pictures: dict[Look, str | None]
+) -> None:
+    files = [a_picture(tmp_path, look) for look in of_pictures]
+    if trace is not None:
+        files.append(a_file(tmp_path, a_zip({"0-trace.trace": TRACE[trace]}), "trace.zip", "trace"))
+    verdicts = await clean_in_child(files, (SECRET,))
+    said = [one.because if isinstance(one, Withheld) else None for one in verdicts]
+    assert said[: len(of_pictures)] == list(of_pictures.values())
+
+
+@pytest.mark.parametrize("secrets", [(), (SECRET,)])
+async def test_pictures_of_runs_that_got_to_see_no_secret_leave_without_a_trace(
+    tmp_path: Path, secrets: tuple[str, ...]
+) -> None:
+    file = a_picture(tmp_path, Look.NONE)
+    (verdict,) = await clean_in_child([file], secrets, out_of_sight=(SECRET, "another"))
+    assert isinstance(verdict, Passed)
+
+
+def a_picture(folder: Path, look: Look) -> RunFile:
+    file = a_file(folder, PNG, f"{look}.png", "screenshot")
+    return replace(file, look=look)
 
 
 def _children() -> list[int]:

@@ -26,15 +26,27 @@ class Others:
         self.is_stopped = True
 
 
+class Keeper:
+    """Remembers what it is to keep."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    def keep_secret(self, value: str) -> None:
+        self.kept.append(value)
+
+    def keep_picture(self, sha256: str, *, is_masked: bool) -> None:
+        self.kept.append(f"{sha256[:2]} {is_masked}")
+
+
 def heard(*lines: bytes) -> tuple[list[str], list[bytes]]:
-    kept: list[str] = []
-    others = Others()
-    told = ToldSecrets(kept.append, others=others)
+    keeper, others = Keeper(), Others()
+    told = ToldSecrets(keeper, others=others)
     for line in lines:
         told.take(line)
     told.stop()
     assert others.is_stopped
-    return kept, others.lines
+    return keeper.kept, others.lines
 
 
 def test_pieces_of_several_processes_are_put_together() -> None:
@@ -57,3 +69,11 @@ def test_a_forged_flood_is_bounded() -> None:
     endless = [piece(b"QUJD" * 1000, last=False)] * 100
     kept, _ = heard(*lines, *endless, piece(b"not base64"))
     assert len(kept) == 64
+
+
+def test_pictures_that_show_no_secret_are_kept_in_mind() -> None:
+    def told(fact: str, digest: str) -> bytes:
+        return json.dumps({"fact": fact, "sha256": digest}, separators=(",", ":")).encode()
+
+    lines = (told("masked", "ab" * 32), told("unshowing", "cd" * 32), told("masked", "no digest"))
+    assert heard(*lines) == (["ab True", "cd False"], [])

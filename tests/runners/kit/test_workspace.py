@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.kit.sweeping import sweep_folders
-from runners.kit.workspace import Workspace, is_deserted, temporary_folder
+from runners.kit.workspace import Look, Workspace, is_deserted, temporary_folder
 
 KILLED = """
 import os, signal
@@ -83,3 +83,19 @@ def test_a_temporary_folder_of_a_killed_agent_is_swept_and_one_in_use_stays(
         sweep_folders(used.parent)
         assert used.is_dir()
     assert not left.exists()
+
+
+def test_what_was_said_of_pictures_holds_for_the_secrets_that_were_known_then(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(tmp_path)
+    (workspace.folder / "a.png").write_bytes(b"pixels")
+    artifact = workspace.artifact("a.png", "screenshot")
+    workspace.keep_secret("first")
+    assert workspace.file_of(artifact).look is Look.NONE
+    workspace.keep_picture(artifact.sha256, is_masked=True)
+    workspace.keep_secret("first")
+    assert workspace.file_of(artifact).look is Look.MASKED
+    workspace.keep_secret("second")
+    assert workspace.file_of(artifact).look is Look.NONE
+    workspace.remove()

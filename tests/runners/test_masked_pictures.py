@@ -1,0 +1,172 @@
+"""Pictures that nobody asked for get masks: whatever the secret is, they look the same."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from agent.enclosures import Enclosures
+from contract.checks import CheckSpec
+from contract.result import Artifact, Outcome
+from contract.scripted import BrowserSpec
+from runners.browser import BrowserRunner
+from runners.kit.cleaning import clean_in_child
+from runners.kit.judge import judge
+from runners.kit.runner import RunContext
+from runners.kit.runtimes import find_runtimes
+from runners.kit.scrub import Scrubber
+from runners.playwright import PlaywrightRunner
+from tests.builders.agents import metrics
+from tests.builders.scripts import a_scripted_context
+from tests.builders.specs import a_job
+from tests.builders.suites import BUNDLES, a_suite_context, a_written_suite
+
+SECRETS = ("Zq7-p@$$w/rd&x%+=01", "Yk8-r@$$v/se&z%+=02")
+"""Of the same width in letters that all have the same."""
+PAGE = """
+const secret = process.env.SERVICE_SECRET_TOKEN;
+const page_of = (told) => `<!doctype html><style>* { font: 16px monospace }</style>
+  <h1>An order</h1><p>Said: ${told}</p><p><b>${told.slice(0, 9)}</b>${told.slice(9)}</p>
+  <input id="typed"><input placeholder="${told}"><textarea>${told}</textarea>
+  <select><option>one</option><option selected>${told}</option></select>
+  <p>${encodeURIComponent(told).length}</p><div id="host"></div>`;
+const show = async (page) => {
+  const told = secret.replace(/&/g, '&amp;');
+  await page.setContent(page_of(told) + `<iframe srcdoc='<pre>${told}</pre>'></iframe>`);
+  await page.evaluate((text) => {
+    document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML = `<p>${text}</p>`;
+  }, told);
+  await page.fill('#typed', secret);
+  await page.frameLocator('iframe').locator('pre').waitFor();
+};
+"""
+TEST = f"""
+const {{ test, expect }} = require('@playwright/test');
+{PAGE}
+test('shows it', async ({{ page }}) => {{ await show(page); throw new Error('no'); }});
+"""
+PLAIN = f"""
+const {{ chromium }} = require('playwright');
+{PAGE}
+const browser = await chromium.launch();
+const page = await browser.newPage();
+await show(page);
+throw new Error('no');
+"""
+
+
+class Seen(NamedTuple):
+    """What is left of a run's files."""
+
+    outcome: Outcome
+    pictures: tuple[Artifact, ...]
+
+    @property
+    def log(self) -> str:
+        return "\n".join(line.message for line in self.outcome.log)
+
+
+async def seen(
+    script: str, secrets: dict[str, str], *, keeps_files: bool = True, **changes: Any
+) -> Seen:
+    spec = BrowserSpec(script=script, **changes)
+    async with a_scripted_context(location_secrets=secrets, keeps_files=keeps_files) as ctx:
+        outcome = judge(spec, await BrowserRunner().observe(spec, ctx))
+        return await left_of(outcome, ctx, spec)
+
+
+async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> Seen:
+    """What an agent sends of it."""
+    scrubber = Scrubber(ctx.location_secrets.values())
+    enclosures = Enclosures(scrubber, clean_in_child, meter=metrics())
+    enclosed = await enclosures.of(a_job(spec), outcome, ctx.workspace)
+    left = enclosed.outcome.artifacts
+    return Seen(enclosed.outcome, tuple(one for one in left if one.kind == "screenshot"))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("script", [TEST, PLAIN])
+async def test_a_picture_of_a_page_that_shows_a_secret_is_kept_and_is_the_same_for_any_secret(
+    script: str, runtime_id: str
+) -> None:
+    digests = []
+    for secret in SECRETS:
+        one = await seen(script, {"SERVICE_SECRET_TOKEN": secret}, runtime_id=runtime_id)
+        (picture,) = one.pictures
+        digests.append(picture.sha256)
+        assert "video" not in {artifact.kind for artifact in one.outcome.artifacts}
+        assert "it may show a secret, as a page of the run did" in one.log
+    assert len(set(digests)) == 1
+
+
+@pytest.mark.timeout(120)
+async def test_the_pictures_of_a_suites_failures_have_masks_too(tmp_path: Path) -> None:
+    spec = a_written_suite(tmp_path, {"shows.spec.js": TEST})
+    digests = set()
+    for secret in SECRETS:
+        secrets = {"SERVICE_SECRET_TOKEN": secret}
+        async with a_suite_context(BUNDLES, location_secrets=secrets) as ctx:
+            outcome = judge(spec, await PlaywrightRunner().observe(spec, ctx))
+            one = await left_of(outcome, ctx, spec)
+        digests |= {picture.sha256 for picture in one.pictures}
+        assert "trace" in {artifact.kind for artifact in one.outcome.artifacts}
+    assert len(digests) == 1
+
+
+OWN = """
+const { test, expect } = require('@playwright/test');
+test('takes pictures', async ({ page }) => {
+  await page.setContent('<p>Nothing to hide</p>');
+  await page.screenshot({ path: 'before.png' });
+  await page.setContent(`<p>${process.env.SERVICE_SECRET_TOKEN}</p>`);
+  await page.screenshot({ path: 'after.png' });
+  process.env.SERVICE_SECRET_NEXT = LATE;
+});
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("late", "kept"), [("''", ["before.png"]), ("'Nothing to hide'", [])])
+async def test_where_no_trace_tells_a_scripts_own_picture_stays_if_its_page_showed_no_secret(
+    late: str, kept: list[str]
+) -> None:
+    one = await seen(
+        OWN.replace("LATE", late), {"SERVICE_SECRET_TOKEN": SECRETS[0]}, keeps_files=False
+    )
+    assert [picture.name for picture in one.pictures] == kept
+    assert "The file after.png is not there: it may show a secret: the run knew some" in one.log
+
+
+@pytest.mark.timeout(120)
+async def test_a_page_learns_nothing_of_secrets_from_the_masks() -> None:
+    """Its own functions are asked nothing, and what it sees of the masks holds no text."""
+    spies = """
+    await page.setContent('<p id="text">@</p><input id="field">'.replace('@', secret.length));
+    await page.evaluate(() => {
+      const told = window.told = [];
+      const listen = (its, name) => {
+        const real = its[name];
+        its[name] = function (...given) {
+          told.push(String(this), ...given.map(String));
+          return real.apply(this, given);
+        };
+      };
+      for (const name of ['test', 'exec']) listen(RegExp.prototype, name);
+      for (const name of ['includes', 'match', 'indexOf', 'search']) listen(String.prototype, name);
+      const note = (all) => all.forEach((one) => told.push(one.target.outerHTML));
+      const whole = { subtree: true, childList: true, attributes: true, characterData: true };
+      new MutationObserver(note).observe(document, whole);
+    });
+    await page.screenshot({ timeout: 5000, caret: 'initial', path: 'as-playwright-takes-it.png' });
+    const told = await page.evaluate(() => window.told.map(String));
+    expect(told.filter((text) => text.includes(secret.slice(0, 5)))).toEqual([]);
+    """
+    body = f"const secret = process.env.SERVICE_SECRET_TOKEN;\n{spies}"
+    script = (
+        "const { test, expect } = require('@playwright/test');\n"
+        f"test('listens', async ({{ page }}) => {{ {body} }});"
+    )
+    one = await seen(script, {"SERVICE_SECRET_TOKEN": SECRETS[0]})
+    assert one.outcome.failure is None, one.outcome.failure
+    assert "as-playwright-takes-it.png" in {picture.name for picture in one.pictures}
