@@ -37,12 +37,17 @@ class Way(NamedTuple):
     """Expressions for the character; none where it is not written so."""
 
 
-def mixed(text: str) -> str:
-    """The text with each character in any of its ways."""
+def alike(text: str) -> str:
+    """The text without what each encoding writes in another way."""
     # Escaping doubles backslashes, so how many there are beside each other says nothing.
     while "\\\\" in text:
         text = text.replace("\\\\", "\\")
-    text = text.replace("\r\n", "\n")
+    return text.replace("\r\n", "\n")
+
+
+def mixed(text: str) -> str:
+    """The text with each character in any of its ways."""
+    text = alike(text)
     return _character(text[0], slashes=BACKSLASH, many="?") + "".join(
         _character(char, slashes=BACKSLASHES, many="*") for char in text[1:]
     )

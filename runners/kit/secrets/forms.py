@@ -35,10 +35,15 @@ def text_forms(secret: str) -> Iterator[str]:
 
 def whole_forms(secret: str) -> Iterator[str]:
     """The secret where an encoding changes all of it at once."""
-    texts = (*written_forms(secret), *decoded(secret), *_further_forms(secret))
-    written = _encoded(tuple(dict.fromkeys(texts)))
+    written = _encoded(whole_texts(secret))
     for coding in whole.CODINGS:
         yield from coding.of(secret, written)
+
+
+def whole_texts(secret: str) -> tuple[str, ...]:
+    """What is encoded when an encoding changes all of the secret at once."""
+    texts = (*written_forms(secret), *decoded(secret), *_further_forms(secret))
+    return tuple(dict.fromkeys(texts))
 
 
 def written_forms(text: str) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ BASE64_SIGN: Final = (
 _PRINTABLE_HEX: Final = "[2-7][0-9A-Fa-f]"
 _PERCENT_BETWEEN: Final = rf"{PERCENT}(?:20|2[bBcC]|3[aA]|0[aAdD])"
 HEX_SIGN: Final = (
-    f"(?:{_PRINTABLE_HEX}){{10}}|(?:{_PRINTABLE_HEX}{BETWEEN_BYTES}+(?:0x)?){{7}}"
+    f"(?:{_PRINTABLE_HEX}(?:{BETWEEN_BYTES}|0x)*){{9}}{_PRINTABLE_HEX}"
+    f"|(?:{_PRINTABLE_HEX}{BETWEEN_BYTES}+(?:0x)?){{7}}"
     f"|(?:{_PRINTABLE_HEX}{BETWEEN_BYTES}*00{BETWEEN_BYTES}*){{4}}"
     f"|(?:[0-9A-Fa-f]{{2}}{_PERCENT_BETWEEN}){{4}}"
 )

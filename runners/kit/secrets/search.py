@@ -1,18 +1,20 @@
 """Find every stretch of bytes that carries a secret, also beneath encodings.
 
-One look tells where there is a form of a secret or a sign of an encoding, which is rare. What
+One look tells where there is a part of a secret or a sign of an encoding, which is rare. What
 stands around is searched closely, decoded, and searched again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
+from runners.kit.secrets.bricks import GROWTH, MOST_BYTES_PER_CHAR
 from runners.kit.secrets.compiled import Compiled, apart, compiled, compiled_once, spans
+from runners.kit.secrets.cores import cores
 from runners.kit.secrets.covers import Cover, united, without_cut_escape
-from runners.kit.secrets.forms import text_forms, usual_forms, whole_forms
+from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, text_forms, usual_forms, whole_forms
 from runners.kit.secrets.view import Kind
-from runners.kit.secrets.views import any_sign, views
+from runners.kit.secrets.views import sign_runs, views
 from runners.kit.secrets.whole import kind_of
 
 WHOLE_LIMIT_CHARS: Final = 8192
@@ -35,10 +37,15 @@ class Search:
     def __init__(self, secrets: tuple[str, ...]) -> None:
         short = [secret for secret in secrets if len(secret) <= WHOLE_LIMIT_CHARS]
         long = [secret for secret in secrets if len(secret) > WHOLE_LIMIT_CHARS]
-        self._reach = _reach_bytes(max(map(len, short), default=0))
+        longest = max(map(len, short), default=0)
+        self._reach = _reach_bytes(longest)
+        mixed = MOST_BYTES_PER_CHAR * (min(longest, MIXED_LIMIT_CHARS) + 1)
+        self._far = max(self._reach, mixed)
+        """How far a form may go on beyond its core."""
         self._long = [form.encode() for secret in long for form in usual_forms(secret)]
         self._text_forms = [form for secret in short for form in text_forms(secret)]
         self._whole_forms = [form for secret in short for form in whole_forms(secret)]
+        self._cores = [core for secret in short for core in cores(secret)]
         self.size_chars = sum(map(len, (*self._text_forms, *self._whole_forms)))
 
     def may_find(self, encoded: bytes) -> bool:
@@ -59,9 +66,11 @@ class Search:
     def _found(self, text: bytes, deeper: int) -> Iterator[Cover]:
         for form in self._long:
             yield from _plain(text, form)
-        for start, end in self._stretches(text):
+        seen = sorted(span for expression in self._look for span in apart(expression, text))
+        for start, end in _around(seen, self._far, len(text)):
             yield from _moved(start, self._direct(text[start:end]))
-            for window_start, window_end in self._windows(start, end) if deeper else ():
+        for start, end in _around(seen, self._reach, len(text)) if deeper else ():
+            for window_start, window_end in self._windows(start, end):
                 beneath = self._beneath(text[window_start:window_end], deeper)
                 yield from _moved(window_start, beneath)
 
@@ -83,19 +92,6 @@ class Search:
             return Kind.TEXT
         return kind_of(covered)
 
-    def _stretches(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """What stands around forms and signs, as far as a secret may go on; no two touch."""
-        seen = sorted(span for expression in self._look for span in apart(expression, text))
-        start = end = 0
-        for seen_start, seen_end in seen:
-            if seen_start - self._reach > end:
-                if end:
-                    yield start, end
-                start = max(0, seen_start - self._reach)
-            end = max(end, min(len(text), seen_end + self._reach))
-        if end:
-            yield start, end
-
     def _windows(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """A stretch in windows of bounded size that share what a secret may fill."""
         size = max(_WINDOW_BYTES, 4 * self._reach)
@@ -106,8 +102,8 @@ class Search:
 
     @cached_property
     def _look(self) -> tuple[Compiled, ...]:
-        # Beside forms, signs would multiply their states: apart they serve every set of secrets.
-        return (*compiled_once(any_sign()), *self._forms)
+        base64, *others = sign_runs()
+        return (*compiled_once(base64), *compiled([*others, GROWTH, *self._cores]))
 
     @cached_property
     def _forms(self) -> tuple[Compiled, ...]:
@@ -116,6 +112,19 @@ class Search:
     @cached_property
     def _text(self) -> tuple[Compiled, ...]:
         return compiled(self._text_forms)
+
+
+def _around(seen: Iterable[tuple[int, int]], reach: int, size: int) -> Iterator[tuple[int, int]]:
+    """What stands around the places, as far as that; no two touch."""
+    start = end = 0
+    for seen_start, seen_end in seen:
+        if seen_start - reach > end:
+            if end:
+                yield start, end
+            start = max(0, seen_start - reach)
+        end = max(end, min(size, seen_end + reach))
+    if end:
+        yield start, end
 
 
 def _reach_bytes(chars: int) -> int:

@@ -35,9 +35,14 @@ UNDOINGS: tuple[Undoing, ...] = (
 )
 
 
-def any_sign() -> str:
-    """An expression for a run of signs."""
-    return f"(?:{'|'.join(undoing.sign for undoing in UNDOINGS)})+"
+def sign_runs() -> tuple[str, ...]:
+    """Expressions for runs of signs: of base64, and of everything else.
+
+    In one expression the places at which base64 may begin would multiply the states of the others.
+    """
+    base64 = [undoing.sign for undoing in UNDOINGS if undoing.undone is regrouping.unbase64]
+    others = [undoing.sign for undoing in UNDOINGS if undoing.sign not in base64]
+    return tuple(f"(?:{'|'.join(signs)})+" for signs in (base64, others) if signs)
 
 
 def views(text: bytes) -> Iterator[View]:
