@@ -19,11 +19,11 @@ EQUALS: Final = rf"(?:=(?:3[dD])*|{PERCENT}3[dD])"
 LINE_END: Final = rf"(?:\r?\n|(?:{PERCENT}0[dD])?{PERCENT}0[aA]|(?:{BACKSLASHES}r)?{BACKSLASHES}n)"
 
 GROWTH: Final = (
-    rf"(?:\\{{16}}|(?:{PERCENT}5[cC]){{4}}|%(?:25){{4}}|(?:amp{SEMICOLON}){{4}}|=(?:3[dD]){{4}}"
+    rf"(?:\\{{8}}|(?:{PERCENT}5[cC]){{3}}|%(?:25){{3}}|(?:amp{SEMICOLON}){{3}}|=(?:3[dD]){{3}}"
     rf"|(?:[#xX{{\\]|%(?:25)*(?:23|5[cC]|7[bB]))0{{8}})(?:\\|5[cC%]|25|3[dD]|amp;|0)*"
 )
 """Where a character takes more room than `MOST_BYTES_PER_CHAR`, one of these is."""
-MOST_BYTES_PER_CHAR: Final = 128
+MOST_BYTES_PER_CHAR: Final = 64
 
 BETWEEN_BYTES: Final = rf"(?:[\s:,+\-]|{PERCENT}(?:20|2[bBcC]|3[aA]|0[aAdD]))"
 """As openssl, hexdump and debuggers part hexadecimal numbers."""

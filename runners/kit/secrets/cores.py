@@ -20,12 +20,16 @@ CORE_CHARS: Final = 6
 """Of random letters so many are never there by chance."""
 
 
-def cores(secret: str) -> Iterator[str]:
-    """Expressions of which one is found in whatever a form of the secret is found in."""
-    if len(secret) <= MIXED_LIMIT_CHARS:
-        yield from (mixed(_core(alike(piece))) for piece in pieces(secret))
-    else:
+def text_cores(secret: str) -> Iterator[str]:
+    """Expressions of which one is found in each form that is written character by character."""
+    if len(secret) > MIXED_LIMIT_CHARS:
         yield from text_forms(secret)
+    else:
+        yield from (mixed(_core(alike(piece))) for piece in pieces(secret))
+
+
+def whole_cores(secret: str) -> Iterator[str]:
+    """The same for encodings that change all at once, where no sign tells of them."""
     for text in whole_texts(secret):
         for coding in whole.CODINGS:
             yield from _encoded_core(coding, secret, text)

@@ -16,6 +16,8 @@ OVERLAP_BYTES: Final = 1 << 16
 """What is looked at beyond a block's end; longer occurrences are not found over it."""
 SHOWN: Final = HIDDEN.encode()
 
+_MOST_SEEN: Final = 64
+"""So many places are remembered of a text; where there are more, it is searched again."""
 _ROUNDS: Final = 4
 """A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
 
@@ -40,12 +42,20 @@ class SecretPattern:
         self._search = Search(secrets)
         self._is_long = longest > MIXED_LIMIT_CHARS
         self.overlap_bytes = max(OVERLAP_BYTES, 4 * longest)
-        self.size_chars = self._search.size_chars + sum(map(len, self._usual))
+
+    @property
+    def size_chars(self) -> int:
+        """Of all that is looked for, to tell large sets of secrets from small ones."""
+        return self._search.size_chars + sum(map(len, self._usual))
 
     def may_be_in(self, encoded: bytes) -> bool:
         """Whether any of the texts that were encoded as JSON can hold a secret."""
         # Forms that are looked for as a whole change when they are encoded once more.
         return self._is_long or self._search.may_find(encoded)
+
+    def seen_in(self, encoded: bytes) -> list[Cover] | None:
+        """Where texts that were encoded as JSON hold secrets; None: where is not known."""
+        return None if self._is_long else self._search.first_covers(encoded, most=_MOST_SEEN)
 
     def let_go(self) -> None:
         """Give back memory until it is used again."""
@@ -70,6 +80,12 @@ class SecretPattern:
         last = self.hide_block(text[at:], limit=len(text) - at, carried=carried, shown=shown)
         return b"".join((*clean, last.text)), total + last.replacements
 
+    def hide_seen(self, text: bytes, covers: list[Cover]) -> tuple[bytes, int]:
+        """The text without what was seen in it."""
+        hidden = _without(text, covers, limit=len(text), carried=0, shown=SHOWN)
+        hidden = self._again(hidden, SHOWN)
+        return hidden.text, hidden.replacements
+
     def hide_block(
         self, text: bytes, *, limit: int, carried: int = 0, shown: bytes = SHOWN
     ) -> Hidden:
@@ -85,7 +101,10 @@ class SecretPattern:
         if not covers and not carried:
             return Hidden(text[:limit], 0, 0)
         covers = united((Cover(0, carried, Kind.TEXT), *covers)) if carried else covers
-        hidden = _without(text, covers, limit=limit, carried=carried, shown=shown)
+        return self._again(_without(text, covers, limit=limit, carried=carried, shown=shown), shown)
+
+    def _again(self, hidden: Hidden, shown: bytes | None) -> Hidden:
+        """What is hidden, where what is shown in its place may be of a secret itself."""
         if self._chars.isdisjoint(shown or SHOWN):
             return hidden
         for _ in range(_ROUNDS):

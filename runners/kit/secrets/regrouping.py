@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from runners.kit.secrets.bricks import BACKSLASHES, BETWEEN_BYTES, LINE_END, PERCENT
-from runners.kit.secrets.compiled import found_in
+from runners.kit.secrets.compiled import apart, compiled_once, found_in
 from runners.kit.secrets.view import Kind, View
 
 _ANY: Final = rf"(?:[A-Za-z0-9+/_\-]|{PERCENT}2[bBfF]|{BACKSLASHES}(?:/|u002[bBfF]))"
@@ -31,12 +31,12 @@ HEX_SIGN: Final = (
 )
 WIDE_SIGN: Final = r"(?:[^\x00]\x00+){6}"
 
-_SIGN_LETTERS: Final = 12
-
 _BASE64_RUN: Final = re.compile(
     rb"(?:[A-Za-z0-9+/_\-]+|%(?:25)*2[bBfF]|\\{1,32}(?:/|u002[bBfF])"
     rb"|=?(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]|(?:\\{1,32}r)?\\{1,32}n)[ \t]*)+"
 )
+_STOPS: Final = (b'"', b"<", b">", b":", b",", b".", b";", b"(", b")", b"'")
+"""No run goes on over one of them."""
 _PLAIN_RUN: Final = re.compile(rb"[A-Za-z0-9+/_\-]+")
 _SEXTET: Final = re.compile(
     rb"=?(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]|(?:\\+r)?\\+n)[ \t]*|([A-Za-z0-9])"
@@ -49,12 +49,27 @@ _WIDE_RUN: Final = re.compile(rb"(?:[^\0]\0{1,3}){4,}[^\0]?")
 
 def unbase64(stretch: bytes) -> Iterator[View]:
     """Each run that looks like base64 at its four places."""
-    for run in _BASE64_RUN.finditer(stretch):
-        if len(run.group()) >= _SIGN_LETTERS and found_in(BASE64_SIGN, run.group()):
-            letters, starts, ends = _letters(run.group(), run.start())
-            for skipped in range(4):
-                sextets = _Sextets(starts, ends, skipped)
-                yield View(_decoded(letters[skipped:]), sextets.place, Kind.BASE64)
+    for run in _signed_runs(stretch):
+        letters, starts, ends = _letters(run.group(), run.start())
+        for skipped in range(4):
+            sextets = _Sextets(starts, ends, skipped)
+            yield View(_decoded(letters[skipped:]), sextets.place, Kind.BASE64)
+
+
+def _signed_runs(stretch: bytes) -> Iterator[re.Match[bytes]]:
+    """Runs with a sign; the others, which are all words of a text, are not even looked at."""
+    over = 0
+    (sign,) = compiled_once(BASE64_SIGN)
+    for start, _ in apart(sign, stretch):
+        if start < over:
+            continue
+        begins = max(over, 1 + max(stretch.rfind(stop, over, start) for stop in _STOPS))
+        for run in _BASE64_RUN.finditer(stretch, begins):
+            over = run.end()
+            if over > start:
+                if found_in(BASE64_SIGN, run.group()):
+                    yield run
+                break
 
 
 def _letters(run: bytes, at: int) -> tuple[bytes, Sequence[int], Sequence[int]]:

@@ -4,13 +4,14 @@ One look tells where there is a part of a secret or a sign of an encoding, which
 stands around is searched closely, decoded, and searched again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from runners.kit.secrets.bricks import GROWTH, MOST_BYTES_PER_CHAR
 from runners.kit.secrets.compiled import Compiled, apart, compiled, compiled_once, spans
-from runners.kit.secrets.cores import cores
+from runners.kit.secrets.cores import text_cores, whole_cores
 from runners.kit.secrets.covers import Cover, united, without_cut_escape
 from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, text_forms, usual_forms, whole_forms
 from runners.kit.secrets.view import Kind
@@ -22,6 +23,8 @@ WHOLE_LIMIT_CHARS: Final = 8192
 DEEPEST: Final = 3
 """How many encodings over one another are undone; the forms themselves know one more."""
 
+_GROUP_SECRETS: Final = 4
+"""So many secrets share an expression: what a state of many costs grows with their number."""
 _ZERO: Final = b"\\u0000"
 _WINDOW_BYTES: Final = 1 << 15
 """What is decoded at a time."""
@@ -29,6 +32,27 @@ _LEAST_REACH_BYTES: Final = 64
 _REACH_BYTES_PER_CHAR: Final = 16
 _REACH_BYTES_PER_FURTHER_CHAR: Final = 4
 _FURTHER_CHARS: Final = 512
+
+
+class _Group:
+    """Some secrets, character by character; their forms are compiled where one may be."""
+
+    def __init__(self, secrets: list[str]) -> None:
+        self._secrets = secrets
+
+    def covers(self, stretch: bytes) -> Iterator[Cover]:
+        """Where a stretch holds one of them."""
+        if any(expression.search(stretch) is not None for expression in self._cores):
+            for expression in self._forms:
+                yield from (Cover(*span, Kind.TEXT) for span in spans(expression, stretch))
+
+    @cached_property
+    def _cores(self) -> tuple[Compiled, ...]:
+        return compiled(core for secret in self._secrets for core in text_cores(secret))
+
+    @cached_property
+    def _forms(self) -> tuple[Compiled, ...]:
+        return compiled(_text_forms(self._secrets))
 
 
 class Search:
@@ -43,10 +67,12 @@ class Search:
         self._far = max(self._reach, mixed)
         """How far a form may go on beyond its core."""
         self._long = [form.encode() for secret in long for form in usual_forms(secret)]
-        self._text_forms = [form for secret in short for form in text_forms(secret)]
-        self._whole_forms = [form for secret in short for form in whole_forms(secret)]
-        self._cores = [core for secret in short for core in cores(secret)]
-        self.size_chars = sum(map(len, (*self._text_forms, *self._whole_forms)))
+        self._short = short
+
+    @cached_property
+    def size_chars(self) -> int:
+        """Of all expressions, to tell large sets of secrets from small ones."""
+        return sum(map(len, (*_text_forms(self._short), *self._whole_forms())))
 
     def may_find(self, encoded: bytes) -> bool:
         """Whether any of the texts that were encoded as JSON holds a secret: most hold none."""
@@ -55,12 +81,19 @@ class Search:
 
     def let_go(self) -> None:
         """Give back the memory of what was compiled; the next look compiles it anew."""
-        for name in ("_look", "_forms", "_text"):
+        for name in ("_look", "_groups", "_whole"):
             self.__dict__.pop(name, None)
 
     def covers(self, text: bytes) -> list[Cover]:
         """What is covered, in order; no two overlap."""
         found = self._found(text, DEEPEST)
+        return united(without_cut_escape(text, cover) for cover in found)
+
+    def first_covers(self, text: bytes, *, most: int) -> list[Cover] | None:
+        """What is covered. None: that is more."""
+        found = list(islice(self._found(text, DEEPEST), most + 1))
+        if len(found) > most:
+            return None
         return united(without_cut_escape(text, cover) for cover in found)
 
     def _found(self, text: bytes, deeper: int) -> Iterator[Cover]:
@@ -75,9 +108,12 @@ class Search:
                 yield from _moved(window_start, beneath)
 
     def _direct(self, stretch: bytes) -> Iterator[Cover]:
-        for expression in self._forms:
+        """Forms as they stand; those character by character are many, and show in their cores."""
+        for group in self._groups:
+            yield from group.covers(stretch)
+        for expression in self._whole:
             for start, end in spans(expression, stretch):
-                yield Cover(start, end, self._kind(stretch[start:end]))
+                yield Cover(start, end, kind_of(stretch[start:end]))
 
     def _beneath(self, window: bytes, deeper: int) -> Iterator[Cover]:
         """What is covered in what the window reads decoded."""
@@ -85,12 +121,6 @@ class Search:
             for cover in united(self._found(view.content, deeper - 1)):
                 start, end = view.place(cover.start, cover.end - 1)
                 yield Cover(start, end, cover.kind if view.kind is Kind.TEXT else view.kind)
-
-    def _kind(self, covered: bytes) -> Kind:
-        """What is written character by character may look like base64 and is none."""
-        if any(expression.fullmatch(covered) is not None for expression in self._text):
-            return Kind.TEXT
-        return kind_of(covered)
 
     def _windows(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """A stretch in windows of bounded size that share what a secret may fill."""
@@ -103,15 +133,27 @@ class Search:
     @cached_property
     def _look(self) -> tuple[Compiled, ...]:
         base64, *others = sign_runs()
-        return (*compiled_once(base64), *compiled([*others, GROWTH, *self._cores]))
+        cores = (*self._cores(text_cores), *self._cores(whole_cores))
+        return (*compiled_once(base64), *compiled([*others, GROWTH, *cores]))
 
     @cached_property
-    def _forms(self) -> tuple[Compiled, ...]:
-        return compiled([*self._text_forms, *self._whole_forms])
+    def _groups(self) -> tuple[_Group, ...]:
+        starts = range(0, len(self._short), _GROUP_SECRETS)
+        return tuple(_Group(self._short[at : at + _GROUP_SECRETS]) for at in starts)
 
     @cached_property
-    def _text(self) -> tuple[Compiled, ...]:
-        return compiled(self._text_forms)
+    def _whole(self) -> tuple[Compiled, ...]:
+        return compiled(self._whole_forms())
+
+    def _cores(self, of: Callable[[str], Iterator[str]]) -> list[str]:
+        return [core for secret in self._short for core in of(secret)]
+
+    def _whole_forms(self) -> list[str]:
+        return [form for secret in self._short for form in whole_forms(secret)]
+
+
+def _text_forms(secrets: Iterable[str]) -> list[str]:
+    return [form for secret in secrets for form in text_forms(secret)]
 
 
 def _around(seen: Iterable[tuple[int, int]], reach: int, size: int) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,8 @@ sign is decoded and searched like the text itself.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from runners.kit.secrets import regrouping, unescaping
@@ -40,13 +42,24 @@ def sign_runs() -> tuple[str, ...]:
 
     In one expression the places at which base64 may begin would multiply the states of the others.
     """
-    base64 = [undoing.sign for undoing in UNDOINGS if undoing.undone is regrouping.unbase64]
-    others = [undoing.sign for undoing in UNDOINGS if undoing.sign not in base64]
-    return tuple(f"(?:{'|'.join(signs)})+" for signs in (base64, others) if signs)
+    return tuple(runs for runs, _ in _together(UNDOINGS))
 
 
 def views(text: bytes) -> Iterator[View]:
     """What the text reads in each encoding of which it has a sign."""
-    seen = [undoing.undone for undoing in UNDOINGS if found_in(undoing.sign, text)]
+    likely = [all_of for runs, all_of in _together(UNDOINGS) if found_in(runs, text)]
+    seen = [one.undone for one in chain.from_iterable(likely) if found_in(one.sign, text)]
     for undone in dict.fromkeys(seen):
         yield from undone(text)
+
+
+@cache
+def _together(undoings: tuple[Undoing, ...]) -> tuple[tuple[str, tuple[Undoing, ...]], ...]:
+    """Those whose signs are looked for at once, after the expression for runs of these."""
+    base64 = tuple(one for one in undoings if one.undone is regrouping.unbase64)
+    others = tuple(one for one in undoings if one not in base64)
+    return tuple((_runs(group), group) for group in (base64, others) if group)
+
+
+def _runs(undoings: tuple[Undoing, ...]) -> str:
+    return f"(?:{'|'.join(undoing.sign for undoing in undoings)})+"
