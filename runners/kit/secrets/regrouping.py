@@ -42,7 +42,9 @@ _SEXTET: Final = re.compile(
     rb"=?(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]|(?:\\+r)?\\+n)[ \t]*|([A-Za-z0-9])"
     rb"|([+\-]|%(?:25)*2[bB]|\\+u002[bB])|([/_]|%(?:25)*2[fF]|\\+(?:/|u002[fF]))"
 )
-_HEX_RUN: Final = re.compile(rf"(?:(?:0x)?[0-9A-Fa-f]{{2}}{BETWEEN_BYTES}*){{8,}}".encode())
+_HEX_RUN: Final = re.compile(
+    rf"(?:(?:0x)?[0-9A-Fa-f]{{2}}{BETWEEN_BYTES}*){{8,}}[0-9A-Fa-f]?".encode()
+)
 _HEX_DIGIT: Final = re.compile(rf"0x|{BETWEEN_BYTES}|([0-9A-Fa-f])".encode())
 _WIDE_RUN: Final = re.compile(rb"(?:[^\0]\0{1,3}){4,}[^\0]?")
 

@@ -1,0 +1,125 @@
+"""Escapes are undone one level at a time, and each byte knows where it came from."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runners.kit.secrets.compiled import found_in
+from runners.kit.secrets.unescaping import (
+    CSS_SIGN,
+    ENTITY_SIGN,
+    ESCAPE_SIGN,
+    PERCENT_SIGN,
+    PRINTABLE_SIGN,
+    SPLICE_SIGN,
+    spliced,
+    uncss,
+    unescaped,
+    unprintable,
+)
+from runners.kit.secrets.view import Kind, View
+
+Undo = Callable[[bytes], Iterator[View]]
+
+UNDONE: list[tuple[Undo, bytes, bytes]] = [
+    (unescaped, b"%41", b"A"),
+    (unescaped, b"%252541", b"A"),
+    (unescaped, b"&#65;", b"A"),
+    (unescaped, b"&amp;#0065;", b"A"),
+    (unescaped, b"&#x41;", b"A"),
+    (unescaped, b"&#x20AC;", "€".encode()),
+    (unescaped, b"&quot;", b'"'),
+    (unescaped, rb"\u0041", b"A"),
+    (unescaped, rb"\u{1F600}", "😀".encode()),
+    (unescaped, rb"\U00000041", b"A"),
+    (unescaped, rb"\x41", b"A"),
+    (unescaped, rb"\101", b"A"),
+    (unescaped, rb"\n", b"\n"),
+    (unescaped, rb"\/", b"/"),
+    (unescaped, rb"\\u0041", b"A"),
+    (unescaped, rb"\\\u0041", rb"\A"),
+    (unescaped, rb"\\\\\\n", b"\\\n"),
+    (unescaped, b"&unheardof;", b"&unheardof;"),
+    (unescaped, b"&#9999999;", b"&#9999999;"),
+    (unescaped, rb"\ud83d", rb"\ud83d"),
+    (uncss, rb"\41 ", b"A"),
+    (uncss, b"\\41\n", b"A"),
+    (uncss, rb"\000041", b"A"),
+    (uncss, b"%5C41%20", b"A"),
+    (uncss, rb"\"", b'"'),
+    (unprintable, b"=41", b"A"),
+    (unprintable, b"=c3=A9", "é".encode()),
+    (spliced, b"\x1b[27m", b""),
+    (spliced, rb"\u001b[1;31m", b""),
+    (spliced, b"%1B%5B27m", b""),
+    (spliced, b"%5Cu001b%5B27m", b""),
+    (spliced, b"%5C%5C%5Cu001b%5B27m", b"\\"),
+    (spliced, rb"\\\u001b[27m", b"\\"),
+    (spliced, b"=\r\n", b""),
+    (spliced, rb"=\r\n", b""),
+    (spliced, b"%3D%0A", b""),
+    (spliced, b"%253D%250D%250A", b""),
+    (spliced, b"=3D\n", b""),
+]
+IDS = [f"{undo.__name__} {escape!r}" for undo, escape, _ in UNDONE]
+
+
+@pytest.mark.parametrize(("undo", "escape", "meaning"), UNDONE, ids=IDS)
+def test_an_escape_is_replaced_by_its_meaning_wherever_it_stands(
+    undo: Undo, escape: bytes, meaning: bytes
+) -> None:
+    [view] = undo(b"<" + escape + b"-" + escape + b">")
+    assert view.content == b"<" + meaning + b"-" + meaning + b">"
+    assert view.kind is Kind.TEXT
+
+
+@pytest.mark.parametrize(("undo", "escape", "meaning"), UNDONE, ids=IDS)
+def test_a_byte_came_from_the_whole_of_its_escape(
+    undo: Undo, escape: bytes, meaning: bytes
+) -> None:
+    stretch = b"xy" + escape + b"zz" + escape + b"xy"
+    [view] = undo(stretch)
+    inner = view.content.index(b"zz")
+    assert view.place(0, 1) == (0, 2)
+    assert view.place(inner, inner + 1) == (2 + len(escape), 4 + len(escape))
+    assert view.place(1, inner) == (1, 3 + len(escape))
+    last = len(view.content) - 1
+    assert view.place(last, last) == (len(stretch) - 1, len(stretch))
+    if meaning:
+        assert view.place(2, 1 + len(meaning)) == (2, 2 + len(escape))
+
+
+@pytest.mark.parametrize("undo", [unescaped, uncss, unprintable, spliced])
+def test_what_holds_no_escape_is_no_view(undo: Undo) -> None:
+    assert list(undo(b"plain words, a=b and 100 of them\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("sign", "text"),
+    [
+        (PERCENT_SIGN, b"%68"), (PERCENT_SIGN, b"%252568"), (PERCENT_SIGN, b"h%00u%00n%00t%00"),
+        (ENTITY_SIGN, b"&#104;"), (ENTITY_SIGN, b"&amp;#x68;"), (ENTITY_SIGN, rb"&#104\u003b"),
+        (ESCAPE_SIGN, rb"\u0068"), (ESCAPE_SIGN, rb"\\x68"), (ESCAPE_SIGN, rb"\150"),
+        (ESCAPE_SIGN, rb"\u{68}"), (ESCAPE_SIGN, rb"\U00000068"), (ESCAPE_SIGN, rb"h\0u\0n\0t\0"),
+        (ESCAPE_SIGN, rb"h\u0000\ufffd\u0000n\u0000t\u0000"),
+        (CSS_SIGN, rb"\68 "), (CSS_SIGN, rb"\000068"), (CSS_SIGN, b"%5C68%20"),
+        (PRINTABLE_SIGN, b"=68=75"), (PRINTABLE_SIGN, b"h=00u=00n=00t=00"),
+        (SPLICE_SIGN, b"\x1b[0m"), (SPLICE_SIGN, b"=\n"), (SPLICE_SIGN, b"%3D%0D%0A"),
+    ],
+)  # fmt: skip
+def test_signs_are_seen(sign: str, text: bytes) -> None:
+    assert found_in(sign, b"<" + text + b">")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"https://shop.example/a%20b?page=12&x=%2F", b'{"a":"line\\nline","b":"\\"quoted\\""}',
+        b"&lt;b&gt; &amp; &nbsp; &#39;", rb"C:\temp\new \d+ \s*", b"a == b; c=3; d = e\n",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "sign", [PERCENT_SIGN, ENTITY_SIGN, ESCAPE_SIGN, CSS_SIGN, PRINTABLE_SIGN, SPLICE_SIGN]
+)
+def test_what_is_usually_escaped_is_no_sign(sign: str, text: bytes) -> None:
+    assert not found_in(sign, text)
