@@ -145,6 +145,9 @@ def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
 def test_a_heap_that_is_full_is_out_of_memory_as_well() -> None:
     line = LogLine(after_ms=1, level="ERROR", message="FATAL: JavaScript heap out of memory")
     assert blamed(BEGAN, log=(line,), signal=6).kind is FailureKind.OUT_OF_MEMORY
+    worker = an_error(message="Error: worker process exited unexpectedly (code=134)")
+    assert blamed(BEGAN, worker, FAILED, log=(line,)).kind is FailureKind.OUT_OF_MEMORY
+    assert failure(BEGAN, PASSED, log=(line,)) is None, "it only printed that"
 
 
 def test_a_time_out_is_told_before_the_errors_that_came_of_it() -> None:
