@@ -16,7 +16,7 @@ _ROOM_BYTES: Final = 2 << 30
 @pytest.fixture
 def tmp_path(tmp_path: Path) -> Iterator[Path]:
     """In memory, where there is some to spare; what is killed there is as dead as elsewhere."""
-    if not _has_room():
+    if not _can_hold_tests():
         yield tmp_path
         return
     with TemporaryDirectory(dir=_MEMORY, prefix="picket-test-", ignore_cleanup_errors=True) as made:
@@ -25,9 +25,11 @@ def tmp_path(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-def _has_room() -> bool:
+def _can_hold_tests() -> bool:
     try:
         seen = os.statvfs(_MEMORY)
     except OSError:
         return False
-    return os.access(_MEMORY, os.W_OK) and seen.f_bavail * seen.f_frsize > _ROOM_BYTES
+    may_run_programs = not seen.f_flag & os.ST_NOEXEC
+    has_room = seen.f_bavail * seen.f_frsize > _ROOM_BYTES
+    return may_run_programs and has_room and os.access(_MEMORY, os.W_OK)
