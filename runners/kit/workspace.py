@@ -17,7 +17,7 @@ from typing import Final
 from contract.result import Artifact, ArtifactKind
 from runners.kit.removal import remove_folder
 
-PREFIX: Final = "run-"
+PREFIX: Final = "picket-run-"
 """Of all runs' folders: by it they are found again after a kill of the agent."""
 FILES: Final = "picket-files-"
 """Of folders of files that no disk keeps."""

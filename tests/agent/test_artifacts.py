@@ -84,7 +84,7 @@ async def test_what_a_run_was_working_on_is_not_taken_over(tmp_path: Path) -> No
         workspace = it.files.workspace()
         (workspace.folder / "half.bin").write_bytes(BIG)
     async with bench(tmp_path, agent_id="b2"):
-        assert list((tmp_path / "artifacts").glob("*/run-*")) == []
+        assert list((tmp_path / "artifacts").glob("*/picket-run-*")) == []
 
 
 async def test_the_oldest_files_go_when_there_is_no_room_and_their_result_says_so(

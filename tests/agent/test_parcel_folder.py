@@ -142,7 +142,7 @@ def test_what_is_left_is_taken_over_oldest_first_and_the_rest_goes(tmp_path: Pat
         packed(first, "newer", put_at_s=2)
         packed(first, "older", put_at_s=1)
         assert first.own is not None
-        (first.own / "run-1").mkdir()
+        (first.own / "picket-run-1").mkdir()
     second = ParcelFolder(tmp_path, agent_id="b2")
     assert jobs_of(second.open()) == ["older", "newer"]
     assert not (tmp_path / "a1").exists()
@@ -164,11 +164,11 @@ def test_on_a_disk_without_locks_a_living_agent_loses_nothing(tmp_path: Path) ->
     with opened(tmp_path, "a1") as first:
         parcel = packed(first)
         assert first.own is not None
-        (first.own / "run-1").mkdir()
+        (first.own / "picket-run-1").mkdir()
         with opened(tmp_path, "b2") as second:
             assert jobs_of(second.look_again()) == []
         assert (parcel / "a.txt").exists()
-        assert (first.own / "run-1").exists()
+        assert (first.own / "picket-run-1").exists()
 
 
 @pytest.mark.usefixtures("no_locks")
@@ -253,7 +253,7 @@ def test_what_a_run_of_a_killed_agent_nested_without_end_keeps_no_agent_from_sta
     with temporary_folder() as shared:
         with opened(shared, "ag_1") as folder:
             assert folder.own is not None
-            left = folder.own / "run-left"
+            left = folder.own / "picket-run-left"
             left.mkdir()
             handle = os.open(left, os.O_RDONLY)
             for _ in range(1400):

@@ -161,7 +161,7 @@ async def test_what_cannot_be_loaded_is_told_by_the_scripts_own_file(
     outcome = await looked(script, script_path=path, runtime_id=runtime_id)
     assert outcome.failure is not None
     assert outcome.failure.message.startswith(message)
-    assert "/run-" not in outcome.failure.message
+    assert "/picket-run-" not in outcome.failure.message
 
 
 @pytest.mark.parametrize("runtime_id", find_runtimes().installed)

@@ -23,7 +23,7 @@ with temporary_folder() as folder:
 def test_a_folder_in_use_is_not_swept_and_a_deserted_one_is(tmp_path: Path) -> None:
     used = Workspace(tmp_path)
     (used.folder / "file").write_text("x")
-    deserted = tmp_path / "run-of-a-dead-agent"
+    deserted = tmp_path / "picket-run-of-a-dead-agent"
     deserted.mkdir()
     (deserted / "file").write_text("x")
     other = tmp_path / "somebody-elses"
@@ -46,7 +46,7 @@ def test_folders_of_an_agent_itself_are_swept_when_it_is_no_more(
 
 
 def test_a_folder_that_was_never_locked_is_swept_when_it_is_old(tmp_path: Path) -> None:
-    fresh, old = tmp_path / "new-run-fresh", tmp_path / "new-run-old"
+    fresh, old = tmp_path / "new-picket-run-fresh", tmp_path / "new-picket-run-old"
     fresh.mkdir()
     old.mkdir()
     os.utime(old, (1, 1))
@@ -58,14 +58,14 @@ def test_a_folder_is_deserted_when_nobody_holds_it(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     assert not is_deserted(workspace.folder)
     workspace.remove()
-    assert not is_deserted(tmp_path / "run-that-never-was")
+    assert not is_deserted(tmp_path / "picket-run-that-never-was")
 
 
 def test_a_link_with_a_runs_name_is_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("x")
-    (tmp_path / "run-link").symlink_to(precious)
+    (tmp_path / "picket-run-link").symlink_to(precious)
     sweep_folders(tmp_path)
     assert (precious / "file").exists()
 

@@ -9,7 +9,7 @@ for path in glob.glob("/proc/[0-9]*/environ"):
             found += [path] if b"neighbours-secret" in file.read() else []
     except OSError:
         pass
-for path in glob.glob("/tmp/run-*/*"):
+for path in glob.glob("/tmp/picket-run-*/*"):
     if os.path.dirname(path) != os.getcwd():
         found.append(path)
 os.write(3, json.dumps(found).encode() + b"\n")
