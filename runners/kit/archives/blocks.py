@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-BLOCK_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 18
 LONGEST_BYTES: Final = 8 << 20
 """A line that is longer is cut anywhere."""
 

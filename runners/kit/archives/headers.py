@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ LONGEST_CHARS: Final = 16_384
 MOST_FOUND: Final = 64
 """So many values are looked for elsewhere, those of Authorization first."""
 _MOST_REMEMBERED: Final = 10_000
+_MOST_HEADERS: Final = 256
+_MOST_SPANS: Final = 500_000
+"""Numbers, of eight bytes each."""
 _MEMORY_BYTES: Final = 32 << 20
 _HIDDEN: Final = HIDDEN.encode()
 _STRING: Final = rb'(?:[^"\\]|\\.)*'
@@ -32,6 +36,11 @@ class HeaderHiding:
         self._pattern = _compile(sorted(names))
         self._found: dict[str, bool] = {}
         """Values, and whether it was a cookie's."""
+        self._headers: set[bytes] = set()
+        """Some of those that were taken apart: most come again with each request."""
+        self._spans: dict[int, array[int]] = {}
+        """Where values are in texts that were looked through, by the text's hash."""
+        self._spans_left = _MOST_SPANS
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -41,33 +50,48 @@ class HeaderHiding:
 
     def look(self, text: bytes) -> bool:
         """Remember the values; whether there are any."""
-        is_there = False
+        spans = array("Q")
         for match in self._pattern.finditer(text):
-            is_there = self._remember(match) or is_there
-        return is_there
+            begins, ends = _span(match)
+            if text[begins:ends] not in (b"", _HIDDEN):
+                spans.extend((begins, ends))
+                self._remember(match, text[begins:ends])
+        if self._spans_left >= len(spans):
+            self._spans_left -= len(spans)
+            self._spans[hash(text)] = spans
+        return bool(spans)
 
     def hide(self, text: bytes) -> tuple[bytes, int]:
         """The text without the values, and how many there were."""
         out, at, count = [], 0, 0
-        for match in self._pattern.finditer(text):
-            begins, ends = _span(match)
-            if text[begins:ends] in (b"", _HIDDEN):
-                continue
+        for begins, ends in self._spans_of(text):
             out += [text[at:begins], _hidden(text[begins:ends])]
             at, count = ends, count + 1
         return (b"".join((*out, text[at:])), count) if count else (text, 0)
 
-    def _remember(self, match: Any) -> bool:
-        begins, ends = _span(match)
-        raw: bytes = match.string[begins:ends]
-        if raw in (b"", _HIDDEN):
-            return False
-        is_cookie = b"cookie" in match.group(0)[: match.end() - match.start()].lower()
+    def _spans_of(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Where the values are; a text that was looked through before is not searched again."""
+        known = self._spans.pop(hash(text), None)
+        if known is not None:
+            self._spans_left += len(known)
+            yield from zip(known[::2], known[1::2], strict=True)
+            return
+        for match in self._pattern.finditer(text):
+            begins, ends = _span(match)
+            if text[begins:ends] not in (b"", _HIDDEN):
+                yield begins, ends
+
+    def _remember(self, match: Any, raw: bytes) -> None:
+        header: bytes = match.group(0)
+        if header in self._headers:
+            return
+        if len(header) <= LONGEST_CHARS and len(self._headers) < _MOST_HEADERS:
+            self._headers.add(header)
+        is_cookie = b"cookie" in header.lower()
         for value in _pieces(_text(raw), is_cookie=is_cookie):
             fits = SHORTEST_CHARS <= len(value) <= LONGEST_CHARS and value.strip("*")
             if fits and len(self._found) < _MOST_REMEMBERED:
                 self._found.setdefault(value, is_cookie)
-        return True
 
 
 def _compile(names: list[str]) -> Any:
@@ -94,12 +118,13 @@ def hint(names: Iterable[str]) -> str:
     return rf'(?i:{name})(?:"|: ?[^\s"])|"cookies"\s*:\s*\[\s*[^\s\]]'
 
 
+_WAYS: Final = range(1, 6)
 _COOKIE_VALUE: Final = re.compile(rb'("value"\s*:\s*")((?:[^"\\]|\\.)*)(")')
 
 
 def _span(match: Any) -> tuple[int, int]:
-    group = match.lastindex
-    return match.start(group), match.end(group)
+    begins, ends = max(match.span(way) for way in _WAYS)  # all but one are (-1, -1)
+    return begins, ends
 
 
 def _hidden(value: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import re2
@@ -22,7 +23,7 @@ _OVERLAP_BYTES: Final = 1 << 16
 _HIDDEN_IN_NAME: Final = b"hidden"
 
 
-_MEMORY_BYTES: Final = 16 << 20
+_MEMORY_BYTES: Final = 32 << 20
 
 
 class Search:
@@ -38,19 +39,35 @@ class Search:
         self.numbers = Numbers(secrets)
         self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
         self.in_html = SplitTexts(secrets, HTML)
-        in_json = (
-            self.numbers.hint,
-            self.in_snapshots.hint,
-            headers.hint(header_names),
-            embedded.HINT,
-        )
-        self._in_json = _compile("|".join(filter(None, in_json)))
-        self._in_text = _compile("|".join(filter(None, (self.in_html.hint, embedded.HINT))))
 
     def is_hinted_at(self, block: bytes, *, is_json: bool) -> bool:
         """Whether anything but the secrets' usual forms may be in a block; one look for all."""
         hint = self._in_json if is_json else self._in_text
-        return hint.search(block) is not None
+        if hint.search(block) is None:
+            return False
+        # What only hints at a split text does so by chance in every hundredth hash.
+        return not is_json or self._may_be_split(block) or self._elsewhere.search(block) is not None
+
+    def _may_be_split(self, block: bytes) -> bool:
+        return next(self.in_snapshots.lines(block), None) is not None
+
+    @cached_property
+    def _in_json(self) -> Any:
+        return _compile("|".join(filter(None, (self.in_snapshots.hint, *self._hints))))
+
+    @cached_property
+    def _elsewhere(self) -> Any:
+        return _compile("|".join(self._hints))
+
+    @cached_property
+    def _hints(self) -> tuple[str, ...]:
+        """At what may be in any line of JSON."""
+        hints = (self.numbers.hint, headers.hint(self.header_names), embedded.HINT)
+        return tuple(filter(None, hints))
+
+    @cached_property
+    def _in_text(self) -> Any:
+        return _compile("|".join(filter(None, (self.in_html.hint, embedded.HINT))))
 
     def joined(self, found: Iterable[str]) -> "Search":
         """With what was come upon."""

@@ -3,8 +3,10 @@
 import html
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 import re2
@@ -16,8 +18,13 @@ _MARK: Final = b'"frame-snapshot"'
 _STRING: Final = r'(?:[^"\\]|\\.)*'
 _HEAD_BYTES: Final = 100
 _PIECE_CHARS: Final = 3
+_HINT_CHARS: Final = 6
 _LONGEST_CHARS: Final = 64
-_MEMORY_BYTES: Final = 16 << 20
+_MOST_PLACES: Final = 64
+_FURTHER_BYTES: Final = 4096
+"""Behind a place that hints at one secret, another may be hinted at."""
+_MEMORY_BYTES: Final = 32 << 20
+"""With half of it the hints at 40 secrets run out of states, and take four times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,21 @@ class Markup:
     """How a character stands there, as an expression with one code point for each byte."""
 
 
+class _Pattern:
+    """Of one secret, compiled where it may be."""
+
+    def __init__(self, hint: str, whole: str) -> None:
+        self._sources = hint, whole
+
+    @cached_property
+    def hint(self) -> Any:
+        return _compile(self._sources[0])
+
+    @cached_property
+    def whole(self) -> Any:
+        return _compile(self._sources[1])
+
+
 class SplitTexts:
     """Finds secrets whose letters are spread over neighbouring texts of a page."""
 
@@ -44,33 +66,58 @@ class SplitTexts:
             [*map(markup.char, secret)] for secret in secrets if len(secret) <= _LONGEST_CHARS
         ]
         wanted = [chars for chars in wanted if len(chars) > _PIECE_CHARS]
-        self.hint = "|".join(_hints(chars, markup) for chars in wanted)
+        self._hints = tuple(_hints(chars, markup) for chars in wanted)
+        self.hint = "|".join(self._hints)
         """What is there whenever such a text is, as an expression."""
-        self._hint = _compile(self.hint) if wanted else None
         self._whole = tuple(f"(?:{markup.between})?".join(chars) for chars in wanted)
         self._between = re.compile(b"(" + markup.between.encode("latin-1") + b")")
-        self._compiled: tuple[Any, ...] = ()
 
     def hide(self, block: bytes) -> tuple[bytes, int]:
         """The block with such texts hidden, and how many secrets they were."""
-        if self._hint is None:
-            return block, 0
-        self._compiled = self._compiled or tuple(map(_compile, self._whole))
         if not self._markup.mark:
-            return self._hide_in(block) if self._hint.search(block) else (block, 0)
-        lines, total = block.split(b"\n"), 0
-        for at, line in enumerate(lines):
-            if self._markup.mark in line[:_HEAD_BYTES] and self._hint.search(line) is not None:
-                lines[at], count = self._hide_in(line)
-                total += count
-        return (b"\n".join(lines), total) if total else (block, 0)
+            is_there = self.hint and self._hint.search(block) is not None
+            return self._hide_in(block) if is_there else (block, 0)
+        out, at, total = [], 0, 0
+        for start, end in self.lines(block):
+            line, count = self._hide_in(block[start:end])
+            if count:
+                out += [block[at:start], line]
+                at, total = end, total + count
+        return (b"".join((*out, block[at:])), total) if total else (block, 0)
+
+    def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
+        """Those in which such texts may be, by where they begin and end."""
+        found = self._hint.search(block) if self.hint and self._markup.mark in block else None
+        while found is not None:
+            start = block.rfind(b"\n", 0, found.start()) + 1
+            end = block.find(b"\n", start)
+            end = end if end >= 0 else len(block)
+            if self._markup.mark in block[start : start + _HEAD_BYTES]:
+                yield start, end
+            found = self._hint.search(block, end)
+
+    @cached_property
+    def _hint(self) -> Any:
+        return _compile(self.hint)
+
+    @cached_property
+    def _patterns(self) -> tuple["_Pattern", ...]:
+        return tuple(map(_Pattern, self._hints, self._whole))
 
     def _hide_in(self, line: bytes) -> tuple[bytes, int]:
         total = 0
-        for pattern in self._compiled:
-            line, count = self._hide_all(line, pattern)
+        for pattern in self._likely(line):
+            line, count = self._hide_all(line, pattern.whole)
             total += count
         return line, total
+
+    def _likely(self, line: bytes) -> Iterable["_Pattern"]:
+        """Of the secrets that a place hints at; of all, where many do."""
+        found = [*islice(self._hint.finditer(line), _MOST_PLACES + 1)]
+        if len(found) > _MOST_PLACES:
+            return self._patterns
+        places = [line[match.start() : match.end() + _FURTHER_BYTES] for match in found]
+        return [one for one in self._patterns if any(map(one.hint.search, places))]
 
     def _hide_all(self, line: bytes, pattern: Any) -> tuple[bytes, int]:
         out, at, count = [], 0, 0
@@ -128,7 +175,8 @@ def _grown(chars: list[str], *, at_least: int) -> str:
 def _hints(chars: list[str], markup: Markup) -> str:
     """What is there whenever the secret is split: cheaper to look for than all its splits."""
     starts = _grown(chars, at_least=_PIECE_CHARS) + markup.ends
-    tails = (f"{markup.begins}{''.join(chars[at:])}" for at in _tail_starts(chars))
+    begins = _tail_starts(chars)
+    tails = (f"{markup.begins}{''.join(chars[at : at + _HINT_CHARS])}" for at in begins)
     between = markup.between.join(chars[:_PIECE_CHARS])
     return "|".join((starts, *tails, between))
 

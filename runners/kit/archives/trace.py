@@ -11,8 +11,12 @@ from runners.kit.archives.search import Edit, Search
 from runners.kit.archives.snapshots import Beginnings
 from runners.kit.archives.spelling import Spelled, Spelling, hide_spelled
 from runners.kit.archives.trace_pictures import TracePictures
+from runners.kit.secrets.covers import Cover
+from runners.kit.secrets.pattern import SecretPattern
 
-_SPELLING: Final = (".trace", ".jsonl")
+PAGES: Final = ".trace"
+"""How members end that tell of pages."""
+_SPELLING: Final = (PAGES, ".jsonl")
 """Members whose lines may spell something together."""
 
 
@@ -21,10 +25,12 @@ class _Events:
     """What one member of events was found to hold."""
 
     spelled: Spelled = field(default_factory=Spelled)
-    loud: set[int] = field(default_factory=set)
-    """Blocks with secrets in their usual forms, by their place."""
+    seen: dict[int, list[Cover] | None] = field(default_factory=dict)
+    """By the place of a block where secrets stand in it. None: where is not known."""
     hinted: set[int] = field(default_factory=set)
     """Blocks with a hint at anything else."""
+    is_unseen: bool = True
+    """Whether it was not looked through, so that secrets may be everywhere."""
     blocks: int = 0
     ends_line: bool = True
     """Whether the last block that was read ended with a line."""
@@ -37,21 +43,38 @@ class _Events:
         return not (
             self.spelled.calls
             or self.spelled.lines
-            or self.loud
+            or self.seen
             or self.hinted
+            or self.is_unseen
             or not self.is_aligned
         )
+
+    def note(self, block: bytes) -> int:
+        """Go on to the next block; its place."""
+        self.is_aligned = self.is_aligned and self.ends_line
+        self.ends_line = block.endswith(b"\n")
+        self.blocks += 1
+        return self.blocks - 1
+
+    def look_again(self) -> None:
+        """Forget all but what is spelled, to be looked through from the beginning."""
+        self.blocks, self.ends_line, self.is_unseen = 0, True, False
+        self.seen.clear()
 
 
 class Trace:
     """Of one archive; one that is no trace has nothing of it but headers."""
 
-    def __init__(self, header_names: Iterable[str]) -> None:
+    def __init__(self, header_names: Iterable[str], secrets: tuple[str, ...]) -> None:
         self.headers = HeaderHiding(header_names)
         self.pictures = TracePictures()
         self._found = TracePictures()
         """What is told of header values alone."""
+        self._found_pattern: SecretPattern | None = None
+        """Finds these values. None: there are none yet."""
         self.names = ResourceNames()
+        self._secrets = secrets
+        """What may be spelled."""
         self._events: dict[str, _Events] = {}
         """By the member's name."""
         self._beginnings = Beginnings(())
@@ -61,34 +84,45 @@ class Trace:
         """Whether a page showed a header's value."""
         return self._found.shows_secret
 
+    def know_found(self, search: Search, joined: Search) -> None:
+        """What was come upon, beyond what was looked for."""
+        further = tuple(set(joined.secrets) - set(search.secrets))
+        self._found_pattern = SecretPattern(further) if further else None
+
     def read(self, blocks: Iterable[bytes]) -> None:
         """Read a member of JSON for headers' values."""
         for block in blocks:
             self.headers.look(block)
 
+    def read_log(self, name: str, blocks: Iterable[bytes]) -> None:
+        """Read a member of events that are full of headers, before it is known what to look for."""
+        events = self._events[name] = _Events()
+        spelling = Spelling(self._secrets if name.endswith(_SPELLING) else ())
+        for block in blocks:
+            events.note(block)
+            spelling.read(block)
+            self.pictures.look_for_attached(block)
+            self.headers.look(block)
+        events.spelled = spelling.found
+
     def read_events(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
         """Read a member for what has to be known before any is written."""
-        events = self._events[name] = _Events()
-        spelling = Spelling(search.secrets if name.endswith(_SPELLING) else ())
+        events = self._events[name] = _Events(is_unseen=False)
+        spelling = Spelling(self._secrets)
         for block in blocks:
             spelling.read(block)
             self.pictures.look_for_attached(block)
-            if self._look(name, block, events, search):
+            if self._look(block, events, search):
                 self.headers.look(block)
         events.spelled = spelling.found
         self._note_typed()
 
     def read_again(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
-        """Read a member for values that were come upon meanwhile: a page may show them too."""
+        """Look through a member that was read before."""
         events = self._events[name]
-        if not name.endswith(".trace"):
-            events.loud, events.hinted = set(range(events.blocks)), set(range(events.blocks))
-            return
-        events.blocks, events.ends_line = 0, True
+        events.look_again()
         for block in blocks:
-            self._look(name, block, events, search)
-            if not self.shows_found and events.blocks - 1 in events.loud:
-                self._found.look_for_pages(block, search.pattern)
+            self._look(block, events, search, shows_pages=name.endswith(PAGES))
 
     def needs_cleaning(self, name: str) -> bool:
         """Whether a member of events must change."""
@@ -102,31 +136,33 @@ class Trace:
         """The blocks of a member of events without secrets, and how many there were."""
         events = self._events[name]
         for number, block in enumerate(blocks):
+            is_hinted_at = events.is_unseen or number in events.hinted
             clean, total = block, 0
-            for edit in self.edits(name, edits if number in events.hinted else ()):
+            for edit in self.edits(name, edits if is_hinted_at else ()):
                 clean, count = edit(clean)
                 total += count
-            if number in events.loud:
-                clean, count = search.pattern.hide(clean)
-                total += count
-            yield clean, total
+            hidden, count = _hidden(clean, number, events, search, is_changed=clean is not block)
+            yield hidden, total + count
 
     def is_aligned(self, name: str) -> bool:
         """Whether a member of events can be cleaned block by block."""
         return self._events[name].is_aligned
 
-    def _look(self, name: str, block: bytes, events: _Events, search: Search) -> bool:
+    def _look(
+        self, block: bytes, events: _Events, search: Search, *, shows_pages: bool = True
+    ) -> bool:
         """Note what is in the next block; whether there is a hint at more than usual forms."""
-        events.is_aligned = events.is_aligned and events.ends_line
-        events.ends_line = block.endswith(b"\n")
-        if search.pattern.may_be_in(block):
-            events.loud.add(events.blocks)
-            if name.endswith(".trace"):
-                self.pictures.look_for_pages(block, search.pattern)
+        number = events.note(block)
+        covers = search.pattern.seen_in(block)
+        if covers is None or covers:
+            events.seen[number] = covers
+            if shows_pages:
+                self.pictures.look_for_pages(block, covers, search.pattern)
+                if self._found_pattern is not None and not self.shows_found:
+                    self._found.look_for_pages(block, None, self._found_pattern)
         is_hinted_at = search.is_hinted_at(block, is_json=True)
         if is_hinted_at:
-            events.hinted.add(events.blocks)
-        events.blocks += 1
+            events.hinted.add(number)
         return is_hinted_at
 
     def _note_typed(self) -> None:
@@ -142,3 +178,16 @@ class Trace:
         # Lines are known by what they were, and what is split is found while all of it is there.
         last = (self.pictures.without, self.names.update, self._beginnings.hide)
         return (partial(hide_spelled, spelled=events.spelled), *own, *last)
+
+
+def _hidden(
+    block: bytes, number: int, events: _Events, search: Search, *, is_changed: bool
+) -> tuple[bytes, int]:
+    if events.is_unseen:
+        return search.pattern.hide(block)
+    if number not in events.seen:
+        return block, 0
+    covers = events.seen[number]
+    if covers is None or is_changed:
+        return search.pattern.hide(block)
+    return search.pattern.hide_seen(block, covers)

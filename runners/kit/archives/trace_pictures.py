@@ -1,8 +1,10 @@
 """Pictures in a trace, and which of them may show a secret: text in pixels cannot be hidden."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
+from runners.kit.secrets.covers import Cover
 from runners.kit.secrets.pattern import SecretPattern
 
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'
@@ -46,13 +48,15 @@ class TracePictures:
         if _ATTACHED in block:
             self._attached.update(_attached_pictures(block))
 
-    def look_for_pages(self, block: bytes, pattern: SecretPattern) -> None:
+    def look_for_pages(
+        self, block: bytes, covers: list[Cover] | None, pattern: SecretPattern
+    ) -> None:
         """Read some events in which there are secrets for where these were."""
         if _ANY_PAGE in self._pages:
             return
-        for line in block.split(b"\n"):
+        for line in block.split(b"\n") if covers is None else _lines_with(covers, block):
             page = self._page_in_question(line[:_HEAD_BYTES])
-            if page is not None and pattern.may_be_in(line):
+            if page is not None and (covers is not None or pattern.may_be_in(line)):
                 self._pages.add(page)
 
     def drops(self, name: str) -> bool:
@@ -95,6 +99,13 @@ class TracePictures:
 
     def _shows(self, page: bytes) -> bool:
         return page in self._pages or _ANY_PAGE in self._pages
+
+
+def _lines_with(covers: list[Cover], block: bytes) -> Iterator[bytes]:
+    for cover in covers:
+        start = block.rfind(b"\n", 0, cover.start + 1) + 1
+        end = block.find(b"\n", max(start, cover.end - 1))
+        yield from block[start : end if end >= 0 else len(block)].split(b"\n")
 
 
 def _kept(line: bytes) -> bytes:

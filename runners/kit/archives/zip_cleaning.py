@@ -10,7 +10,7 @@ from runners.kit.archives.contents import Contents, Passage
 from runners.kit.archives.kinds import START_BYTES, Kind, is_json, kind_of
 from runners.kit.archives.resource_names import is_by_hash
 from runners.kit.archives.search import Edit, Search, Text
-from runners.kit.archives.trace import Trace
+from runners.kit.archives.trace import PAGES, Trace
 from runners.kit.archives.unsearchable import TooMuchError, UnsearchableFileError
 from runners.kit.archives.zip_directory import (
     Member,
@@ -22,6 +22,8 @@ from runners.kit.archives.zip_directory import (
 from runners.kit.archives.zip_writing import ZipWriter
 
 _PIECE_BYTES: Final = 1 << 18
+_HELD_BYTES: Final = 1 << 20
+"""Members up to this size are read once and held in memory."""
 _LINES: Final = (".trace", ".network", ".stacks", ".jsonl")
 _LINKED: Final = (*_LINES, ".har", ".json")
 """Members that may call others by their names, so they are written after them."""
@@ -48,7 +50,7 @@ class ZipCleaning:
         self._depth = passage.depth
         self._search = search
         """As it was when nothing had been found yet."""
-        self._trace = Trace(search.header_names)
+        self._trace = Trace(search.header_names, search.secrets)
         self._shapes: dict[str, _Shape] = {}
         """By the member's name."""
         self._replacements = 0
@@ -59,12 +61,11 @@ class ZipCleaning:
         Raises:
             UnsearchableFileError: a secret could be in it and not be found.
         """
-        search = self._search
         members, comment = members_of(self._source, self._contents.budget.bounds)
         for member in members:
             self._contents.budget.spend(member.size_bytes)
-            self._read(member, search)
-        search = self._joined(members, search)
+            self._read_headers(member)
+        search = self._joined(members)
         if self._trace.pictures.shows_secret:
             self._contents.note_shown(was_found=self._trace.shows_found)
         for member in sorted(members, key=_turn):
@@ -73,8 +74,8 @@ class ZipCleaning:
         self._writer.close(comment)
         return self._replacements + count
 
-    def _read(self, member: Member, search: Search) -> None:
-        """Learn what the member is, and what is to be looked for in all of them."""
+    def _read_headers(self, member: Member) -> None:
+        """Learn what the member is, and values of headers, which are looked for everywhere."""
         start = start_of(self._source, member, START_BYTES)
         shape = _Shape(
             kind=_kind_of(start, member.name),
@@ -82,26 +83,32 @@ class ZipCleaning:
             is_events=is_json(start) and member.name.endswith(_LINES),
         )
         self._shapes[member.name] = shape
-        if shape.kind is Kind.PLAIN and shape.is_json:
-            blocks = in_blocks(self._unpacked(member))
-            if shape.is_events:
-                self._trace.read_events(member.name, blocks, search)
-            else:
-                self._trace.read(blocks)
+        if shape.kind is not Kind.PLAIN or not shape.is_json:
+            return
+        if not shape.is_events:
+            self._trace.read(self._blocks(member))
+        elif not member.name.endswith(PAGES):
+            self._trace.read_log(member.name, self._blocks(member))
 
-    def _joined(self, members: list[Member], search: Search) -> Search:
+    def _joined(self, members: list[Member]) -> Search:
         """With the values of headers, which are looked for in all that was read."""
+        events = [member for member in members if self._shapes[member.name].is_events]
+        pages = [member for member in events if member.name.endswith(PAGES)]
+        search = self._search.joined(self._trace.headers.found)
+        self._trace.know_found(self._search, search)
+        for member in pages:
+            self._trace.read_events(member.name, self._blocks(member), search)
         joined = search.joined(self._trace.headers.found)
-        further = tuple(set(joined.secrets) - set(search.secrets))
-        if further:
-            if self._depth == 1:  # those in it look for the same, and there may be many of them
-                search.pattern.let_go()
-            added = search.with_secrets(further)
-            for member in members:
-                if self._shapes[member.name].is_events:
-                    blocks = in_blocks(self._unpacked(member))
-                    self._trace.read_again(member.name, blocks, added)
-            added.pattern.let_go()
+        self._trace.know_found(self._search, joined)
+        if joined is self._search:
+            for member in events:
+                if member not in pages:
+                    self._trace.read_again(member.name, self._blocks(member), search)
+        elif joined is not search:
+            for member in pages:
+                self._trace.read_again(member.name, self._blocks(member), joined)
+        if joined is not search and self._depth == 1:
+            search.pattern.let_go()  # those in it look for the same, and there may be many of them
         return joined
 
     def _write(self, member: Member, search: Search) -> None:
@@ -141,8 +148,7 @@ class ZipCleaning:
             self._copy(member, named)
             return
         edits = self._contents.edits(search, self._trace.headers, depth=self._depth)
-        blocks = in_blocks(self._unpacked(member))
-        cleaned = self._trace.cleaned(member.name, blocks, search, edits)
+        cleaned = self._trace.cleaned(member.name, self._blocks(member), search, edits)
         self._add(member, named, self._counted(cleaned))
 
     def _write_text(self, member: Member, named: Member, search: Search, shape: _Shape) -> None:
@@ -154,8 +160,15 @@ class ZipCleaning:
         elif member.name.endswith(_LINKED):
             always = (self._trace.names.update,)
         text = Text(search, edits, always=always, is_json=shape.is_json)
-        if text.needs_cleaning(self._unpacked(member)):
-            self._add(member, named, text.cleaned(self._unpacked(member)))
+        if member.size_bytes <= _HELD_BYTES:
+            clean = b"".join(text.cleaned(self._unpacked(member)))
+            needs_cleaning = text.replacements > 0
+            pieces: Iterable[bytes] = (clean,)
+        else:
+            needs_cleaning = text.needs_cleaning(self._unpacked(member))
+            pieces = text.cleaned(self._unpacked(member))
+        if needs_cleaning:
+            self._add(member, named, pieces)
             self._replacements += text.replacements
         else:
             self._copy(member, named)
@@ -205,6 +218,9 @@ class ZipCleaning:
         renamed = self._trace.names.renamed(named.name, was=was.hexdigest(), is_now=now.hexdigest())
         if renamed != named.name:
             self._writer.rename_last(renamed)
+
+    def _blocks(self, member: Member) -> Iterator[bytes]:
+        return in_blocks(self._unpacked(member))
 
     def _unpacked(self, member: Member) -> Iterator[bytes]:
         return unpacked_of(self._source, member, self._contents.budget)

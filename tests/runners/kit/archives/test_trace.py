@@ -189,3 +189,28 @@ def test_a_long_line_full_of_texts_takes_no_longer_than_it_is(tmp_path: Path) ->
     said = {"type": "console", "args": [{"text": "some text"}] * 300_000, "end": SECRET}
     (left,) = cleaned(tmp_path, said)
     assert left["end"] == HIDDEN
+
+
+def test_secrets_go_however_many_one_block_of_events_holds(tmp_path: Path) -> None:
+    said = [{"type": "log", "message": f"{at} {SECRET}"} for at in range(500)]
+    left = [one["message"] for one in cleaned(tmp_path, *said)]
+    assert left == [f"{at} {HIDDEN}" for at in range(500)]
+
+
+def test_a_secret_goes_from_events_that_change_for_other_reasons(tmp_path: Path) -> None:
+    header = {"type": "log", "message": "  cookie: session=of-somebody"}
+    said = {"type": "log", "message": f"it is {SECRET} and of-somebody"}
+    left = [one["message"] for one in cleaned(tmp_path, header, said, header)]
+    assert left[1] == f"it is {HIDDEN} and {HIDDEN}"
+    assert HIDDEN in left[0]
+    assert left[0] == left[2]
+
+
+def test_a_cookie_of_the_network_log_goes_from_events(tmp_path: Path) -> None:
+    cookie = {"name": "Cookie", "value": "session=of-somebody"}
+    request = {"type": "resource-snapshot", "snapshot": {"headers": [cookie]}}
+    said = {"type": "log", "message": "they echo of-somebody"}
+    archive = a_zip({"0-trace.trace": lines(said), "0-trace.network": lines(request)})
+    members = members_of(hidden_bytes(tmp_path, archive, SECRET))
+    assert events_of(members["0-trace.trace"])[0]["message"] == f"they echo {HIDDEN}"
+    assert b"of-somebody" not in members["0-trace.network"]
