@@ -20,7 +20,7 @@ from runners.kit.leak_scan.leak import Leak, UnscannableError
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import FileVerdict, Passed, Spoken, Withheld
 from runners.kit.sensitive import SENSITIVE_HEADERS
-from runners.kit.system_calls import hide_memory
+from runners.kit.system_calls import give_back_memory, hide_memory
 from runners.kit.workspace import Look, RunFile
 
 _MAY_SHOW: Final = Withheld(
@@ -94,6 +94,7 @@ def verdict_on(
     """Scrub a file, then read all of it again with other eyes; it blocks."""
     try:
         hidden = hide_in_file(file, secrets, header_names=header_names)
+        give_back_memory()  # expressions of 40 secrets had 50 MB, and the scan has its own
         leaks = scan_file(hidden.file.path, secrets)
     except (UnsearchableFileError, UnscannableError) as problem:
         is_no_text = isinstance(problem, NoTextError)

@@ -1,7 +1,9 @@
-"""Two switches of the process that Python has no function for."""
+"""What the system offers a process and Python has no function for."""
 
 import ctypes
+import gc
 import os
+from contextlib import suppress
 from typing import Final
 
 _PR_SET_DUMPABLE: Final = 4
@@ -16,6 +18,13 @@ def hide_memory() -> None:
         OSError: the system refuses.
     """
     _switch(_PR_SET_DUMPABLE, 0)
+
+
+def give_back_memory() -> None:
+    """Hand what was freed to the system; the C library of some systems does so by itself."""
+    gc.collect()
+    with suppress(AttributeError):
+        _LIBC.malloc_trim(0)
 
 
 def adopt_orphans() -> None:
