@@ -20,7 +20,7 @@ from tests.servers.fault_proxy import FaultProxy, serve_fault_proxy
 
 API_KEY: Final = "cu_" + "f" * 40
 LOCATION_KEY: Final = "pl_" + "f" * 40
-LEASE_S: Final = 60.0
+LEASE_S: Final = 300.0
 """No machine stands still for so long; a test that wants it over says `leases_run_out`."""
 SERVICE: Final = "tests.faults.quick_service"
 AGENT: Final = "tests.faults.quick_agent"

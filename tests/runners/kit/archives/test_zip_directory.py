@@ -34,7 +34,11 @@ def test_our_disks_error_is_not_the_archives_fault() -> None:
         members_of(BrokenDisk(WHOLE), Bounds())
 
 
-@pytest.mark.parametrize("content", [WHOLE[:-30], FAR + WIDE, b"PK\x05\x06"])
+@pytest.mark.parametrize(
+    "content",
+    [WHOLE[:-30], FAR + WIDE, b"PK\x05\x06"],
+    ids=["cut", "nonsense", "empty"],
+)
 def test_what_is_no_archive_is_called_broken(content: bytes) -> None:
     with pytest.raises(UnsearchableFileError, match="broken zip archive"):
         members_of(io.BytesIO(content), Bounds())
