@@ -159,7 +159,7 @@ def _step(began: StepBegan, ended: StepEnded | None, start_ms: float) -> StepSee
     error = None if ended is None or ended.error is None else plain_text(ended.error)
     return StepSeen(
         title=cut(plain_text(began.title), _TITLE_CHARS),
-        category=began.category[:_TITLE_CHARS],
+        category=cut(began.category, _TITLE_CHARS),
         where=began.where,
         started_after_ms=_after(began.at, start_ms),
         took_ms=None if ended is None else ended.took_ms,

@@ -29,6 +29,7 @@ from runners.kit.time_up import is_time_up, with_time_up
 from runners.kit.user_paths import placed
 
 MESSAGE_CHARS: Final = 2000
+_SAID_CHARS: Final = 300
 _HEAP: Final = "JavaScript heap out of memory"
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 
@@ -151,7 +152,7 @@ def _how(ended: Ended) -> str:
 
 def _broke_off(ended: Ended) -> str:
     last = next((line.message for line in reversed(ended.log) if line.message.strip()), "")
-    said = f"; it said last: {last[:300]}" if last else ""
+    said = f"; it said last: {cut(last, _SAID_CHARS)}" if last else ""
     return f"Node ended with {_how(ended)} and told nothing of the script's end{said}"
 
 

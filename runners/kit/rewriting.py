@@ -10,7 +10,7 @@ import msgspec
 import re2
 
 from contract.assertions import AssertionResult
-from contract.result import Failure, HttpEvidence, Outcome, SeenResponse, TcpEvidence
+from contract.result import HttpEvidence, Outcome, SeenResponse, TcpEvidence
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
 from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.cut_texts import CUT_SIGN
@@ -60,15 +60,10 @@ class Rewriter:
         """Without the beginnings of secrets at the ends of texts that were cut."""
         if self._pattern is None:
             return outcome
+        kinds = {"evidence": self._cut_evidence, "assertions": self._cut_assertions}
+        fields = {name: getattr(outcome, name) for name in _text_fields(Outcome)}
         return _changed(
-            outcome,
-            evidence=self._cut_evidence(outcome.evidence),
-            log=self._cut_texts(outcome.log),
-            failure=self._cut_failure(outcome.failure),
-            degraded_because=self._cut_texts(outcome.degraded_because),
-            assertions=_same_if_equal(
-                outcome.assertions, tuple(map(self._cut_assertion, outcome.assertions))
-            ),
+            outcome, **{name: kinds.get(name, self._cut_texts)(fields[name]) for name in fields}
         )
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
@@ -139,7 +134,7 @@ class Rewriter:
                 return evidence
 
     def _cut_texts(self, value: Any) -> Any:
-        """Whatever a script told, at each sign that it was cut."""
+        """Whatever was told, at each sign that it was cut."""
         match value:
             case str() if type(value) is str:
                 return self._cut_sentence(value)
@@ -148,13 +143,13 @@ class Rewriter:
                 return _changed(value, **{n: self._cut_texts(getattr(value, n)) for n in names})
             case tuple():
                 return _same_if_equal(value, tuple(map(self._cut_texts, value)))
+            case dict():
+                return _same_if_equal(value, {k: self._cut_texts(v) for k, v in value.items()})
             case _:
                 return value
 
-    def _cut_failure(self, failure: Failure | None) -> Failure | None:
-        if failure is None:
-            return None
-        return _changed(failure, message=self._cut_sentence(failure.message))
+    def _cut_assertions(self, results: tuple[AssertionResult, ...]) -> tuple[AssertionResult, ...]:
+        return _same_if_equal(results, tuple(map(self._cut_assertion, results)))
 
     def _cut_assertion(self, result: AssertionResult) -> AssertionResult:
         actual, error = result.actual, result.error

@@ -88,6 +88,7 @@ def test_no_more_files_are_kept_than_a_result_names(workspace: Workspace) -> Non
     ("written", "because"),
     [
         (json.dumps({"messages": ["slow", "again"]}), "slow again"),
+        (json.dumps({"messages": ["x" * 501]}), "x" * 499 + "…"),
         (json.dumps({"messages": []}), None),
         (json.dumps({"messages": [7]}), None),
         ("[" * 100_000, None),

@@ -5,6 +5,7 @@ import string
 from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
+from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote_plus
 
 import msgspec
@@ -29,6 +30,7 @@ from contract.result import (
     TcpEvidence,
     Timings,
 )
+from contract.script_evidence import MultiStepEvidence, ScriptError
 from contract.scripted import MultiStepSpec
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from contract.wire import encode
@@ -610,6 +612,33 @@ def test_cut_texts_of_scripts_lose_the_beginning_of_a_secret() -> None:
     (seen,) = cleaned.evidence.tests
     told = {seen.title, *seen.errors, cleaned.log[0].message, cleaned.degraded_because}
     assert told == {f"Fill {HIDDEN}…"}
+
+
+CUT: Final = f"Fill {VALUE[:9]}…"
+CUT_FIELDS: Final[dict[str, Any]] = {
+    "failure": Failure(kind=FailureKind.SCRIPT, message=CUT, detail={"where": CUT}),
+    "degraded_because": CUT,
+    "assertions": (
+        AssertionResult(source=Source.TEXT_BODY, comparison=Comparison.EQUALS, order=0, error=CUT),
+    ),
+    "evidence": MultiStepEvidence(runtime_id="x", errors=(ScriptError(message=CUT),)),
+    "log": (LogLine(after_ms=0, level="INFO", message=CUT),),
+}
+
+
+def test_each_field_of_an_outcome_that_may_have_been_cut_is_known() -> None:
+    numbers = {"status", "response_time_ms", "over_max_response_time", "timings"}
+    names = {field.name for field in msgspec.structs.fields(Outcome)}
+    assert names - numbers - {"artifacts"} == set(CUT_FIELDS)
+
+
+@pytest.mark.parametrize("field", CUT_FIELDS)
+def test_no_field_of_an_outcome_ends_in_the_beginning_of_a_secret(field: str) -> None:
+    outcome = an_outcome(**{field: CUT_FIELDS[field]})
+    cleaned = Scrubber([VALUE]).clean(a_result(outcome)).result.outcome
+    sent = msgspec.json.encode(cleaned).decode()
+    assert f"Fill {HIDDEN}…" in sent
+    assert VALUE[:9] not in sent
 
 
 def test_an_assertion_that_holds_is_cut_too() -> None:
