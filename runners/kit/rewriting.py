@@ -3,6 +3,7 @@
 import base64
 import binascii
 import types
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated, Any, Final, Protocol, TypeVar, Union, cast, get_args, get_origin
 
@@ -60,7 +61,10 @@ class Rewriter:
         """Without the beginnings of secrets at the ends of texts that were cut."""
         if self._pattern is None:
             return outcome
-        kinds = {"evidence": self._cut_evidence, "assertions": self._cut_assertions}
+        kinds: dict[str, Callable[[Any], Any]] = {
+            "evidence": self._cut_evidence,
+            "assertions": self._cut_assertions,
+        }
         fields = {name: getattr(outcome, name) for name in _text_fields(Outcome)}
         return _changed(
             outcome, **{name: kinds.get(name, self._cut_texts)(fields[name]) for name in fields}
