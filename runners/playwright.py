@@ -11,6 +11,7 @@ from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.browser_proof import is_our_fault
 from runners.kit.failures import CheckFailed
+from runners.kit.file_names import FileNames
 from runners.kit.harness import Harness
 from runners.kit.observation import Observation
 from runners.kit.playwright_ground import (
@@ -197,7 +198,7 @@ class _Look:
     async def _keep(self, project: Project, facts: SuiteFacts, ended: Ended) -> None:
         self._took_ms = round(ended.took_s * 1000, 1)
         self._evidence = facts.evidence(node_version=project.runtime.node_version)
-        found, notices = await asyncio.to_thread(gather, facts, project)
+        found, notices = await asyncio.to_thread(gather, facts, project, FileNames.of(self._ctx))
         self._log.add(notices, since_ms=self._log.now_ms())
         report = await asyncio.to_thread(
             write_report, project.workspace, self._evidence, took_ms=self._took_ms

@@ -4,7 +4,6 @@ The folder was the script's own: a name in it may be a link to anywhere, so only
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 
 from contract.result import Artifact, ArtifactKind
 from runners.kit.cut_texts import cut
+from runners.kit.file_names import FileNames
 from runners.kit.run_time import Until
 from runners.kit.trace_remains import is_part, is_remains, known_name
 from runners.kit.workspace import Workspace, open_plain
@@ -22,8 +22,6 @@ MOST_FILES: Final = 50
 _DEGRADED_BYTES: Final = 64 * 1024
 _DEGRADED_CHARS: Final = 500
 _MOST_LOOKED_AT: Final = 10_000
-_NAME_CHARS: Final = 150
-_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _KINDS: Final[dict[str, ArtifactKind]] = {
     ".zip": "trace",
     ".webm": "video",
@@ -57,7 +55,9 @@ def degraded_because(folder: Path) -> str | None:
     return cut(" ".join(said.messages), _DEGRADED_CHARS) or None
 
 
-def keep_files(workspace: Workspace, *folders: Path, into: Workspace, until: Until) -> Kept:
+def keep_files(
+    workspace: Workspace, *folders: Path, into: Workspace, until: Until, names: FileNames
+) -> Kept:
     """Put the files that results keep where artifacts are; it blocks while it reads them.
 
     `workspace`: the one that the folders are in. `into`: the one to keep them.
@@ -68,7 +68,7 @@ def keep_files(workspace: Workspace, *folders: Path, into: Workspace, until: Unt
     kept: dict[str, Path] = {}
     for folder in filter(workspace.holds, folders):
         for path in found_files(folder):
-            kept.setdefault(_free_name(path, folder, taken=set(kept)), path)
+            kept.setdefault(_free_name(path, folder, names, taken=set(kept)), path)
     wanted, artifacts = list(kept.items())[:MOST_FILES], []
     for name, path in wanted:
         if until.is_over:
@@ -120,12 +120,15 @@ def _is_plain(path: Path) -> bool:
         return False
 
 
-def _free_name(path: Path, folder: Path, *, taken: set[str]) -> str:
-    """The file's own name; where there are several of it, with the folders that it is in."""
-    parts = path.with_name(known_name(path)).relative_to(folder).parts
-    names = [_usual("-".join(parts[-depth:])) for depth in range(1, len(parts) + 1)]
-    return next((name for name in names if name not in taken), f"{len(taken)}-{names[-1]}")
+def _free_name(path: Path, folder: Path, names: FileNames, *, taken: set[str]) -> str:
+    """The file's own name; where there are several of it, with the folders that it is in.
 
-
-def _usual(name: str) -> str:
-    return (_UNUSUAL.sub("-", name).lstrip(".-") or "file")[-_NAME_CHARS:]
+    Where none of these can be told, its kind with a number.
+    """
+    known = path.with_name(known_name(path))
+    parts = known.relative_to(folder).parts
+    told = [names.fit(known, *parts[-depth:]) for depth in range(1, len(parts) + 1)]
+    suffix = path.suffix.lower()
+    by_number = f"{_KINDS[suffix]}-{len(taken) + 1}{suffix}"
+    fit = [*filter(None, told), by_number]
+    return next((name for name in fit if name not in taken), f"{len(taken)}-{by_number}")

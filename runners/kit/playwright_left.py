@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from contract.result import Artifact
+from runners.kit.file_names import FileNames
 from runners.kit.playwright_files import degraded_because, found_files, keep_files
 from runners.kit.playwright_place import Place
 from runners.kit.run_time import Until
@@ -37,11 +38,12 @@ def left_in(  # noqa: PLR0913 - of one run
     is_ended: bool,
     films: bool,
     until: Until,
+    names: FileNames,
 ) -> Left:
     """Keep what there is of a run, and there is time for; it blocks.
 
     `workspace`: the one that it ran in. `is_ended`: whether it came to an end by itself, with all
-    its files. `films`: whether there are videos of it.
+    its files. `films`: whether there are videos of it. `names`: what they may be called.
 
     Raises:
         OSError: the disk is at fault.
@@ -51,7 +53,9 @@ def left_in(  # noqa: PLR0913 - of one run
     packed = Path(tempfile.mkdtemp(dir=workspace.folder))
     if not is_ended:
         notes += _packed(workspace, place.output, packed / "trace.zip", until.half())
-    kept = keep_files(workspace, place.output, packed, place.root, into=keeper, until=until)
+    kept = keep_files(
+        workspace, place.output, packed, place.root, into=keeper, until=until, names=names
+    )
     if kept.out_of_time:
         notes = tuple(note for note in notes if note != _UNFINISHED or _has_trace(kept.artifacts))
         more = " more" if kept.artifacts else ""

@@ -18,6 +18,7 @@ from runners.kit.browser_registry import make_registry
 from runners.kit.egress_gate import Unreached
 from runners.kit.fact_book import FactBook
 from runners.kit.failures import CheckFailed
+from runners.kit.file_names import FileNames
 from runners.kit.harness import Harness
 from runners.kit.playwright_ground import harmless_variables
 from runners.kit.playwright_left import Left, left_in
@@ -248,15 +249,15 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _left(self, is_ended: bool) -> Left:  # noqa: FBT001 - called by position, in a thread
-        keeper = self.order.ctx.workspace
-        until = self.order.until
+        ctx = self.order.ctx
         return left_in(
             self.place,
             self.workspace,
-            keeper=keeper,
+            keeper=ctx.workspace,
             is_ended=is_ended,
             films=self.order.script.films,
-            until=until,
+            until=self.order.until,
+            names=FileNames.of(ctx),
         )
 
     def _known_before(self) -> list[str]:

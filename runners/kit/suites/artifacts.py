@@ -12,6 +12,7 @@ import msgspec
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.result import Artifact, ArtifactKind, LogLine
 from contract.suite_evidence import PlaywrightEvidence
+from runners.kit.file_names import FileNames
 from runners.kit.removal import clear_place
 from runners.kit.run_time import Until
 from runners.kit.suites.facts import Attachment, SuiteFacts
@@ -22,7 +23,6 @@ from runners.kit.workspace import Workspace, open_plain
 
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 400 * 1024**2
-_NAME_CHARS: Final = 150
 _PACKING_S: Final = 2.0
 """Within what is reserved for the end of a run."""
 _CUT_OFF: Final = LogLine(
@@ -33,7 +33,8 @@ _CUT_OFF: Final = LogLine(
         "before."
     ),
 )
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_USUAL_ENDINGS: Final = frozenset({".zip", ".webm", ".png", ".jpg", ".jpeg"})
+_FIT_ENDING: Final = re.compile(r"\.[A-Za-z0-9]{1,10}")
 _KINDS: Final[tuple[tuple[str, ArtifactKind], ...]] = (
     ("video/", "video"),
     ("image/png", "screenshot"),
@@ -41,7 +42,9 @@ _KINDS: Final[tuple[tuple[str, ArtifactKind], ...]] = (
 )
 
 
-def gather(facts: SuiteFacts, project: Project) -> tuple[tuple[Artifact, ...], tuple[LogLine, ...]]:
+def gather(
+    facts: SuiteFacts, project: Project, names: FileNames
+) -> tuple[tuple[Artifact, ...], tuple[LogLine, ...]]:
     """Move the attachments into the workspace, those of failed tests first; it blocks.
 
     Raises:
@@ -58,17 +61,17 @@ def gather(facts: SuiteFacts, project: Project) -> tuple[tuple[Artifact, ...], t
             left_off += 1
             continue
         try:
-            name = _moved(path, project.workspace.folder)
+            name = _moved(path, project.workspace.folder, names)
         except PermissionError:  # its test closed the folder that it is in
             left_off += 1
             continue
         left_bytes -= size_bytes
         found.append(project.workspace.artifact(name, _kind(attachment, path)))
-    unfinished = _unfinished(project) if facts.end is None else ()
+    unfinished = _unfinished(project, names) if facts.end is None else ()
     return (*unfinished, *found), (*_notice(left_off), *(_CUT_OFF for _ in unfinished))
 
 
-def _unfinished(project: Project) -> tuple[Artifact, ...]:
+def _unfinished(project: Project, names: FileNames) -> tuple[Artifact, ...]:
     """The traces of tests whose processes could not bring them to an end."""
     workspace = project.workspace
     packed = Path(tempfile.mkdtemp(dir=workspace.folder)) / "unfinished" / "trace.zip"
@@ -76,7 +79,7 @@ def _unfinished(project: Project) -> tuple[Artifact, ...]:
     until = Until.after(_PACKING_S)
     if pack_remains(workspace, remains_below(project.root), packed, until=until) is None:
         return ()
-    return (workspace.artifact(_moved(packed, workspace.folder), "trace"),)
+    return (workspace.artifact(_moved(packed, workspace.folder, names), "trace"),)
 
 
 def write_report(workspace: Workspace, seen: PlaywrightEvidence, *, took_ms: float) -> Artifact:
@@ -118,10 +121,12 @@ def _own_file(attachment: Attachment, project: Project) -> Path | None:
     return path
 
 
-def _moved(path: Path, into: Path) -> str:
+def _moved(path: Path, into: Path, known: FileNames) -> str:
     """The name under which the file is now: its folder's as Playwright calls it, and its own."""
-    plain = _UNFIT.sub("-", f"{path.parent.name}-{path.stem}").strip("-.")[:_NAME_CHARS] or "file"
-    ending = _UNFIT.sub("", path.suffix)[:10]
+    told = known.fit(path, path.parent.name, path.stem)
+    is_fit = told and _FIT_ENDING.fullmatch(path.suffix)
+    ending = path.suffix if is_fit or path.suffix in _USUAL_ENDINGS else ""
+    plain = (told or "").strip("-.") or "file"
     names = (f"{plain}{number}{ending}" for number in ("", *(f"-{n}" for n in range(2, 10_000))))
     # A test may have put anything beside what is ours.
     name = next(name for name in names if name != REPORT_NAME and not os.path.lexists(into / name))

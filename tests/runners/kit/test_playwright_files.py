@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.kit.file_names import FileNames
 from runners.kit.playwright_files import MOST_FILES, Kept, degraded_because, keep_files
 from runners.kit.run_time import Until
 from runners.kit.workspace import Workspace
@@ -23,13 +24,16 @@ def put(folder: Path, path: str, content: bytes = b"x") -> Path:
     return file
 
 
-def kept_of(workspace: Workspace, *, within_s: float = 60) -> Kept:
+def kept_of(workspace: Workspace, *, within_s: float = 60, names: FileNames | None = None) -> Kept:
     out = workspace.folder / "out"
-    return keep_files(workspace, out, into=workspace, until=Until.after(within_s))
+    return keep_files(
+        workspace, out, into=workspace, until=Until.after(within_s), names=names or FileNames()
+    )
 
 
-def kept(workspace: Workspace) -> set[str]:
-    return {one.name for one in kept_of(workspace).artifacts}
+def kept(workspace: Workspace, secret: str = "none of them") -> set[str]:
+    found = kept_of(workspace, names=FileNames((secret,)))
+    return {one.name for one in found.artifacts}
 
 
 def test_files_of_known_kinds_are_kept_under_their_own_names(workspace: Workspace) -> None:
@@ -49,6 +53,13 @@ def test_files_of_one_name_are_told_apart_by_their_folders(workspace: Workspace)
     for name in ("one/trace.zip", "t wo/trace.zip", "deep/one/trace.zip"):
         put(workspace.folder / "out", name)
     assert len(kept(workspace)) == 3
+
+
+def test_a_name_that_would_show_a_piece_of_a_secret_is_a_number(workspace: Workspace) -> None:
+    secret = "hunter2-very-secret"
+    put(workspace.folder / "out", f"{secret}{'z' * 134}.png")
+    put(workspace.folder / "out", "plain.png")
+    assert kept(workspace, secret) == {"screenshot-1.png", "plain.png"}
 
 
 def test_no_link_leads_us_out_of_the_run(workspace: Workspace, tmp_path: Path) -> None:

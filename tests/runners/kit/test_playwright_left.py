@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.kit.file_names import FileNames
 from runners.kit.playwright_left import Left, left_in
 from runners.kit.playwright_place import make_place
 from runners.kit.run_time import Until
@@ -27,7 +28,15 @@ def left(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     until = Until.after(within_s)
-    return left_in(place, workspace, keeper=workspace, is_ended=is_ended, films=films, until=until)
+    return left_in(
+        place,
+        workspace,
+        keeper=workspace,
+        is_ended=is_ended,
+        films=films,
+        until=until,
+        names=FileNames(),
+    )
 
 
 def names(found: Left) -> set[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestOutcome
+from runners.kit.file_names import FileNames
 from runners.kit.runtimes import Runtime
 from runners.kit.suites import artifacts as suite_artifacts
 from runners.kit.suites.artifacts import gather, write_report
@@ -49,7 +50,7 @@ def facts(*attachments: Attachment, **outcomes: TestOutcome) -> SuiteFacts:
 
 
 def names(book: SuiteFacts, project: Project) -> list[str]:
-    return [artifact.name for artifact in gather(book, project)[0]]
+    return [artifact.name for artifact in gather(book, project, FileNames())[0]]
 
 
 def test_a_file_is_called_as_playwright_calls_it_and_lies_where_artifacts_do(
@@ -61,7 +62,7 @@ def test_a_file_is_called_as_playwright_calls_it_and_lies_where_artifacts_do(
         left(project, "test-results/a-buys/shot 1.png", name="shot", content_type="image/png"),
         left(project, "out/data.json", name="data", content_type="application/json"),
     )
-    found, _ = gather(book, project)
+    found, _ = gather(book, project, FileNames())
     assert [(one.name, one.kind) for one in found] == [
         ("a-buys-trace.zip", "trace"),
         ("a-buys-video.webm", "video"),
@@ -82,6 +83,14 @@ def test_names_that_no_artifact_may_have_are_made_fit(project: Project) -> None:
         assert name.isascii()
         assert not name.startswith(".")
         assert len(name) <= 200
+
+
+def test_a_name_that_would_show_a_piece_of_a_secret_is_none(project: Project) -> None:
+    secrets = FileNames(("hunter2-very-secret", "p@ss.w=rd"))
+    long = left(project, f"out/hunter2-very-secret{'z' * 134}.png")
+    book = facts(long, left(project, "out/p@ss.w=rd"), left(project, "out/x.hunter2-very-secret"))
+    found, _ = gather(book, project, secrets)
+    assert [one.name for one in found] == ["file.png", "file", "out-x"]
 
 
 def test_what_is_not_the_runs_own_is_left_alone(project: Project, tmp_path: Path) -> None:
@@ -105,7 +114,7 @@ def test_files_of_failed_tests_come_first_when_there_are_too_many(
         good="expected",
         bad="unexpected",
     )
-    found, notices = gather(book, project)
+    found, notices = gather(book, project, FileNames())
     assert [one.name for one in found] == ["bad-trace.zip"]
     assert [line.message[:30] for line in notices] == ["1 files of tests are not kept:"]
 
