@@ -227,8 +227,9 @@ class _Reader:
 
 
 def _wrong_in(value: object, kind: type[msgspec.Struct]) -> Iterator[Wrong]:
+    """In a variable or a certificate, all of which is secret: people write `- TOKEN=value`."""
     yield from unknown_fields(value, kind)
-    yield from wrong_fields(value, kind)
+    yield from wrong_fields(value, kind, is_secret=True)
 
 
 def _in_file(form: SpecForm, found: Iterable[Wrong]) -> Iterator[Wrong]:

@@ -49,12 +49,17 @@ def split_problem(problem: str) -> tuple[str, str]:
     return (found["path"], problem[: found.start()]) if found else ("$", problem)
 
 
-def explain(problem: str, document: object, spec: type[msgspec.Struct]) -> Wrong:
-    """The wrong field's path, and what is wrong with it."""
+def explain(
+    problem: str, document: object, spec: type[msgspec.Struct], *, is_secret: bool = False
+) -> Wrong:
+    """The wrong field's path, and what is wrong with it.
+
+    `is_secret`: whether the value may be a secret wherever it stands.
+    """
     path, sentence = split_problem(problem)
     if missing := re.fullmatch(r"Object missing required field `(?P<name>\w+)`", sentence):
         return f"{path}.{missing['name']}", "is missing"
-    value = shown(value_at(document, path), secret=_is_secret(path))
+    value = shown(value_at(document, path), secret=is_secret or _is_secret(path))
     unit = " seconds" if path.endswith("Seconds") else ""
     return path, f"is {value}{unit}; {_mend(sentence, path, spec)}{unit}"
 

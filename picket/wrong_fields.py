@@ -14,10 +14,15 @@ from contract.sense import Wrong
 from picket.field_errors import explain, split_problem
 
 
-def wrong_fields(document: object, spec: type[msgspec.Struct]) -> Iterator[Wrong]:
-    """The path of each wrong field, and what is wrong with it."""
+def wrong_fields(
+    document: object, spec: type[msgspec.Struct], *, is_secret: bool = False
+) -> Iterator[Wrong]:
+    """The path of each wrong field, and what is wrong with it.
+
+    `is_secret`: whether all of the document may be one; no value of it is told then.
+    """
     for path, sentence in _mistakes(document, spec, "$"):
-        yield explain(f"{sentence} - at `{path}`", document, spec)
+        yield explain(f"{sentence} - at `{path}`", document, spec, is_secret=is_secret)
 
 
 def _mistakes(value: object, kind: Any, path: str) -> Iterator[Wrong]:

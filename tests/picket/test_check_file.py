@@ -228,6 +228,21 @@ def test_a_secret_in_a_bad_file_is_never_repeated() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "variables: [TOKEN=hunter2]",
+        "environmentVariables: [TOKEN=hunter2]",
+        "variables: [{ key: TOKEN, value: x, secret: hunter2 }]",
+        "clientCertificates: [hunter2]",
+    ],
+)
+def test_nothing_of_an_entry_that_may_be_secret_is_repeated(wrong: str) -> None:
+    said = refusal(f"type: URL\nrequest: {{ url: http://a }}\n{wrong}")
+    assert "hunter2" not in said
+    assert " is text; use " in said
+
+
 def test_a_file_that_is_missing_or_no_file_is_refused() -> None:
     for path, sentence in (
         ("/nowhere/check.yaml", "/nowhere/check.yaml cannot be read: No such file or directory"),
