@@ -1,5 +1,6 @@
 """What is kept of a run that is over, and what the reader of its result has to know of it."""
 
+import itertools
 import tempfile
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def left_in(  # noqa: PLR0913 - of one run
         OSError: the disk is at fault.
     """
     degraded = degraded_because(place.root) if workspace.holds(place.root) else None
-    notes = _without_broken(workspace, place.output, is_ended=is_ended)
+    notes = _without_broken(workspace, place.output, until.half(), is_ended=is_ended)
     packed = Path(tempfile.mkdtemp(dir=workspace.folder))
     if not is_ended:
         notes += _packed(workspace, place.output, packed / "trace.zip", until.half())
@@ -89,12 +90,14 @@ def _packed(workspace: Workspace, output: Path, target: Path, until: Until) -> t
     return (_UNFINISHED, _SHOWS_LESS.format(packed.left_off))
 
 
-def _without_broken(workspace: Workspace, output: Path, *, is_ended: bool) -> tuple[str, ...]:
-    """Remove files that nobody could open, and say which."""
+def _without_broken(
+    workspace: Workspace, output: Path, until: Until, *, is_ended: bool
+) -> tuple[str, ...]:
+    """Remove files that nobody could open, and say which; it ends where time is up."""
     if not workspace.holds(output):
         return ()
     notes = []
-    for path in list(found_files(output)):
+    for path in itertools.takewhile(lambda _: not until.is_over, list(found_files(output))):
         is_broken = path.suffix.lower() == ".zip" and not is_ended and not is_whole(path)
         if is_broken or path.stat().st_size == 0:
             path.unlink()

@@ -15,6 +15,9 @@ STEPS: Final = "test.trace"
 _END: Final = struct.Struct("<4s6xHII")
 _END_BYTES: Final = 22
 _END_MARK: Final = b"PK\x05\x06"
+_WIDE_PLACE_BYTES: Final = 20
+_WIDE_PLACE_MARK: Final = b"PK\x06\x07"
+"""Before the end of an archive, where others than its own figures count: Playwright's has none."""
 _LONGEST_COMMENT: Final = 0xFFFF
 _MOST_DIRECTORY_BYTES: Final = 4 * 1024**2
 """The list of members is held in memory; Playwright's take some 100 bytes each."""
@@ -75,12 +78,13 @@ def _opened(file: BinaryIO) -> ZipFile:
         BadZipFile: it is not, or there is none.
     """
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _END_BYTES - _LONGEST_COMMENT))
+    file.seek(max(0, size - _WIDE_PLACE_BYTES - _END_BYTES - _LONGEST_COMMENT))
     tail = file.read()
     at = tail.rfind(_END_MARK)
     if at < 0 or len(tail) - at < _END_BYTES:
         raise BadZipFile
     _, _, directory_bytes, _ = _END.unpack_from(tail, at)
-    if directory_bytes > _MOST_DIRECTORY_BYTES:
+    is_wide = tail[max(0, at - _WIDE_PLACE_BYTES) : at].startswith(_WIDE_PLACE_MARK)
+    if is_wide or directory_bytes > _MOST_DIRECTORY_BYTES:
         raise BadZipFile
     return ZipFile(file)

@@ -117,8 +117,9 @@ def _add_steps(archive: ZipFile, places: Iterable[Path], left_bytes: int, until:
     """Of a test that was packed already, when putting it together was interrupted."""
     parts = (part for place in places if place.match(_TEST_TRACES) for part in _parts(place))
     most_bytes = min(left_bytes, _MOST_STEP_BYTES)
+    in_time = itertools.takewhile(lambda _: not until.is_over, parts)
     for name, content in itertools.chain.from_iterable(
-        steps_in(part, most_bytes=most_bytes) for part in parts
+        steps_in(part, most_bytes=most_bytes) for part in in_time
     ):
         left_bytes = _room(left_bytes, name) - len(content)
         if until.is_over or left_bytes < 0:

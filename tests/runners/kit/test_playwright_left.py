@@ -79,6 +79,11 @@ def test_a_trace_that_is_not_kept_for_want_of_time_is_not_said_to_show_anything(
     assert not any("shows what was written" in note for note in found.notes)
 
 
+def test_when_time_is_up_no_archive_is_looked_into(tmp_path: Path) -> None:
+    found = left(tmp_path, {"a.zip": b"PK"}, is_ended=False, within_s=0)
+    assert [note for note in found.notes if "a.zip" in note] == []
+
+
 def test_playwrights_own_parts_are_nothing_to_keep_and_its_films_are_called_videos(
     tmp_path: Path,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import struct
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -40,6 +41,22 @@ def test_a_list_of_very_many_members_is_not_read(tmp_path: Path) -> None:
         for number in range(300):
             archive.writestr(f"{number:060000}", b"")
     assert not is_whole(put(tmp_path, packed.getvalue()))
+
+
+def test_a_list_whose_length_is_told_twice_is_not_read(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w") as archive:
+        for number in range(300):
+            archive.writestr(f"{number:060000}", b"")
+    whole = packed.getvalue()
+    end = whole[-22:]
+    size, at = struct.unpack("<II", end[12:20])
+    wide = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 300, 300, size, at)
+    place = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(whole) - 22, 1)
+    short = end[:12] + struct.pack("<II", 46, at) + end[20:]
+    path = put(tmp_path, whole[:-22] + wide + place + short)
+    assert len(ZipFile(path).infolist()) == 300
+    assert not is_whole(path)
 
 
 def test_only_what_playwright_puts_beside_a_tests_steps_is_taken(tmp_path: Path) -> None:
