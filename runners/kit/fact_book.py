@@ -109,10 +109,14 @@ class FactBook:
         return None if launch is None or launch.own or passed else launch
 
     @property
+    def lost_process(self) -> bool:
+        """Whether a process of it ended that had not come to its end."""
+        return self.ended is None or any(_WORKER_DIED in one.message for one in self._errors)
+
+    @property
     def has_all_files(self) -> bool:
         """Whether its traces and videos came to an end."""
-        died = any(_WORKER_DIED in error.message for error in self._errors)
-        return self.ended is not None and not self.ended.left_open and not died
+        return not self.lost_process and self.ended is not None and not self.ended.left_open
 
     @property
     def errors(self) -> list[ErrorFact]:

@@ -9,7 +9,8 @@
 | the script ended its process, or used a limit up | SCRIPT                          |
 | the system took of it, or its browser, and it    | ours: `TooLittleMemoryError`    |
 | had used little; much: OUT_OF_MEMORY             |                                 |
-| its process was ended once it had begun          | SCRIPT, with how it was ended   |
+| its process was ended once it had begun, or by   | SCRIPT, with how it was ended   |
+| a signal or a code of its own once it had passed |                                 |
 | the same, and the system took processes then     | ours: `RunBrokeOffError`        |
 | its process ended before it had begun            | ours: `RunBrokeOffError`        |
 """
@@ -30,7 +31,8 @@ from runners.kit.user_paths import placed
 
 MESSAGE_CHARS: Final = 2000
 _SAID_CHARS: Final = 300
-_HEAP: Final = "JavaScript heap out of memory"
+_HEAP: Final = re.compile(r"FATAL ERROR: .*JavaScript heap out of memory")
+"""What V8 says before it gives up."""
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 
 
@@ -80,8 +82,8 @@ def _wanted_memory(book: FactBook, ended: Ended) -> bool:
     crashed = any(_CRASHED.search(one.message) for one in book.errors)
     if ended.system_took_some and (was_taken or crashed):
         return True
-    # A run that came to its end only printed these words.
-    return not book.has_all_files and any(_HEAP in line.message for line in ended.log)
+    gave_up = (one.level == "ERROR" and _HEAP.match(plain_text(one.message)) for one in ended.log)
+    return book.lost_process and any(gave_up)
 
 
 def _out_of_memory(ended: Ended, memory_mb: int) -> Failure:
@@ -126,7 +128,9 @@ def _of_end(book: FactBook, ended: Ended, *, is_degraded: bool) -> Failure | Non
     """There is no error; but did it get to its end?"""
     if book.ended is None:
         return _of_no_end(book, ended)
-    if book.ended.status == "passed" or (is_degraded and book.errors):
+    if book.ended.status == "passed":
+        return _of_bad_end(ended)
+    if is_degraded and book.errors:
         return None
     unexpected = [title for title, test in book.tests.items() if test.outcome == "unexpected"]
     if unexpected:
@@ -134,6 +138,15 @@ def _of_end(book: FactBook, ended: Ended, *, is_degraded: bool) -> Failure | Non
             f"The test “{unexpected[0]}” passed, and is marked to fail.", code="UNEXPECTED"
         )
     return _of_script("The script did not run to its end.", code="INTERRUPTED")
+
+
+def _of_bad_end(ended: Ended) -> Failure | None:
+    """Of one that told that it had passed: anybody in its process can write that."""
+    if ended.exit_code == 0 or ended.timed_out or ended.system_took_some:
+        return None
+    return _of_script(
+        f"The script passed, and then its process ended ({_how(ended)}).", code="EXIT"
+    )
 
 
 def _of_no_end(book: FactBook, ended: Ended) -> Failure:

@@ -1,7 +1,7 @@
 """Whose fault it is that a script did not pass, from what was told and how it ended."""
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -18,6 +18,7 @@ from runners.kit.program import Ended
 BEGAN = {"fact": "began", "playwright": "1.65.1", "tests": 1}
 PASSED = {"fact": "ended", "status": "passed"}
 FAILED = {"fact": "ended", "status": "failed"}
+HEAP = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
 CLICK = {"fact": "stepBegan", "id": 0, "title": "Click #a", "category": "x", "where": "s.js:2:3"}
 
 
@@ -143,11 +144,28 @@ def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
 
 
 def test_a_heap_that_is_full_is_out_of_memory_as_well() -> None:
-    line = LogLine(after_ms=1, level="ERROR", message="FATAL: JavaScript heap out of memory")
-    assert blamed(BEGAN, log=(line,), signal=6).kind is FailureKind.OUT_OF_MEMORY
-    worker = an_error(message="Error: worker process exited unexpectedly (code=134)")
-    assert blamed(BEGAN, worker, FAILED, log=(line,)).kind is FailureKind.OUT_OF_MEMORY
-    assert failure(BEGAN, PASSED, log=(line,)) is None, "it only printed that"
+    end = {"log": (LogLine(after_ms=1, level="ERROR", message=HEAP),), "signal": 6}
+    assert blamed(BEGAN, **end).kind is FailureKind.OUT_OF_MEMORY
+    died = an_error(message="Error: worker process exited unexpectedly (code=null, signal=SIGABRT)")
+    assert blamed(BEGAN, died, FAILED, **end).kind is FailureKind.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize(
+    ("level", "message"), [("ERROR", HEAP), ("INFO", HEAP), ("ERROR", f"our server: {HEAP}")]
+)
+def test_a_word_in_the_log_makes_no_passed_script_run_out_of_memory(
+    level: Literal["INFO", "ERROR"], message: str
+) -> None:
+    log = (LogLine(after_ms=1, level=level, message=message),)
+    assert failure(BEGAN, PASSED, log=log) is None
+    if (level, message) != ("ERROR", HEAP):
+        assert blamed(BEGAN, log=log, signal=9).kind is FailureKind.SCRIPT
+
+
+@pytest.mark.parametrize("end", [{"exit_code": None, "signal": 9}, {"exit_code": 3}])
+def test_who_told_of_a_pass_and_was_ended_then_has_not_passed(end: dict[str, Any]) -> None:
+    told = blamed(BEGAN, PASSED, **end).message
+    assert told.startswith("The script passed, and then its process ended (")
 
 
 def test_a_time_out_is_told_before_the_errors_that_came_of_it() -> None:
