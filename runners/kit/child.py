@@ -20,6 +20,7 @@ from runners.kit.memory import ended_for_want_of_memory
 from runners.kit.process_tree import ProcessTree
 from runners.kit.processes import look_up
 from runners.kit.program import Ended, Limits
+from runners.kit.run_time import last_words_s
 from runners.kit.spawning import Spawned
 from runners.kit.watch import Excess, Watch
 
@@ -29,8 +30,6 @@ _FIRST_LOOK_S: Final = 0.03
 """Short programs are to be seen at least once."""
 _GRACE_S: Final = 2.0
 """Between the polite signal and the end of the whole tree."""
-_LAST_WORDS_S: Final = 1.0
-"""For what its own processes had started: an encoder ends its video when nobody feeds it."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,15 +142,18 @@ class Child:
         self._signal(signal.SIGINT)
         if not await self._exit.within(grace_s):
             self._signal(signal.SIGKILL)
-            await self._hear_last_words()
+            await self._hear_last_words(last_words_s(grace_s))
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._pid, number)
 
-    async def _hear_last_words(self) -> None:
-        await self._exit.within(_LAST_WORDS_S)
-        await self._aside(partial(self._around.tree.wait_for_others, _LAST_WORDS_S))
+    async def _hear_last_words(self, within_s: float) -> None:
+        """Of what its own processes had started: an encoder ends its video when nobody feeds it."""
+        until = time.monotonic() + within_s
+        await self._exit.within(within_s)
+        left_s = max(0.0, until - time.monotonic())
+        await self._aside(partial(self._around.tree.wait_for_others, left_s))
 
     async def _watch(self) -> None:
         """Look until the program ends, which we see to when it goes over a limit."""

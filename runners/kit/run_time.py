@@ -7,8 +7,14 @@ import msgspec
 
 _RESERVED_SHARE: Final = 0.25
 """Of a short limit."""
+_LEAST_RESERVED_S: Final = 4.0
+"""Ending by force and reading what was left take seconds on a busy machine."""
+_MOST_RESERVED_SHARE: Final = 0.4
+"""Of a limit that is shorter still: the script is what it is for."""
 _GRACE_SHARE: Final = 0.5
 """Of what is reserved; the rest is for ending by force, and for reading what was left."""
+_LAST_WORDS_S: Final = 1.0
+_LAST_WORDS_SHARE: Final = 0.25
 
 
 class Until(msgspec.Struct, frozen=True):
@@ -48,9 +54,18 @@ class RunTime(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, stop_after_s=left_s)
 
 
+def last_words_s(grace_s: float) -> float:
+    """How long, after a process was ended by force, those that it had started are waited for.
+
+    It is taken from the time in which what was left is read, so it is short where that is.
+    """
+    return min(_LAST_WORDS_S, grace_s * _LAST_WORDS_SHARE)
+
+
 def divided(limit_s: float, *, within_s: float, most_reserved_s: float) -> RunTime:
     """The time of a run that has to be over, with all that is kept of it, within so long."""
-    reserved_s = min(most_reserved_s, within_s * _RESERVED_SHARE)
+    least_s = min(_LEAST_RESERVED_S, within_s * _MOST_RESERVED_SHARE)
+    reserved_s = min(most_reserved_s, max(least_s, within_s * _RESERVED_SHARE))
     return RunTime(
         limit_s=limit_s,
         stop_after_s=within_s - reserved_s,
