@@ -178,7 +178,7 @@ class _Look:
             facts,
             ended,
             LIMITS,
-            limit_s=self._time.limit_s,
+            time=self._time,
             installed_s=self._installed_s or 0.0,
         )
         if failure is not None:

@@ -7,10 +7,9 @@ from runners.kit.cut_texts import cut
 from runners.kit.fact_book import FactBook
 from runners.kit.playwright_facts import StepBegan, plain_text
 from runners.kit.time_up import no_more_than_time_up
-from runners.kit.time_words import time_limit
+from runners.kit.time_words import stopped_early, time_limit
 
 _MESSAGE_CHARS: Final = 2000
-_WHOLE_SECONDS_FROM_S: Final = 10
 _AROUND: Final = frozenset({"hook", "fixture", "test.step"})
 
 
@@ -27,12 +26,9 @@ def out_of_time(book: FactBook, limit_s: float) -> Failure:
 
 
 def _stopped(book: FactBook, limit_s: float) -> str:
-    limit = f"its limit of {time_limit(limit_s)}"
-    after_s = book.stopped_after_s
-    if after_s is None:
-        return f"did not end within {limit}"
-    after = time_limit(round(after_s, None if after_s >= _WHOLE_SECONDS_FROM_S else 1))
-    return f"was stopped after {after} to keep its files within {limit}"
+    if book.stopped_after_s is None:
+        return f"did not end within its limit of {time_limit(limit_s)}"
+    return stopped_early(book.stopped_after_s, limit_s)
 
 
 def with_its_step(message: str, where: str | None, book: FactBook) -> tuple[str, str | None]:

@@ -1,5 +1,7 @@
 """Spans of time as sentences say them. Pure."""
 
+from typing import Final
+
 
 def milliseconds(value: float) -> str:
     """A number of milliseconds, whole or with one digit, as in `1.5`."""
@@ -14,6 +16,15 @@ def duration(seconds: float) -> str:
         if amount:
             parts.append(f"{amount} {unit}")
     return " ".join(parts[:2]) or "0 s"
+
+
+_WHOLE_SECONDS_FROM_S: Final = 10
+
+
+def stopped_early(after_s: float, limit_s: float) -> str:
+    """How something ended that was stopped shortly before its limit."""
+    after = time_limit(round(after_s, None if after_s >= _WHOLE_SECONDS_FROM_S else 1))
+    return f"was stopped after {after} to keep its files within its limit of {time_limit(limit_s)}"
 
 
 def time_limit(seconds: float) -> str:

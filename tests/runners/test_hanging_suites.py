@@ -53,9 +53,10 @@ async def _seen(spec: PlaywrightSpec, limit_s: int) -> Hung:
     assert ran.failure is not None
     assert ran.failure.kind is FailureKind.TIMEOUT
     said = ran.failure.message.replace("\u203a", ">").replace("1 min", "60 s")
-    limit = f"The suite did not end within its limit of {limit_s} s: "
-    assert said.startswith(limit)
-    return Hung(said.removeprefix(limit), tuple(line.message for line in ran.log), told)
+    stopped, limit, doing = said.partition(f" to keep its files within its limit of {limit_s} s: ")
+    assert stopped.startswith("The suite was stopped after ")
+    assert limit
+    return Hung(doing, tuple(line.message for line in ran.log), told)
 
 
 def _has_events(archive: Path) -> bool:

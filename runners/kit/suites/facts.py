@@ -119,6 +119,8 @@ class SuiteFacts:
         """Its version. None: it has not begun."""
         self.end: str | None = None
         """How it says that it ended. None: it does not."""
+        self.passed_in_time = False
+        """It said that it had passed before it was asked to end."""
         self.launch_error: str | None = None
         """Why our browser did not start, with the suite's options not to blame. None: it did."""
         self.browser_taken = False
@@ -161,6 +163,7 @@ class SuiteFacts:
                 self._take_of_browser(fact)
             case _Ended():
                 self.end = fact.status
+                self.passed_in_time = fact.status == "passed" and not self.at_stop.is_stopped
             case _:
                 self.at_stop.take(fact)
 

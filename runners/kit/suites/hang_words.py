@@ -7,23 +7,26 @@ from runners.kit.cut_texts import cut
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.names import named, sentence
 from runners.kit.suites.stop_facts import AtStop, Hang
-from runners.kit.time_words import duration, time_limit
+from runners.kit.time_words import duration, stopped_early
 
 _MESSAGE_CHARS: Final = 2000
 _BUSY: Final = ": is there a loop without an end, or a call that blocks?"
 _LEAST_INSTALLATION_S: Final = 1.0
 
 
-def out_of_time(facts: SuiteFacts, *, limit_s: float, installed_s: float) -> Failure:
+def out_of_time(
+    facts: SuiteFacts, *, limit_s: float, stopped_after_s: float, installed_s: float
+) -> Failure:
     """The failure of a suite that had to be stopped.
 
-    `limit_s`: as it was set up. `installed_s`: what its packages took of it.
+    `limit_s`: as it was set up. `stopped_after_s`: since the run began. `installed_s`: what its
+    packages took of that.
     """
     hang = next(iter(_hangs(facts.at_stop)), None)
     packages = ""
     if installed_s >= _LEAST_INSTALLATION_S:
         packages = f" Its packages took {duration(installed_s)} of that."
-    message = f"The suite did not end within its limit of {time_limit(limit_s)}: {_doing(facts)}"
+    message = f"The suite {stopped_early(stopped_after_s, limit_s)}: {_doing(facts)}"
     where = None if hang is None else hang.step_where or hang.last_where
     return Failure(
         kind=FailureKind.TIMEOUT,

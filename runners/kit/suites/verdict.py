@@ -9,6 +9,7 @@ from contract.suite_evidence import SuiteTest
 from runners.kit.cut_texts import cut
 from runners.kit.endings import require_enough_memory
 from runners.kit.program import Ended, Limits
+from runners.kit.run_time import RunTime
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.hang_words import out_of_time
 from runners.kit.suites.names import named, sentence
@@ -33,12 +34,12 @@ def failure_of(
     ended: Ended,
     limits: Limits,
     *,
-    limit_s: float,
+    time: RunTime,
     installed_s: float,
 ) -> Failure | None:
     """What stands between the run and a pass. None: it passed.
 
-    `limit_s`: of its time, as it was set up. `installed_s`: what its packages took of it.
+    `time`: as it was divided when the run began. `installed_s`: what its packages took of it.
 
     Raises:
         TooLittleMemoryError: this location is too small for it.
@@ -46,12 +47,21 @@ def failure_of(
     if _lacked_memory(facts, ended):
         return _out_of_memory(_during(facts), ended, limits)
     if ended.timed_out:
-        return out_of_time(facts, limit_s=limit_s, installed_s=installed_s)
+        return None if facts.passed_in_time else _out_of_time(facts, time, installed_s)
     return (
         _ended_by_us(facts, ended)
         or _failed_test(list(facts.tests.values()))
         or _ended_early(facts)
         or _ended_badly(facts, ended)
+    )
+
+
+def _out_of_time(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failure:
+    return out_of_time(
+        facts,
+        limit_s=time.limit_s,
+        stopped_after_s=time.stop_after_s,
+        installed_s=installed_s,
     )
 
 

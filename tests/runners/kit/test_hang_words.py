@@ -62,6 +62,10 @@ def said(*facts: dict[str, Any]) -> str:
             f"the script itself was busy after “Click #1” (s.js:1:3){BUSY}",
         ),
         (
+            (step(1, "test.step", title="spin"),),
+            f"the script itself was busy in “spin” (s.js:1:3), before its first step{BUSY}",
+        ),
+        (
             (step(1, "test.step", title="order"), step(2), ended(2)),
             f"the script itself was busy in “order” (s.js:1:3), after “Click #2” (s.js:2:3){BUSY}",
         ),

@@ -169,6 +169,15 @@ def test_what_becomes_of_browsers_after_the_stop_is_our_doing() -> None:
     assert (facts.launch_error, facts.browser_taken) == (None, False)
 
 
+def test_only_what_was_told_before_the_stop_was_in_time() -> None:
+    passed = {"fact": "ended", "status": "passed"}
+    assert told(began(), passed).passed_in_time
+    late = told(began())
+    late.stop()
+    late.take(json.dumps(passed).encode())
+    assert not late.passed_in_time
+
+
 def test_a_test_that_was_stopped_took_the_time_since_it_began() -> None:
     facts = told(began(), test_began(at=time.time() * 1000 - 20_000))
     facts.stop()

@@ -8,6 +8,7 @@ from contract.result import FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
 from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
+from runners.kit.run_time import RunTime
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.verdict import MESSAGE_CHARS, because, failure_of, launch_failure
 
@@ -26,6 +27,9 @@ def an_end(*said: str, **changes: Any) -> Ended:
         "facts_cut": False,
     }
     return Ended(**{**fields, **changes})
+
+
+TIME = RunTime(limit_s=60, stop_after_s=45, grace_s=7.5)
 
 
 def a_test(**changes: Any) -> SuiteTest:
@@ -56,19 +60,26 @@ def facts(*tests: SuiteTest, under_way: tuple[SuiteTest, ...] = (), **known: Any
 
 
 def said(book: SuiteFacts, end: Ended) -> str:
-    failure = failure_of(book, end, LIMITS, limit_s=60, installed_s=0)
+    failure = failure_of(book, end, LIMITS, time=TIME, installed_s=0)
     assert failure is not None
     return f"{failure.kind}: {failure.message}".replace(" \u203a ", " > ")
 
 
 def test_a_run_in_which_every_test_passed_has_no_failure() -> None:
-    assert failure_of(facts(a_test()), an_end(), LIMITS, limit_s=60, installed_s=0) is None
+    assert failure_of(facts(a_test()), an_end(), LIMITS, time=TIME, installed_s=0) is None
+
+
+def test_a_suite_that_was_through_when_it_was_stopped_has_passed() -> None:
+    end = an_end(timed_out=True, exit_code=None, signal=9)
+    assert said(facts(a_test()), end).startswith("TIMEOUT: The suite was stopped after 45 s to ")
+    book = facts(a_test(), passed_in_time=True)
+    assert failure_of(book, end, LIMITS, time=TIME, installed_s=0) is None
 
 
 def test_a_flaky_test_is_no_failure() -> None:
     assert (
         failure_of(
-            facts(a_test(outcome="flaky", retries=1)), an_end(), LIMITS, limit_s=60, installed_s=0
+            facts(a_test(outcome="flaky", retries=1)), an_end(), LIMITS, time=TIME, installed_s=0
         )
         is None
     )
@@ -254,7 +265,7 @@ def test_an_error_of_any_kind_is_what_a_command_said() -> None:
 
 def test_a_very_long_error_is_cut() -> None:
     failure = failure_of(
-        facts(failed("x" * 5000)), an_end(exit_code=1), LIMITS, limit_s=60, installed_s=0
+        facts(failed("x" * 5000)), an_end(exit_code=1), LIMITS, time=TIME, installed_s=0
     )
     assert failure is not None
     assert len(failure.message) == MESSAGE_CHARS
