@@ -15,7 +15,7 @@ from contract.result import Artifact, ArtifactKind
 from runners.kit.cut_texts import cut
 from runners.kit.file_names import FileNames
 from runners.kit.run_time import Until
-from runners.kit.trace_remains import is_part, is_remains, known_name
+from runners.kit.trace_remains import is_part, is_remains, is_unfinished, known_name
 from runners.kit.workspace import Workspace, open_plain
 
 MOST_FILES: Final = 50
@@ -67,15 +67,22 @@ def keep_files(
     """
     kept: dict[str, Path] = {}
     for folder in filter(workspace.holds, folders):
-        for path in found_files(folder):
+        # What Playwright was still writing comes last: it may have been copied to its place.
+        for path in sorted(found_files(folder), key=is_unfinished):
             kept.setdefault(_free_name(path, folder, names, taken=set(kept)), path)
-    wanted, artifacts = list(kept.items())[:MOST_FILES], []
-    for name, path in wanted:
+    wanted = list(kept.items())[:MOST_FILES]
+    artifacts: dict[str, Artifact] = {}
+    for number, (name, path) in enumerate(wanted):
         if until.is_over:
-            break
+            return Kept(artifacts=tuple(artifacts.values()), out_of_time=len(wanted) - number)
         shutil.move(path, into.folder / name)
-        artifacts.append(into.artifact(name, _KINDS[path.suffix.lower()]))
-    return Kept(artifacts=tuple(artifacts), out_of_time=len(wanted) - len(artifacts))
+        made = into.artifact(name, _KINDS[path.suffix.lower()])
+        is_copied = is_unfinished(path) and made.sha256 in {a.sha256 for a in artifacts.values()}
+        if is_copied:
+            (into.folder / name).unlink()
+        else:
+            artifacts[name] = made
+    return Kept(artifacts=tuple(artifacts.values()), out_of_time=0)
 
 
 def found_files(folder: Path) -> Iterator[Path]:

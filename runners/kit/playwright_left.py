@@ -17,8 +17,9 @@ from runners.kit.workspace import Workspace
 
 _UNFINISHED = "The script's process could not end its trace: it shows what was written before."
 _SHOWS_LESS = "The trace does not show all: {} of its parts are missing, for want of time or room."
+_NO_TRACE = "There is no trace: for what there is of it, there was not enough time or room."
 _NONE = "There is no {}: the script's process ended before it had written any."
-_NO_TIME = "{}{} files are not kept: the run's time was up."
+_NO_TIME = "Not all files are kept: the run's time was up, and {} missing."
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,19 +52,25 @@ def left_in(  # noqa: PLR0913 - of one run
     """
     degraded = degraded_because(place.root) if workspace.holds(place.root) else None
     notes = _without_broken(workspace, place.output, until.half(), is_ended=is_ended)
+    of_trace: tuple[str, ...] = ()
     packed = Path(tempfile.mkdtemp(dir=workspace.folder))
     if not is_ended:
-        notes += _packed(workspace, place.output, packed / "trace.zip", until.half())
+        of_trace = _packed(workspace, place.output, packed / "trace.zip", until.half())
     kept = keep_files(
         workspace, place.output, packed, place.root, into=keeper, until=until, names=names
     )
+    if of_trace:
+        has_trace = any(one.kind == "trace" for one in kept.artifacts)
+        notes += of_trace if has_trace else (_NO_TRACE,)
     if kept.out_of_time:
-        notes = tuple(note for note in notes if note != _UNFINISHED or _has_trace(kept.artifacts))
-        more = " more" if kept.artifacts else ""
-        notes += (_NO_TIME.format(kept.out_of_time, more),)
+        notes += (_NO_TIME.format(_many(kept.out_of_time)),)
     elif not is_ended:
         notes += _lost(kept.artifacts, notes, films=films)
     return Left(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
+
+
+def _many(files: int) -> str:
+    return "1 is" if files == 1 else f"{files} are"
 
 
 def _lost(
@@ -74,10 +81,6 @@ def _lost(
     due = ("trace", "video") if films else ("trace",)
     lost = [kind for kind in due if kind not in kept and not any(kind in one for one in notes)]
     return (_NONE.format(" and no ".join(lost)),) if lost else ()
-
-
-def _has_trace(artifacts: tuple[Artifact, ...]) -> bool:
-    return any(one.kind == "trace" for one in artifacts)
 
 
 def _packed(workspace: Workspace, output: Path, target: Path, until: Until) -> tuple[str, ...]:

@@ -49,13 +49,18 @@ def is_remains(folder: Path) -> bool:
 
 def is_part(path: Path) -> bool:
     """Whether a file is an archive that Playwright was to put into that of a whole test. Pure."""
-    return path.suffix == ".zip" and path.parent.match(_ARTIFACTS)
+    return path.suffix == ".zip" and is_unfinished(path)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a file lies where Playwright has those that it is still writing. Pure."""
+    return path.parent.match(_ARTIFACTS)
 
 
 def known_name(path: Path) -> str:
     """The name that Playwright would have given a file, had it come to its end. Pure."""
     names = {".webm": "video.webm", ".png": "screenshot.png"}
-    return names.get(path.suffix, path.name) if path.parent.match(_ARTIFACTS) else path.name
+    return names.get(path.suffix, path.name) if is_unfinished(path) else path.name
 
 
 def remains_in(output: Path) -> list[Path]:
@@ -78,7 +83,8 @@ def pack_remains(
 
     What took place comes first; of what it shows comes what there is time for, as it is: nearly
     all that is large in it was packed when it was made. Archives of contexts that were closed
-    show nothing that is not there; that of a test has its steps. None: there is nothing of a trace.
+    show nothing that is not there; that of a test has its steps. None: there is
+    nothing of a trace. Where nothing could be put in, there is no archive.
 
     Raises:
         OSError: the disk is at fault.
@@ -87,7 +93,11 @@ def pack_remains(
     if not found:
         return None
     with ZipFile(target, "x", ZIP_DEFLATED, compresslevel=_QUICKLY) as archive:
-        return Packed(_fill(archive, found, until))
+        packed = Packed(_fill(archive, found, until))
+        is_empty = not archive.namelist()
+    if is_empty:  # nobody could open it
+        target.unlink()
+    return packed
 
 
 def _is_held(workspace: Workspace, place: Path) -> bool:
@@ -157,7 +167,8 @@ def _members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     for place in places:
         for events in sorted(place.glob("*.trace")):
             yield f"{number}-trace.trace", events
-            yield f"{number}-trace.network", events.with_suffix(".network")
+            if (network := events.with_suffix(".network")).is_file():
+                yield f"{number}-trace.network", network
             number += 1
     shown = (path for place in places for kind in _SHOWN for path in (place / kind).glob("*"))
     for path in itertools.islice(shown, _MOST_FILES):

@@ -77,7 +77,8 @@ def _unfinished(project: Project, names: FileNames) -> tuple[Artifact, ...]:
     packed = Path(tempfile.mkdtemp(dir=workspace.folder)) / "unfinished" / "trace.zip"
     packed.parent.mkdir()
     until = Until.after(_PACKING_S)
-    if pack_remains(workspace, remains_below(project.root), packed, until=until) is None:
+    pack_remains(workspace, remains_below(project.root), packed, until=until)
+    if not packed.exists():
         return ()
     return (workspace.artifact(_moved(packed, workspace.folder, names), "trace"),)
 

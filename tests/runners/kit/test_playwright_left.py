@@ -68,20 +68,24 @@ def test_when_time_is_up_files_are_lost_and_what_the_script_said_is_not(tmp_path
     files = {"a.png": b"x", "../../check/degraded.json": b'{"messages": ["slow"]}'}
     found = left(tmp_path, files, is_ended=True, within_s=0)
     assert (found.artifacts, found.degraded_because) == ((), "slow")
-    assert found.notes == ("1 files are not kept: the run's time was up.",)
-
-
-def test_a_trace_that_is_not_kept_for_want_of_time_is_not_said_to_show_anything(
-    tmp_path: Path,
-) -> None:
-    found = left(tmp_path, {".traces/one.trace": b"{}\n"}, is_ended=False, within_s=0)
-    assert found.artifacts == ()
-    assert not any("shows what was written" in note for note in found.notes)
+    assert found.notes == ("Not all files are kept: the run's time was up, and 1 is missing.",)
 
 
 def test_when_time_is_up_no_archive_is_looked_into(tmp_path: Path) -> None:
     found = left(tmp_path, {"a.zip": b"PK"}, is_ended=False, within_s=0)
     assert [note for note in found.notes if "a.zip" in note] == []
+
+
+def test_nothing_is_told_of_a_trace_that_is_not_kept(tmp_path: Path) -> None:
+    files = {".traces/one.trace": b"{}\n"}
+    (note,) = left(tmp_path, files, is_ended=False, within_s=0).notes
+    assert note.startswith("There is no trace: for what there is of it,")
+
+
+def test_a_film_that_playwright_has_put_to_its_place_is_kept_once(tmp_path: Path) -> None:
+    files = {"shop/video.webm": b"x", ".playwright-artifacts-0/page-1.webm": b"x", "a.webm": b"x"}
+    found = left(tmp_path, files, is_ended=False)
+    assert names(found) == {"video.webm", "a.webm"}
 
 
 def test_playwrights_own_parts_are_nothing_to_keep_and_its_films_are_called_videos(

@@ -68,7 +68,8 @@ def test_when_time_is_up_no_further_part_is_put_in(workspace: Workspace) -> None
     put(workspace, "out/.traces/one.trace")
     put(workspace, "out/.traces/resources/1f.html")
     places, target = remains_in(workspace.folder / "out"), workspace.folder / "trace.zip"
-    assert pack_remains(workspace, places, target, until=Until.after(0)) == Packed(3)
+    assert pack_remains(workspace, places, target, until=Until.after(0)) == Packed(2)
+    assert not target.exists()
     assert not is_whole(target)
 
 
