@@ -5,17 +5,18 @@ from typing import Final
 from contract.result import Failure, FailureKind
 from runners.kit.cut_texts import cut
 from runners.kit.fact_book import FactBook
-from runners.kit.playwright_facts import StepBegan, plain_text
+from runners.kit.playwright_facts import StepBegan, first_error, plain_text
 from runners.kit.time_up import no_more_than_time_up
 from runners.kit.time_words import stopped_early, time_limit
 
 _MESSAGE_CHARS: Final = 2000
+_ERROR_CHARS: Final = 500
 _AROUND: Final = frozenset({"hook", "fixture", "test.step"})
 
 
 def out_of_time(book: FactBook, limit_s: float) -> Failure:
     """The failure of a run that had to be stopped; `limit_s`: as it was set up."""
-    message = f"The run {_stopped(book, limit_s)}: {_doing(book)}"
+    message = f"The run {_stopped(book, limit_s)}: {_doing(book)}{_before(book)}"
     step = _open(book) or _last(book)
     detail: dict[str, str | int | float | None] = {
         "code": "RUN_TIME",
@@ -23,6 +24,16 @@ def out_of_time(book: FactBook, limit_s: float) -> Failure:
         "limitSeconds": limit_s,
     }
     return Failure(kind=FailureKind.TIMEOUT, message=cut(message, _MESSAGE_CHARS), detail=detail)
+
+
+def _before(book: FactBook) -> str:
+    """What had gone wrong by then, which may be why it hung."""
+    if not book.errors:
+        return ""
+    error = first_error(book.errors)
+    at = f" ({error.where})" if error.where else ""
+    line = plain_text(error.message).strip().split("\n")[0].rstrip(".")
+    return f" Before that: {cut(line, _ERROR_CHARS)}{at}."
 
 
 def _stopped(book: FactBook, limit_s: float) -> str:

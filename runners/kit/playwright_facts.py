@@ -170,3 +170,8 @@ DECODER: Final = msgspec.json.Decoder(Fact)
 def plain_text(text: str) -> str:
     """Without the colours of a terminal."""
     return _ANSI.sub("", text)
+
+
+def first_error(errors: list[ErrorFact]) -> ErrorFact:
+    """The one to be told: where a test's time was up comes after that it was."""
+    return next((error for error in errors if error.where is not None), errors[0])

@@ -24,7 +24,7 @@ from runners.kit.endings import require_enough_memory
 from runners.kit.fact_book import FactBook
 from runners.kit.hang_words import out_of_time, with_its_step
 from runners.kit.missing_modules import advice
-from runners.kit.playwright_facts import ErrorFact, plain_text
+from runners.kit.playwright_facts import ErrorFact, first_error, plain_text
 from runners.kit.program import Ended
 from runners.kit.time_up import is_time_up, with_time_up
 from runners.kit.user_paths import placed
@@ -69,11 +69,6 @@ def failure_of(
     if errors:
         return _of_error(errors, book)
     return _of_end(book, ended, is_degraded=is_degraded)
-
-
-def first_error(errors: list[ErrorFact]) -> ErrorFact:
-    """The one to be told: where a test's time was up comes after that it was."""
-    return next((error for error in errors if error.where is not None), errors[0])
 
 
 def _wanted_memory(book: FactBook, ended: Ended) -> bool:

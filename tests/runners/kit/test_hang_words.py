@@ -75,6 +75,14 @@ def test_the_step_that_it_hung_in_is_named(facts: tuple[dict[str, Any], ...], do
     assert said(BEGAN, *facts) == doing
 
 
+def test_what_had_failed_before_it_hung_is_told() -> None:
+    over = {"fact": "error", "message": "Test timeout of 5000ms exceeded.", "where": None}
+    hook = step(1, "hook", title="afterAll hook")
+    assert said(BEGAN, over, hook, AWAKE) == (
+        "it was in “afterAll hook” (s.js:1:3). Before that: Test timeout of 5000ms exceeded."
+    )
+
+
 def test_a_script_that_was_never_through_loading_says_so() -> None:
     assert said() == "it was still loading the script."
 
