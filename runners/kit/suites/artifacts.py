@@ -116,7 +116,9 @@ def _own_file(attachment: Attachment, project: Project) -> Path | None:
         path = (project.working_dir / attachment.path).resolve()
         if not path.is_relative_to(project.workspace.folder.resolve()):
             return None
-        open_plain(path).close()
+        with open_plain(path) as file:
+            if os.fstat(file.fileno()).st_nlink != 1:  # it may be another's, whom we may read
+                return None
     except (OSError, ValueError, RuntimeError):  # RuntimeError: links in a circle
         return None
     return path

@@ -1,5 +1,6 @@
 """Files of tests become artifacts, if they are the run's own."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,10 @@ def test_what_is_not_the_runs_own_is_left_alone(project: Project, tmp_path: Path
     secret = tmp_path / "secret"
     secret.write_text("s")
     (project.root / "link.zip").symlink_to(secret)
+    os.link(secret, project.root / "hard.zip")
     (project.root / "folder").mkdir()
-    paths = [str(secret), str(project.root / "link.zip"), "../../secret", "folder", "gone", "a\0b"]
+    links = [str(project.root / name) for name in ("link.zip", "hard.zip")]
+    paths = [str(secret), *links, "../../secret", "folder", "gone", "a\0b"]
     attachments = [Attachment("t", "trace", path, "application/zip", 0) for path in paths]
     assert names(facts(*attachments), project) == []
     assert secret.read_text() == "s"
