@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from runners.kit.runner import RunContext
-from runners.kit.secrets.job_secrets import usable
+from runners.kit.secrets.job_secrets import is_secret, usable
 from runners.kit.secrets.pattern import SecretPattern
 
 _MOST_CHARS: Final = 150
@@ -27,8 +27,8 @@ class FileNames:
     @classmethod
     def of(cls, ctx: RunContext) -> Self:
         """Those of a run, with what it came upon."""
-        own = (one.value for one in ctx.variables if one.secret or one.locked)
-        return cls((*own, *ctx.workspace.secrets))
+        own = (one.value for one in ctx.variables if is_secret(one))
+        return cls((*own, *ctx.location_secrets.values(), *ctx.workspace.secrets))
 
     def fit(self, path: Path, *parts: str) -> str | None:
         """The parts of the path as one name. None: it would be too long, or tell of a secret."""
