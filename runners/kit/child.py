@@ -194,8 +194,9 @@ class Child:
                 self._facts_pipe = None
 
     def _told(self, *, timed_out: bool) -> Ended:
+        status = self._end.result() if self._end else 0
         end = End(
-            status=self._end.result() if self._end else 0,
+            status=status,
             last_name=self._last_name,
             was_asked=self._was_asked,
             timed_out=timed_out,
@@ -204,7 +205,7 @@ class Child:
             system_took_some=ended_for_want_of_memory() > self._took_before,
             peak_mb=self._around.watch.peak_mb,
             took_s=self._exit.seen_at - self._started,
-            log=self._log.close(),
+            log=self._log.close(is_cut=self._was_asked or os.WIFSIGNALED(status)),
             any_facts=self._facts.any,
             facts_cut=self._facts.cut,
         )

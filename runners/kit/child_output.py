@@ -53,20 +53,23 @@ class Log:
         else:
             self._add(level, line)
 
-    def close(self) -> tuple[LogLine, ...]:
-        """All lines, with those that had no end."""
+    def close(self, *, is_cut: bool = False) -> tuple[LogLine, ...]:
+        """All lines, with those that had no end.
+
+        `is_cut`: whether the program was ended from outside, perhaps within such a line.
+        """
         for level, rest in self._open.items():
             if rest:
-                self._add(level, rest)
+                self._add(level, rest, is_cut=is_cut)
                 self._open[level] = b""
         return tuple(self._lines)
 
-    def _add(self, level: Level, line: bytes) -> None:
+    def _add(self, level: Level, line: bytes, *, is_cut: bool = False) -> None:
         if self._left_bytes <= 0:
             return
         most_bytes = min(self._left_bytes, LINE_BYTES)
         kept = line[:most_bytes].removesuffix(b"\r").decode(errors="replace")
-        if len(line) > most_bytes:
+        if is_cut or len(line) > most_bytes:
             kept = f"{kept.rstrip(_HALF)}{CUT_SIGN}"
         self._append(level, kept)
         self._left_bytes -= min(len(line), most_bytes) + _LINE_COST_BYTES

@@ -34,6 +34,14 @@ def test_the_two_outputs_do_not_mix_within_a_line() -> None:
     ]
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_the_last_line_of_a_program_that_was_ended_from_outside_is_cut(*, is_cut: bool) -> None:
+    taken = log()
+    taken.take("INFO", b"whole\nhunter2-v")
+    last = "hunter2-v…" if is_cut else "hunter2-v"
+    assert [line.message for line in taken.close(is_cut=is_cut)] == ["whole", last]
+
+
 def test_what_is_no_text_is_shown_as_such() -> None:
     taken = log()
     taken.take("INFO", b"\xff\n")
