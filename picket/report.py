@@ -10,19 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from contract.assertions import AssertionResult
+from contract.http_evidence import Hop, HttpEvidence, TlsFacts
 from contract.result import (
     DnsEvidence,
     Evidence,
     HeartbeatEvidence,
-    Hop,
-    HttpEvidence,
     IcmpEvidence,
     Outcome,
     Result,
     Status,
     TcpEvidence,
     Timings,
-    TlsFacts,
 )
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
 from contract.suite_evidence import PlaywrightEvidence

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from contract.result import Certificate
+from contract.http_evidence import Certificate
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from contract.result import Failure, FailureKind, Hop, SentRequest, Timings, TlsFacts
+from contract.http_evidence import Hop, SentRequest, TlsFacts
+from contract.result import Failure, FailureKind, Timings
 from runners.kit.http_attempt import Attempt
 from runners.kit.http_cookies import ChainCookies
 from runners.kit.http_failures import failure_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from contract.assertions import Source
-from contract.result import HttpEvidence, SeenResponse
+from contract.http_evidence import HttpEvidence, SeenResponse
 from runners.kit.http_body import (
     STORED_BYTES,
     BodyRead,

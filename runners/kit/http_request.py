@@ -10,8 +10,9 @@ from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from contract.checks import BodyType, HttpMethod, HttpRequest, HttpVersion, IpFamily, KeyValue
+from contract.http_evidence import SentRequest
 from contract.release import RELEASE
-from contract.result import FailureKind, SentRequest
+from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 

@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Final
 
-from contract.result import TlsFacts
+from contract.http_evidence import TlsFacts
 from runners.kit.certificates import days_to_expiry, describe
 from runners.kit.http_transfer import Seen
 from runners.kit.tls_words import WRONG_HOST, certificate_fault

@@ -11,7 +11,8 @@ import msgspec
 import re2
 
 from contract.assertions import AssertionResult
-from contract.result import HttpEvidence, Outcome, SeenResponse, TcpEvidence
+from contract.http_evidence import HttpEvidence, SeenResponse
+from contract.result import Outcome, TcpEvidence
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
 from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.cut_texts import CUT_SIGN

@@ -6,7 +6,8 @@ from typing import Any, Final
 import msgspec
 import re2
 
-from contract.result import HttpEvidence, Outcome
+from contract.http_evidence import HttpEvidence
+from contract.result import Outcome
 from contract.wire import decode, encode
 from runners.kit.archives.headers import HeaderHiding
 

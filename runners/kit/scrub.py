@@ -19,8 +19,9 @@ from typing import Final
 import msgspec
 
 from contract.checks import Lane, lane
+from contract.http_evidence import HttpEvidence
 from contract.job import Job
-from contract.result import HttpEvidence, LogLine, Outcome, Result
+from contract.result import LogLine, Outcome, Result
 from contract.wire import encode
 from runners.kit.leak_scan.door import Clean, ResultDoor
 from runners.kit.leak_scan.verdict import Withheld

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final, TypeVar
 
-from contract.result import FailureKind, TlsFacts
+from contract.http_evidence import TlsFacts
+from contract.result import FailureKind
 from runners.kit import certificates
 from runners.kit.addresses import shown
 from runners.kit.connection import blaming_target

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from contract.result import Certificate
+from contract.http_evidence import Certificate
 
 WRONG_HOST: Final = 62
 """OpenSSL's code for a certificate of another host."""

@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 from msgspec import to_builtins
 
 from contract.checks import CheckType
-from contract.result import Evidence, HttpEvidence, Outcome, Result, SeenResponse, Timings
+from contract.http_evidence import HttpEvidence, SeenResponse
+from contract.result import Evidence, Outcome, Result, Timings
 from service.http.times import spelled
 from service.results import script_views
 from service.results.model import Cause, RunStatus, StoredResult

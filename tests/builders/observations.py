@@ -5,17 +5,15 @@ from typing import Any
 
 from contract.assertions import Source
 from contract.checks import CheckType
+from contract.http_evidence import HttpEvidence, SeenResponse, SentRequest
 from contract.job import Job
 from contract.result import (
     Failure,
     FailureKind,
     HeartbeatEvidence,
-    HttpEvidence,
     IcmpEvidence,
     Outcome,
     Result,
-    SeenResponse,
-    SentRequest,
     Status,
     Timings,
 )

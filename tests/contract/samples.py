@@ -52,28 +52,30 @@ from contract.checks import (
     TcpSpec,
     UrlSpec,
 )
+from contract.http_evidence import (
+    Certificate,
+    Hop,
+    HttpEvidence,
+    SeenResponse,
+    SentRequest,
+    TlsFacts,
+)
 from contract.job import ClientCertificate, Job, Lease, RunSource, Variable
 from contract.result import (
     Artifact,
-    Certificate,
     DnsEvidence,
     Echo,
     Evidence,
     Failure,
     FailureKind,
     HeartbeatEvidence,
-    Hop,
-    HttpEvidence,
     IcmpEvidence,
     LogLine,
     Outcome,
     Result,
-    SeenResponse,
-    SentRequest,
     Status,
     TcpEvidence,
     Timings,
-    TlsFacts,
 )
 from contract.script_evidence import (
     BrowserEvidence,

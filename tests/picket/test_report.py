@@ -5,24 +5,26 @@ from rich.console import Console
 
 from contract.assertions import AssertionResult, Comparison, Source
 from contract.checks import CheckType
-from contract.result import (
+from contract.http_evidence import (
     Certificate,
+    Hop,
+    HttpEvidence,
+    SeenResponse,
+    SentRequest,
+    TlsFacts,
+)
+from contract.result import (
     DnsEvidence,
     Echo,
     Failure,
     FailureKind,
     HeartbeatEvidence,
-    Hop,
-    HttpEvidence,
     IcmpEvidence,
     LogLine,
     Result,
-    SeenResponse,
-    SentRequest,
     Status,
     TcpEvidence,
     Timings,
-    TlsFacts,
 )
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from picket.report import report

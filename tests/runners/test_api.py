@@ -6,7 +6,8 @@ import pytest
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import BodyType, HttpMethod
-from contract.result import FailureKind, HttpEvidence, Outcome, SeenResponse, Status
+from contract.http_evidence import HttpEvidence, SeenResponse
+from contract.result import FailureKind, Outcome, Status
 from runners.api import ApiRunner
 from runners.kit.http_body import STORED_BYTES, STORED_IMAGE_BYTES
 from runners.kit.http_transfer import READ_LIMIT_BYTES

@@ -15,7 +15,8 @@ import trustme
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import ApiSpec, BodyType, HttpMethod, KeyValue
-from contract.result import FailureKind, HttpEvidence, LogLine, Outcome, Status
+from contract.http_evidence import HttpEvidence
+from contract.result import FailureKind, LogLine, Outcome, Status
 from contract.scripted import Dependency
 from runners.api import ApiRunner
 from runners.kit.execute import execute

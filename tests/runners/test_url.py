@@ -11,8 +11,9 @@ import trustme
 
 from contract.assertions import Comparison
 from contract.checks import BasicAuth, BodyType, HttpMethod, IpFamily
+from contract.http_evidence import HttpEvidence
 from contract.job import Variable
-from contract.result import FailureKind, HttpEvidence, Outcome, Status
+from contract.result import FailureKind, Outcome, Status
 from runners.kit.judge import judge
 from runners.kit.name_servers import HostFiles, NameServer, ResolvConf
 from runners.kit.resolve import DnsServerResolver

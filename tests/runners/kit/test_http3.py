@@ -9,7 +9,8 @@ import trustme
 
 from contract.assertions import Comparison, Source
 from contract.checks import BodyType, HttpMethod, HttpRequest, HttpVersion
-from contract.result import FailureKind, HttpEvidence, Outcome, Status
+from contract.http_evidence import HttpEvidence
+from contract.result import FailureKind, Outcome, Status
 from runners.api import ApiRunner
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine

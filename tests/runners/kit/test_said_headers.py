@@ -2,7 +2,8 @@
 
 import pytest
 
-from contract.result import Failure, FailureKind, HttpEvidence, LogLine, Outcome, Status
+from contract.http_evidence import HttpEvidence
+from contract.result import Failure, FailureKind, LogLine, Outcome, Status
 from contract.wire import decode, encode
 from runners.kit.said_headers import SaidHeaders
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS

@@ -15,18 +15,15 @@ from hypothesis import strategies as st
 
 from contract.assertions import AssertionResult, Comparison, Source
 from contract.checks import BasicAuth, KeyValue
+from contract.http_evidence import Hop, HttpEvidence, SeenResponse, SentRequest
 from contract.job import ClientCertificate, Job
 from contract.result import (
     DnsEvidence,
     Failure,
     FailureKind,
-    Hop,
-    HttpEvidence,
     LogLine,
     Outcome,
     Result,
-    SeenResponse,
-    SentRequest,
     TcpEvidence,
     Timings,
 )

@@ -13,7 +13,8 @@ import trustme
 
 from contract.assertions import Comparison, Source
 from contract.checks import TcpRequest
-from contract.result import Certificate, Failure, FailureKind
+from contract.http_evidence import Certificate
+from contract.result import Failure, FailureKind
 from runners.kit.runner import RunContext
 from runners.kit.tls_words import certificate_fault, handshake_fault
 from runners.tcp import TcpRunner

@@ -5,18 +5,15 @@ import pytest
 from sqlalchemy import Connection, text
 
 from contract.assertions import AssertionResult, Comparison, Source
+from contract.http_evidence import Hop, HttpEvidence, SeenResponse, SentRequest
 from contract.result import (
     DnsEvidence,
     Failure,
     FailureKind,
     HeartbeatEvidence,
-    Hop,
-    HttpEvidence,
     IcmpEvidence,
     LogLine,
     Outcome,
-    SeenResponse,
-    SentRequest,
     Status,
     TcpEvidence,
     Timings,
