@@ -1,19 +1,19 @@
 """What to send: from a check's request to the exact words of the first hop. Pure."""
 
 import base64
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from contract.checks import BodyType, HttpMethod, HttpRequest, HttpVersion, IpFamily, KeyValue
+from contract.checks import BodyType, HttpRequest, HttpVersion, IpFamily, KeyValue
 from contract.http_evidence import SentRequest
 from contract.release import RELEASE
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
+from runners.kit.request_body import body_of
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 
 USER_AGENT: Final = f"Picket/{RELEASE}"
@@ -35,7 +35,6 @@ _HEADER_NAME_END: Final = re.compile(r"[:\s]")
 _REMEMBERED_BODY_CHARS: Final = 2048
 FORMLESS: Final = frozenset({"POST", "PUT", "PATCH"})
 """Methods that are sent with an empty body when there is none."""
-_NO_BODY: Final = frozenset({HttpMethod.HEAD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def first_hop(request: HttpRequest) -> HopRequest:
 
 def _first_hop(request: HttpRequest) -> HopRequest:
     parts = _split(request.url)
-    body = _body(request)
+    body = body_of(request)
     return HopRequest(
         url=_assembled(parts, request.query_parameters),
         origin=_origin(parts, request.url),
@@ -282,20 +281,3 @@ def _credentials(request: HttpRequest, parts: SplitResult) -> str | None:
     else:
         return None
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
-
-
-def _body(request: HttpRequest) -> bytes | None:
-    if request.body_type is BodyType.NONE or not request.body or request.method in _NO_BODY:
-        return None
-    if request.body_type is BodyType.GRAPHQL:
-        return _graphql(request.body).encode()
-    return request.body.encode()
-
-
-def _graphql(body: str) -> str:
-    """A bare query becomes `{"query": …}`; a JSON object is taken as it is."""
-    try:
-        ready = isinstance(json.loads(body), Mapping)
-    except (ValueError, RecursionError):
-        ready = False
-    return body if ready else json.dumps({"query": body})

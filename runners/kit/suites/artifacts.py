@@ -15,7 +15,8 @@ from contract.suite_evidence import PlaywrightEvidence
 from runners.kit.file_names import FileNames
 from runners.kit.removal import clear_place
 from runners.kit.run_time import Until
-from runners.kit.suites.facts import Attachment, SuiteFacts
+from runners.kit.suites.fact_shapes import Attachment
+from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
 from runners.kit.suites.report import REPORT_NAME, report_of
 from runners.kit.trace_remains import pack_remains, remains_below

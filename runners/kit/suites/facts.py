@@ -5,7 +5,7 @@ of this check alone.
 """
 
 import time
-from typing import Annotated, Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -13,11 +13,21 @@ from contract.suite_evidence import (
     PlaywrightEvidence,
     SuiteTest,
     TestCounts,
-    TestOutcome,
-    TestStatus,
 )
 from runners.kit.cut_texts import cut
-from runners.kit.suites.stop_facts import AtStop, Hang, StopFact
+from runners.kit.suites.fact_shapes import (
+    Attachment,
+    Began,
+    BrowserKilled,
+    Ended,
+    Fact,
+    LaunchFailed,
+    SuiteError,
+    TestBegan,
+    TestEnded,
+    TestError,
+)
+from runners.kit.suites.stop_facts import AtStop, Hang
 from runners.kit.time_up import no_more_than_time_up
 from runners.kit.user_paths import UserPaths, placed
 
@@ -26,87 +36,7 @@ MOST_ERRORS: Final = 300
 MOST_ATTACHMENTS: Final = 2000
 ERROR_CHARS: Final = 3000
 
-_Text = Annotated[str, msgspec.Meta(max_length=4096)]
-_Count = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
-_Took = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-
-
-class Attachment(msgspec.Struct, frozen=True, tag_field="fact", tag="attachment", rename="camel"):
-    """A file that a test left."""
-
-    test: _Text
-    name: _Text
-    path: _Text
-    content_type: _Text
-    retry: _Count
-
-
-class _Began(msgspec.Struct, frozen=True, tag_field="fact", tag="began"):
-    playwright: Annotated[str, msgspec.Meta(max_length=40)]
-    tests: _Count
-
-
-class _TestBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="testBegan"):
-    test: _Text
-    project: _Text
-    title: _Text
-    file: _Text
-    line: _Count
-    at: Annotated[float, msgspec.Meta(ge=0, le=1e14)] = 0
-    """By the calendar, in ms. 0: it does not say."""
-
-
-class _TestError(msgspec.Struct, frozen=True, tag_field="fact", tag="testError"):
-    test: _Text
-    message: _Text
-    where: _Text | None = None
-    """Place in the suite's own files. None: it has none."""
-
-
-class _TestEnded(msgspec.Struct, frozen=True, tag_field="fact", tag="testEnded", rename="camel"):
-    test: _Text
-    project: _Text
-    title: _Text
-    file: _Text
-    line: _Count
-    status: TestStatus
-    outcome: TestOutcome
-    retry: _Count
-    took_ms: _Took
-
-
-class _SuiteError(msgspec.Struct, frozen=True, tag_field="fact", tag="suiteError"):
-    message: _Text
-    file: _Text
-    line: _Count
-
-
-class _LaunchFailed(msgspec.Struct, frozen=True, tag_field="fact", tag="launchFailed"):
-    message: _Text
-    own: bool
-
-
-class _BrowserKilled(msgspec.Struct, frozen=True, tag_field="fact", tag="browserKilled"):
-    signal: _Text
-
-
-class _Ended(msgspec.Struct, frozen=True, tag_field="fact", tag="ended"):
-    status: Literal["passed", "failed", "timedout", "interrupted"]
-
-
-_Fact = (
-    _Began
-    | _TestBegan
-    | _TestError
-    | _TestEnded
-    | Attachment
-    | _SuiteError
-    | _LaunchFailed
-    | _BrowserKilled
-    | StopFact
-    | _Ended
-)
-_DECODER: Final = msgspec.json.Decoder(_Fact)
+_DECODER: Final = msgspec.json.Decoder(Fact)
 
 
 class SuiteFacts:
@@ -136,7 +66,7 @@ class SuiteFacts:
         self._planned = 0
         self._began_ms: dict[str, float] = {}
         """By id, when tests began, by the calendar."""
-        self._told: dict[str, list[_TestError]] = {}
+        self._told: dict[str, list[TestError]] = {}
         """Errors by test, until their try ends."""
         self._errors_left = MOST_ERRORS
 
@@ -147,33 +77,33 @@ class SuiteFacts:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return
         match fact:
-            case _Began():
+            case Began():
                 self.playwright, self._planned = fact.playwright, fact.tests
-            case _TestBegan():
+            case TestBegan():
                 self._begin(fact)
-            case _TestError():
+            case TestError():
                 self._tell(fact)
-            case _TestEnded():
+            case TestEnded():
                 self._finish(fact)
             case Attachment():
                 self._attach(fact)
-            case _SuiteError():
+            case SuiteError():
                 self._note(fact)
-            case _LaunchFailed() | _BrowserKilled():
+            case LaunchFailed() | BrowserKilled():
                 self._take_of_browser(fact)
-            case _Ended():
+            case Ended():
                 self.end = fact.status
                 self.passed_in_time = fact.status == "passed" and not self.at_stop.is_stopped
             case _:
                 self.at_stop.take(fact)
 
-    def _take_of_browser(self, fact: _LaunchFailed | _BrowserKilled) -> None:
+    def _take_of_browser(self, fact: LaunchFailed | BrowserKilled) -> None:
         if self.at_stop.is_stopped:  # Playwright closes browsers that are being started, too
             return
         match fact:
-            case _LaunchFailed():
+            case LaunchFailed():
                 self.launch_error = None if fact.own else fact.message
-            case _BrowserKilled():
+            case BrowserKilled():
                 self.browser_taken = self.browser_taken or fact.signal == "SIGKILL"
 
     def stop(self) -> None:
@@ -200,7 +130,7 @@ class SuiteFacts:
         """All errors that were told."""
         return (*self.errors, *(error for test in self.tests.values() for error in test.errors))
 
-    def _begin(self, fact: _TestBegan) -> None:
+    def _begin(self, fact: TestBegan) -> None:
         self._told.pop(fact.test, None)
         if self._has_room(fact.test):
             self._began_ms[fact.test] = fact.at
@@ -214,12 +144,12 @@ class SuiteFacts:
                 took_ms=0,
             )
 
-    def _tell(self, fact: _TestError) -> None:
+    def _tell(self, fact: TestError) -> None:
         if fact.test in self._told or len(self._told) < MOST_TESTS:
             told = self._told.setdefault(fact.test, [])
             told += [fact] if len(told) < MOST_ERRORS else []
 
-    def _finish(self, fact: _TestEnded) -> None:
+    def _finish(self, fact: TestEnded) -> None:
         errors = self._affordable(self._errors_of(fact.test))
         if not self._has_room(fact.test):
             return
@@ -273,7 +203,7 @@ class SuiteFacts:
         else:
             self.is_cut = True
 
-    def _note(self, fact: _SuiteError) -> None:
+    def _note(self, fact: SuiteError) -> None:
         if self.at_stop.is_stopped:  # that is of our doing
             return
         where = f"{fact.file}:{fact.line}" if fact.file else None
@@ -299,7 +229,7 @@ class SuiteFacts:
         )
 
 
-def _with_step(told: list[_TestError], hang: Hang | None) -> list[_TestError]:
+def _with_step(told: list[TestError], hang: Hang | None) -> list[TestError]:
     """Errors of a test with the step that it hung in, where Playwright names none."""
     if hang is None or hang.step is None or any(one.where for one in told):
         return told
@@ -307,7 +237,7 @@ def _with_step(told: list[_TestError], hang: Hang | None) -> list[_TestError]:
     return [
         one
         if time_up is None
-        else _TestError(test=one.test, message=f"{time_up} in “{hang.step}”", where=hang.step_where)
+        else TestError(test=one.test, message=f"{time_up} in “{hang.step}”", where=hang.step_where)
         for one, time_up in times
     ]
 

@@ -11,7 +11,8 @@ from runners.kit.file_names import FileNames
 from runners.kit.runtimes import Runtime
 from runners.kit.suites import artifacts as suite_artifacts
 from runners.kit.suites.artifacts import gather, write_report
-from runners.kit.suites.facts import Attachment, SuiteFacts
+from runners.kit.suites.fact_shapes import Attachment
+from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
 from runners.kit.workspace import Workspace
 
