@@ -22,8 +22,12 @@ _INDENTED: Final = re.compile(rb"\n[ \t]{1,64}")
 _NUMBERS: Final = rb"(?:[0-9]{1,3}[ \t\r\n]*,[ \t\r\n]*)+[0-9]{1,3}"
 _APART: Final = b"\n\x01\n"
 _ALONE_CHARS: Final = 8
-_PACKED_STARTS: Final = (b"H4sI", b"KLUv", b"UEsDB", b"eJ", b"eN", b"eA", b"eF")
-"""How gzip, zstd, zip and zlib begin in base64."""
+_PACKED_STARTS: Final = (
+    b"H4sI", b"KLUv", b"UEsDB", b"Qlpo", b"/Td6WF", b"eJ", b"eN", b"eA", b"eF",
+)  # fmt: skip
+"""How gzip, zstd, zip, bzip2, xz and zlib begin in base64."""
+_ANYWHERE: Final = 5
+"""So many of these marks are long enough to be looked for within a run."""
 _MOST_REPEATS: Final = 1000
 """RE2 counts no further."""
 _LEAST_PACKED_CHARS: Final = 24
@@ -135,7 +139,7 @@ def _whole(run: bytes) -> bytes:
 
 def _packed_at(run: bytes) -> int:
     """Where something compressed begins. -1: nowhere."""
-    places = [run.find(start) for start in _PACKED_STARTS[:3]]
+    places = [run.find(start) for start in _PACKED_STARTS[:_ANYWHERE]]
     places += [0] if run.startswith(_PACKED_STARTS) else []
     return min((place for place in places if place >= 0), default=-1)
 

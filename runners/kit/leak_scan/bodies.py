@@ -12,6 +12,8 @@ from runners.kit.leak_scan.packed import (
     PROBE_BYTES,
     Opened,
     embedded,
+    is_packed,
+    is_surely_packed,
     means_something,
     opener_for,
 )
@@ -56,7 +58,9 @@ class Reading:
         self.archive = archive
 
     def holds(self, body: bytes, depth: int) -> bool:
-        """Whether a body holds a secret."""
+        """Whether a body that came whole out of a text holds a secret."""
+        if len(body) > self.limits.run_bytes // 2 and is_packed(body):
+            raise UnscannableError("an archive in its text is too long to be opened there")
         reader = Body(self, depth=depth)
         return reader.feed(body) is not None or reader.close() is not None
 
@@ -142,9 +146,13 @@ class Body:
             self._is_archive = True
             # Closed by `close`, or with the scan: it has no name on any disk.
             self._archive = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115
-        elif (make := opener_for(start)) is not None:
+        elif (make := opener_for(start)) is not None and self._is_opened(make, start):
             self._streams.append(_Stream(make, self._reading, self._depth + 1))
         return start
+
+    def _is_opened(self, make: Callable[[], Opened], start: bytes) -> bool:
+        """Not what is too deep to be opened, and is none but by chance."""
+        return self._depth < self._reading.limits.depth or is_surely_packed(make, start)
 
     def _take(self, content: bytes) -> int | None:
         if self._archive is not None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from runners.kit.leak_scan.blocks import Blocks
 from runners.kit.leak_scan.escapes import unescaped, unquoted_printable
-from runners.kit.leak_scan.leak import ScanLimits, UnscannableError
+from runners.kit.leak_scan.leak import ScanLimits
 from runners.kit.leak_scan.needles import Needles
 
 _LAYERS: Final = 7
@@ -66,9 +66,4 @@ class Layers:
         decoded = self._blocks.decoded(text, runs)
         if decoded and self.hold(decoded, depth + 1):
             return True
-        return any(self._held_in_body(body, depth + 1) for body in self._blocks.packed(runs))
-
-    def _held_in_body(self, body: bytes, depth: int) -> bool:
-        if len(body) > self._limits.run_bytes // 2:
-            raise UnscannableError("an archive in its text is too long to be opened there")
-        return self._body(body, depth)
+        return any(self._body(body, depth + 1) for body in self._blocks.packed(runs))

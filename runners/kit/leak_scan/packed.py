@@ -1,7 +1,11 @@
-"""Open what is compressed: gzip, zlib, raw deflate, brotli and zstd, in bounded pieces."""
+"""Open what is compressed, in any of the usual ways, in bounded pieces."""
 
+import bz2
+import codecs
+import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, Protocol
 
 import brotli
@@ -10,6 +14,11 @@ import zstandard
 _PIECE_BYTES: Final = 256 * 1024
 _GZIP: Final = b"\x1f\x8b\x08"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_BZIP2: Final = b"BZh"
+_BZIP2_BLOCK: Final = b"1AY&SY"
+_XZ: Final = b"\xfd7zXZ\x00"
+_XZ_MEMORY_BYTES: Final = 80 << 20
+"""As much as its highest preset takes."""
 _ZIP_MEMBER: Final = b"PK\x03\x04"
 _PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\x1aE\xdf\xa3", _ZIP_MEMBER)
 """Pictures, and archives: they are no stream that begins without a mark."""
@@ -17,6 +26,8 @@ PROBE_BYTES: Final = 4096
 _ZSTD_STEP_BYTES: Final = 256
 """A block of zstd takes four bytes at least and means 128 KiB at most: 8 MiB at once."""
 _LEAST_PLAUSIBLE_BYTES: Final = 4
+_CONTROLS: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r\x1b"))
+"""What no text has."""
 
 
 class Opened(Protocol):
@@ -72,20 +83,55 @@ class _Zstd:
                 yield piece
 
 
-FAULTS: Final = (zlib.error, brotli.error, zstandard.ZstdError)
+class _Blockwise:
+    """Bzip2 or xz, one stream after the other."""
+
+    def __init__(self, make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._make = make
+        self._stream = make()
+
+    def feed(self, content: bytes) -> Iterator[bytes]:
+        while content or not self._stream.needs_input:
+            piece = self._stream.decompress(content, _PIECE_BYTES)
+            content = b""
+            if piece:
+                yield piece
+            if self._stream.eof:
+                content = self._stream.unused_data
+                self._stream = self._make()
+
+
+FAULTS: Final = (zlib.error, brotli.error, zstandard.ZstdError, lzma.LZMAError, OSError)
+"""What the libraries say of bytes that are none of theirs; `OSError` is that of bzip2."""
 
 
 def opener_for(start: bytes) -> Callable[[], Opened] | None:
     """What opens a body that begins so. None: it is not compressed."""
-    if start.startswith(_GZIP):
-        return _gzip
-    if start.startswith(_ZSTD):
-        return _Zstd
+    for magic, marked in _MARKED:
+        if start.startswith(magic):
+            return marked
     if _is_zlib(start):
         return _zlib
     if _is_text(start) or start.startswith(_PICTURES):
         return None
     return next((make for make in (_Brotli, raw_deflate) if means_something(make, start)), None)
+
+
+def is_packed(content: bytes) -> bool:
+    """Whether it begins like an archive, or like something that can be opened."""
+    if content.startswith(_ZIP_MEMBER):
+        return True
+    make = opener_for(content[:PROBE_BYTES])
+    return make is not None and means_something(make, content)
+
+
+def is_surely_packed(make: Callable[[], Opened], start: bytes) -> bool:
+    """Whether it is no chance that something opens it: what is packed hardly repeats itself.
+
+    A run of one letter may mean a longer one to Brotli, and that one more, without end.
+    """
+    few = min(len(start), 256) // 2
+    return len(set(start)) > few and means_something(make, start)
 
 
 def embedded(content: bytes) -> Iterator[tuple[int, int, Callable[[], Opened]]]:
@@ -117,7 +163,17 @@ def _gzip() -> Opened:
     return _Deflated(31)
 
 
-_MARKED: Final[tuple[tuple[bytes, Callable[[], Opened]], ...]] = ((_GZIP, _gzip), (_ZSTD, _Zstd))
+def _bzip2() -> Opened:
+    return _Blockwise(bz2.BZ2Decompressor)
+
+
+def _xz() -> Opened:
+    return _Blockwise(partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY_BYTES))
+
+
+_MARKED: Final[tuple[tuple[bytes, Callable[[], Opened]], ...]] = (
+    (_GZIP, _gzip), (_ZSTD, _Zstd), (_BZIP2, _bzip2), (_XZ, _xz),
+)  # fmt: skip
 
 
 def _is_zlib(start: bytes) -> bool:
@@ -125,7 +181,12 @@ def _is_zlib(start: bytes) -> bool:
 
 
 def _is_text(start: bytes) -> bool:
-    return start.isascii() and start.translate(None, b"\t\n\r\x1b").decode().isprintable()
+    """Whether it is UTF-8 that may be cut at its end; nothing but chance packs to such bytes."""
+    try:
+        codecs.utf_8_decode(start, "strict", False)  # noqa: FBT003 - of the library
+    except UnicodeDecodeError:
+        return False
+    return len(start.translate(None, _CONTROLS)) == len(start)
 
 
 def _begins_alike(content: bytes, bits: int) -> bool:
@@ -138,4 +199,10 @@ def means_something(make: Callable[[], Opened], start: bytes) -> bool:
         piece = next(make().feed(start[:PROBE_BYTES]), b"")
     except FAULTS:
         return False
-    return len(piece) >= _LEAST_PLAUSIBLE_BYTES
+    return len(piece) >= _LEAST_PLAUSIBLE_BYTES or _tells_late(start)
+
+
+def _tells_late(start: bytes) -> bool:
+    """Whether it gives whole blocks, of which a probe may be no more than a part."""
+    is_bzip2 = start.startswith(_BZIP2) and start[4:10] == _BZIP2_BLOCK
+    return is_bzip2 or start.startswith((_ZSTD, _XZ))
