@@ -39,16 +39,16 @@ def main() -> int:
     assert client.QUICK_LIMIT_S > CALL_LIMIT_S
     client.QUICK_LIMIT_S = CALL_LIMIT_S  # type: ignore[misc]
     client.ServiceClient._ask.__kwdefaults__["limit_s"] = CALL_LIMIT_S
-    if given := os.environ.get("QUICK_AGENT_ID"):
-        app.uuid = SimpleNamespace(uuid4=lambda: uuid.UUID(given))  # type: ignore[attr-defined]
+    if agent_id := os.environ.get("QUICK_AGENT_ID"):
+        app.uuid = SimpleNamespace(uuid4=lambda: uuid.UUID(agent_id))  # type: ignore[attr-defined]
     make_greedy(source.ServiceSource, int(os.environ.get("QUICK_GREED", "1")))
     flush_s = float(os.environ.get("QUICK_FLUSH_S", _FLUSH_S))
     file_bytes = int(os.environ.get("QUICK_FILE_BYTES", "0"))
     runners = filing(RUNNERS, file_bytes=file_bytes) if file_bytes else RUNNERS
-    if given := os.environ.get("QUICK_TRACE"):
-        runners = leaving(runners, trace=Path(given).read_bytes())
-    if given := os.environ.get("QUICK_JOB_FIELDS"):
-        enrich_jobs(source, json.loads(given))
+    if trace := os.environ.get("QUICK_TRACE"):
+        runners = leaving(runners, trace=Path(trace).read_bytes())
+    if fields := os.environ.get("QUICK_JOB_FIELDS"):
+        enrich_jobs(source, json.loads(fields))
     makeup = Makeup(runners=runners, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
     tell_tasks_when_asked()
     return uvloop.run(app.run(read_settings(), makeup))

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from tests.faults.processes import AgentChild
-from tests.faults.scene import CLAIM, RESULTS, Scene
+from tests.faults.scene import CLAIM, RESULTS, Scene, leases_of
 from tests.servers.fault_proxy import HELD_ANSWERS
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
@@ -75,6 +75,7 @@ async def test_a_result_whose_receipt_was_not_heard_counts_once(scene: Scene) ->
     assert scene.target.seen["/held"] == 3
 
 
+@leases_of(60)  # what the one that stands still is dealt by a poll that was open comes back
 async def test_an_agent_that_stood_still_past_its_lease_does_no_harm(scene: Scene) -> None:
     first = await scene.start_agent("first")
     await scene.check("/held", count=2)
