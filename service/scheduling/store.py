@@ -14,7 +14,10 @@ _ADD: Final = insert(schedule).values(turn=0)
 _CHANGE: Final = update(schedule).where(schedule.c.check_id == bindparam("check"))
 _BRING_NEAR: Final = (
     update(schedule)
-    .where(schedule.c.next_run_ms - schedule.c.period_ms > bindparam("now_ms", type_=BigInteger))
+    .where(
+        (schedule.c.next_run_ms - bindparam("now_ms", type_=BigInteger)) * 2
+        > schedule.c.period_ms * 3
+    )
     .values(next_run_ms=bindparam("now_ms"))
 )
 _REMOVE: Final = delete(schedule).where(schedule.c.check_id == bindparam("check"))
@@ -44,5 +47,5 @@ def remove(connection: Connection, check_id: str) -> None:
 
 
 def bring_near(connection: Connection, *, now_ms: int) -> int:
-    """Runs planned later than a whole period from now are due now; how many."""
+    """Runs planned later than any plan goes, a period and a half, are due now; how many."""
     return connection.execute(_BRING_NEAR, {"now_ms": now_ms}).rowcount

@@ -13,7 +13,7 @@ from service.jobs.model import NewRun, Priority
 from service.jobs.rules import queued_until
 from service.locations import actions as locations
 from service.scheduling.model import DueCheck, Rhythm
-from service.scheduling.rules import next_due_ms, places, run_due_ms
+from service.scheduling.rules import next_after_run_ms, places, run_due_ms
 from service.scheduling.sqlite import SqliteDueSchedules
 
 GROUP: Final = 200
@@ -52,8 +52,8 @@ def tick(connection: Connection, *, now_ms: int) -> int:
     moves: list[tuple[int, int, str]] = []
     for check in due:
         when = Rhythm(check.period_ms, check.phase_ms)
-        next_ms = next_due_ms(when, after_ms=now_ms)
-        runs += _runs(check, when, places_of[check.check_id], now_ms=now_ms)
+        next_ms = next_after_run_ms(when, planned_ms=check.next_run_ms, now_ms=now_ms)
+        runs += _runs(check, when, places_of[check.check_id], now_ms=now_ms, next_ms=next_ms)
         moves.append((next_ms, check.turn + 1, check.check_id))
     jobs.add(connection, runs)
     _give_up_where_nobody_is(connection, runs, now_ms=now_ms)
@@ -70,9 +70,10 @@ def _give_up_where_nobody_is(
             endings.end_queued_at(connection, location_id, now_ms=now_ms)
 
 
-def _runs(check: DueCheck, when: Rhythm, where: list[str], *, now_ms: int) -> list[NewRun]:
+def _runs(
+    check: DueCheck, when: Rhythm, where: list[str], *, now_ms: int, next_ms: int
+) -> list[NewRun]:
     scheduled_ms = run_due_ms(when, planned_ms=check.next_run_ms, now_ms=now_ms)
-    next_ms = next_due_ms(when, after_ms=now_ms)
     return [
         NewRun(
             check_id=check.check_id,

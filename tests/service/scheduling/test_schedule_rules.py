@@ -5,7 +5,14 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.scheduling.rules import Rhythm, next_due_ms, places, rhythm, run_due_ms
+from service.scheduling.rules import (
+    Rhythm,
+    next_after_run_ms,
+    next_due_ms,
+    places,
+    rhythm,
+    run_due_ms,
+)
 
 MINUTE_MS = 60_000
 SHORT = (1, 2, 5, 10, 15, 30, 60)
@@ -82,6 +89,27 @@ def test_the_next_run_is_the_first_time_of_the_rhythm_after_now(when: Rhythm, no
     due_ms = next_due_ms(when, after_ms=now_ms)
     assert (due_ms - when.phase_ms) % when.period_ms == 0
     assert now_ms < due_ms <= now_ms + when.period_ms
+
+
+@given(RHYTHMS, TIMES)
+def test_the_second_run_is_of_the_rhythm_and_no_sooner_than_half_a_period_after_the_first(
+    when: Rhythm, now_ms: int
+) -> None:
+    next_ms = next_after_run_ms(when, planned_ms=now_ms, now_ms=now_ms)
+    assert (next_ms - when.phase_ms) % when.period_ms == 0
+    if (now_ms - when.phase_ms) % when.period_ms:
+        assert when.period_ms // 2 <= next_ms - now_ms <= when.period_ms * 3 // 2 + 1
+
+
+@given(RHYTHMS, TIMES, st.integers(0, 100))
+def test_after_a_run_of_the_rhythm_the_next_slot_is_next(
+    when: Rhythm, turn: int, late_ms: int
+) -> None:
+    planned_ms = when.phase_ms + (turn % 10**6) * when.period_ms
+    next_ms = next_after_run_ms(
+        when, planned_ms=planned_ms, now_ms=planned_ms + late_ms % when.period_ms
+    )
+    assert next_ms == planned_ms + when.period_ms
 
 
 @given(RHYTHMS, TIMES, st.integers(0, 10**10))
