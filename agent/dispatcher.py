@@ -90,7 +90,7 @@ class JobRunner(Protocol):
 class Envelopes(Protocol):
     """Makes results that may leave the agent."""
 
-    def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
+    async def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
         """The outcome in its envelope, without secrets; what it raises is our fault."""
 
 
@@ -232,11 +232,11 @@ class Dispatcher:
     async def _finish(self, run: Run, outcome: Outcome) -> None:
         ended_at = self._clock()
         files: Sequence[CleanFile] = ()
+        run.stay(until=ended_at + CLEANING_LIMIT_S)
         if outcome.artifacts:
-            run.stay(until=ended_at + CLEANING_LIMIT_S)
             enclosed = await self._works.enclosures.of(run.job, outcome, run.workspace)
             outcome, files = enclosed.outcome, enclosed.files
-        clean = self._works.envelopes.seal(run, outcome, ended_at=ended_at)
+        clean = await self._works.envelopes.seal(run, outcome, ended_at=ended_at)
         if files:
             await self._works.files.put(clean, files, lease_s=run.job.lease_s)
         else:

@@ -1,6 +1,7 @@
 """Puts an outcome into its envelope and lets nothing secret out."""
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -10,6 +11,7 @@ from agent.running import Run
 from contract.checks import check_type
 from contract.job import Job
 from contract.result import Failure, LogLine, Outcome, Result
+from runners.kit.aside import Aside
 from runners.kit.leak_scan.door import Clean
 from runners.kit.leak_scan.leak import LeakError, MemberKind, UnscannableError
 
@@ -18,6 +20,11 @@ log = structlog.get_logger(__name__)
 
 class Cleaner(Protocol):
     """The only one who can make a result clean."""
+
+    def at_once(
+        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
+    ) -> Clean | None:
+        """The result if no secret has to be looked for in it. None: that takes its time."""
 
     def clean(
         self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
@@ -39,18 +46,20 @@ class ScrubMeter(Protocol):
 
 
 class SealedEnvelopes:
-    """Results of this agent."""
+    """Results of this agent; secrets are looked for in a thread beside the event loop."""
 
     def __init__(self, cleaner: Cleaner, *, agent_id: str, meter: ScrubMeter) -> None:
         self._cleaner = cleaner
         self._agent_id = agent_id
         self._meter = meter
+        # One thread: what the cleaner remembers of a set of secrets has no lock.
+        self._search = Aside(threads=1, name="search")
 
-    def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
+    async def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
         """The outcome in its envelope, without secrets; what it raises is our fault."""
         result = self._in_envelope(run, outcome, ended_at=ended_at)
         try:
-            clean = self._clean(result, run)
+            clean = await self._clean(result, run)
         except Exception:
             self._meter.scrub_refused()
             raise
@@ -58,16 +67,26 @@ class SealedEnvelopes:
             self._meter.scrubbed(clean.replacements)
         return clean
 
-    def _clean(self, result: Result, run: Run) -> Clean:
-        secrets = run.workspace.secrets
+    def close(self) -> None:
+        """Let the thread go; nobody waits for an envelope any more."""
+        self._search.close()
+
+    async def _clean(self, result: Result, run: Run) -> Clean:
         try:
-            return self._cleaner.clean(result, job=run.job, found=secrets)
+            return await self._cleaned(result, run)
         except (LeakError, UnscannableError) as problem:
             because = str(problem)
         self._meter.leak_withheld(MemberKind.RESULT)
         log.error("result.details_withheld", job_id=run.job.job_id, because=because)
         bare = msgspec.structs.replace(result, outcome=_bare(result.outcome, because))
-        return self._cleaner.clean(bare, job=run.job, found=secrets)
+        return await self._cleaned(bare, run)
+
+    async def _cleaned(self, result: Result, run: Run) -> Clean:
+        job, found = run.job, run.workspace.secrets
+        clean = self._cleaner.at_once(result, job=job, found=found)
+        if clean is not None:
+            return clean
+        return await self._search.run(partial(self._cleaner.clean, result, job=job, found=found))
 
     def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
         job = run.job

@@ -1,7 +1,7 @@
 """What an agent works with: runners on one network, slots, a source, envelopes."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -182,6 +182,7 @@ async def open_dispatcher(
     settings, makeup = ground.settings, ground.makeup
     roots = settings.extra_ca_certs
     scrubber = scrubber_of(settings)
+    envelopes = SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics)
     async with open_network(
         settings.egress,
         resolver=resolver,
@@ -198,7 +199,7 @@ async def open_dispatcher(
                 pings=loops.pings,
                 location_secrets=settings.service_secrets,
             ),
-            envelopes=SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics),
+            envelopes=envelopes,
             spool=loops.spool,
             enclosures=Enclosures(
                 scrubber,
@@ -213,4 +214,5 @@ async def open_dispatcher(
             meter=ground.metrics,
         )
         slots = Slots(hello.slots, linger_s=makeup.pace.linger_s, gauge=ground.metrics)
-        yield Dispatcher(works, slots, loops.running)
+        with closing(envelopes):
+            yield Dispatcher(works, slots, loops.running)

@@ -17,8 +17,8 @@ class Aside:
     The loop's shared pool is for name lookups: a slow judgement must not stop those.
     """
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="aside")
+    def __init__(self, *, threads: int = THREADS, name: str = "aside") -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
 
     async def run(self, function: Callable[[], AnswerT]) -> AnswerT:
         """What the function says; it runs to its end even when nobody waits any more."""

@@ -92,27 +92,53 @@ class Scrubber:
             LeakError: the scanner found one all the same.
             UnscannableError: one could be in it and not be found.
         """
-        if self._further:
-            found += tuple(_values_of(result.outcome, self._further))
         if job is None or lane(job.spec) is Lane.MAIN:
             outcome, said = self._said_headers.hidden(result.outcome)
             result, found = _with_outcome(result, outcome), (*found, *said)
-        secrets = self.secrets_with(job, found)
-        locked = locked_headers(job) if job is not None else frozenset[str]()
+        secrets = self.secrets_with(job, self._with_values(found, result.outcome))
         if job is not None:
             result = _with_warnings(result, unhidden_variables(job))
-        if not secrets and not locked and not self._has_sensitive_headers(result.outcome):
-            body = encode(result)
-            if not may_hold_credentials(body) and not self._holds_kept(body):
-                return self._door.through(result, body, secrets=())
+        if not secrets:
+            clean = self._unsearched(result, job)
+            if clean is not None:
+                return clean
             secrets = self._kept
+        return self._rewritten(result, job, secrets=secrets)
+
+    def at_once(
+        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
+    ) -> Clean | None:
+        """The result if no secret has to be looked for in it. None: that takes its time.
+
+        It may be called while another thread is at work in `clean`.
+        """
+        if job is None or lane(job.spec) is Lane.MAIN:
+            return None
+        if self.secrets_with(job, self._with_values(found, result.outcome)):
+            return None
+        return self._unsearched(_with_warnings(result, unhidden_variables(job)), job)
+
+    def _unsearched(self, result: Result, job: Job | None) -> Clean | None:
+        """The result of a check without secrets. None: its text may hold some all the same."""
+        if _locked_headers(job) or self._has_sensitive_headers(result.outcome):
+            return self._rewritten(result, job, secrets=())
+        body = encode(result)
+        if may_hold_credentials(body) or self._holds_kept(body):
+            return None
+        return self._door.through(result, body, secrets=())
+
+    def _rewritten(self, result: Result, job: Job | None, *, secrets: tuple[str, ...]) -> Clean:
         rewriter = Rewriter(
             pattern=self._patterns.of(secrets) if secrets else None,
-            hidden_headers=self._sensitive | locked,
+            hidden_headers=self._sensitive | _locked_headers(job),
         )
         result, body = _rewritten(result, rewriter)
         count = rewriter.replacements
         return self._door.through(result, body, secrets=secrets, replacements=count)
+
+    def _with_values(self, found: tuple[str, ...], outcome: Outcome) -> tuple[str, ...]:
+        """With what the headers hold that the agent's settings name."""
+        return (*found, *_values_of(outcome, self._further)) if self._further else found
 
     def explained(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
         """With where the secrets come from, if without them the file would be kept."""
@@ -181,6 +207,10 @@ def _rewritten(result: Result, rewriter: Rewriter) -> tuple[Result, bytes]:
         result = _with_outcome(result, outcome)
         body = encode(result)
     return result, body
+
+
+def _locked_headers(job: Job | None) -> frozenset[str]:
+    return frozenset() if job is None else locked_headers(job)
 
 
 def _with_warnings(result: Result, variables: tuple[str, ...]) -> Result:

@@ -171,6 +171,9 @@ async def test_our_own_fault_releases_the_job_and_fails_no_check() -> None:
 
 async def test_a_result_that_cannot_be_cleaned_is_not_sent() -> None:
     class Broken:
+        def at_once(self, *_: Any, **__: Any) -> None:
+            return None
+
         def clean(self, result: Any, *, job: Any = None, found: tuple[str, ...] = ()) -> Clean:
             raise ValueError("cannot")
 

@@ -84,14 +84,14 @@ class Blind(Scrubber):
         return ResultDoor().through(result, encode(result), secrets=secrets)
 
 
-def test_where_the_scrubber_fails_the_verdict_stands_and_its_details_stay_here() -> None:
+async def test_where_the_scrubber_fails_the_verdict_stands_and_its_details_stay_here() -> None:
     meter = metrics()
     run = a_run(a_job(variables=(a_secret("TOKEN", SECRET),)))
     run.start(0.0)
     failure = Failure(kind=FailureKind.CONNECT, message=f"refused {SECRET}", detail={"a": SECRET})
     outcome = an_outcome(status=Status.FAILED, failure=failure, response_time_ms=12.5)
     envelopes = SealedEnvelopes(Blind(), agent_id="agent-1", meter=meter)
-    clean = envelopes.seal(run, outcome, ended_at=1.0)
+    clean = await envelopes.seal(run, outcome, ended_at=1.0)
     assert SECRET.encode() not in clean.body
     left = clean.result.outcome
     assert (left.status, left.response_time_ms, left.evidence) == (Status.FAILED, 12.5, None)
