@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -183,6 +184,41 @@ async def test_a_result_that_cannot_be_cleaned_is_not_sent() -> None:
     assert it.spool.results == []
     assert it.source.released == [("job-1", ReleaseReason.AGENT_ERROR)]
     assert b"picket_agent_scrub_refusals_total 1.0" in it.meter.text()
+
+
+class Searching(Scrubber):
+    """One that is not done before it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(["hunter2-hunter2"])
+        self.began, self.may_end = threading.Event(), threading.Event()
+
+    def clean(self, *given: Any, **named: Any) -> Clean:
+        self.began.set()
+        assert self.may_end.wait(LONG_S)
+        return super().clean(*given, **named)
+
+
+async def test_a_run_whose_result_is_searched_for_secrets_is_not_overdue() -> None:
+    cleaner = Searching()
+    async with bench(cleaner=cleaner) as it:
+        it.source.offer(a_job(deadline_s=0))
+        await until(cleaner.began.is_set)
+        assert it.running.longest_overdue_s() == 0
+        cleaner.may_end.set()
+        await until(lambda: it.spool.results)
+
+
+async def test_a_run_that_is_stopped_while_its_result_is_searched_sends_none() -> None:
+    cleaner = Searching()
+    async with bench(cleaner=cleaner) as it:
+        it.source.offer(a_job())
+        await until(cleaner.began.is_set)
+        it.running.stop_all(ReleaseReason.CANCELLED)
+        await until(lambda: it.source.released)
+        cleaner.may_end.set()
+    assert it.spool.results == []
+    assert it.source.released == [("job-1", ReleaseReason.CANCELLED)]
 
 
 async def test_results_are_scrubbed_of_the_jobs_secrets() -> None:

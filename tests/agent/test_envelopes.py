@@ -1,11 +1,21 @@
 """Envelopes: the job's ids, the run's times, no secret."""
 
+import asyncio
+import base64
+import threading
+from typing import Any
+
+import pytest
+import re2
+
 from agent.envelopes import SealedEnvelopes
 from contract.result import LogLine
+from runners.kit.leak_scan.door import Clean
 from runners.kit.scrub import Scrubber
 from tests.builders.agents import a_run, metrics
 from tests.builders.observations import an_outcome
-from tests.builders.specs import a_job
+from tests.builders.patience import LONG_S
+from tests.builders.specs import a_job, a_secret
 
 
 async def test_times_are_counted_from_the_claim() -> None:
@@ -39,3 +49,52 @@ async def test_a_secret_that_the_run_came_upon_is_taken_out() -> None:
     result = (await envelopes.seal(run, an_outcome(log=(line,)), ended_at=1.0)).result
     assert "fresh-t0ken" not in result.outcome.log[0].message
     assert run.workspace.secrets == ("fresh-t0ken",)
+
+
+async def test_the_loop_goes_on_while_secrets_are_looked_for() -> None:
+    may_end = threading.Event()
+
+    class Slow(Scrubber):
+        def clean(self, *given: Any, **named: Any) -> Clean:
+            assert may_end.wait(LONG_S)
+            return super().clean(*given, **named)
+
+    envelopes = SealedEnvelopes(Slow(["hunter2-hunter2"]), agent_id="agent-1", meter=metrics())
+    sealing = asyncio.create_task(envelopes.seal(a_run(), an_outcome(), ended_at=1.0))
+    await asyncio.sleep(0)  # the loop turns: the search does not hold it
+    may_end.set()
+    await sealing
+    envelopes.close()
+
+
+async def test_expressions_are_compiled_beside_the_loop_and_once_for_a_set_of_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    envelopes = SealedEnvelopes(Scrubber(), agent_id="agent-1", meter=metrics())
+    compiling_threads: list[int] = []
+    really_compile = re2.compile
+
+    def compile_and_note(*given: Any) -> Any:
+        compiling_threads.append(threading.get_ident())
+        return really_compile(*given)
+
+    monkeypatch.setattr(re2, "compile", compile_and_note)
+    secret = a_secret(value="0nly-in-this-test")
+    written = base64.b64encode(secret.value.encode()).decode()
+    line = LogLine(after_ms=0, level="INFO", message=f"{secret.value} {written}")
+    run = a_run(a_job(variables=(secret,)))
+    await envelopes.seal(run, an_outcome(log=(line,)), ended_at=1.0)
+    compiled = len(compiling_threads)
+    await envelopes.seal(run, an_outcome(log=(line,)), ended_at=2.0)
+    assert 0 < compiled == len(compiling_threads)
+    assert threading.get_ident() not in compiling_threads
+    envelopes.close()
+
+
+async def test_a_result_without_secrets_waits_for_no_thread() -> None:
+    class Refusing(Scrubber):
+        def clean(self, *_: Any, **__: Any) -> Clean:
+            raise AssertionError("searched")
+
+    envelopes = SealedEnvelopes(Refusing(), agent_id="agent-1", meter=metrics())
+    await envelopes.seal(a_run(), an_outcome(), ended_at=1.0)

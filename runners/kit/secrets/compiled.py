@@ -26,9 +26,9 @@ class Compiled(Protocol):
         """The whole of the text, if that is what it describes."""
 
 
-def compiled(forms: Iterable[str]) -> tuple[Compiled, ...]:
-    """The forms in as few expressions as may be."""
-    return tuple(_compiled(source) for source in _joined(forms))
+def compiled(forms: Iterable[str], *, limit_chars: int = LIMIT_CHARS) -> tuple[Compiled, ...]:
+    """The forms in as few expressions as may be of at most that size."""
+    return tuple(_compiled(source) for source in _joined(forms, limit_chars))
 
 
 @cache
@@ -59,11 +59,11 @@ def apart(expression: Compiled, text: bytes) -> Iterator[tuple[int, int]]:
         found = expression.search(text, found.span()[1])
 
 
-def _joined(forms: Iterable[str]) -> Iterator[str]:
+def _joined(forms: Iterable[str], limit_chars: int) -> Iterator[str]:
     joined: list[str] = []
     size = 0
     for form in dict.fromkeys(forms):
-        if joined and size + len(form) > LIMIT_CHARS:
+        if joined and size + len(form) > limit_chars:
             yield "|".join(joined)
             joined, size = [], 0
         joined.append(form)

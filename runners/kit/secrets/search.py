@@ -25,6 +25,8 @@ DEEPEST: Final = 3
 
 _GROUP_SECRETS: Final = 4
 """So many secrets share an expression: what a state of many costs grows with their number."""
+_WHOLE_FORMS_CHARS: Final = 20_000
+"""Of such forms in one expression: RE2 holds the interpreter's lock while it compiles one."""
 _ZERO: Final = b"\\u0000"
 _WINDOW_BYTES: Final = 1 << 15
 """What is decoded at a time."""
@@ -143,7 +145,7 @@ class Search:
 
     @cached_property
     def _whole(self) -> tuple[Compiled, ...]:
-        return compiled(self._whole_forms())
+        return compiled(self._whole_forms(), limit_chars=_WHOLE_FORMS_CHARS)
 
     def _cores(self, of: Callable[[str], Iterator[str]]) -> list[str]:
         return [core for secret in self._short for core in of(secret)]

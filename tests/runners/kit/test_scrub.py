@@ -649,6 +649,30 @@ def test_an_assertion_that_holds_is_cut_too() -> None:
     assert cleaned.assertions[1].actual == "x" * 10_000 + HIDDEN
 
 
+def test_only_a_result_that_can_hold_no_secret_is_clean_at_once() -> None:
+    job, plain = a_job(), with_body("plain")
+    scrubber = Scrubber(kept_from_scripts=[KEY], sensitive_headers=["X-Session"])
+    at_once = scrubber.at_once(plain, job=job)
+    assert at_once is not None
+    assert at_once.body == scrubber.clean(plain, job=job).body
+    assert Scrubber([SECRET]).at_once(plain, job=job) is None
+    assert scrubber.at_once(plain, job=a_job(variables=(a_secret(),))) is None
+    assert scrubber.at_once(plain, job=a_job(MultiStepSpec(script="1"))) is None
+    assert scrubber.at_once(plain, job=job, found=("fresh-t0ken",)) is None
+    assert scrubber.at_once(plain) is None
+    for text in (f"the agent's {KEY}", "http://me:my-own@site.test/"):
+        assert scrubber.at_once(with_body(text), job=job) is None
+    sent = with_body("plain", request_headers={"x-session": "abcd-1234"})
+    assert scrubber.at_once(sent, job=job) is None
+
+
+def test_sensitive_headers_are_hidden_at_once() -> None:
+    sent = with_body("plain", request_headers={"cookie": "session=abcd-1234"})
+    clean = Scrubber().at_once(sent, job=a_job())
+    assert clean is not None
+    assert b"abcd-1234" not in clean.body
+
+
 def test_a_secret_of_bytes_that_are_no_text_breaks_nothing() -> None:
     assert cleaned_body("abc\udcff\udc80def", "x") == "x"
     assert cleaned_body("abc\udcff" * 2000, "x") == "x"

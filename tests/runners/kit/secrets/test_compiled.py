@@ -37,6 +37,11 @@ def test_forms_that_are_too_many_for_one_expression_are_all_found() -> None:
         assert sum(one.search(form.encode()) is not None for one in expressions) == 1
 
 
+def test_expressions_may_be_wanted_smaller() -> None:
+    forms = [f"{number:04}" for number in range(20)]
+    assert (len(compiled(forms)), len(compiled(forms, limit_chars=8))) == (1, 10)
+
+
 def test_a_form_that_is_longer_than_the_limit_stands_alone() -> None:
     long = "y" * (LIMIT_CHARS + 1)
     first, second, third = compiled(["a", long, "b"])
