@@ -11,6 +11,8 @@ from agent import lean
 EXIT_CRASHED: Final = 1
 EXIT_BAD_SETTINGS: Final = 2
 _NEW_OBJECTS_PER_COLLECTION: Final = 20_000
+_THREADS_TURN_S: Final = 0.001
+"""By default a thread that looks for secrets keeps the event loop waiting for 5 ms a time."""
 
 
 def main(environ: Mapping[str, str] | None = None) -> int:
@@ -35,6 +37,7 @@ def main(environ: Mapping[str, str] | None = None) -> int:
         gc.freeze()
         # Runs leave few cycles behind; by default it would look for them after every tenth run.
         gc.set_threshold(_NEW_OBJECTS_PER_COLLECTION)
+        sys.setswitchinterval(_THREADS_TURN_S)
         return uvloop.run(run(settings))
     except (BadSettingsError, NoRootsError, PortUnavailableError) as bad:
         sys.stderr.write(f"{bad}\n")
