@@ -7,7 +7,7 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub soak clean
+.PHONY: help run test test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account soak clean
 
 help: ## Print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="
 
 test: .venv/.ready-for-tests ## Run every test, format, lint, type and import checks included
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-api: .venv/.ready-for-tests ## Hold the API against its document: 300 requests at random for each operation
+	@API_EXAMPLES=300 $(BIN)/pytest -n 0 -s tests/service/http/test_contract.py $(ARGS)
 
 check: format test ## Format, then run every test
 
@@ -65,6 +68,9 @@ bench-browser: .venv/.ready-for-scripts ## Measure browser checks beside `npx pl
 
 bench-scrub: .venv/.ready ## Measure how fast secrets are hidden beside `bytes.replace`
 	@$(BIN)/python bench/scrub.py $(ARGS)
+
+bench-account: .venv/.ready ## Measure lists, statuses, triggers and ticks of an account of 10,000 checks
+	@$(BIN)/python bench/account.py $(ARGS)
 
 soak: .venv/.ready-for-tests ## Break three agents and a service at random, and count; MINUTES=10 ARGS="--seed 7"
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)

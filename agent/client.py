@@ -20,6 +20,7 @@ from agent.answers import (
     read,
     usual_refusal,
 )
+from agent.connection_words import cause_of
 from agent.errors import (
     KeyRefusedError,
     ServiceAwayError,
@@ -262,7 +263,7 @@ def _unreachable(door: Door, problem: Exception) -> str:
         return f"{door.url} did not answer in time."
     if isinstance(problem, aiohttp.ClientResponseError):
         return f"The proxy for {door.url} answered {problem.status}."
-    return f"{door.url} cannot be reached: {str(problem) or type(problem).__name__}."
+    return f"{door.url} cannot be reached: {cause_of(problem)}."
 
 
 async def _gzipped(body: bytes) -> bytes:

@@ -36,9 +36,18 @@ class FileCleaner(Protocol):
     """Makes files clean, and finds out whether they are."""
 
     async def __call__(
-        self, files: Sequence[RunFile], secrets: tuple[str, ...], /
+        self,
+        files: Sequence[RunFile],
+        secrets: tuple[str, ...],
+        /,
+        *,
+        typed: tuple[str, ...],
+        in_sight: tuple[str, ...],
     ) -> tuple[FileVerdict, ...]:
-        """One verdict a file; it never fails."""
+        """One verdict a file; it never fails.
+
+        `typed`: what was typed letter by letter. `in_sight`: what the run's scripts knew.
+        """
 
 
 class FileMeter(Protocol):
@@ -79,7 +88,10 @@ class Enclosures:
         files = [workspace.file_of(one) for one in outcome.artifacts]
         fitting = [file for file in files if _fits(file.artifact)]
         secrets = self._keeper.secrets_with(job, workspace.secrets)
-        verdicts = await self._clean(fitting, secrets)
+        typed = workspace.typed_among(secrets)
+        in_sight = workspace.in_sight
+        unsearched = without_search(fitting, workspace)
+        verdicts = unsearched or await self._clean(fitting, secrets, typed=typed, in_sight=in_sight)
         known = dict(zip((file.artifact.name for file in fitting), verdicts, strict=True))
         for file in files:
             verdict = known.get(file.artifact.name, _STRANGE)
@@ -108,6 +120,14 @@ class Enclosures:
             self._meter.leak_withheld(withheld.leak)
         elif withheld.is_unsearchable:
             self._meter.scrub_refused()
+
+
+def without_search(files: Sequence[RunFile], workspace: Workspace) -> tuple[Withheld, ...]:
+    """One verdict a file, where a search would not know all secrets; else nothing. Pure."""
+    because = workspace.unsearchable_because
+    if because is None:
+        return ()
+    return (Withheld(because=because, is_unsearchable=True),) * len(files)
 
 
 def _fits(artifact: Artifact) -> bool:

@@ -14,6 +14,7 @@ from contract.result import Failure, LogLine, Outcome, Result
 from runners.kit.aside import Aside
 from runners.kit.leak_scan.door import Clean
 from runners.kit.leak_scan.leak import LeakError, MemberKind, UnscannableError
+from runners.kit.typed_texts import TypedAmong, none_typed
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +28,12 @@ class Cleaner(Protocol):
         """The result if no secret has to be looked for in it. None: that takes its time."""
 
     def clean(
-        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
+        self,
+        result: Result,
+        *,
+        job: Job | None = None,
+        found: tuple[str, ...] = (),
+        typed_among: TypedAmong = none_typed,
     ) -> Clean:
         """The result without secrets, those of its job and those found in its run included."""
 
@@ -72,21 +78,30 @@ class SealedEnvelopes:
         self._search.close()
 
     async def _clean(self, result: Result, run: Run) -> Clean:
+        because = run.workspace.unsearchable_because
+        if because is not None:
+            self._meter.scrub_refused()
+            return await self._without_details(result, run, because)
         try:
             return await self._cleaned(result, run)
         except (LeakError, UnscannableError) as problem:
             because = str(problem)
         self._meter.leak_withheld(MemberKind.RESULT)
+        return await self._without_details(result, run, because)
+
+    async def _without_details(self, result: Result, run: Run, because: str) -> Clean:
         log.error("result.details_withheld", job_id=run.job.job_id, because=because)
-        bare = msgspec.structs.replace(result, outcome=_bare(result.outcome, because))
-        return await self._cleaned(bare, run)
+        return await self._cleaned(without_details(result, because), run)
 
     async def _cleaned(self, result: Result, run: Run) -> Clean:
         job, found = run.job, run.workspace.secrets
         clean = self._cleaner.at_once(result, job=job, found=found)
         if clean is not None:
             return clean
-        return await self._search.run(partial(self._cleaner.clean, result, job=job, found=found))
+        typed = run.workspace.typed_among
+        return await self._search.run(
+            partial(self._cleaner.clean, result, job=job, found=found, typed_among=typed)
+        )
 
     def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
         job = run.job
@@ -104,6 +119,11 @@ class SealedEnvelopes:
             took_s=ended_at - started_at,
             outcome=outcome,
         )
+
+
+def without_details(result: Result, because: str) -> Result:
+    """What of a result leaves where a secret may be in the rest of it."""
+    return msgspec.structs.replace(result, outcome=_bare(result.outcome, because))
 
 
 def _bare(outcome: Outcome, because: str) -> Outcome:

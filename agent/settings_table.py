@@ -48,7 +48,10 @@ SETTINGS: Final = (
         field="service_url",
         read=values.service_url,
         default=REQUIRED,
-        allowed="the address of the service, as in https://picket.example, without credentials",
+        allowed=(
+            "the address of the service, which begins with http:// or https://, as in "
+            "https://picket.example, and holds no credentials"
+        ),
         meaning="Where the service is.",
     ),
     Setting(

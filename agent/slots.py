@@ -28,6 +28,8 @@ class Slots:
         self._gauge = gauge
         self._freed = {on: asyncio.Event() for on in self._all}
         self._many_freed = {on: asyncio.Event() for on in self._all}
+        for on, count in self._all.items():
+            gauge.slots_free(on, count)
 
     def open(self, on: Lane, count: int) -> None:
         """Serve a lane that was not served before."""

@@ -36,7 +36,7 @@ from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
 from runners.kit.runtimes import Runtimes, find_runtimes
 from runners.kit.scrub import Scrubber
-from runners.kit.secrets.job_secrets import SHORTEST_CHARS
+from runners.kit.secrets.job_secrets import why_unhidden
 from runners.kit.suites.places import SuitePlaces
 
 log = structlog.get_logger(__name__)
@@ -164,8 +164,8 @@ def scrubber_of(settings: Settings) -> Scrubber:
     """Whoever takes the agent's secrets out of results; warns of those that it cannot."""
     hidden = {**settings.service_secrets, **settings.proxy_passwords()}
     for name, value in hidden.items():
-        if Scrubber([value]).skipped:
-            because = f"its value is too common, or has fewer than {SHORTEST_CHARS} characters"
+        because = why_unhidden(value)
+        if because is not None:
             log.warning("secret.not_hidden", variable=name, because=because)
     return Scrubber(
         hidden.values(),
@@ -201,18 +201,15 @@ async def open_dispatcher(
             ),
             envelopes=envelopes,
             spool=loops.spool,
-            enclosures=Enclosures(
-                scrubber,
-                partial(
-                    clean_in_child,
-                    header_names=scrubber.header_names,
-                    out_of_sight=scrubber.out_of_sight,
-                ),
-                meter=ground.metrics,
-            ),
+            enclosures=_enclosures(scrubber, ground),
             files=loops.files,
             meter=ground.metrics,
         )
         slots = Slots(hello.slots, linger_s=makeup.pace.linger_s, gauge=ground.metrics)
         with closing(envelopes):
             yield Dispatcher(works, slots, loops.running)
+
+
+def _enclosures(scrubber: Scrubber, ground: Ground) -> Enclosures:
+    clean = partial(clean_in_child, header_names=scrubber.header_names)
+    return Enclosures(scrubber, clean, meter=ground.metrics)

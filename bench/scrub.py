@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ from scrub_archive import contents_of, secrets_of, write_archive
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runners.kit.cleaning import clean_in_child
+from runners.kit.cleaning_child import TURN_S
 from runners.kit.file_secrets import hide_in_file
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import Passed
@@ -40,6 +42,8 @@ GOALS: Final = {
 COUNTS: Final = (1, 10, 40)
 TICK_S: Final = 0.01
 LIMIT_S: Final = 600.0
+ROUNDS: Final = 3
+"""Of the scrubber by itself: the least disturbed counts."""
 
 
 def replace_plainly(contents: Iterator[bytes], secrets: tuple[str, ...]) -> float:
@@ -122,8 +126,11 @@ def measure(count: int, size_mb: int, folder: Path) -> dict[str, float]:
     before_s, started = children_cpu_s(), time.perf_counter()
     most_mb, lags = asyncio.run(cleaned(in_folder(folder, archive), secrets))
     child_clock_s, child_s = time.perf_counter() - started, children_cpu_s() - before_s
-    file = in_folder(folder, archive)
-    scrub_s, scrub_clock_s = cpu_and_clock_s(lambda: hide_in_file(file, secrets))
+    files = [in_folder(folder, archive) for _ in range(ROUNDS)]
+    sys.setswitchinterval(TURN_S)
+    rounds = [cpu_and_clock_s(partial(hide_in_file, file, secrets)) for file in files]
+    scrub_s, scrub_clock_s = map(min, zip(*rounds, strict=True))
+    file = files[0]
     scan_s, scan_clock_s = cpu_and_clock_s(lambda: scan_file(file.path, secrets))
     return {
         "plain": content_mb / plain_s,
@@ -169,7 +176,7 @@ def main() -> None:
             print(json.dumps(measure(wanted.only, wanted.mb, Path(folder))))
         return
     apart = {count: measured_apart(count, wanted.mb) for count in COUNTS}
-    figures = {f"mb_s_{count}": apart[count]["scrub"] for count in COUNTS}
+    figures = {f"mb_s_{count}": apart[count]["scrub_clock"] for count in COUNTS}
     figures["rss_mb"] = max(each["rss_mb"] for each in apart.values())
     figures["lag_p99_ms"] = apart[10]["lag_p99_ms"]
     for name, goal in GOALS.items():

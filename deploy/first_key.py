@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from service.accounts.keys import LOCATION_PREFIX, new_key
+from service.accounts.keys import LOCATION_PREFIX, fresh
 
 
 def main(file: Path) -> None:
@@ -14,7 +14,7 @@ def main(file: Path) -> None:
     os.umask(0o077)
     # Whole or not at all: a start that breaks here must not leave half a key.
     unfinished = file.with_suffix(".new")
-    unfinished.write_text(new_key(LOCATION_PREFIX).raw, encoding="utf-8")
+    unfinished.write_text(fresh(LOCATION_PREFIX), encoding="utf-8")
     unfinished.replace(file)
 
 

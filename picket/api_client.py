@@ -106,6 +106,16 @@ class PublicApi:
         )
         return found
 
+    async def file(self, path: str) -> bytes:
+        """A file of a result."""
+        try:
+            async with self._session.get(self.url + path) as answer:
+                if answer.status != HTTPStatus.OK:
+                    await _read(f"GET {path}", answer)
+                return await answer.read()
+        except (aiohttp.ClientError, TimeoutError) as problem:
+            raise ApiUnreachableError(self.url, problem) from problem
+
     async def ping(self, token: str) -> None:
         """Play a job that reports to its heartbeat check; nothing happens while there is none."""
         try:

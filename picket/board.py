@@ -16,6 +16,16 @@ _KNOWN: Final = 200
 _TIMES: Final = 10_000
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace that the service has."""
+
+    path: str
+    """At the API."""
+    playwright: str | None
+    """The version that wrote it. None: nobody knows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewResult:
     """One result as the public API tells it."""
@@ -30,6 +40,8 @@ class NewResult:
     cause: str = ""
     """Why it did not pass, or is degraded; empty when all is well."""
     at: datetime
+    trace: Trace | None = None
+    """None: it kept none."""
 
 
 @dataclass(slots=True)

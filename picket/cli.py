@@ -12,6 +12,7 @@ import click
 from contract.release import RELEASE
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_PASSED_ON = {"ignore_unknown_options": True}
 
 
 @click.group(context_settings=_CONTEXT)
@@ -28,7 +29,7 @@ def cli(*, debug: bool) -> None:
 @cli.command(short_help="Run one check from a file, without a service.")
 @click.argument("file")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the result as JSON, even on a terminal."
+    "--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of a report."
 )
 @click.option(
     "--timeout",
@@ -146,7 +147,8 @@ def up(
 def doctor(*, as_json: bool) -> int:
     """Look at what an agent on this host depends on: one line each, with the mend.
 
-    It reads the same environment variables as the agent. Exit codes: 0 fine, 1 something fails.
+    It reads the same environment variables as the agent.
+    Exit codes: 0 fine, warnings included; 1 something fails; 3 the service refuses the key.
     """
     from picket.doctor import run_doctor
 
@@ -169,7 +171,15 @@ def doctor(*, as_json: bool) -> int:
     help="Where the scrubbed file goes; FILE itself stays as it is.",
 )
 @click.option("--check", is_flag=True, help="Only look, and say where secrets are.")
-def scrub(file: Path, *, secret_files: tuple[Path, ...], out: Path | None, check: bool) -> int:
+@click.option(
+    "--typed",
+    is_flag=True,
+    help="They were typed letter by letter: their beginnings are secret too, and are looked for "
+    "with this option only.",
+)
+def scrub(
+    file: Path, *, secret_files: tuple[Path, ...], out: Path | None, check: bool, typed: bool
+) -> int:
     """Hide secrets in FILE with the agent's own code, or look for them with its scanner.
 
     Traces, other archives, reports and logs are opened as the agent opens them.
@@ -177,4 +187,22 @@ def scrub(file: Path, *, secret_files: tuple[Path, ...], out: Path | None, check
     """
     from picket.scrub import ScrubOptions, scrub_file
 
-    return scrub_file(file, ScrubOptions(secret_files=secret_files, out=out, check=check))
+    options = ScrubOptions(secret_files=secret_files, out=out, check=check, typed=typed)
+    return scrub_file(file, options)
+
+
+def _at_service(name: str, told: str) -> None:
+    """A command of the service, which reads its own options and tells its own help."""
+
+    @cli.command(name, short_help=told, add_help_option=False, context_settings=_PASSED_ON)
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def command(arguments: tuple[str, ...]) -> int:
+        from picket.at_service import at_service
+
+        return at_service((name, *arguments))
+
+
+_at_service("keys", "Make, list and revoke API keys of the service on this machine.")
+_at_service("accounts", "Make and list accounts of the service on this machine.")
+_at_service("audit", "Print who changed what in the service on this machine.")
+_at_service("openapi", "Print the OpenAPI document of the public API.")

@@ -17,6 +17,7 @@ from picket.errors import CommandError
 
 _MARK: Final = "picket-up.json"
 """Tells our folder from somebody else's; holds the demo target's ports, which outlive --fresh."""
+_PID_BYTES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class DataDir:
     def logs(self) -> Path:
         """One file per child."""
         return self.path / "logs"
+
+    @property
+    def traces(self) -> Path:
+        """Of browser checks that failed."""
+        return self.path / "traces"
 
     @property
     def api_key_file(self) -> Path:
@@ -94,7 +100,7 @@ def _opened(path: Path) -> TextIO:
         if any(path.iterdir()) and not (path / _MARK).exists():
             raise CommandError(f"{path} holds something else; give --data-dir a folder of its own")
         path.chmod(0o700)
-        return (path / "lock").open("a")
+        return (path / "lock").open("a+")
 
 
 @contextmanager
@@ -108,12 +114,18 @@ def _as_sentences() -> Iterator[None]:
 
 
 def _take(lock: int, path: Path) -> None:
+    """The lock's file tells whose it is."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as problem:
+        whose = os.pread(lock, _PID_BYTES, 0).decode(errors="replace")
+        named = f" (process {whose})" if whose.isdecimal() else ""
         raise CommandError(
-            f"another `picket up` uses {path}; stop it, or give --data-dir another folder"
+            f"another `picket up`{named} uses {path}; stop it, or use another folder, as in "
+            'picket up --data-dir other, or make run ARGS="--data-dir other"'
         ) from problem
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
 
 
 def _empty(path: Path) -> None:

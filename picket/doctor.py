@@ -25,6 +25,7 @@ from picket.doctor_host import (
     unhidden_secrets,
 )
 from picket.doctor_service import (
+    KEY,
     name_servers,
     own_proxy,
     proxy_answers,
@@ -46,12 +47,14 @@ _STYLES: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 
 
 def run_doctor(*, as_json: bool) -> int:
-    """Print what was found, one line each; gives the exit code: 1 when something cannot work."""
+    """Print what was found, one line each; gives the exit code."""
     with _silent_log():
         findings = asyncio.run(examine(os.environ))
     _print(findings, as_json=as_json)
-    bad = any(finding.health is Health.FAIL for finding in findings)
-    return ExitCode.FAILED if bad else ExitCode.OK
+    failed = {finding.what for finding in findings if finding.health is Health.FAIL}
+    if KEY in failed:
+        return ExitCode.KEY_REFUSED
+    return ExitCode.FAILED if failed else ExitCode.OK
 
 
 @contextmanager

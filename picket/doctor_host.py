@@ -14,7 +14,7 @@ from contract.checks import IpFamily
 from picket.findings import Finding, fail, ok, warn
 from runners.kit.icmp import Pinger
 from runners.kit.icmp_socket import PingerUnavailableError
-from runners.kit.scrub import Scrubber
+from runners.kit.secrets.job_secrets import why_unhidden
 
 _FILES_PER_SLOT: Final = 3
 """An HTTP check has a socket or two and may ask a name server meanwhile."""
@@ -92,9 +92,9 @@ def _mend_of(folder: Path, standing: Path) -> str:
 def unhidden_secrets(settings: Settings) -> list[Finding]:
     """Secrets that results may show, since hiding them would hide half of the result."""
     return [
-        warn("secrets", f"{name} cannot be hidden in results", mend="use a longer value")
+        warn("secrets", f"{name} cannot be hidden in results: {because}", mend="use another value")
         for name, value in settings.service_secrets.items()
-        if Scrubber([value]).skipped
+        if (because := why_unhidden(value)) is not None
     ]
 
 

@@ -25,6 +25,8 @@ from runners.kit.failures import CheckFailed
 from runners.kit.name_servers import HostFiles, NameServer
 from runners.kit.resolve import DnsServerResolver, SystemResolver
 
+KEY: Final = "key"
+"""What a finding of the agent's key is about."""
 _LIMIT_S: Final = 10.0
 _SERVER_LIMIT_S: Final = 3.0
 _SKEW_S: Final = 5.0
@@ -137,10 +139,10 @@ def _ssl(settings: Settings) -> ssl.SSLContext:
 
 def _key(settings: Settings, status: int) -> Finding:
     if status == HTTPStatus.OK:
-        return ok("key", "the service takes API_KEY")
+        return ok(KEY, "the service takes API_KEY")
     if status == HTTPStatus.UNAUTHORIZED:
-        mend = "make a new key of the private location and set API_KEY or API_KEY_FILE"
-        return fail("key", f"the service at {settings.service_url} refuses API_KEY", mend=mend)
+        mend = "compare API_KEY, or API_KEY_FILE, with the location's key, or make it a new one"
+        return fail(KEY, f"the service at {settings.service_url} refuses API_KEY", mend=mend)
     seen = f"{settings.service_url} answered {status} {_phrase(status)}".rstrip()
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         return fail("service", seen, mend="wait until it has started, or look at its log")

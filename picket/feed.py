@@ -1,8 +1,8 @@
-"""New results from the public API, check after check, as often as its rate limit allows."""
+"""New results from the public API, by their time, as often as its rate limit allows."""
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -32,19 +32,27 @@ class ResultFeed:
         self._board = board
         self._on_results = on_results
         self._checks: list[KnownCheck] = []
+        self._untold: list[NewResult] = []
+        """Seen, but another check may have an older one that was not."""
 
     async def follow(self) -> None:
         """Look for new results until cancelled.
 
         A service that is away for a moment is looked for again: its end is noticed elsewhere.
         """
-        while True:
-            try:
-                await self._list_checks()
-                for _ in range(_ROUNDS_PER_LISTING):
-                    await self._round()
-            except ApiUnreachableError:
-                await asyncio.sleep(_AWAY_PAUSE_S)
+        try:
+            while True:
+                await self._look()
+        finally:
+            self._tell(until=None)
+
+    async def _look(self) -> None:
+        try:
+            await self._list_checks()
+            for _ in range(_ROUNDS_PER_LISTING):
+                await self._round()
+        except ApiUnreachableError:
+            await asyncio.sleep(_AWAY_PAUSE_S)
 
     def _is_of_earlier_start(self, result: dict[str, Any]) -> bool:
         """It ended before this start, or was queued before it and is given up only now."""
@@ -60,6 +68,7 @@ class ResultFeed:
             self._board.remove_check(deleted)
 
     async def _round(self) -> None:
+        began_at = datetime.now(UTC)
         for check in tuple(self._checks):
             try:
                 seen = await self._api.results(check.id, limit=_LIMIT)
@@ -71,10 +80,17 @@ class ResultFeed:
                 continue
             self._take(check, seen)
             await asyncio.sleep(_BETWEEN_REQUESTS_S)
+        self._tell(until=began_at)
         if not self._checks:
             await asyncio.sleep(_AWAY_PAUSE_S)
 
     def _take(self, check: KnownCheck, seen: list[dict[str, Any]]) -> None:
         ours = [each for each in seen if not self._is_of_earlier_start(each)]
-        if fresh := self._board.take(read_result(each, check) for each in ours):
-            self._on_results(fresh)
+        self._untold += self._board.take(read_result(each, check) for each in ours)
+
+    def _tell(self, *, until: datetime | None) -> None:
+        """In the order of their time, as far as that is certain. None: whatever there is."""
+        ready = [each for each in self._untold if until is None or each.at <= until]
+        self._untold = [each for each in self._untold if each not in ready]
+        if ready:
+            self._on_results(sorted(ready, key=lambda each: each.at))

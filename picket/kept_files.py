@@ -2,19 +2,20 @@
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from agent.enclosures import told_of_rest, without
+from agent.enclosures import told_of_rest, without, without_search
 from contract.agent_api import ARTIFACT_NAME
 from contract.job import Job
 from contract.result import Artifact, Outcome
 from picket.errors import CommandError
 from runners.kit.cleaning import clean_in_child
 from runners.kit.leak_scan.door import CleanFile, let_file_through
-from runners.kit.leak_scan.verdict import Withheld
+from runners.kit.leak_scan.verdict import FileVerdict, Withheld
 from runners.kit.scrub import Scrubber
-from runners.kit.workspace import Workspace
+from runners.kit.workspace import RunFile, Workspace
 
 _STRANGE: Final = Withheld(because="its name does not fit")
 
@@ -41,8 +42,7 @@ def keep(
     """
     kept = outcome
     files = [workspace.file_of(one) for one in outcome.artifacts if _fits(one)]
-    secrets = scrubber.secrets_with(job, workspace.secrets)
-    verdicts = asyncio.run(clean_in_child(files, secrets, header_names=scrubber.header_names))
+    verdicts = without_search(files, workspace) or _searched(files, job, workspace, scrubber)
     known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}
     for artifact in outcome.artifacts:
         file, verdict = known.get(artifact.name, (None, _STRANGE))
@@ -53,6 +53,20 @@ def keep(
             _put(let_file_through(file, verdict), folder)
             kept = told_of_rest(kept, artifact, verdict.left_out)
     return kept
+
+
+def _searched(
+    files: Sequence[RunFile], job: Job, workspace: Workspace, scrubber: Scrubber
+) -> tuple[FileVerdict, ...]:
+    secrets = scrubber.secrets_with(job, workspace.secrets)
+    cleaning = clean_in_child(
+        files,
+        secrets,
+        typed=workspace.typed_among(secrets),
+        in_sight=workspace.in_sight,
+        header_names=scrubber.header_names,
+    )
+    return asyncio.run(cleaning)
 
 
 def _fits(artifact: Artifact) -> bool:

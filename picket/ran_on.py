@@ -29,11 +29,11 @@ def ran_on(evidence: Evidence | None) -> dict[str, str | None]:
     }
 
 
-def traces_in(outcome: Outcome, folder: Path) -> dict[str, str | None]:
-    """The commands that open the first traces of the run, by what they are called."""
+def trace_commands(outcome: Outcome, folder: Path) -> tuple[str, ...]:
+    """What opens the first traces of the run, which lie in this folder."""
     version = _playwright(outcome.evidence)
     traces = [one.name for one in outcome.artifacts if one.kind == "trace"]
-    return {name: _command(folder / name, version) for name in traces[:_MOST_TRACES]}
+    return tuple(show_command(folder / name, version) for name in traces[:_MOST_TRACES])
 
 
 def _playwright(evidence: Evidence | None) -> str | None:
@@ -46,6 +46,7 @@ def _playwright(evidence: Evidence | None) -> str | None:
     return evidence.playwright or (facts.playwright if facts else None)
 
 
-def _command(path: Path, version: str | None) -> str:
+def show_command(path: Path, version: str | None) -> str:
+    """What opens a trace of this version. None: nobody knows it."""
     tool = f"playwright@{version}" if version else "playwright"
     return f"npx {tool} show-trace {shlex.quote(str(path))}"

@@ -1,7 +1,6 @@
 """One result as a report for a person at a terminal. Pure: result in, something printable out."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -25,7 +24,7 @@ from contract.result import (
 from contract.script_evidence import BrowserEvidence, MultiStepEvidence
 from contract.suite_evidence import PlaywrightEvidence
 from picket.printable import duration, one_line, printable
-from picket.ran_on import ran_on, traces_in
+from picket.ran_on import ran_on
 from picket.script_report import pages, requests
 from picket.suite_report import suite_tests
 
@@ -44,11 +43,8 @@ _MARKS: Final = {
 _BAR_WIDTH: Final = 40
 
 
-def report(result: Result, *, name: str, folder: Path | None = None) -> RenderableType:
-    """Status and cause first, then phases, assertions and what was seen.
-
-    `folder`: where the run's files were put. None: they were not kept.
-    """
+def report(result: Result, *, name: str) -> RenderableType:
+    """Status and cause first, then phases, assertions and what was seen."""
     outcome = result.outcome
     return Group(
         _head(result, f"{name} ({result.check_type})"),
@@ -58,7 +54,6 @@ def report(result: Result, *, name: str, folder: Path | None = None) -> Renderab
         *_seen(outcome.evidence),
         *_section("Log", _log(outcome)),
         *_section("Ran on", _named(ran_on(outcome.evidence))),
-        *_section("Traces", _named(traces_in(outcome, folder)) if folder else None),
     )
 
 
@@ -78,11 +73,7 @@ def _head(result: Result, title: str) -> Text:
 
 def _cause(outcome: Outcome) -> Iterator[RenderableType]:
     if outcome.failure is not None:
-        sentence = printable(outcome.failure.message)
-        # At the end of a call log the kind would read as part of its last line.
-        before = "\n" if "\n" in sentence else "  "
-        kind = (before + outcome.failure.kind, "dim")
-        yield Padding(Text.assemble(sentence, kind), (0, 0, 0, 2))
+        yield Padding(Text(printable(outcome.failure.message)), (0, 0, 0, 2))
     elif outcome.status is Status.DEGRADED:
         because = outcome.degraded_because or "It works, but not as well as its thresholds ask."
         yield Padding(Text(printable(because)), (0, 0, 0, 2))

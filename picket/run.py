@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from rich.text import Text
 
+from agent.envelopes import without_details
 from agent.settings import BadSettingsError, Settings, read_settings
 from contract.checks import CheckSpec, Lane, check_type, deadline_ms, lane
 from contract.job import Job
@@ -20,6 +22,7 @@ from contract.scripted import PlaywrightSpec
 from picket.check_file import CheckFile, load
 from picket.errors import CommandError, ExitCode
 from picket.kept_files import keep, prepare
+from picket.ran_on import trace_commands
 from picket.report import report
 from picket.suite_folder import packed
 from picket.terminal import Terminal
@@ -115,8 +118,12 @@ def _seen(
         raise CommandError(str(problem)) from problem
     finally:
         workspace.remove()
+    if workspace.unsearchable_because is not None:
+        result = without_details(result, workspace.unsearchable_because)
     try:
-        return scrubber.clean(result, job=job, found=workspace.secrets)
+        return scrubber.clean(
+            result, job=job, found=workspace.secrets, typed_among=workspace.typed_among
+        )
     except (LeakError, UnscannableError) as problem:
         raise CommandError(f"the result is withheld: {problem}") from problem
 
@@ -253,8 +260,18 @@ def _result(job: Job, outcome: Outcome, *, started_at: datetime, took_s: float) 
 
 def _print(clean: Clean, name: str, options: RunOptions) -> None:
     console = Terminal()
-    if options.as_json or not console.is_terminal:
+    if options.as_json:
         body = msgspec.json.format(clean.body, indent=2)
         console.file.write(body.decode() + "\n")
-    else:
-        console.print(report(clean.result, name=name, folder=options.artifacts))
+        return
+    console.print(report(clean.result, name=name))
+    if options.artifacts is not None:
+        _print_traces(console, trace_commands(clean.result.outcome, options.artifacts))
+
+
+def _print_traces(console: Terminal, commands: Sequence[str]) -> None:
+    """Whole and at the beginning of a line, however narrow the terminal is: they are copied."""
+    if commands:
+        console.print(Text("\n  Traces", style="bold"))
+    for command in commands:
+        console.print(Text(command), soft_wrap=True)

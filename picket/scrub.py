@@ -16,7 +16,7 @@ from runners.kit.leak_scan.door import CleanFile, let_file_through
 from runners.kit.leak_scan.leak import UnscannableError
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import Withheld
-from runners.kit.secrets.job_secrets import SHORTEST_CHARS, usable
+from runners.kit.secrets.job_secrets import usable, why_unhidden, with_sure_beginnings
 from runners.kit.workspace import RunFile, Workspace
 
 _KINDS: Final[dict[str, ArtifactKind]] = {
@@ -34,6 +34,8 @@ class ScrubOptions(msgspec.Struct, frozen=True, kw_only=True):
     out: Path | None
     """Where the scrubbed file goes. None: nowhere, it is only looked at."""
     check: bool
+    typed: bool
+    """Whether the secrets were typed letter by letter."""
 
 
 def scrub_file(file: Path, options: ScrubOptions) -> int:
@@ -48,13 +50,13 @@ def scrub_file(file: Path, options: ScrubOptions) -> int:
         raise CommandError(f"FILE is {file}; use a readable file")
     secrets = _secrets_in(options.secret_files)
     if options.out is None:
-        return _check(file, secrets)
-    return _scrub(file, secrets, options.out)
+        return _check(file, secrets, typed=secrets if options.typed else ())
+    return _scrub(file, secrets, options.out, typed=secrets if options.typed else ())
 
 
-def _check(file: Path, secrets: tuple[str, ...]) -> int:
+def _check(file: Path, secrets: tuple[str, ...], *, typed: tuple[str, ...]) -> int:
     try:
-        leaks = scan_file(file.resolve(), secrets)
+        leaks = scan_file(file.resolve(), with_sure_beginnings(secrets, typed))
     except UnscannableError as problem:
         raise CommandError(f"{file} cannot be searched: {problem}") from problem
     except OSError as problem:
@@ -67,11 +69,12 @@ def _check(file: Path, secrets: tuple[str, ...]) -> int:
     return ExitCode.OK
 
 
-def _scrub(file: Path, secrets: tuple[str, ...], out: Path) -> int:
+def _scrub(file: Path, secrets: tuple[str, ...], out: Path, *, typed: tuple[str, ...]) -> int:
     workspace = Workspace()
     try:
         copied = _copy(file, workspace)
-        (verdict,) = asyncio.run(clean_in_child([copied], secrets, limit_s=_LIMIT_S))
+        cleaning = clean_in_child([copied], secrets, typed=typed, limit_s=_LIMIT_S)
+        (verdict,) = asyncio.run(cleaning)
         if not isinstance(verdict, Withheld):
             _put(let_file_through(copied, verdict), out)
     except OSError as problem:
@@ -80,7 +83,8 @@ def _scrub(file: Path, secrets: tuple[str, ...], out: Path) -> int:
         workspace.remove()
     if isinstance(verdict, Withheld):
         return _withheld(file, verdict)
-    click.echo(f"{verdict.replacements} places hidden; the scanner finds no secret in {out}")
+    places = "1 place" if verdict.replacements == 1 else f"{verdict.replacements} places"
+    click.echo(f"{places} hidden; the scanner finds no secret in {out}")
     return ExitCode.OK
 
 
@@ -116,8 +120,8 @@ def _secrets_in(files: Sequence[Path]) -> tuple[str, ...]:
     """
     given = [secret for file in files for secret in _lines_of(file)]
     for number, secret in enumerate(given, start=1):
-        if not usable([secret]):
-            because = f"it is too common, or has fewer than {SHORTEST_CHARS} characters"
+        because = why_unhidden(secret)
+        if because is not None:
             click.echo(f"secret {number} is not looked for: {because}", err=True)
     secrets = usable(given)
     if not secrets:

@@ -24,11 +24,54 @@ SERVICE_ROWS: Final = (
         "SERVICE_PUBLIC_URL",
         "Where people reach the service. Default: where the request came in.",
     ),
+    (
+        "TRUSTED_PROXIES",
+        "Addresses and networks of proxies whose X-Forwarded-For is believed. Default: 127.0.0.1.",
+    ),
     ("LOG_LEVEL", "DEBUG, INFO, WARN or ERROR. Default: INFO."),
     ("LOG_FORMAT", "json or console. Default: console on a terminal, json otherwise."),
     (
         "METRICS_ACCESS",
         "Who may read /metrics: loopback, anyone who reaches the port, or off. Default: loopback.",
+    ),
+    (
+        "BADGE_ACCESS",
+        "Who may see badges: key (of the check's account) or anyone. Default: key.",
+    ),
+    (
+        "STATIC_ADDRESSES",
+        "Where agents' requests come from, as in cellar=192.0.2.7, for lists of other sides.",
+    ),
+    (
+        "SERVICE_MASTER_KEY",
+        (
+            "What secrets are encrypted with in the database: 32 bytes in hex or base64. "
+            "Default: the file master-key beside it, made at a first start. "
+            "SERVICE_MASTER_KEY_FILE may name a file that holds it."
+        ),
+    ),
+    (
+        "KEY_PEPPER",
+        (
+            "The secret that keys are hashed with, of 32 characters or more. Default: one that is "
+            "made once and kept in SERVICE_DATA_DIR. KEY_PEPPER_FILE may name a file that holds it."
+        ),
+    ),
+    (
+        "API_REQUESTS_PER_MINUTE",
+        "Requests of an API key, or of an address where none is needed; 0: no limit. Default: 600.",
+    ),
+    (
+        "RESULT_LISTS_PER_MINUTE",
+        "Lists of results that an API key may ask for; 0: no limit. Default: 600.",
+    ),
+    (
+        "LOCATION_REQUESTS_PER_MINUTE",
+        "Requests of all agents with one location key; 0: no limit. Default: 120000.",
+    ),
+    (
+        "REFUSED_REQUESTS_PER_MINUTE",
+        "Requests of an address with keys that are none; 0: no limit. Default: 300.",
     ),
     (
         "FIRST_API_KEY",

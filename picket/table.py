@@ -1,5 +1,6 @@
 """The board as a live table, as plain lines and as a summary. Pure."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, Literal
@@ -17,6 +18,7 @@ _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _STATUSES: Final = ("PASSED", "DEGRADED", "FAILED", "TIMED_OUT", "MISSED", "ERROR")
 
 
+_CALL_LOG: Final = re.compile(r"\n(?:Timeout: *\d+ms\s*)?\s*Call log:.*", re.DOTALL)
 _TYPE: Final = max(map(len, CheckType))
 _WIDTHS: Final = {"type": _TYPE, "status": 9, "time": 8, "trend": 24, "since": 6}
 _SIDES: Final[dict[str, Literal["left", "right"]]] = {
@@ -82,7 +84,7 @@ def _row(standing: Standing, now: datetime) -> dict[str, Text]:
         "time": Text(duration(last.response_time_ms)),
         "trend": _trend(standing.trend),
         "since": Text(_age(standing.since or last.at, now), style="dim"),
-        "cause": Text(one_line(last.cause), style="dim"),
+        "cause": Text(one_line(_short(last.cause)), style="dim"),
     }
 
 
@@ -112,7 +114,12 @@ def plain_line(result: NewResult) -> str:
     took = duration(result.response_time_ms)
     name = one_line(result.check_name, limit=60)
     line = f"{at}  {result.status:<9}  {result.kind:<{_TYPE}}  {name:<28}  {took:>9}"
-    return f"{line}  {one_line(result.cause, limit=300)}" if result.cause else line
+    return f"{line}  {one_line(_short(result.cause), limit=300)}" if result.cause else line
+
+
+def _short(cause: str) -> str:
+    """What was expected and what was there, without how Playwright went about it."""
+    return _CALL_LOG.sub("", cause)
 
 
 def summary(board: Board, *, width: int) -> Table | Text:

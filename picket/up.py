@@ -16,6 +16,7 @@ from picket.demo_target import HOST, ping_for_ever
 from picket.display import Display, open_display
 from picket.errors import CommandError, ExitCode
 from picket.feed import ResultFeed
+from picket.first_trace import FirstTrace
 from picket.local import ChildDiedError, LocalPicket, local_picket
 from picket.ports import hold_free
 from picket.table import summary, verdict
@@ -102,13 +103,16 @@ class _Up:
     async def _watch(self, local: LocalPicket) -> None:
         title = f"{local.api.url} · Ctrl-C ends it"
         with open_display(self._console, self._board, title=title) as display:
-            on_results = partial(self._take, display)
+            tell = partial(self._console.out, highlight=False)
+            trace = FirstTrace(local.api, self._folder.traces, tell)
+            on_results = partial(self._take, display, trace)
             feed = ResultFeed(local.api, self._board, on_results, since=self._began_at)
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(feed.follow(), name="feed"),
                     group.create_task(ping_for_ever(local.ping_url), name="nightly job"),
                     group.create_task(display.keep_fresh(), name="display"),
+                    group.create_task(trace.fetch(), name="first trace"),
                     group.create_task(self._hold_patience(), name="patience"),
                     group.create_task(_report_death(local.service), name="service watch"),
                     group.create_task(_report_death(local.agent), name="agent watch"),
@@ -117,8 +121,9 @@ class _Up:
                 for task in tasks:
                     task.cancel()
 
-    def _take(self, display: Display, results: list[NewResult]) -> None:
+    def _take(self, display: Display, trace: FirstTrace, results: list[NewResult]) -> None:
         display.show(results)
+        trace.look_among(results)
         self._news.set()
         wanted = self._options.until_results
         if wanted is not None and self._board.counts.total() >= wanted:

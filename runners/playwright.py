@@ -9,10 +9,11 @@ from typing import Final
 from contract.result import Artifact, Failure, Timings
 from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence
-from runners.kit.browser_proof import is_our_fault
+from runners.kit.browser_proof import Proof, is_our_fault
 from runners.kit.failures import CheckFailed
 from runners.kit.file_names import FileNames
 from runners.kit.harness import Harness
+from runners.kit.launches import LostLaunch
 from runners.kit.observation import Observation
 from runners.kit.playwright_ground import (
     BROWSER_ARGUMENTS,
@@ -34,7 +35,7 @@ from runners.kit.suites.places import Suites
 from runners.kit.suites.project import Project, open_project
 from runners.kit.suites.remarks import remarks
 from runners.kit.suites.run import LIMITS, Browser, SuiteRun, run_suite
-from runners.kit.suites.verdict import failure_of, launch_failure
+from runners.kit.suites.verdict import failure_of
 from runners.kit.time_words import time_limit
 from runners.kit.trust import Roots
 
@@ -158,18 +159,20 @@ class _Look:
             self._log.add(ended.log, since_ms=started_ms)
             for notice in () if gate is None else gate.notes:
                 self._log.note(notice, level="WARN")
-        failed_launch = launch_failure(facts)
-        if failed_launch is not None and await self._did_not_start(ground, failed_launch):
-            raise BrowserDidNotStartError(failed_launch)
+        lost = facts.lost_launch
+        if lost is not None and await self._did_not_start(ground, lost):
+            raise BrowserDidNotStartError(lost.message)
         return facts, ended
 
-    async def _did_not_start(self, ground: _Ground, message: str) -> bool:
-        return await is_our_fault(
-            message,
-            sandbox=self._harness.sandbox,
+    async def _did_not_start(self, ground: _Ground, lost: LostLaunch) -> bool:
+        harness, runtime = self._harness, ground.project.runtime
+        proof = Proof(
+            sandbox=harness.sandbox,
             browser=ground.browser,
-            environment=lambda home: self._harness.environment(ground.project.runtime, home),
+            environment=lambda home: harness.environment(runtime, home),
         )
+        left_s = self._ctx.timeout_s - self._log.now_ms() / 1000
+        return await is_our_fault(lost, proof, within_s=max(0.0, left_s / 2))
 
     async def _judged(self, facts: SuiteFacts, ended: Ended) -> Failure | None:
         for remark in remarks(self._spec, ran=facts.playwright):

@@ -125,9 +125,24 @@ warm_runtimes() {
     [ ! -x .venv/bin/python ] || .venv/bin/python -m runners.kit.warming >/dev/null
 }
 
+# A minute and more may pass there. After Ctrl-C, which it does not hear, it ends by itself.
+tell_progress() {
+    while sleep 10 </dev/null >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+        say "still installing the runtimes: $(du -sm "$RUNTIMES" 2>/dev/null | cut -f1) MB so far"
+    done
+}
+
+install_runtimes() {
+    tell_progress &
+    telling=$!
+    sh scripts/runtimes.sh .venv/bin/python .tools/bin/uv "$RUNTIMES" && code=0 || code=$?
+    kill "$telling" 2>/dev/null || true
+    return "$code"
+}
+
 # In brackets, each in a shell of its own: what fails there ends that shell only.
 install_for_scripts() {
-    if (sh scripts/runtimes.sh .venv/bin/python .tools/bin/uv "$RUNTIMES"); then
+    if (install_runtimes); then
         (install_chromium) || go_without "BROWSER checks and Playwright suites: there is no Chromium"
         (warm_runtimes) || go_without "code compiled ahead, which makes scripts faster"
     else

@@ -1,4 +1,4 @@
-"""`python -m service`: the control plane."""
+"""`python -m service`: the control plane, and with arguments its commands."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
 import structlog
@@ -17,6 +17,7 @@ import uvloop
 
 from service.accounts.model import FirstSecrets
 from service.app import Service, running
+from service.command_line import run
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
@@ -138,10 +139,12 @@ def _allow_many_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def main() -> int:
-    """Read the settings and serve; the exit code."""
+def main(arguments: Sequence[str] = ()) -> int:
+    """Carry a command out, or without one read the settings and serve; the exit code."""
     # What is kept here may hold passwords of checks: it is for the owner alone.
     os.umask(0o077)
+    if arguments:
+        return run(arguments)
     _allow_many_connections()
     try:
         settings = read_settings()
@@ -169,4 +172,4 @@ def _show(secrets: FirstSecrets, settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

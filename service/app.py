@@ -13,13 +13,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from service.accounts.actions import first_start
+from service.accounts.actions import first_start, hold_pepper
 from service.accounts.authenticate import ApiKeys
-from service.accounts.model import FirstSecrets, GivenKeys
+from service.accounts.keys import Pepper
+from service.accounts.model import FirstSecrets, GivenKeys, WrongPepperError
 from service.agents.api import AgentApi
 from service.agents.artifacts import ArtifactDoor
 from service.agents.keys import LocationKeys
 from service.agents.presence import Presence
+from service.audit import actions as audit
+from service.audit.model import Entry
 from service.bundles.api import BundleDoor
 from service.bundles.files import BundleFiles
 from service.bundles.sweep import BundleSweep
@@ -32,20 +35,26 @@ from service.heartbeats.api import PingApi
 from service.http.backend import Backend
 from service.http.error_body import error_response
 from service.http.errors import ApiError
-from service.http.rate import RateLimit
+from service.http.rate import Allowance, RateClass, RateLimits
 from service.http.routers import install_api
 from service.http.short_cut import ShortCut
 from service.http.stopwatch import Answered, Stopwatch
+from service.idempotency import actions as idempotency
+from service.idempotency.actions import Answers
 from service.jobs import endings
 from service.jobs.waiting import ClaimDesk, open_desk
 from service.locations.health import LocationWatch
 from service.metrics import Metrics
 from service.metrics_page import MetricsPage
+from service.pepper import pepper_of, wrong_pepper
 from service.results.model import Stored
 from service.scheduling.setbacks import Setbacks
 from service.scheduling.tick import GROUP, tick
+from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
-from service.settings import Settings
+from service.settings import BadgeAccess, Settings
+from service.vault.opening import open_vault
+from service.vault.sealing import Vault
 
 log = structlog.get_logger()
 
@@ -82,6 +91,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     """Open the database, bring its schema up, and run the loops for as long as the context lasts.
 
     Raises:
+        SettingsError: a key or the pepper is missing, or not the one that was stored with.
         DatabaseUnusableError: there is no keeping a database where the settings say.
         NewerSchemaError: a newer service has used the database.
     """
@@ -89,10 +99,12 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
     database = open_sqlite(settings.database_file)
     try:
         await database.write(migrate)
-        secrets = await database.write(lambda c: _first_start(c, settings, clock))
+        pepper = await _held_pepper(database, settings)
+        vault = await open_vault(settings, database)
+        secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
         await database.write(lambda c: endings.forgive(c, now_ms=clock.now_ms(c)))
-        backend = _backend(settings, database, clock)
-        desk = await open_desk(database, clock)
+        backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
+        desk = await open_desk(database, clock, vault)
         service, presence = _assemble(settings, backend, desk, secrets)
         periodics = _periodics(clock, backend.bundles)
         async with _loops(database, periodics, presence):
@@ -122,9 +134,20 @@ async def _loops(
                 task.cancel()
 
 
-def _first_start(connection: Connection, settings: Settings, clock: Clock) -> FirstSecrets | None:
+async def _held_pepper(database: Database, settings: Settings) -> Pepper:
+    pepper = pepper_of(settings)
+    try:
+        await database.write(lambda connection: hold_pepper(connection, pepper))
+    except WrongPepperError as problem:
+        raise wrong_pepper(settings) from problem
+    return pepper
+
+
+def _first_start(
+    connection: Connection, pepper: Pepper, settings: Settings, clock: Clock
+) -> FirstSecrets | None:
     given = GivenKeys(api_key=settings.first_api_key, location_key=settings.first_location_key)
-    return first_start(connection, now_ms=clock.now_ms(connection), given=given)
+    return first_start(connection, pepper, now_ms=clock.now_ms(connection), given=given)
 
 
 def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
@@ -132,12 +155,20 @@ def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
         return tick(connection, now_ms=clock.now_ms(connection))
 
     def reaper(connection: Connection) -> int:
-        return endings.reap(connection, now_ms=clock.now_ms(connection))
+        now_ms = clock.now_ms(connection)
+        ended = endings.reap(connection, now_ms=now_ms)
+        return ended + sessions.end_overdue_of_groups(connection, now_ms=now_ms)
+
+    def forgetter(connection: Connection) -> int:
+        now_ms = clock.now_ms(connection)
+        gone = idempotency.forget_old(connection, now_ms=now_ms)
+        return gone + audit.forget_old(connection, now_ms=now_ms)
 
     watch, setbacks = LocationWatch(clock), Setbacks(clock)
     sweep = BundleSweep(bundles, clock).sweep
     return (
         Periodic(name="bundles", act=sweep, every_s=_SWEEP_S),
+        Periodic(name="forgetter", act=changing(forgetter), every_s=_SWEEP_S),
         Periodic(name="scheduler", act=changing(scheduler), every_s=_TICK_S, most=GROUP),
         Periodic(name="clock-watch", act=changing(setbacks.mend), every_s=_REAP_S),
         Periodic(name="locations", act=changing(watch.look), every_s=_LOOK_S),
@@ -152,11 +183,15 @@ def _assemble(
     presence = Presence(database, clock, waiting=desk.waiting_agents)
     metrics = Metrics()
     database.listen(Stored, metrics.stored)
+    database.listen(Entry, audit.tell)
     agents = _agents(backend, desk, presence, metrics)
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
-    app = FastAPI(title="Picket", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Picket", openapi_url=None, docs_url=None, redoc_url=None)
     app.router.routes += [*PingApi(database, clock).routes(), *page.routes()]
     front = _application(app, agents, backend, answered=metrics.answered)
+    # The last is the first to see a request: all others know where it comes from. Agents' calls
+    # pass it by: nothing asks from where they come, and it is 2 % of a claim.
+    app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
     service = Service(app=front, first_secrets=secrets, desk=desk, waiters=backend.waiters)
     return service, presence
 
@@ -166,7 +201,8 @@ def _agents(backend: Backend, desk: ClaimDesk, presence: Presence, metrics: Metr
     return AgentApi(
         database=database,
         clock=backend.clock,
-        keys=LocationKeys(database, monotonic=backend.monotonic),
+        keys=LocationKeys(database, pepper=backend.pepper, monotonic=backend.monotonic),
+        limits=backend.limits,
         presence=presence,
         desk=desk,
         artifacts=ArtifactDoor(database, backend.artifacts),
@@ -182,8 +218,6 @@ def _application(
     calls = agents.calls()
     app.router.routes += [*calls, *agents.files()]
     app.add_exception_handler(DatabaseBusyError, _busy)
-    # Agents' calls pass it by: nothing asks from where they come, and it is 2 % of a claim.
-    app.add_middleware(ProxyHeadersMiddleware)
     install_api(app, backend)
     return ShortCut(
         app,
@@ -194,16 +228,33 @@ def _application(
     )
 
 
-def _backend(settings: Settings, database: Database, clock: Clock) -> Backend:
+def _limits(settings: Settings) -> RateLimits:
+    chosen = {
+        RateClass.GENERAL: Allowance(settings.api_requests),
+        RateClass.RESULT_LISTS: Allowance(settings.result_lists),
+        RateClass.AGENTS: Allowance(settings.agent_requests),
+        RateClass.REFUSED: Allowance(settings.refused_requests),
+    }
+    return RateLimits(monotonic=time.monotonic, allowances=chosen)
+
+
+def _backend(
+    settings: Settings, database: Database, clock: Clock, *, pepper: Pepper, vault: Vault
+) -> Backend:
     return Backend(
         database=database,
         clock=clock,
         monotonic=time.monotonic,
-        keys=ApiKeys(database, monotonic=time.monotonic),
+        pepper=pepper,
+        keys=ApiKeys(database, pepper=pepper, monotonic=time.monotonic),
+        answers=Answers(pepper),
         waiters=SessionWaiters(database),
-        rate=RateLimit(monotonic=time.monotonic),
+        limits=_limits(settings),
+        vault=vault,
         bundles=BundleFiles(settings.data_dir / "bundles"),
         artifacts=settings.data_dir / "artifacts",
+        addresses=settings.static_addresses,
+        badges_for_anyone=settings.badge_access is BadgeAccess.ANYONE,
         public_url=settings.public_url,
     )
 

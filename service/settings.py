@@ -5,11 +5,14 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Final, TypeVar
 
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
+from service.addresses.model import NOWHERE, StaticAddresses, addresses_of
 from service.errors import SettingsError
+from service.vault.keys import keys_of
 
 ValueT = TypeVar("ValueT")
 
@@ -42,6 +45,13 @@ class MetricsAccess(StrEnum):
     ANYONE = "anyone"
 
 
+class BadgeAccess(StrEnum):
+    """Who may see badges."""
+
+    KEY = "key"
+    ANYONE = "anyone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What an operator may choose."""
@@ -56,12 +66,31 @@ class Settings:
     """DATABASE_URL: sqlite:/// and a path; without it a file in SERVICE_DATA_DIR."""
     public_url: str | None = None
     """SERVICE_PUBLIC_URL: where people reach the service. None: where the request came in."""
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
+    """TRUSTED_PROXIES: addresses and networks of proxies whose `X-Forwarded-For` counts."""
     log_level: LogLevel = LogLevel.INFO
     """LOG_LEVEL: DEBUG, INFO, WARN or ERROR."""
     log_format: LogFormat = LogFormat.JSON
     """LOG_FORMAT: json or console; without it console on a terminal."""
     metrics_access: MetricsAccess = MetricsAccess.LOOPBACK
     """METRICS_ACCESS: off, loopback or anyone."""
+    badge_access: BadgeAccess = BadgeAccess.KEY
+    """BADGE_ACCESS: key or anyone."""
+    static_addresses: StaticAddresses = NOWHERE
+    """STATIC_ADDRESSES: where agents' requests come from, as in cellar=192.0.2.7."""
+    master_keys: tuple[bytes, ...] = field(default=(), repr=False)
+    """SERVICE_MASTER_KEY: what secrets are encrypted with in the database, the current key first.
+    Empty: the key in the file master-key beside the database, which a first start makes."""
+    key_pepper: str | None = field(default=None, repr=False)
+    """KEY_PEPPER: the secret that keys are hashed with. None: one that is made once and kept."""
+    api_requests: int = 600
+    """API_REQUESTS_PER_MINUTE: of an API key, or of an address that needs none; 0: no limit."""
+    result_lists: int = 600
+    """RESULT_LISTS_PER_MINUTE: lists of results that an API key may ask for; 0: no limit."""
+    agent_requests: int = 120_000
+    """LOCATION_REQUESTS_PER_MINUTE: of all agents with one location key; 0: no limit."""
+    refused_requests: int = 300
+    """REFUSED_REQUESTS_PER_MINUTE: of an address, with keys that are none; 0: no limit."""
     first_api_key: str | None = field(default=None, repr=False)
     """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
     first_location_key: str | None = field(default=None, repr=False)
@@ -85,9 +114,18 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
             "DATABASE_URL", _database_file, default=data_dir / _DATABASE_FILE
         ),
         public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
+        trusted_proxies=reading.value("TRUSTED_PROXIES", _networks, default=("127.0.0.1",)),
         log_level=reading.value("LOG_LEVEL", _level, default=LogLevel.INFO),
         log_format=reading.value("LOG_FORMAT", _format, default=default_format),
         metrics_access=reading.value("METRICS_ACCESS", _access, default=MetricsAccess.LOOPBACK),
+        badge_access=reading.value("BADGE_ACCESS", _badges, default=BadgeAccess.KEY),
+        static_addresses=reading.value("STATIC_ADDRESSES", addresses_of, default=NOWHERE),
+        master_keys=reading.value("SERVICE_MASTER_KEY", keys_of, default=()),
+        key_pepper=reading.value("KEY_PEPPER", _pepper, default=None),
+        api_requests=reading.value("API_REQUESTS_PER_MINUTE", _count, default=600),
+        result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=600),
+        agent_requests=reading.value("LOCATION_REQUESTS_PER_MINUTE", _count, default=120_000),
+        refused_requests=reading.value("REFUSED_REQUESTS_PER_MINUTE", _count, default=300),
         first_api_key=reading.value(
             "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
         ),
@@ -137,6 +175,28 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
+        raise ValueError(f"is {text}; use a whole number, 0 for no limit")
+    return int(text)
+
+
+def _networks(text: str) -> tuple[str, ...]:
+    networks = tuple(part.strip() for part in text.split(","))
+    for network in networks:
+        try:
+            ip_network(network)
+        except ValueError:
+            raise ValueError(f"has {network}; use addresses as in 10.0.0.0/8,192.0.2.7") from None
+    return networks
+
+
+def _pepper(text: str) -> str:
+    if len(text) < _LEAST_KEY_LETTERS:
+        raise ValueError(f"has {len(text)} characters; use at least {_LEAST_KEY_LETTERS}")
+    return text
+
+
 def _database_file(text: str) -> Path:
     path = text.removeprefix(_SQLITE)
     if path == text or not path or path == ":memory:":
@@ -161,6 +221,10 @@ def _format(text: str) -> LogFormat:
 
 def _access(text: str) -> MetricsAccess:
     return _one_of(MetricsAccess, text.lower(), text)
+
+
+def _badges(text: str) -> BadgeAccess:
+    return _one_of(BadgeAccess, text.lower(), text)
 
 
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)

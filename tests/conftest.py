@@ -32,7 +32,17 @@ structlog.configure(
 )
 
 
-_FIRST = ("tests/house", "tests/system", "tests/faults", "tests/runners/test_")
+_FIRST = (
+    "tests/house",
+    "tests/service/http/test_contract",
+    "tests/system",
+    "tests/docs/test_api_walk",
+    "tests/faults",
+    "tests/soak",
+    "tests/runners/test_",
+    "tests/picket",
+    "tests/service/test_",
+)
 """What takes seconds a test. A tail of short tests is shared out to the last second."""
 
 

@@ -28,28 +28,32 @@ _LEAST_BYTES: Final = 1 << 16
 log = structlog.get_logger(__name__)
 
 
-async def clean_in_child(
+async def clean_in_child(  # noqa: PLR0913 - of one run
     files: Sequence[RunFile],
     secrets: Iterable[str],
     *,
+    typed: Iterable[str] = (),
     header_names: Iterable[str] = SENSITIVE_HEADERS,
-    out_of_sight: Iterable[str] = (),
+    in_sight: Iterable[str] | None = None,
     limit_s: float = CLEANING_LIMIT_S,
 ) -> tuple[FileVerdict, ...]:
     """A verdict on each file; those that pass lie where they lay.
 
-    `out_of_sight`: secrets that no run gets to see.
+    `typed`: those of the secrets that were typed letter by letter. `in_sight`: those that the
+    run's scripts knew. None: all of them.
 
     A file that there was no time for, and one that broke the process, is withheld.
     """
     turns = sorted(range(len(files)), key=lambda at: files[at].artifact.kind in PICTURES)
     in_turn = [files[at] for at in turns]
     secrets = tuple(secrets)
+    seen = set(secrets if in_sight is None else in_sight)
     order = CleaningOrder(
         files=tuple(map(_ordered, in_turn)),
         secrets=secrets,
+        typed=tuple(typed),
         header_names=tuple(header_names),
-        was_in_sight=not set(secrets) <= set(out_of_sight),
+        out_of_sight=tuple(secret for secret in secrets if secret not in seen),
         limit_s=limit_s,
     )
     told = dict(zip(turns, await _verdicts(in_turn, order), strict=True))

@@ -19,6 +19,7 @@ from runners.kit.file_secrets import NoTextError, UnsearchableFileError, hide_in
 from runners.kit.leak_scan.leak import Leak, UnscannableError
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import FileVerdict, Passed, Spoken, Withheld
+from runners.kit.secrets.job_secrets import with_sure_beginnings
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.system_calls import give_back_memory, hide_memory
 from runners.kit.workspace import Look, RunFile
@@ -31,6 +32,8 @@ _NOTHING_TELLS: Final = Withheld(
     is_unsearchable=True,
 )
 _LEAST_URGENT: Final = 19
+TURN_S: Final = 0.001
+"""Searching a block takes two to three milliseconds, and what waits for it as long as a turn."""
 _OOM_SCORE: Final = "900"
 _MEMORY_BYTES: Final = 3 << 30
 """Of address space, of which a pattern of many secrets reserves much and uses little."""
@@ -45,7 +48,7 @@ class _Told:
     showed_known: bool = False
     """Whether a page showed a secret that the run knew, which masks lie over."""
     showed_other: bool = False
-    """Whether it showed one that was come upon afterwards."""
+    """Whether it showed one that no mask knew: its scripts did not, or it was come upon later."""
 
     def of_picture(self, look: Look, *, was_in_sight: bool) -> Withheld | None:
         """Why a picture does not leave. None: as far as this goes, it does."""
@@ -70,14 +73,18 @@ def main() -> None:
     """Make the files of an order clean, one verdict a line."""
     order = decode(sys.stdin.buffer.read(), CleaningOrder)
     _step_back(order.limit_s)
+    was_in_sight = len(order.out_of_sight) < len(order.secrets)
+    sys.setswitchinterval(TURN_S)
     told = _Told()
     for file in order.files:
         verdict: FileVerdict | None = None
         if file.artifact.kind in PICTURES:
-            verdict = told.of_picture(file.look, was_in_sight=order.was_in_sight)
+            verdict = told.of_picture(file.look, was_in_sight=was_in_sight)
         verdict = verdict or verdict_on(
             RunFile(Path(file.path), file.artifact),
             order.secrets,
+            typed=order.typed,
+            out_of_sight=order.out_of_sight,
             header_names=frozenset(order.header_names),
         )
         told = told.further(file.artifact, verdict)
@@ -89,13 +96,17 @@ def verdict_on(
     file: RunFile,
     secrets: tuple[str, ...],
     *,
+    typed: tuple[str, ...] = (),
+    out_of_sight: tuple[str, ...] = (),
     header_names: frozenset[str] = SENSITIVE_HEADERS,
 ) -> FileVerdict:
     """Scrub a file, then read all of it again with other eyes; it blocks."""
     try:
-        hidden = hide_in_file(file, secrets, header_names=header_names)
+        hidden = hide_in_file(
+            file, secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names
+        )
         give_back_memory()  # expressions of 40 secrets had 50 MB, and the scan has its own
-        leaks = scan_file(hidden.file.path, secrets)
+        leaks = scan_file(hidden.file.path, with_sure_beginnings(secrets, typed))
     except (UnsearchableFileError, UnscannableError) as problem:
         is_no_text = isinstance(problem, NoTextError)
         return Withheld(because=str(problem), is_unsearchable=True, is_no_text=is_no_text)
@@ -123,7 +134,7 @@ def _step_back(limit_s: float) -> None:
         Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    cpu_s = int(limit_s) + 1
+    cpu_s = 2 * int(limit_s) + 1  # two threads search at once
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     with suppress(OSError):
         hide_memory()

@@ -25,9 +25,11 @@ class CleaningOrder(Wire, frozen=True, kw_only=True):
 
     files: tuple[OrderedFile, ...]
     secrets: tuple[str, ...]
+    typed: tuple[str, ...] = ()
+    """Those that were typed letter by letter: pages may tell their beginnings."""
     header_names: tuple[str, ...] = tuple(SENSITIVE_HEADERS)
     """Of headers whose values are secret whatever they are, in lower case."""
-    was_in_sight: bool = True
-    """Whether the run got to see any of the secrets, so that its pages may have shown it."""
+    out_of_sight: tuple[str, ...] = ()
+    """Those that no script of the run was given: no mask on a picture is for them."""
     limit_s: float
     """How much CPU time it may take."""

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from runners.kit.launches import Launched, Launches, LaunchFailed, Launching, LostLaunch
 from runners.kit.playwright_facts import (
     DECODER,
     Awake,
@@ -15,7 +16,6 @@ from runners.kit.playwright_facts import (
     ErrorFact,
     Exited,
     Fact,
-    LaunchFailed,
     LevelFact,
     LogFact,
     OneOfMany,
@@ -55,8 +55,7 @@ class FactBook:
         self.test: str | None = None
         """The test that began last. None: none did."""
         self.tests: dict[str, TestEnded] = {}
-        self.launch_failed: LaunchFailed | None = None
-        """None: each browser that was started did start."""
+        self.launches = Launches()
         self.ended: EndedFact | None = None
         """None: nobody told that the script was run to an end."""
         self.exited: Exited | None = None
@@ -102,11 +101,12 @@ class FactBook:
         return self.ended is not None and self.ended.at < self._stopped_at_ms
 
     @property
-    def lost_a_launch(self) -> LaunchFailed | None:
+    def lost_launch(self) -> LostLaunch | None:
         """A browser that did not start, for which we may be to blame. None: it changed nothing."""
-        launch = self.launch_failed
-        passed = self.ended is not None and self.ended.status == "passed"
-        return None if launch is None or launch.own or passed else launch
+        if self.ended is not None and self.ended.status == "passed":
+            return None
+        was_waiting = self.is_awake and not self.ended_by_itself
+        return self.launches.lost(stopped_at_ms=self._stopped_at_ms if was_waiting else None)
 
     @property
     def lost_process(self) -> bool:
@@ -142,8 +142,8 @@ class FactBook:
                 self.began = fact
             case TestBegan():
                 self.test = fact.title
-            case LaunchFailed():
-                self.launch_failed = fact
+            case Launching() | Launched() | LaunchFailed():
+                self.launches.take(fact)
             case EndedFact():
                 self.ended = fact
             case Exited():

@@ -32,20 +32,24 @@ class HiddenFile(NamedTuple):
     shows_secret: bool = False
     """A trace tells that a page showed a secret: so may the pictures of its run."""
     shows_found: bool = False
-    """A page showed a header's value, which nobody had called secret before."""
+    """A page showed one that no mask knew, as a header's value, which nobody had called secret."""
     left_out: tuple[str, ...] = ()
     """What of the files in it does not leave with it, and why, for the reader."""
 
 
-def hide_in_file(
+def hide_in_file(  # noqa: PLR0913 - of one file
     file: RunFile,
     secrets: tuple[str, ...],
     *,
+    typed: tuple[str, ...] = (),
+    out_of_sight: tuple[str, ...] = (),
     bounds: Bounds = _USUAL,
     header_names: frozenset[str] = SENSITIVE_HEADERS,
 ) -> HiddenFile:
     """Hide secrets in the file itself; the file as it is now, and how many there were.
 
+    `typed`: those of the secrets that were typed letter by letter. `out_of_sight`: those that no
+    script of the run was given, so that pictures have no masks for them.
     `header_names`: of headers whose values are secret whatever they are, in lower case; they go
     without any secret as well.
 
@@ -59,7 +63,8 @@ def hide_in_file(
         if secrets:
             _check_searchable(file, source)
         cleaner = Cleaner(folder=file.path.parent, bounds=bounds)
-        count = _replace(file, source, cleaner, Search(secrets, header_names=header_names))
+        search = Search(secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names)
+        count = _replace(file, source, cleaner, search)
     left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
     shows = (cleaner.shows_secret, cleaner.shows_found)
     return HiddenFile(_described(file), count, *shows, left_out)

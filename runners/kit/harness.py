@@ -76,17 +76,18 @@ async def open_harness(
         trust = stack.enter_context(open_trust(extra_roots))
         sandbox = Sandbox()
         stack.push_async_callback(sandbox.close)
-        opened = Harness(
+        own = _spares(sandbox, trust.plain, each=spares)
+        stack.push_async_callback(own.close)
+        playwrights = _playwrights(sandbox, trust.plain)
+        stack.push_async_callback(playwrights.close)
+        yield Harness(
             sandbox=sandbox,
             runtimes=runtimes,
-            spares=_spares(sandbox, trust.plain, each=spares),
-            playwrights=_playwrights(sandbox, trust.plain),
+            spares=own,
+            playwrights=playwrights,
             trust=trust,
             suites=None if suites is None else suites_of(suites, sandbox),
         )
-        stack.push_async_callback(opened.spares.close)
-        stack.push_async_callback(opened.playwrights.close)
-        yield opened
 
 
 def missing_for(kind: CheckType, harness: Harness | None) -> str | None:

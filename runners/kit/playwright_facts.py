@@ -11,6 +11,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from runners.kit.launches import LaunchFact
+
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 Text = Annotated[str, Meta(max_length=8_000)]
@@ -126,14 +128,6 @@ class LevelFact(_Fact, frozen=True, kw_only=True, tag="level"):
     message: Text
 
 
-class LaunchFailed(_Fact, frozen=True, kw_only=True, tag="launchFailed"):
-    """The browser did not start."""
-
-    message: Text
-    own: bool = False
-    """With arguments of the script's own, which may be why."""
-
-
 class BrowserKilled(_Fact, frozen=True, kw_only=True, tag="browserKilled"):
     """A signal ended a browser."""
 
@@ -161,7 +155,7 @@ class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
 OneOfMany = (
     TestEnded | StepBegan | StepEnded | PageFact | RequestFact | ErrorFact | LogFact | LevelFact
 )
-_Once = Began | TestBegan | LaunchFailed | BrowserKilled | Awake | EndedFact | Exited
+_Once = Began | TestBegan | LaunchFact | BrowserKilled | Awake | EndedFact | Exited
 Fact = _Once | OneOfMany
 
 DECODER: Final = msgspec.json.Decoder(Fact)

@@ -8,7 +8,7 @@ import msgspec
 
 from contract.result import Artifact
 from runners.kit.file_names import FileNames
-from runners.kit.playwright_files import degraded_because, found_files, keep_files
+from runners.kit.playwright_files import Kept, degraded_because, found_files, keep_files
 from runners.kit.playwright_place import Place
 from runners.kit.run_time import Until
 from runners.kit.trace_parts import is_whole
@@ -51,7 +51,7 @@ def left_in(  # noqa: PLR0913 - of one run
         OSError: the disk is at fault.
     """
     degraded = degraded_because(place.root) if workspace.holds(place.root) else None
-    notes = _without_broken(workspace, place.output, until.half(), is_ended=is_ended)
+    broken = _without_broken(workspace, place.output, until.half(), is_ended=is_ended)
     of_trace: tuple[str, ...] = ()
     packed = Path(tempfile.mkdtemp(dir=workspace.folder))
     if not is_ended:
@@ -59,14 +59,19 @@ def left_in(  # noqa: PLR0913 - of one run
     kept = keep_files(
         workspace, place.output, packed, place.root, into=keeper, until=until, names=names
     )
-    if of_trace:
-        has_trace = any(one.kind == "trace" for one in kept.artifacts)
-        notes += of_trace if has_trace else (_NO_TRACE,)
+    notes = (*broken, *_of_trace(kept, of_trace))
     if kept.out_of_time:
         notes += (_NO_TIME.format(_many(kept.out_of_time)),)
     elif not is_ended:
         notes += _lost(kept.artifacts, notes, films=films)
     return Left(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
+
+
+def _of_trace(kept: Kept, told: tuple[str, ...]) -> tuple[str, ...]:
+    """What to say of one that was packed from its remains. Pure."""
+    if not told or any(one.kind == "trace" for one in kept.artifacts):
+        return told
+    return (_NO_TRACE,)
 
 
 def _many(files: int) -> str:

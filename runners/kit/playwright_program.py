@@ -72,6 +72,7 @@ def _settings(script: Script, place: Place) -> dict[str, Any]:
     return {
         "root": str(place.root),
         "script": str(place.root / script_path(script.spec)),
+        "nameless": script.spec.script_path is None,
         "output": str(place.output),
         "browser": None if script.browser is None else str(script.browser),
         "browserArguments": BROWSER_ARGUMENTS,

@@ -13,7 +13,7 @@ import msgspec
 from contract.playwright_config import config_problem
 from contract.result import Artifact, FailureKind, LogLine
 from contract.scripted import BrowserSpec, MultiStepSpec
-from runners.kit.browser_proof import is_our_fault
+from runners.kit.browser_proof import Proof, is_our_fault
 from runners.kit.browser_registry import make_registry
 from runners.kit.egress_gate import Unreached
 from runners.kit.fact_book import FactBook
@@ -30,7 +30,7 @@ from runners.kit.run_gate import RunGate, proxies, run_gate
 from runners.kit.run_time import RunTime, Until, divided
 from runners.kit.runner import RunContext
 from runners.kit.script_files import ScriptFile, script_files
-from runners.kit.secrets.job_secrets import secret_names
+from runners.kit.secrets.job_secrets import secret_names, secrets_in
 from runners.kit.thread_end import to_its_end
 from runners.kit.told_secrets import ToldSecrets
 from runners.kit.trust import Roots
@@ -185,6 +185,8 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         async with run_gate(ctx, self.roots, self.place.home) as gate:
             program = self._program(gate)
             ended = await self._played(program, book)
+        if ended.facts_cut:
+            ctx.workspace.miss_facts()
         await self._judge_launch(book)
         unreached = () if gate is None else gate.unreached
         left = await to_its_end(self._left, book.has_all_files)
@@ -206,20 +208,22 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _judge_launch(self, book: FactBook) -> None:
         """Forget a launch that failed by the script's own doing."""
-        launch, browser, harness = book.lost_a_launch, self.order.script.browser, self.order.harness
-        if launch is None or browser is None:
+        order, browser = self.order, self.order.script.browser
+        if book.lost_launch is None or browser is None:
             return
-        is_ours = await is_our_fault(
-            launch.message,
-            sandbox=harness.sandbox,
+        proof = Proof(
+            sandbox=order.harness.sandbox,
             browser=browser,
-            environment=lambda home: harness.environment(self.order.script.runtime, home),
+            environment=lambda home: order.harness.environment(order.script.runtime, home),
         )
-        if not is_ours:
-            book.launch_failed = None
+        within_s = order.until.half().left_s
+        if not await is_our_fault(book.lost_launch, proof, within_s=within_s):
+            book.launches.forgive()
 
     async def _played(self, program: Program, book: FactBook) -> Ended:
-        hears = ToldSecrets(self.order.ctx.workspace, others=book)
+        ctx = self.order.ctx
+        ctx.workspace.show(secrets_in(program.env, secret_names(ctx.variables)))
+        hears = ToldSecrets(ctx.workspace, others=book)
         if self.spare is not None:
             return await self.spare.play(program, time_of_run=self.order.time, hears=hears)
         child = await self.order.harness.sandbox.start(program, owner=self.workspace)

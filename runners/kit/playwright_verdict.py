@@ -33,6 +33,12 @@ MESSAGE_CHARS: Final = 2000
 _SAID_CHARS: Final = 300
 _HEAP: Final = re.compile(r"FATAL ERROR: .*JavaScript heap out of memory")
 """What V8 says before it gives up."""
+_NO_TESTS: Final = "Error: No tests found"
+_NEEDS_A_TEST: Final = (
+    "A Playwright Test file calls `test` of @playwright/test at its top level, as in "
+    "test('opens', async ({ page }) => { … }). A plain script requires `playwright`; its file's "
+    "name does not end in .spec or .test."
+)
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 
 
@@ -59,8 +65,8 @@ def failure_of(
     """
     if ended.out_of_memory or _wanted_memory(book, ended):
         return _out_of_memory(ended, memory_mb)
-    if book.lost_a_launch is not None:
-        raise BrowserDidNotStartError(plain_text(book.lost_a_launch.message))
+    if book.lost_launch is not None:
+        raise BrowserDidNotStartError(plain_text(book.lost_launch.message))
     if ended.timed_out and not book.ended_by_itself:
         return out_of_time(book, limit_s)
     if ended.stopped_because is not None:
@@ -107,9 +113,14 @@ def _of_error(errors: list[ErrorFact], book: FactBook) -> Failure:
     message = cut(told, MESSAGE_CHARS)
     return Failure(
         kind=FailureKind.SCRIPT,
-        message="\n".join(filter(None, (message, advice(message)))),
+        message="\n".join(filter(None, (message, _needs(message), advice(message)))),
         detail={"where": where, "errors": len(errors)},
     )
+
+
+def _needs(message: str) -> str | None:
+    """What a script lacks. None: it has tests."""
+    return _NEEDS_A_TEST if message.startswith(_NO_TESTS) else None
 
 
 def _step_at(book: FactBook, where: str | None) -> str | None:

@@ -33,6 +33,11 @@ class Until(msgspec.Struct, frozen=True):
         """Whether no time is left."""
         return time.monotonic() >= self.at_s
 
+    @property
+    def left_s(self) -> float:
+        """What is left of it."""
+        return max(0.0, self.at_s - time.monotonic())
+
     def half(self) -> "Until":
         """Half of what is left of it, so that as much is left for what comes then."""
         return Until((time.monotonic() + self.at_s) / 2)

@@ -29,14 +29,15 @@ from runners.kit.rewriting import Rewriter, may_hold_credentials
 from runners.kit.said_headers import SaidHeaders
 from runners.kit.secret_sources import secret_sources
 from runners.kit.secrets.job_secrets import (
-    SHORTEST_CHARS,
     locked_headers,
     secrets_of,
     unhidden_variables,
     usable,
+    with_sure_beginnings,
 )
 from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.sensitive import SENSITIVE_HEADERS
+from runners.kit.typed_texts import TypedAmong, none_typed
 
 ROUNDS: Final = 4
 """A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
@@ -76,17 +77,17 @@ class Scrubber:
         """Of headers whose values are never shown, in lower case."""
         return self._sensitive
 
-    @property
-    def out_of_sight(self) -> tuple[str, ...]:
-        """Secrets that no check gets to see."""
-        return self._kept
-
     def clean(
-        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
+        self,
+        result: Result,
+        *,
+        job: Job | None = None,
+        found: tuple[str, ...] = (),
+        typed_among: TypedAmong = none_typed,
     ) -> Clean:
         """The result without secrets. The job tells its own; None: there is none to ask.
 
-        `found`: those that the run came upon.
+        `found`: those that the run came upon. `typed_among`: knows what it typed letter by letter.
 
         Raises:
             LeakError: the scanner found one all the same.
@@ -103,7 +104,7 @@ class Scrubber:
             if clean is not None:
                 return clean
             secrets = self._kept
-        return self._rewritten(result, job, secrets=secrets)
+        return self._rewritten(result, job, secrets=secrets, typed=typed_among(secrets))
 
     def at_once(
         self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
@@ -127,14 +128,22 @@ class Scrubber:
             return None
         return self._door.through(result, body, secrets=())
 
-    def _rewritten(self, result: Result, job: Job | None, *, secrets: tuple[str, ...]) -> Clean:
+    def _rewritten(
+        self,
+        result: Result,
+        job: Job | None,
+        *,
+        secrets: tuple[str, ...],
+        typed: tuple[str, ...] = (),
+    ) -> Clean:
         rewriter = Rewriter(
-            pattern=self._patterns.of(secrets) if secrets else None,
+            pattern=self._patterns.of(secrets, typed) if secrets else None,
             hidden_headers=self._sensitive | _locked_headers(job),
         )
         result, body = _rewritten(result, rewriter)
         count = rewriter.replacements
-        return self._door.through(result, body, secrets=secrets, replacements=count)
+        sought = with_sure_beginnings(secrets, typed)
+        return self._door.through(result, body, secrets=sought, replacements=count)
 
     def _with_values(self, found: tuple[str, ...], outcome: Outcome) -> tuple[str, ...]:
         """With what the headers hold that the agent's settings name."""
@@ -178,16 +187,17 @@ class _Patterns:
     """Some 50 MB of compiled patterns; about a hundred secrets of 32 characters."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, ...], SecretPattern] = OrderedDict()
+        self._known: OrderedDict[tuple[tuple[str, ...], ...], SecretPattern] = OrderedDict()
         self._chars = 0
 
-    def of(self, secrets: tuple[str, ...]) -> SecretPattern:
-        pattern = self._known.get(secrets)
+    def of(self, secrets: tuple[str, ...], typed: tuple[str, ...]) -> SecretPattern:
+        which = secrets, typed
+        pattern = self._known.get(which)
         if pattern is None:
-            pattern = self._known[secrets] = SecretPattern(secrets)
+            pattern = self._known[which] = SecretPattern(secrets, typed=typed)
             self._chars += pattern.size_chars
             self._forget()
-        self._known.move_to_end(secrets)
+        self._known.move_to_end(which)
         return pattern
 
     def _forget(self) -> None:
@@ -213,14 +223,13 @@ def _locked_headers(job: Job | None) -> frozenset[str]:
     return frozenset() if job is None else locked_headers(job)
 
 
-def _with_warnings(result: Result, variables: tuple[str, ...]) -> Result:
+def _with_warnings(result: Result, variables: tuple[tuple[str, str], ...]) -> Result:
     """The result with what its reader must know of secrets that it may still show."""
     if not variables:
         return result
-    because = f"its value is too common, or has fewer than {SHORTEST_CHARS} characters"
     lines = tuple(
         LogLine(after_ms=0, level="WARN", message=f"{name} is not hidden: {because}.")
-        for name in variables
+        for name, because in variables
     )
     log = (*lines, *result.outcome.log)
     return _with_outcome(result, msgspec.structs.replace(result.outcome, log=log))

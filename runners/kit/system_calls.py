@@ -8,7 +8,7 @@ from typing import Final
 
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
-_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def hide_memory() -> None:
@@ -24,7 +24,7 @@ def give_back_memory() -> None:
     """Hand what was freed to the system; the C library of some systems does so by itself."""
     gc.collect()
     with suppress(AttributeError):
-        _LIBC.malloc_trim(0)
+        LIBC.malloc_trim(0)
 
 
 def adopt_orphans() -> None:
@@ -37,6 +37,6 @@ def adopt_orphans() -> None:
 
 
 def _switch(option: int, value: int) -> None:
-    if _LIBC.prctl(option, value, 0, 0, 0) != 0:
+    if LIBC.prctl(option, value, 0, 0, 0) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

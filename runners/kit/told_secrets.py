@@ -1,4 +1,4 @@
-"""Hears which values a run's scripts made secret, and which pictures show none, for its workspace.
+"""Hears what a run's scripts made secret or typed, and which pictures show none, for its workspace.
 
 A long value comes in pieces, since a pipe takes so much at once that lines do not run into each
 other. A script may write such lines itself: it hides something in its own result then.
@@ -12,11 +12,16 @@ import msgspec
 from msgspec import Meta
 
 _MARK: Final = b'"fact":"secret"'
+_TYPED: Final = b'"fact":"typed"'
 _OF_PICTURES: Final = (b'"fact":"masked"', b'"fact":"unshowing"')
 _MOST: Final = 64
-"""Of all processes of a run; each may tell 20."""
+"""Different ones of all processes of a run; each may tell 20."""
 _MOST_CHARS: Final = 200_000
 """Of one value, in base64."""
+_TOO_MANY: Final = (
+    f"the run set more than {_MOST} different secrets, or too long ones, "
+    "so neither its texts nor its files could be searched for all"
+)
 
 
 class _Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,12 +31,21 @@ class _Piece(msgspec.Struct, frozen=True, kw_only=True):
     last: bool
 
 
+class _Typed(msgspec.Struct, frozen=True, kw_only=True):
+    process: Annotated[int, Meta(ge=0)] = msgspec.field(name="from")
+    text: Annotated[str, Meta(max_length=4096)] | None
+    """In base64. None: something that was not heard."""
+
+
 class _Picture(msgspec.Struct, frozen=True, kw_only=True):
     fact: Literal["masked", "unshowing"]
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    knew: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    """Names of the secrets that were looked for."""
 
 
 _DECODER: Final = msgspec.json.Decoder(_Piece)
+_TYPED_TEXTS: Final = msgspec.json.Decoder(_Typed)
 _PICTURES: Final = msgspec.json.Decoder(_Picture)
 
 
@@ -41,8 +55,14 @@ class SecretKeeper(Protocol):
     def keep_secret(self, value: str) -> None:
         """This must not be seen in what the run brings back."""
 
-    def keep_picture(self, sha256: str, *, is_masked: bool) -> None:
-        """The text on the picture with this digest shows no secret that is known so far."""
+    def miss_secrets(self, because: str) -> None:
+        """The run has secrets that nobody knows."""
+
+    def keep_typed(self, process: int, text: str | None) -> None:
+        """A process typed this letter by letter. None: nobody heard what it was."""
+
+    def keep_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
+        """The text on the picture with this digest shows none of the secrets with these names."""
 
 
 class FactTaker(Protocol):
@@ -62,12 +82,15 @@ class ToldSecrets:
         self._keeper = keeper
         self._others = others
         self._begun: dict[tuple[int, int], str] = {}
-        self._told = 0
+        self._told: set[str] = set()
 
     def take(self, line: bytes) -> None:
-        """Note one line, if it tells of a secret or a picture, or hand it on."""
+        """Note one line, if it tells of a secret, of typing or a picture, or hand it on."""
         if any(mark in line for mark in _OF_PICTURES):
             self._note_picture(line)
+            return
+        if _TYPED in line:
+            self._note_typed(line)
             return
         piece = _piece(line) if _MARK in line else None
         if piece is None:
@@ -76,6 +99,8 @@ class ToldSecrets:
         whose = (piece.process, piece.number)
         if whose in self._begun or len(self._begun) < _MOST:
             self._note(whose, piece)
+        else:
+            self._keeper.miss_secrets(_TOO_MANY)
 
     def stop(self) -> None:
         """The run is asked to end."""
@@ -84,17 +109,32 @@ class ToldSecrets:
     def _note_picture(self, line: bytes) -> None:
         with suppress(msgspec.DecodeError, RecursionError):
             told = _PICTURES.decode(line)
-            self._keeper.keep_picture(told.sha256, is_masked=told.fact == "masked")
+            is_masked = told.fact == "masked"
+            self._keeper.keep_picture(told.sha256, is_masked=is_masked, knew=told.knew)
+
+    def _note_typed(self, line: bytes) -> None:
+        with suppress(msgspec.DecodeError, RecursionError):
+            told = _TYPED_TEXTS.decode(line)
+            text = None if told.text is None else _value(told.text)
+            self._keeper.keep_typed(told.process, text)
 
     def _note(self, whose: tuple[int, int], piece: _Piece) -> None:
         text = self._begun.pop(whose, "") + piece.piece
         if len(text) > _MOST_CHARS:
-            return
-        if not piece.last:
+            self._keeper.miss_secrets(_TOO_MANY)
+        elif not piece.last:
             self._begun[whose] = text
-        elif self._told < _MOST and (value := _value(text)):
-            self._told += 1
-            self._keeper.keep_secret(value)
+        elif value := _value(text):
+            self._note_value(value)
+
+    def _note_value(self, value: str) -> None:
+        if value in self._told:
+            return
+        if len(self._told) == _MOST:
+            self._keeper.miss_secrets(_TOO_MANY)
+            return
+        self._told.add(value)
+        self._keeper.keep_secret(value)
 
 
 def _piece(line: bytes) -> _Piece | None:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from runners.kit.workspace import open_plain
 
@@ -22,6 +22,8 @@ _LONGEST_COMMENT: Final = 0xFFFF
 _MOST_DIRECTORY_BYTES: Final = 4 * 1024**2
 """The list of members is held in memory; Playwright's take some 100 bytes each."""
 _MOST_MEMBERS: Final = 1_000
+_PACKINGS: Final = frozenset({ZIP_STORED, ZIP_DEFLATED})
+"""Playwright's. Of others `zipfile` unpacks all that it has read at once: it may be a gigabyte."""
 _UNREADABLE: Final = (OSError, BadZipFile, RuntimeError, NotImplementedError, zlib.error, EOFError)
 """What `zipfile` says of archives that are broken, encrypted or packed in an unusual way."""
 
@@ -52,23 +54,19 @@ def _members(opened: ZipFile, most_bytes: int) -> Iterator[tuple[str, bytes]]:
     if STEPS not in opened.NameToInfo:
         return
     for listed in opened.infolist()[:_MOST_MEMBERS]:
-        content = _content(opened, listed, most_bytes) if _is_ours(listed) else None
-        if content is not None:
-            yield listed.filename, content
+        if _is_ours(listed) and listed.file_size <= most_bytes:
+            # No more is unpacked than is asked for: the list may tell of less than there is.
+            with opened.open(listed) as member:
+                yield listed.filename, member.read(listed.file_size)
 
 
 def _is_ours(listed: ZipInfo) -> bool:
-    """Whether Playwright calls a member so."""
+    """Whether Playwright calls and packs a member so."""
+    if listed.compress_type not in _PACKINGS:
+        return False
     folder, _, name = listed.filename.rpartition("/")
     known = listed.filename == STEPS or folder in {"resources", "attachments", "src"}
     return known and name not in {"", ".", ".."} and "\\" not in name
-
-
-def _content(opened: ZipFile, listed: ZipInfo, most_bytes: int) -> bytes | None:
-    """None: it is too long, whatever the list says of it."""
-    with opened.open(listed) as member:
-        content = member.read(most_bytes + 1)
-    return content if len(content) <= most_bytes else None
 
 
 def _opened(file: BinaryIO) -> ZipFile:

@@ -7,7 +7,7 @@ import mimetypes
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from io import BufferedReader
@@ -16,6 +16,8 @@ from typing import Final
 
 from contract.result import Artifact, ArtifactKind
 from runners.kit.removal import remove_folder
+from runners.kit.secrets.job_secrets import usable
+from runners.kit.typed_texts import TypedTexts
 
 PREFIX: Final = "picket-run-"
 """Of all runs' folders: by it they are found again after a kill of the agent."""
@@ -26,6 +28,12 @@ ROOTS: Final = "picket-roots-"
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - only folders of ours are made there
 PREFIXES: Final = (PREFIX, FILES, ROOTS)
 _MOST_LOOKS: Final = 1000
+_MOST_NAMES: Final = 1000
+_NAME_CHARS: Final = 16
+_FACTS_CUT: Final = (
+    "the run told more than is heard, and may have set secrets that nobody knows, "
+    "so neither its texts nor its files could be searched for all"
+)
 UNLOCKED: Final = "new-"
 """Stands before that until the folder is locked, so that nobody takes it for a deserted one."""
 
@@ -54,7 +62,18 @@ class RunFile:
 class Workspace:
     """Its folder is made on disk when it is first asked for: most runs need none."""
 
-    __slots__ = ("_folder", "_lock", "_looks", "_prefix", "_within", "secrets", "user")
+    __slots__ = (
+        "_folder",
+        "_lock",
+        "_looks",
+        "_prefix",
+        "_shown",
+        "_typed",
+        "_within",
+        "secrets",
+        "unsearchable_because",
+        "user",
+    )
 
     def __init__(self, within: Path | None = None, *, prefix: str = PREFIX) -> None:
         """`within`: the folder in which to make it. None: the system's for temporary files.
@@ -70,8 +89,16 @@ class Workspace:
         nobody has asked for the folder."""
         self.secrets: tuple[str, ...] = ()
         """Values that turned out to be secret; what the run brings back is searched for them."""
-        self._looks: dict[str, Look] = {}
-        """By the digests of pictures whose texts show none of these."""
+        self.unsearchable_because: str | None = None
+        """Why the run may hold secrets that nobody knows, as a sentence without its end. None: all
+        are known."""
+        self._typed: TypedTexts | None = None
+        """What was typed letter by letter. None: nothing."""
+        self._shown: tuple[str, ...] = ()
+        """Those that its scripts were given."""
+        self._looks: dict[str, dict[str, Look]] = {}
+        """By the digests of pictures: by the names of secrets, how it is known that the picture
+        shows none of them."""
         self.user: int | None = None
         """Whose programs may write in its subfolders now. None: nobody's, or those of the agent's
         own user."""
@@ -80,17 +107,56 @@ class Workspace:
         """This must not be seen in what the run brings back."""
         if value not in self.secrets:
             self.secrets += (value,)
-            self._looks.clear()  # nobody looked for this one
 
-    def keep_picture(self, sha256: str, *, is_masked: bool) -> None:
-        """The text on the picture with this digest shows no secret that is known so far."""
+    def miss_secrets(self, because: str) -> None:
+        """The run has secrets that nobody knows: what could hold them must not leave."""
+        self.unsearchable_because = because
+
+    def miss_facts(self) -> None:
+        """Not all that the run told of itself was heard."""
+        self.miss_secrets(_FACTS_CUT)
+
+    def show(self, secrets: tuple[str, ...]) -> None:
+        """The run's scripts are given these."""
+        self._shown = secrets
+
+    @property
+    def in_sight(self) -> tuple[str, ...]:
+        """All that its scripts know, so that their pages may show it."""
+        return usable((*self._shown, *self.secrets))
+
+    def keep_typed(self, process: int, text: str | None) -> None:
+        """A process of the run typed this letter by letter. None: nobody heard what it was."""
+        self._typed = self._typed or TypedTexts()
+        if text is None:
+            self._typed.note_unknown()
+        else:
+            self._typed.note(process, text)
+
+    def typed_among(self, secrets: Iterable[str]) -> tuple[str, ...]:
+        """Which of these secrets were typed letter by letter, or their beginnings were."""
+        return () if self._typed is None else self._typed.among(secrets)
+
+    def keep_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
+        """The text on the picture with this digest shows none of the secrets with these names.
+
+        Only who knows the picture and a secret can tell its name (`name_of`).
+        """
         if len(self._looks) < _MOST_LOOKS:
-            self._looks[sha256] = Look.MASKED if is_masked else Look.UNSHOWING
+            look = Look.MASKED if is_masked else Look.UNSHOWING
+            self._looks.setdefault(sha256, {}).update(dict.fromkeys(knew[:_MOST_NAMES], look))
 
     def file_of(self, artifact: Artifact) -> RunFile:
         """Where the artifact's file is, and what is known of it."""
-        look = self._looks.get(artifact.sha256, Look.NONE)
-        return RunFile(self.folder / artifact.name, artifact, look)
+        return RunFile(self.folder / artifact.name, artifact, self._look_at(artifact.sha256))
+
+    def _look_at(self, sha256: str) -> Look:
+        """One that did not look for every secret of the scripts is none."""
+        known = self._looks.get(sha256, {})
+        looks = {known.get(name_of(secret, sha256), Look.NONE) for secret in self.in_sight}
+        if not looks or Look.NONE in looks:
+            return Look.NONE
+        return Look.UNSHOWING if Look.UNSHOWING in looks else Look.MASKED
 
     @property
     def is_made(self) -> bool:
@@ -145,6 +211,12 @@ class Workspace:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def name_of(secret: str, sha256: str) -> str:
+    """What whoever looked at the picture with this digest calls a secret."""
+    named = (sha256 + secret).encode("utf-8", "replace")
+    return hashlib.sha256(named).hexdigest()[:_NAME_CHARS]
 
 
 @contextlib.contextmanager

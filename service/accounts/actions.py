@@ -1,29 +1,59 @@
 """What happens to accounts and their keys: one transaction per function."""
 
+import hmac
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection
 
 from service.accounts import store
-from service.accounts.keys import (
-    LOCATION_PREFIX,
-    SERVICE_PREFIX,
-    USER_PREFIX,
-    NewKey,
-    as_key,
-    new_key,
+from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX, NewKey, Pepper
+from service.accounts.model import (
+    AccountRow,
+    ApiKeyEnded,
+    Caller,
+    FirstSecrets,
+    GivenKeys,
+    KeyRow,
+    Role,
+    WrongPepperError,
 )
-from service.accounts.model import ApiKeyEnded, Caller, FirstSecrets, GivenKeys
 from service.db.engine import announce
 from service.db.ids import new_id
+from service.http.errors import NotFoundError
 from service.locations import actions as locations
 
 FIRST_LOCATION: Final = "default"
 NONE_GIVEN: Final = GivenKeys()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyWish:
+    """What kind of API key is to be made."""
+
+    name: str
+    role: Role = Role.READ_WRITE
+    of_user: bool = True
+    """False: of a program (`sv_`)."""
+
+
+def hold_pepper(connection: Connection, pepper: Pepper) -> None:
+    """Store keys with this pepper from now on; those of an earlier version are stored anew.
+
+    Raises:
+        WrongPepperError: they are stored with another one.
+    """
+    mark = store.pepper_mark(connection)
+    if mark is None:
+        store.rehash(connection, pepper.keyed)
+        locations.rehash_keys(connection, pepper.keyed)
+        store.insert_pepper_mark(connection, pepper.mark())
+    elif not hmac.compare_digest(mark, pepper.mark()):
+        raise WrongPepperError
+
+
 def first_start(
-    connection: Connection, *, now_ms: int, given: GivenKeys = NONE_GIVEN
+    connection: Connection, pepper: Pepper, *, now_ms: int, given: GivenKeys = NONE_GIVEN
 ) -> FirstSecrets | None:
     """Make the account, its API key and a private location with a key.
 
@@ -31,11 +61,10 @@ def first_start(
     """
     if store.first_account(connection) is not None:
         return None
-    account_id = new_id(now_ms)
-    store.insert_account(connection, account_id, name="Default", now_ms=now_ms)
-    api_key = _given_or_new(given.api_key, USER_PREFIX)
-    _add_key(connection, account_id, api_key, name="first start", now_ms=now_ms)
-    location_key = _given_or_new(given.location_key, LOCATION_PREFIX)
+    account_id = _add_account(connection, name="Default", now_ms=now_ms)
+    api_key = _given_or_new(pepper, given.api_key, USER_PREFIX)
+    _add_key(connection, account_id, api_key, wish=KeyWish(name="first start"), now_ms=now_ms)
+    location_key = _given_or_new(pepper, given.location_key, LOCATION_PREFIX)
     location_id = locations.create_first(
         connection, account_id, slug=FIRST_LOCATION, key=location_key, now_ms=now_ms
     )
@@ -48,13 +77,44 @@ def first_start(
     )
 
 
+def all_accounts(connection: Connection) -> tuple[AccountRow, ...]:
+    """Every account of this service, oldest first."""
+    return store.accounts(connection)
+
+
+def find_account(connection: Connection, account_id: str) -> AccountRow:
+    """An account.
+
+    Raises:
+        NotFoundError: there is none with this id.
+    """
+    row = store.find_account(connection, account_id)
+    if row is None:
+        raise NotFoundError(f"There is no account {account_id}.")
+    return row
+
+
+def create_account(connection: Connection, *, name: str, now_ms: int) -> AccountRow:
+    """Make a further account, which shares nothing with the others."""
+    return find_account(connection, _add_account(connection, name=name, now_ms=now_ms))
+
+
 def create_key(
-    connection: Connection, account_id: str, *, name: str, now_ms: int, of_user: bool = True
-) -> NewKey:
-    """Make an API key; its raw form exists only in the answer."""
-    key = new_key(USER_PREFIX if of_user else SERVICE_PREFIX)
-    _add_key(connection, account_id, key, name=name, now_ms=now_ms)
-    return key
+    connection: Connection, pepper: Pepper, account_id: str, *, wish: KeyWish, now_ms: int
+) -> tuple[str, NewKey]:
+    """Make an API key: its id, and the key, whose raw form exists only here.
+
+    Raises:
+        NotFoundError: there is no such account.
+    """
+    find_account(connection, account_id)
+    key = pepper.new_key(USER_PREFIX if wish.of_user else SERVICE_PREFIX)
+    return _add_key(connection, account_id, key, wish=wish, now_ms=now_ms), key
+
+
+def all_keys(connection: Connection) -> tuple[KeyRow, ...]:
+    """The API keys of all accounts, ended ones as well, oldest first."""
+    return store.keys(connection)
 
 
 def end_key(connection: Connection, key_id: str, *, account_id: str, now_ms: int) -> bool:
@@ -65,12 +125,19 @@ def end_key(connection: Connection, key_id: str, *, account_id: str, now_ms: int
     return ended
 
 
-def _given_or_new(given: str | None, prefix: str) -> NewKey:
-    return new_key(prefix) if given is None else as_key(given)
+def _given_or_new(pepper: Pepper, given: str | None, prefix: str) -> NewKey:
+    return pepper.new_key(prefix) if given is None else pepper.as_key(given)
+
+
+def _add_account(connection: Connection, *, name: str, now_ms: int) -> str:
+    account_id = new_id(now_ms)
+    store.insert_account(connection, account_id, name=name, now_ms=now_ms)
+    return account_id
 
 
 def _add_key(
-    connection: Connection, account_id: str, key: NewKey, *, name: str, now_ms: int
-) -> None:
-    caller = Caller(account_id=account_id, key_id=new_id(now_ms))
-    store.insert_api_key(connection, key, caller, name=name, now_ms=now_ms)
+    connection: Connection, account_id: str, key: NewKey, *, wish: KeyWish, now_ms: int
+) -> str:
+    caller = Caller(account_id=account_id, key_id=new_id(now_ms), role=wish.role)
+    store.insert_api_key(connection, key, caller, name=wish.name, now_ms=now_ms)
+    return caller.key_id

@@ -1,6 +1,16 @@
-"""Who speaks, and what a first start hands out."""
+"""Who speaks, what a first start hands out, and what people see of accounts and keys."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a key may do."""
+
+    READ_ONLY = "READ_ONLY"
+    """Read."""
+    READ_WRITE = "READ_WRITE"
+    """Read, change, and run checks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -9,6 +19,35 @@ class Caller:
 
     account_id: str
     key_id: str
+    role: Role = Role.READ_WRITE
+
+    @property
+    def may_write(self) -> bool:
+        """Whether the key changes things, and sees what is locked."""
+        return self.role is Role.READ_WRITE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountRow:
+    """An account as it is stored."""
+
+    id: str
+    name: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRow:
+    """An API key as people see it."""
+
+    id: str
+    account_id: str
+    name: str
+    role: Role
+    masked: str
+    created_ms: int
+    revoked_ms: int | None
+    """None: it is good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +76,7 @@ class ApiKeyEnded:
     """Notice: the key opens nothing any more."""
 
     key_id: str
+
+
+class WrongPepperError(Exception):
+    """The database's keys were stored with another pepper: none of them would open anything."""

@@ -1,18 +1,30 @@
 """SQL of accounts and API keys."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
 from service.accounts.keys import NewKey
-from service.accounts.model import Caller
-from service.db.tables import account, api_key
+from service.accounts.model import AccountRow, Caller, KeyRow, Role
+from service.db.tables import account, api_key, key_pepper
 
-_ANY_ACCOUNT: Final = select(account.c.id).order_by(account.c.created_ms).limit(1)
-_BY_HASH: Final = select(api_key.c.id, api_key.c.account_id, api_key.c.hash).where(
+_ACCOUNTS: Final[Select[Any]] = select(account.c.id, account.c.name, account.c.created_ms).order_by(
+    account.c.created_ms, account.c.id
+)
+_BY_HASH: Final = select(api_key.c.id, api_key.c.account_id, api_key.c.role, api_key.c.hash).where(
     api_key.c.hash == bindparam("digest"), api_key.c.revoked_ms.is_(None)
 )
+_KEYS: Final[Select[Any]] = select(
+    api_key.c.id,
+    api_key.c.account_id,
+    api_key.c.name,
+    api_key.c.role,
+    api_key.c.masked,
+    api_key.c.created_ms,
+    api_key.c.revoked_ms,
+).order_by(api_key.c.created_ms, api_key.c.id)
 _REVOKE: Final = (
     update(api_key)
     .where(
@@ -25,7 +37,7 @@ _REVOKE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
+class GoodKey:
     """A good API key as it is stored."""
 
     caller: Caller
@@ -34,7 +46,18 @@ class KeyRow:
 
 def first_account(connection: Connection) -> str | None:
     """The id of the oldest account. None: there is none yet."""
-    return connection.execute(_ANY_ACCOUNT).scalar()
+    return connection.execute(_ACCOUNTS.limit(1)).scalar()
+
+
+def accounts(connection: Connection) -> tuple[AccountRow, ...]:
+    """All of them, oldest first."""
+    return tuple(AccountRow(**_fields(row)) for row in connection.execute(_ACCOUNTS))
+
+
+def find_account(connection: Connection, account_id: str) -> AccountRow | None:
+    """One account. None: there is none with this id."""
+    row = connection.execute(_ACCOUNTS.where(account.c.id == account_id)).first()
+    return None if row is None else AccountRow(**_fields(row))
 
 
 def insert_account(connection: Connection, account_id: str, *, name: str, now_ms: int) -> None:
@@ -45,11 +68,12 @@ def insert_account(connection: Connection, account_id: str, *, name: str, now_ms
 def insert_api_key(
     connection: Connection, key: NewKey, caller: Caller, *, name: str, now_ms: int
 ) -> None:
-    """Store an API key's digest, and whom it speaks for."""
+    """Store an API key's keyed hash, whom it speaks for, and what it may do."""
     row = {
         "id": caller.key_id,
         "account_id": caller.account_id,
         "name": name,
+        "role": caller.role.value,
         "hash": key.digest,
         "masked": key.masked,
         "created_ms": now_ms,
@@ -57,15 +81,44 @@ def insert_api_key(
     connection.execute(insert(api_key), row)
 
 
-def good_key(connection: Connection, digest: bytes) -> KeyRow | None:
-    """The key with this digest. None: it is unknown or ended."""
+def good_key(connection: Connection, digest: bytes) -> GoodKey | None:
+    """The key that is stored as this. None: it is unknown or ended."""
     row = connection.execute(_BY_HASH, {"digest": digest}).first()
     if row is None:
         return None
-    return KeyRow(Caller(account_id=row.account_id, key_id=row.id), row.hash)
+    caller = Caller(account_id=row.account_id, key_id=row.id, role=Role(row.role))
+    return GoodKey(caller, row.hash)
+
+
+def keys(connection: Connection) -> tuple[KeyRow, ...]:
+    """The API keys of all accounts, ended ones as well, oldest first."""
+    rows = connection.execute(_KEYS)
+    return tuple(KeyRow(**{**_fields(row), "role": Role(row.role)}) for row in rows)
 
 
 def revoke(connection: Connection, key_id: str, *, account_id: str, now_ms: int) -> bool:
     """End a key; false when there is no such good key."""
     values = {"key_id": key_id, "of_account": account_id, "now_ms": now_ms}
     return connection.execute(_REVOKE, values).rowcount == 1
+
+
+def pepper_mark(connection: Connection) -> bytes | None:
+    """The mark of the pepper that all keys are stored with. None: they are stored without one."""
+    found: bytes | None = connection.execute(select(key_pepper.c.mark)).scalar()
+    return found
+
+
+def insert_pepper_mark(connection: Connection, mark: bytes) -> None:
+    """Note that all keys are stored with this pepper from now on."""
+    connection.execute(insert(key_pepper), {"mark": mark})
+
+
+def rehash(connection: Connection, anew: Callable[[bytes], bytes]) -> None:
+    """Store every API key anew."""
+    for row in connection.execute(select(api_key.c.id, api_key.c.hash)).all():
+        change = update(api_key).where(api_key.c.id == row.id).values(hash=anew(row.hash))
+        connection.execute(change)
+
+
+def _fields(row: Row[Any]) -> dict[str, Any]:
+    return dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's documented face of a row

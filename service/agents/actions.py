@@ -1,6 +1,6 @@
 """What agents do that the database remembers: one transaction per function."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import Connection
@@ -89,9 +89,11 @@ def with_key(connection: Connection, location_id: str, key_id: str) -> list[str]
     return store.with_key(connection, location_id, key_id)
 
 
-def last_seen_ms(connection: Connection, location_id: str) -> int | None:
-    """When any agent of a location was last heard of. None: never."""
-    return store.last_seen_ms(connection, location_id)
+def types_seen_at(
+    connection: Connection, location_ids: Collection[str], *, since_ms: int
+) -> Mapping[str, Collection[str]]:
+    """The check types that agents run which were heard of since then, by location."""
+    return store.types_seen_at(connection, location_ids, since_ms=since_ms)
 
 
 def _cut(event: ErrorEvent, field: str) -> str:

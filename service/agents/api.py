@@ -25,7 +25,10 @@ from service.bundles.api import BundleDoor
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, take_pings
+from service.http.address import place_of
+from service.http.auth import hold_back
 from service.http.errors import InvalidError, LocationKeyError
+from service.http.rate import RateClass, RateLimits
 from service.http.short_cut import JsonAnswer
 from service.jobs import actions as jobs
 from service.jobs.endings import GivenBack, release
@@ -56,6 +59,7 @@ class AgentApi:
     database: Database
     clock: Clock
     keys: LocationKeys
+    limits: RateLimits
     presence: Presence
     desk: ClaimDesk
     artifacts: ArtifactDoor
@@ -118,7 +122,10 @@ class AgentApi:
         digest = digest_of(key) if scheme.lower() == "bearer" else None
         opened = None if digest is None else await self.keys.opened_with(digest)
         if digest is None or opened is None:
+            hold_back(self.limits.wait_s(RateClass.REFUSED, place_of(request)))
             raise LocationKeyError
+        if wait_s := self.limits.wait_s(RateClass.AGENTS, opened.key_id):
+            hold_back(wait_s)
         return Call(headers, request.receive, digest, opened, self.keys)
 
     async def _hello(self, call: Call) -> wire.HelloAnswer:

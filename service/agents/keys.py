@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from service.accounts.keys import LOCATION_PREFIX, digest
+from service.accounts.keys import LOCATION_PREFIX, Pepper, digest
 from service.agents.model import Opened
 from service.db.engine import Database
 from service.locations import actions as locations
@@ -27,8 +27,11 @@ class _Known:
 class LocationKeys:
     """The good location keys; asks the database at most once per key and half-minute."""
 
-    def __init__(self, database: Database, *, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, database: Database, *, pepper: Pepper, monotonic: Callable[[], float]
+    ) -> None:
         self._database = database
+        self._pepper = pepper
         self._monotonic = monotonic
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._endings = 0
@@ -49,11 +52,11 @@ class LocationKeys:
         return known.opened if known and known.until_s > self._monotonic() else None
 
     async def _look_up(self, wanted: bytes) -> Opened | None:
-        endings = self._endings
-        row = await self._database.read(lambda connection: locations.of_key(connection, wanted))
+        endings, stored = self._endings, self._pepper.keyed(wanted)
+        row = await self._database.read(lambda connection: locations.of_key(connection, stored))
         if endings != self._endings:
             return await self._look_up(wanted)  # it may have ended while it was read
-        if row is None or not hmac.compare_digest(row.digest, wanted):
+        if row is None or not hmac.compare_digest(row.digest, stored):
             self._known.pop(wanted, None)
             return None
         opened = Opened(row.location_id, row.id)

@@ -1,6 +1,7 @@
 """SQL of agents and of the errors that they report."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
@@ -39,8 +40,9 @@ _SEEN_AT: Final = (
     .where(agent.c.location_id.in_(bindparam("locations", expanding=True)))
     .order_by(agent.c.id)
 )
-_LAST_SEEN: Final = select(func.max(agent.c.last_seen_ms)).where(
-    agent.c.location_id == bindparam("location")
+_TYPES_SEEN_AT: Final = select(agent.c.location_id, agent.c.check_types).where(
+    agent.c.location_id.in_(bindparam("locations", expanding=True)),
+    agent.c.last_seen_ms >= bindparam("since_ms"),
 )
 
 
@@ -108,7 +110,14 @@ def with_key(connection: Connection, location_id: str, key_id: str) -> list[str]
     return list(connection.execute(_WITH_KEY, values).scalars())
 
 
-def last_seen_ms(connection: Connection, location_id: str) -> int | None:
-    """When any agent of a location was last heard of. None: never."""
-    last_ms: int | None = connection.execute(_LAST_SEEN, {"location": location_id}).scalar_one()
-    return last_ms
+def types_seen_at(
+    connection: Connection, location_ids: Collection[str], *, since_ms: int
+) -> Mapping[str, Collection[str]]:
+    """The check types that agents run which were heard of since then, by location."""
+    if not location_ids:
+        return {}
+    values = {"locations": list(location_ids), "since_ms": since_ms}
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in connection.execute(_TYPES_SEEN_AT, values):
+        found[row.location_id].update(row.check_types)
+    return found

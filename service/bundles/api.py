@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import Depends, Path
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,8 +16,10 @@ from service.checks import actions as checks
 from service.db.engine import Database
 from service.http.auth import CallerDep
 from service.http.backend import BackendDep
+from service.http.changing import Changed, ChangeDep
 from service.http.errors import InvalidError, NotFoundError
 from service.http.files import file_answer
+from service.http.operations import keyed_operations
 from service.http.routes import answers, json_model
 from service.http.times import moment
 
@@ -33,7 +35,7 @@ _BODY: Final[dict[str, Any]] = {
 }
 _ONE: Final = "/{sha256}"
 
-router = APIRouter(prefix=PREFIX, tags=["code bundles"])
+router = keyed_operations("code bundles", prefix=PREFIX)
 
 
 def _sha256(
@@ -60,22 +62,21 @@ Sha256Dep = Annotated[str, Depends(_sha256)]
     responses=answers(201, BundleShown, "It is kept; sent again, it stays as it is.", 507),
 )
 async def put_code_bundle(
-    sha256: Sha256Dep, request: Request, caller: CallerDep, backend: BackendDep
+    sha256: Sha256Dep, request: Request, changing: ChangeDep, backend: BackendDep
 ) -> Response:
     """Send the tar.gz of a Playwright suite; the path holds its hash."""
 
-    def change(connection: Connection, size_bytes: int) -> BundleRow:
-        now_ms = backend.clock.now_ms(connection)
+    def change(connection: Connection, now_ms: int, *, size_bytes: int) -> Changed:
         row = BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=now_ms)
-        return actions.put(connection, caller.account_id, row)
+        row = actions.put(connection, changing.account_id, row)
+        return Changed(answer=json_model(_shown(row), status=201), resource_id=sha256)
 
-    row = await backend.bundles.keep(
-        caller.account_id,
+    return await backend.bundles.keep(
+        changing.account_id,
         sha256,
         request.stream(),
-        note=lambda size: backend.database.write(partial(change, size_bytes=size)),
+        note=lambda size: changing.make(partial(change, size_bytes=size)),
     )
-    return json_model(_shown(row), status=201)
 
 
 @router.get(_ONE, responses=answers(200, BundleShown, "It is there.", 404))

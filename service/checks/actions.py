@@ -3,11 +3,16 @@
 Setting checks up stands in `service.checks.changes`, which itself asks the features that ask here.
 """
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
-from service.checks import store
-from service.checks.model import CheckFilter, CheckRow, CheckTerms
+from contract.checks import CheckType
+from service.checks import store, store_members, store_runs
+from service.checks.model import CheckFilter, CheckName, CheckRow, CheckTerms, CheckToRun
 from service.http.errors import NotFoundError
+from service.variables import actions as variables
 
 
 def find(connection: Connection, account_id: str, check_id: str) -> CheckRow:
@@ -29,9 +34,81 @@ def matching(
     return store.matching(connection, account_id, wanted, limit=limit, offset=offset)
 
 
-def activated(connection: Connection, account_id: str) -> tuple[CheckRow, ...]:
-    """All checks of the account that run, oldest first."""
-    return store.activated(connection, account_id)
+def with_variables(connection: Connection, rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:
+    """The checks with variables of their own, as the API shows them."""
+    checks = tuple(rows)
+    found = variables.of_checks(connection, [check.id for check in checks])
+    return tuple(replace(check, variables=found.get(check.id, ())) for check in checks)
+
+
+def of_group(
+    connection: Connection, account_id: str, group_id: int, *, limit: int, offset: int
+) -> tuple[CheckRow, ...]:
+    """A page of a group's checks, in the order in which the group runs them."""
+    return store_members.members(connection, account_id, group_id, limit=limit, offset=offset)
+
+
+def in_group(connection: Connection, account_id: str, group_id: int, check_id: str) -> CheckRow:
+    """A check of a group.
+
+    Raises:
+        NotFoundError: the account has no such group, or the group no such check.
+    """
+    row = store.find(connection, account_id, check_id)
+    if row is None or row.group_id != group_id:
+        raise NotFoundError(f"There is no check {check_id} in the check group {group_id}.")
+    return row
+
+
+def users_of_group(
+    connection: Connection, account_id: str, group_id: int
+) -> tuple[int, tuple[str, ...]]:
+    """How many checks are in a group, and the names of the first few."""
+    found = store_members.names(connection, account_id, group_id)
+    return len(found), tuple(one.name for one in found[:4])
+
+
+def names_of_group(connection: Connection, account_id: str, group_id: int) -> tuple[CheckName, ...]:
+    """All checks of a group, in its order, without what they hold."""
+    return store_members.names(connection, account_id, group_id)
+
+
+def runnable_of_group(
+    connection: Connection, account_id: str, group_id: int
+) -> tuple[CheckRow, ...]:
+    """All checks of a group that run, in its order."""
+    return tuple(
+        row for row in store_members.members(connection, account_id, group_id) if row.activated
+    )
+
+
+def names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
+    """All checks of the account, oldest first, without what they hold."""
+    return store.names(connection, account_id)
+
+
+def name_of(connection: Connection, account_id: str, check_id: str) -> CheckName:
+    """A check of the account, without what it holds.
+
+    Raises:
+        NotFoundError: the account has none with this id.
+    """
+    row = find(connection, account_id, check_id)
+    return CheckName(id=row.id, type=CheckType(row.type), name=row.name, created_ms=row.created_ms)
+
+
+def to_run(
+    connection: Connection,
+    account_id: str,
+    *,
+    check_ids: Collection[str] | None = None,
+    any_of_tags: Collection[str] | None = None,
+) -> Iterator[CheckToRun]:
+    """Activated checks, oldest first: those with these ids or, of any ids, with one of these tags.
+
+    None: any.
+    """
+    return store_runs.to_run(connection, account_id, check_ids=check_ids, any_of_tags=any_of_tags)
 
 
 def terms(connection: Connection, check_id: str) -> CheckTerms | None:
@@ -39,9 +116,22 @@ def terms(connection: Connection, check_id: str) -> CheckTerms | None:
     return store.terms(connection, check_id)
 
 
+def owner_of(connection: Connection, check_id: str) -> str | None:
+    """Whose a check is. None: there is no such check."""
+    found = store.terms(connection, check_id)
+    return found.account_id if found else None
+
+
 def locations_of(connection: Connection, check_id: str) -> tuple[str, ...]:
     """The ids of the locations where a check runs, in the order of its round robin."""
     return store.locations_of(connection, check_id)
+
+
+def locations_of_some(
+    connection: Connection, check_ids: Iterable[str]
+) -> Mapping[str, Sequence[str]]:
+    """The same of several checks, by check; one without any is left out."""
+    return store_runs.locations_of_some(connection, check_ids)
 
 
 def users_of(connection: Connection, location_id: str) -> tuple[int, tuple[str, ...]]:

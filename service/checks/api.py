@@ -2,24 +2,28 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
+from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
 from service.checks import actions, changes
 from service.checks.changes import Scope
-from service.checks.model import CheckFilter, CheckKind, StatusFilter
-from service.checks.views import AnyCheckShown, shown
+from service.checks.model import CheckFilter, CheckKind, CheckRow, StatusFilter
+from service.checks.views import AnyCheckShown, shown, with_group
 from service.http.auth import CallerDep
 from service.http.backend import BackendDep
-from service.http.paging import PageDep
+from service.http.changing import Changed, ChangeDep, gone
+from service.http.operations import keyed_operations
+from service.http.paging import PageDep, page_of
 from service.http.routes import ONE, CheckId, answers, json
 from service.http.strict import Text
+from service.variables.views import Sight
 
-router = APIRouter(prefix="/v1/checks", tags=["checks"])
+router = keyed_operations("checks", prefix="/v1/checks")
 
 
-def _filter(  # noqa: PLR0913 - one parameter per query parameter of the specification
+def _filter(
     tag: Annotated[
         list[Text], Query(max_length=50, description="A tag; repeat it for checks with all.")
     ] = [],  # noqa: B006 - FastAPI copies defaults
@@ -37,51 +41,73 @@ def _filter(  # noqa: PLR0913 - one parameter per query parameter of the specifi
         ),
     ] = None,
     status: Annotated[StatusFilter | None, Query(description="Of the last result.")] = None,
-    apply_group_settings: Annotated[
-        bool, Query(alias="applyGroupSettings", description="There are no groups yet.")
-    ] = False,
 ) -> CheckFilter:
-    del apply_group_settings  # a check without a group looks the same either way
     return CheckFilter(
         tags=tuple(tag), check_type=check_type, search=search, url_part=url_part, status=status
     )
 
 
-@router.get("", responses=answers(200, list[AnyCheckShown], "A page of checks, oldest first."))
-async def list_checks(
+_ApplyGroup = Annotated[
+    bool,
+    Query(
+        alias="applyGroupSettings",
+        description="Show each check as it runs, with the settings of its group.",
+    ),
+]
+
+
+@router.get("", responses=page_of(list[AnyCheckShown], "A page of checks, oldest first."))
+async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
     request: Request,
     caller: CallerDep,
     backend: BackendDep,
     page: PageDep,
     wanted: Annotated[CheckFilter, Depends(_filter)],
+    *,
+    apply_group_settings: _ApplyGroup = False,
 ) -> Response:
     """List checks."""
-    rows = await backend.database.read(
-        lambda connection: actions.matching(
-            connection, caller.account_id, wanted, limit=page.limit, offset=page.offset
+
+    def query(connection: Connection) -> tuple[CheckRow, ...]:
+        found = actions.matching(
+            connection, caller.account_id, wanted, limit=page.one_more, offset=page.offset
         )
-    )
-    base_url = backend.base_url(request)
-    return json([shown(row, base_url=base_url) for row in rows])
+        return actions.with_variables(connection, found)
+
+    rows = await backend.database.read(query)
+    base_url, sight = backend.base_url(request), Sight(backend.vault, may_write=caller.may_write)
+    seen = tuple(map(with_group, rows)) if apply_group_settings else rows
+    return page.answer(seen, lambda row: shown(row, base_url=base_url, sight=sight))
 
 
 @router.get(ONE, responses=answers(200, AnyCheckShown, "The check.", 404))
 async def read_check(
-    check_id: CheckId, request: Request, caller: CallerDep, backend: BackendDep
+    check_id: CheckId,
+    request: Request,
+    caller: CallerDep,
+    backend: BackendDep,
+    *,
+    apply_group_settings: _ApplyGroup = False,
 ) -> Response:
     """Read a check."""
-    row = await backend.database.read(
-        lambda connection: actions.find(connection, caller.account_id, check_id)
-    )
-    return json(shown(row, base_url=backend.base_url(request)))
+
+    def query(connection: Connection) -> tuple[CheckRow, ...]:
+        found = actions.find(connection, caller.account_id, check_id)
+        return actions.with_variables(connection, [found])
+
+    (row,) = await backend.database.read(query)
+    row = with_group(row) if apply_group_settings else row
+    sight = Sight(backend.vault, may_write=caller.may_write)
+    return json(shown(row, base_url=backend.base_url(request), sight=sight))
 
 
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
-async def delete_check(check_id: CheckId, caller: CallerDep, backend: BackendDep) -> Response:
+async def delete_check(check_id: CheckId, changing: ChangeDep) -> Response:
     """Delete a check."""
-    await backend.database.write(
-        lambda connection: changes.delete(
-            connection, Scope(caller.account_id, backend.clock.now_ms(connection)), check_id
-        )
-    )
-    return Response(status_code=204)
+
+    def change(connection: Connection, now_ms: int) -> Changed:
+        scope = Scope(changing.account_id, now_ms, changing.vault)
+        changes.delete(connection, scope, check_id)
+        return gone(check_id)
+
+    return await changing.make(change)

@@ -1,28 +1,31 @@
 """`/v1/checks/{type}`: set checks up."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query
-from starlette.requests import Request
+from fastapi import Body, Depends, Query
+from sqlalchemy import Connection
 from starlette.responses import Response
 
-from service.accounts.model import Caller
-from service.checks import changes
+from service.checks import actions, changes
 from service.checks.bodies import (
-    AnyCheckWrite,
     ApiCheckWrite,
-    BrowserCheckWrite,
     DnsCheckWrite,
     HeartbeatCheckWrite,
     IcmpCheckWrite,
-    MultiStepCheckWrite,
-    PlaywrightCheckWrite,
     TcpCheckWrite,
     UrlCheckWrite,
 )
 from service.checks.changes import Scope
-from service.checks.model import CheckRow
+from service.checks.script_bodies import (
+    AgenticCheckWrite,
+    BrowserCheckWrite,
+    MultiStepCheckWrite,
+    PlaywrightCheckWrite,
+)
+from service.checks.typed_bodies import AnyCheckWrite, TypedCheck
 from service.checks.views import (
+    AgenticCheckShown,
+    AnyCheckShown,
     ApiCheckShown,
     BrowserCheckShown,
     DnsCheckShown,
@@ -32,196 +35,256 @@ from service.checks.views import (
     PlaywrightCheckShown,
     TcpCheckShown,
     UrlCheckShown,
+    compared,
     shown,
 )
-from service.http.auth import CallerDep
-from service.http.backend import Backend, BackendDep
+from service.http.changing import (
+    Changed,
+    ChangeDep,
+    Changing,
+    CreateDep,
+    Creating,
+    changed_fields,
+    sent_fields,
+)
 from service.http.ignored import HEADER, ignored_header
+from service.http.operations import keyed_operations
 from service.http.routes import ONE, CheckId, answers, json
+from service.variables.views import Sight
 
-router = APIRouter(prefix="/v1/checks", tags=["checks"])
+router = keyed_operations("checks", prefix="/v1/checks")
 
 
-class _Writing:
-    """A request that sets up a check: who sends it, and where it goes."""
+_AutoAssign = Annotated[
+    bool,
+    Query(
+        alias="autoAssignAlerts",
+        description="Subscribe the check to all alert channels. There are none yet.",
+    ),
+]
 
-    def __init__(
-        self,
-        request: Request,
-        caller: CallerDep,
-        backend: BackendDep,
-        *,
-        auto_assign_alerts: Annotated[
-            bool,
-            Query(
-                alias="autoAssignAlerts",
-                description="Subscribe the check to all alert channels. There are none yet.",
-            ),
-        ] = True,
-    ) -> None:
-        self._caller: Caller = caller
-        self._backend: Backend = backend
-        self._request = request
+
+class _Creating:
+    """A request that sets up a check."""
+
+    def __init__(self, creating: CreateDep, *, auto_assign_alerts: _AutoAssign = True) -> None:
+        self._creating: Creating = creating
         self.auto_assign_alerts = auto_assign_alerts
 
     async def create(self, check: AnyCheckWrite) -> Response:
-        row = await self._backend.database.write(
-            lambda connection: changes.create(connection, self._scope(connection), check)
-        )
-        return await self._answer(row, check, status=201)
+        ignored = ignored_header(await self._creating.request.json(), check)
+
+        def change(connection: Connection, now_ms: int) -> Changed:
+            scope = Scope(self._creating.account_id, now_ms, self._creating.vault)
+            row = changes.create(connection, scope, check)
+            sight = Sight(scope.vault, may_write=True)
+            body = shown(row, base_url=self._creating.base_url, sight=sight)
+            answer = json(body, status=201, headers=ignored)
+            return Changed(answer=answer, resource_id=row.id, fields=sent_fields(check))
+
+        return await self._creating.make(change)
+
+
+class _Replacing:
+    """A request that sets a check up anew."""
+
+    def __init__(self, changing: ChangeDep, *, auto_assign_alerts: _AutoAssign = True) -> None:
+        self._changing: Changing = changing
+        self.auto_assign_alerts = auto_assign_alerts
 
     async def replace(self, check_id: str, check: AnyCheckWrite) -> Response:
-        row = await self._backend.database.write(
-            lambda connection: changes.replace(connection, self._scope(connection), check_id, check)
-        )
-        return await self._answer(row, check, status=200)
+        ignored = ignored_header(await self._changing.request.json(), check)
+        base_url = self._changing.base_url
 
-    async def _answer(self, row: CheckRow, check: AnyCheckWrite, *, status: int) -> Response:
-        answer = json(shown(row, base_url=self._backend.base_url(self._request)), status=status)
-        answer.headers.update(ignored_header(await self._request.json(), check))
-        return answer
+        def change(connection: Connection, now_ms: int) -> Changed:
+            scope = Scope(self._changing.account_id, now_ms, self._changing.vault)
+            held = actions.find(connection, scope.account_id, check_id)
+            (before,) = actions.with_variables(connection, [held])
+            seen = compared(before, base_url=base_url, vault=scope.vault)
+            row = changes.replace(connection, scope, check_id, check)
+            fields = changed_fields(seen, compared(row, base_url=base_url, vault=scope.vault))
+            body = shown(row, base_url=base_url, sight=Sight(scope.vault, may_write=True))
+            return Changed(answer=json(body, headers=ignored), resource_id=row.id, fields=fields)
 
-    def _scope(self, connection: Any) -> Scope:
-        return Scope(self._caller.account_id, self._backend.clock.now_ms(connection))
+        return await self._changing.make(change)
 
 
-WritingDep = Annotated[_Writing, Depends(_Writing)]
+CreatingDep = Annotated[_Creating, Depends(_Creating)]
+ReplacingDep = Annotated[_Replacing, Depends(_Replacing)]
 _CREATED = f"The check, every default filled in; the header {HEADER} names unknown fields."
 
 
+@router.post("", status_code=201, responses=answers(201, AnyCheckShown, _CREATED, 409))
+async def create_check(body: Annotated[TypedCheck, Body()], creating: CreatingDep) -> Response:
+    """Create a check of the type that `checkType` says."""
+    return await creating.create(body)
+
+
+@router.put(ONE, responses=answers(200, AnyCheckShown, _CREATED, 404, 409))
+async def replace_check(
+    check_id: CheckId, body: Annotated[TypedCheck, Body()], replacing: ReplacingDep
+) -> Response:
+    """Set a check up anew; `checkType` says of which type it is, and cannot change."""
+    return await replacing.replace(check_id, body)
+
+
 @router.post("/api", status_code=201, responses=answers(201, ApiCheckShown, _CREATED))
-async def create_api_check(body: Annotated[ApiCheckWrite, Body()], writing: WritingDep) -> Response:
+async def create_api_check(
+    body: Annotated[ApiCheckWrite, Body()], creating: CreatingDep
+) -> Response:
     """Create an API check."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/api" + ONE, responses=answers(200, ApiCheckShown, _CREATED, 404))
 async def replace_api_check(
-    check_id: CheckId, body: Annotated[ApiCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[ApiCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set an API check up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post("/url", status_code=201, responses=answers(201, UrlCheckShown, _CREATED))
-async def create_url_check(body: Annotated[UrlCheckWrite, Body()], writing: WritingDep) -> Response:
+async def create_url_check(
+    body: Annotated[UrlCheckWrite, Body()], creating: CreatingDep
+) -> Response:
     """Create a URL monitor."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/url" + ONE, responses=answers(200, UrlCheckShown, _CREATED, 404))
 async def replace_url_check(
-    check_id: CheckId, body: Annotated[UrlCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[UrlCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set a URL monitor up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post("/tcp", status_code=201, responses=answers(201, TcpCheckShown, _CREATED))
-async def create_tcp_check(body: Annotated[TcpCheckWrite, Body()], writing: WritingDep) -> Response:
+async def create_tcp_check(
+    body: Annotated[TcpCheckWrite, Body()], creating: CreatingDep
+) -> Response:
     """Create a TCP monitor."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/tcp" + ONE, responses=answers(200, TcpCheckShown, _CREATED, 404))
 async def replace_tcp_check(
-    check_id: CheckId, body: Annotated[TcpCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[TcpCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set a TCP monitor up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post("/dns", status_code=201, responses=answers(201, DnsCheckShown, _CREATED))
-async def create_dns_check(body: Annotated[DnsCheckWrite, Body()], writing: WritingDep) -> Response:
+async def create_dns_check(
+    body: Annotated[DnsCheckWrite, Body()], creating: CreatingDep
+) -> Response:
     """Create a DNS monitor."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/dns" + ONE, responses=answers(200, DnsCheckShown, _CREATED, 404))
 async def replace_dns_check(
-    check_id: CheckId, body: Annotated[DnsCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[DnsCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set a DNS monitor up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post("/icmp", status_code=201, responses=answers(201, IcmpCheckShown, _CREATED))
 async def create_icmp_check(
-    body: Annotated[IcmpCheckWrite, Body()], writing: WritingDep
+    body: Annotated[IcmpCheckWrite, Body()], creating: CreatingDep
 ) -> Response:
     """Create an ICMP monitor."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/icmp" + ONE, responses=answers(200, IcmpCheckShown, _CREATED, 404))
 async def replace_icmp_check(
-    check_id: CheckId, body: Annotated[IcmpCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[IcmpCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set an ICMP monitor up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post(
     "/heartbeat", status_code=201, responses=answers(201, HeartbeatCheckShown, _CREATED, 409)
 )
 async def create_heartbeat_check(
-    body: Annotated[HeartbeatCheckWrite, Body()], writing: WritingDep
+    body: Annotated[HeartbeatCheckWrite, Body()], creating: CreatingDep
 ) -> Response:
     """Create a heartbeat monitor."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/heartbeat" + ONE, responses=answers(200, HeartbeatCheckShown, _CREATED, 404, 409))
 async def replace_heartbeat_check(
-    check_id: CheckId, body: Annotated[HeartbeatCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[HeartbeatCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set a heartbeat monitor up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post("/browser", status_code=201, responses=answers(201, BrowserCheckShown, _CREATED))
 async def create_browser_check(
-    body: Annotated[BrowserCheckWrite, Body()], writing: WritingDep
+    body: Annotated[BrowserCheckWrite, Body()], creating: CreatingDep
 ) -> Response:
     """Create a browser check."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/browser" + ONE, responses=answers(200, BrowserCheckShown, _CREATED, 404))
 async def replace_browser_check(
-    check_id: CheckId, body: Annotated[BrowserCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[BrowserCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set a browser check up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post("/multistep", status_code=201, responses=answers(201, MultiStepCheckShown, _CREATED))
 async def create_multi_step_check(
-    body: Annotated[MultiStepCheckWrite, Body()], writing: WritingDep
+    body: Annotated[MultiStepCheckWrite, Body()], creating: CreatingDep
 ) -> Response:
     """Create a multi-step check."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/multistep" + ONE, responses=answers(200, MultiStepCheckShown, _CREATED, 404))
 async def replace_multi_step_check(
-    check_id: CheckId, body: Annotated[MultiStepCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[MultiStepCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set a multi-step check up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
 
 
 @router.post("/playwright", status_code=201, responses=answers(201, PlaywrightCheckShown, _CREATED))
 async def create_playwright_suite(
-    body: Annotated[PlaywrightCheckWrite, Body()], writing: WritingDep
+    body: Annotated[PlaywrightCheckWrite, Body()], creating: CreatingDep
 ) -> Response:
     """Create a Playwright suite."""
-    return await writing.create(body)
+    return await creating.create(body)
 
 
 @router.put("/playwright" + ONE, responses=answers(200, PlaywrightCheckShown, _CREATED, 404))
 async def replace_playwright_suite(
-    check_id: CheckId, body: Annotated[PlaywrightCheckWrite, Body()], writing: WritingDep
+    check_id: CheckId, body: Annotated[PlaywrightCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
     """Set a Playwright suite up anew; what is left out takes its default."""
-    return await writing.replace(check_id, body)
+    return await replacing.replace(check_id, body)
+
+
+@router.post("/agentic", status_code=201, responses=answers(201, AgenticCheckShown, _CREATED))
+async def create_agentic_check(
+    body: Annotated[AgenticCheckWrite, Body()], creating: CreatingDep
+) -> Response:
+    """Create an agentic check. No agent runs these yet: each of its runs is recorded as missed."""
+    return await creating.create(body)
+
+
+@router.put("/agentic" + ONE, responses=answers(200, AgenticCheckShown, _CREATED, 404))
+async def replace_agentic_check(
+    check_id: CheckId, body: Annotated[AgenticCheckWrite, Body()], replacing: ReplacingDep
+) -> Response:
+    """Set an agentic check up anew; what is left out takes its default."""
+    return await replacing.replace(check_id, body)

@@ -11,11 +11,8 @@ from pydantic import Field, model_validator
 
 from contract.checks import CheckType
 from contract.runtimes import runtime_problem
-from contract.scripted import Dependency
-from contract.scripts import dependencies_problem
+from service.checks.alert_fields import AlertSettings, AlertSubscription, TriggerIncident
 from service.checks.fields import (
-    AlertSettings,
-    AlertSubscription,
     Frequency,
     HttpThreshold,
     Id,
@@ -27,7 +24,7 @@ from service.checks.fields import (
     RetryStrategy,
     RuntimeId,
     ShortThreshold,
-    TriggerIncident,
+    TagText,
 )
 from service.checks.requests import (
     ApiRequest,
@@ -42,20 +39,9 @@ from service.checks.rules import (
     phase_problem,
     unsupported_problem,
 )
-from service.checks.script_fields import (
-    Browser,
-    BundlePath,
-    Command,
-    DependencyWrite,
-    Domain,
-    Engine,
-    Label,
-    PhaseScript,
-    PlaywrightConfig,
-    Script,
-    ScriptPath,
-)
-from service.http.strict import Number, Strict, Text, Whole, field_error
+from service.checks.script_fields import PhaseScript
+from service.http.strict import JsonNumber, Strict, Text, field_error
+from service.variables.bodies import EnvironmentVariables
 
 
 class CheckWrite(Strict):
@@ -76,12 +62,12 @@ class CheckWrite(Strict):
     """Regions; this installation serves one only where a private location has it as its slug."""
     private_locations: Listing[Text] = Field(default_factory=list)
     """Slugs of private locations."""
-    tags: Listing[Text] = Field(default_factory=list)
+    tags: Listing[TagText] = Field(default_factory=list)
     alert_settings: AlertSettings | None = AlertSettings()
     """Null: the account's."""
     use_global_alert_settings: bool | None = True
     group_id: Id = None
-    group_order: Annotated[Number, Field(ge=0)] | None = None
+    group_order: Annotated[float, Field(ge=0), JsonNumber] | None = None
     runtime_id: RuntimeId = None
     """What scripts run on; in quotes. Null: the newest runtime of the agent."""
     alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
@@ -93,7 +79,7 @@ class CheckWrite(Strict):
     description: Annotated[Text, Field(max_length=500)] | None = None
     frequency: Frequency = 10
     """Minutes between runs; 0, for API and TCP checks only: every `frequencyOffset` seconds."""
-    frequency_offset: Annotated[Whole, Field(ge=1)] | None = None
+    frequency_offset: Annotated[int, Field(ge=1), JsonNumber] | None = None
     """Frequency 0: 10, 20 or 30 seconds. 1 to 60: 1 to ten times the frequency. Above 60: 1 to
     the frequency's hours, rounded up. Null: spread by the check's id."""
 
@@ -130,6 +116,8 @@ class UrlCheckWrite(MinuteCheckWrite):
 
     kind = CheckType.URL
     request: UrlRequest
+    environment_variables: EnvironmentVariables = Field(default_factory=list)
+    """Win over those of the group and the account, for this check."""
     degraded_response_time: HttpThreshold | None = 3000
     max_response_time: HttpThreshold | None = 5000
 
@@ -139,6 +127,8 @@ class ApiCheckWrite(CheckWrite):
 
     kind = CheckType.API
     request: ApiRequest
+    environment_variables: EnvironmentVariables = Field(default_factory=list)
+    """Win over those of the group and the account, for this check."""
     degraded_response_time: HttpThreshold | None = 5000
     max_response_time: HttpThreshold | None = 20_000
     setup_snippet_id: Id = None
@@ -197,83 +187,3 @@ class HeartbeatCheckWrite(MinuteCheckWrite):
     heartbeat: Heartbeat
     frequency: MinuteFrequency = 1
     """Minutes between looks at the last ping: how late a silence may be noticed."""
-
-
-class ScriptCheckWrite(MinuteCheckWrite):
-    """Fields of the types that are one script, with the files that it imports."""
-
-    script: Script
-    """Node.js or TypeScript code: a Playwright Test file, or a plain script."""
-    script_path: ScriptPath = None
-    """Where the script stands among its files, as in checks/shop.spec.ts. Null: script.js."""
-    dependencies: Listing[DependencyWrite] = Field(default_factory=list)
-    """Files that the script imports."""
-    playwright_config: PlaywrightConfig | None = None
-    """The parts `timeout`, `use` and `expect` of a Playwright configuration. Null: defaults."""
-
-    @model_validator(mode="after")
-    def _files_fit(self) -> "ScriptCheckWrite":
-        files = [Dependency(path=one.path, content=one.content) for one in self.dependencies or ()]
-        if found := dependencies_problem(files, script_path=self.script_path):
-            raise field_error(f"dependencies{found[0]}", found[1])
-        self.hold_runtime()
-        return self
-
-
-class BrowserCheckWrite(ScriptCheckWrite):
-    """A browser check: a script that drives a browser."""
-
-    kind = CheckType.BROWSER
-    ssl_check_domain: Domain = None
-    """Host whose certificate alerts on expiry are to watch; kept, without effect until there are
-    alerts. Null: none."""
-
-
-class MultiStepCheckWrite(ScriptCheckWrite):
-    """A multi-step check: a script of several API requests."""
-
-    kind = CheckType.MULTI_STEP
-
-
-class PlaywrightCheckWrite(MinuteCheckWrite):
-    """A Playwright suite: tests, configuration and packages of a whole project."""
-
-    kind = CheckType.PLAYWRIGHT
-    double_check: bool = False
-    """Not followed: a suite retries as its own configuration says."""
-    code_bundle_path: BundlePath
-    """The SHA-256 of a tar.gz that was sent to `/v1/code-bundles`."""
-    test_command: Command = "npx playwright test"
-    """With options as the suite needs them, as in --project=chromium --grep=@smoke."""
-    install_command: Command = ""
-    """Empty: by the lock file of the suite."""
-    browsers: Listing[Browser] = Field(default_factory=list)
-    """Those that the suite's projects use; empty: not said."""
-    playwright_version: Label = None
-    """Said in the log where the lock file says otherwise, which is what runs."""
-    working_dir: ScriptPath = None
-    """Folder of the bundle that commands run in. Null: its root."""
-    cache_hash: Label = None
-    """Another one has packages installed anew, beside what a lock file changes by itself."""
-    engine: Engine = None
-    """Null: node."""
-    engine_version: Label = None
-    """A Node that the agent has. Null: that of the check's runtime."""
-
-    @model_validator(mode="after")
-    def _runs_on_something(self) -> "PlaywrightCheckWrite":
-        self.hold_runtime()
-        return self
-
-
-AnyCheckWrite = (
-    UrlCheckWrite
-    | ApiCheckWrite
-    | TcpCheckWrite
-    | DnsCheckWrite
-    | IcmpCheckWrite
-    | HeartbeatCheckWrite
-    | BrowserCheckWrite
-    | MultiStepCheckWrite
-    | PlaywrightCheckWrite
-)

@@ -1,43 +1,52 @@
 """Setting checks up, changing and deleting them: one transaction per function."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
 
-from contract.checks import CheckType, lane
-from contract.wire import encode
-from service.checks import running, scripted, store
-from service.checks.actions import find
-from service.checks.bodies import AnyCheckWrite, HeartbeatCheckWrite
+from contract.checks import CheckType
+from service.checks import running, store, store_members
+from service.checks.actions import find, with_variables
+from service.checks.bodies import HeartbeatCheckWrite
+from service.checks.effect import Effect, Owned, effect_of, owned_by
 from service.checks.model import CheckRow
-from service.checks.places import places
-from service.checks.spec import doc_of, spec_of, type_of
+from service.checks.places import PLACES
+from service.checks.spec import doc_of, type_of, variables_of
+from service.checks.typed_bodies import AnyCheckWrite
 from service.db.ids import new_id
+from service.groups import actions as groups
+from service.groups.model import GroupRow
 from service.http.errors import InvalidError
+from service.variables import changes as variables
+from service.variables.model import Owner
+from service.vault.sealing import Vault
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose checks, and when."""
+    """Whose checks, when, and what seals their variables."""
 
     account_id: str
     now_ms: int
+    vault: Vault
 
 
 def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckRow:
     """Set up a check; it runs from now on if it is activated.
 
     Raises:
-        InvalidError: it names a location, snippet or bundle that is not there, or no location.
+        InvalidError: it names a group, location, snippet or bundle that is not there, or no
+            location.
         ConflictError: its ping token is another check's.
     """
-    location_ids = places(connection, scope.account_id, check)
-    check_id, token = new_id(scope.now_ms), _token(check, kept=None)
+    check_id, doc = new_id(scope.now_ms), _doc(check, kept_token=None)
+    effect = _effect(connection, scope, doc, check)
     row = {
-        **_columns(connection, scope, check, token),
+        **_columns(doc),
+        **effect.columns,
         "id": check_id,
         "account_id": scope.account_id,
         "type": type_of(check).value,
@@ -46,9 +55,10 @@ def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckR
         "updated_ms": None,
     }
     store.insert_check(connection, row)
-    _hang_on(connection, check_id, check=check, location_ids=location_ids)
-    running.begin(connection, check_id, token=token, now_ms=scope.now_ms)
-    return find(connection, scope.account_id, check_id)
+    _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
+    _put_variables(connection, scope, check_id, check)
+    running.begin(connection, check_id, token=_token_of(doc), now_ms=scope.now_ms)
+    return _whole(connection, scope, check_id)
 
 
 def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheckWrite) -> CheckRow:
@@ -56,8 +66,8 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
 
     Raises:
         NotFoundError: the account has no such check.
-        InvalidError: it is of another type, or names a location, snippet or bundle that is not
-            there, or no location.
+        InvalidError: it is of another type, or names a group, location, snippet or bundle that is
+            not there, or no location.
     """
     before = find(connection, scope.account_id, check_id)
     if before.type != type_of(check).value:
@@ -65,13 +75,14 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
         raise InvalidError(
             f"The check is of type {before.type}; use PUT {path}.", keys=("id",), source="path"
         )
-    location_ids = places(connection, scope.account_id, check)
-    token = _token(check, kept=before.doc.get("heartbeat", {}).get("pingToken"))
-    values = {**_columns(connection, scope, check, token), "updated_ms": scope.now_ms}
+    doc = _doc(check, kept_token=_token_of(before.doc))
+    effect = _effect(connection, scope, doc, check)
+    values = {**_columns(doc), **effect.columns, "updated_ms": scope.now_ms}
     store.update_check(connection, check_id, values)
-    _hang_on(connection, check_id, check=check, location_ids=location_ids)
-    running.change(connection, before, check=check, token=token, now_ms=scope.now_ms)
-    return find(connection, scope.account_id, check_id)
+    _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
+    _put_variables(connection, scope, check_id, check)
+    _run_on(connection, scope, before, effect=effect, token=_token_of(doc))
+    return _whole(connection, scope, check_id)
 
 
 def delete(connection: Connection, scope: Scope, check_id: str) -> None:
@@ -82,38 +93,93 @@ def delete(connection: Connection, scope: Scope, check_id: str) -> None:
     """
     find(connection, scope.account_id, check_id)
     running.end(connection, check_id, now_ms=scope.now_ms)
+    variables.forget(connection, Owner.check(scope.account_id, check_id))
     store.delete_check(connection, check_id)
 
 
-def _token(check: AnyCheckWrite, *, kept: str | None) -> str | None:
-    if not isinstance(check, HeartbeatCheckWrite):
-        return None
-    return check.heartbeat.ping_token or kept or str(uuid.uuid4())
+def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
+    """A group has changed: its checks go by its settings from their next run on.
+
+    Raises:
+        InvalidError: one of them cannot run with these settings.
+    """
+    owned = owned_by(connection, scope.account_id)
+    specs = store_members.specs_of_group(connection, group.id)
+    found = [
+        (row, _effect_in(connection, owned, row, group))
+        for row in store_members.members(connection, scope.account_id, group.id)
+    ]
+    changed = [(row, one) for row, one in found if not one.is_of(row, specs[row.id])]
+    store_members.put_effects(connection, {row.id: one.columns for row, one in changed})
+    for row, one in changed:
+        if any(row.effective[field] != one.columns["applied"][field] for field in PLACES):
+            store.replace_locations(connection, row.id, one.location_ids)
+        if one.activated != row.activated:
+            _run_on(connection, scope, row, effect=one, token=_token_of(row.doc))
 
 
-def _columns(
-    connection: Connection, scope: Scope, check: AnyCheckWrite, token: str | None
-) -> Mapping[str, Any]:
+def _effect(
+    connection: Connection, scope: Scope, doc: Mapping[str, Any], check: AnyCheckWrite
+) -> Effect:
+    group = groups.named(connection, scope.account_id, doc["groupId"])
+    owned = owned_by(connection, scope.account_id)
+    return effect_of(connection, owned, doc, kind=type_of(check), group=group)
+
+
+def _effect_in(connection: Connection, owned: Owned, row: CheckRow, group: GroupRow) -> Effect:
+    kind = CheckType(row.type)
+    try:
+        return effect_of(connection, owned, row.doc, kind=kind, group=group)
+    except InvalidError as problem:
+        sentence = f"The check {row.name} could not run like this: {problem.message}"
+        raise InvalidError(sentence, keys=problem.keys) from problem
+
+
+def _run_on(
+    connection: Connection, scope: Scope, before: CheckRow, *, effect: Effect, token: str | None
+) -> None:
+    activated, now_ms = effect.activated, scope.now_ms
+    running.change(connection, before, activated=activated, token=token, now_ms=now_ms)
+
+
+def _doc(check: AnyCheckWrite, *, kept_token: str | None) -> Mapping[str, Any]:
+    """The check as it is stored; a heartbeat that sends no token keeps the one that it has."""
     doc = doc_of(check)
-    spec = spec_of(check, ping_token=token)
-    spec = scripted.completed(connection, scope.account_id, spec, doc=doc)
-    if type_of(check) is CheckType.HEARTBEAT:
+    if isinstance(check, HeartbeatCheckWrite):
+        token = check.heartbeat.ping_token or kept_token or str(uuid.uuid4())
         doc["heartbeat"]["pingToken"] = token
+    return doc
+
+
+def _token_of(doc: Mapping[str, Any]) -> str | None:
+    """Heartbeats have a ping token; None: it is none."""
+    token: str | None = doc.get("heartbeat", {}).get("pingToken")
+    return token
+
+
+def _columns(doc: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
-        "lane": lane(spec).value,
-        "name": check.name,
-        "activated": check.activated,
-        "muted": check.muted,
-        "frequency": check.frequency,
-        "frequency_offset": check.frequency_offset,
-        "run_parallel": check.run_parallel,
+        "name": doc["name"],
+        "frequency": doc["frequency"],
+        "frequency_offset": doc["frequencyOffset"],
         "doc": doc,
-        "spec": encode(spec),
     }
 
 
-def _hang_on(
-    connection: Connection, check_id: str, *, check: AnyCheckWrite, location_ids: list[str]
+def _hang_on(connection: Connection, check_id: str, *, tags: Sequence[str], effect: Effect) -> None:
+    store.replace_tags(connection, check_id, tags)
+    store.replace_locations(connection, check_id, effect.location_ids)
+
+
+def _put_variables(
+    connection: Connection, scope: Scope, check_id: str, check: AnyCheckWrite
 ) -> None:
-    store.replace_tags(connection, check_id, check.tags or [])
-    store.replace_locations(connection, check_id, location_ids)
+    wanted = variables_of(check)
+    if wanted is not None:
+        owner = Owner.check(scope.account_id, check_id)
+        variables.replace(connection, owner, wanted, vault=scope.vault)
+
+
+def _whole(connection: Connection, scope: Scope, check_id: str) -> CheckRow:
+    (row,) = with_variables(connection, [find(connection, scope.account_id, check_id)])
+    return row

@@ -1,6 +1,6 @@
 """Parts that the bodies of all check types are made of."""
 
-from typing import Annotated, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, ClassVar, Final, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -15,11 +15,11 @@ from service.http.strict import (
     JsonNumber,
     Strict,
     Text,
-    Whole,
     blank_is_none,
     field_error,
     zero_is_none,
 )
+from service.vault.texts import Untold
 
 T = TypeVar("T")
 
@@ -38,6 +38,17 @@ def _not_below_a_minute(value: object) -> object:
     return value
 
 
+def _a_region(value: object) -> object:
+    """The slug of a private location is the likeliest slip."""
+    if isinstance(value, str) and value not in (regions := get_args(_Regions)):
+        raise field_error(
+            "",
+            'is no region; a private location belongs in "privateLocations", and the regions are'
+            f" {', '.join(regions)}",
+        )
+    return value
+
+
 def _a_runtime(value: object) -> object:
     """Clients that read YAML send a number where it was not in quotes."""
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -49,12 +60,17 @@ def _a_runtime(value: object) -> object:
     return value
 
 
-Listing = Annotated[list[T] | None, AfterValidator(_none_is_empty)]
+MOST_ITEMS: Final = 500
+"""Each takes its time to judge, and what a group has is kept with each of its checks."""
+Listing = Annotated[
+    Annotated[list[T], Field(max_length=MOST_ITEMS)] | None, AfterValidator(_none_is_empty)
+]
 """A list; clients send null for an empty one."""
+MOST_PATTERN_LETTERS: Final = 10_000
 MaybeText = Annotated[Text | None, AfterValidator(_none_is_no_text)]
 """Text; clients send null for none."""
 
-Region = Literal[
+_Regions = Literal[
     "us-east-1",
     "us-east-2",
     "us-west-1",
@@ -78,6 +94,8 @@ Region = Literal[
     "ap-south-1",
     "af-south-1",
 ]
+Region = Annotated[_Regions, BeforeValidator(_a_region)]
+"""One of the 22; private locations have a field of their own."""
 Runtime = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
 RuntimeId = Annotated[
     Literal[Runtime, ""] | None, BeforeValidator(_a_runtime), BeforeValidator(blank_is_none)
@@ -118,7 +136,8 @@ TextComparison = Literal[
     "NOT_CONTAINS",
 ]
 
-Name = Annotated[Text, Field(min_length=1)]
+Name = Annotated[Text, Field(min_length=1, max_length=1000)]
+TagText = Annotated[Text, Field(max_length=250)]
 HttpThreshold = Annotated[float, Field(ge=0, le=30_000), JsonNumber]
 ShortThreshold = Annotated[float, Field(ge=0, le=5_000), JsonNumber]
 Percentage = Annotated[float, Field(ge=0, le=100), JsonNumber]
@@ -131,7 +150,7 @@ class KeyValue(Strict):
     """A header or a query parameter."""
 
     key: Annotated[Text, Field(min_length=1)]
-    value: Text = ""
+    value: Annotated[Text, Untold] = ""
     locked: bool = False
     """Shown only to those who may write the check; scrubbed from results like a secret."""
 
@@ -140,7 +159,7 @@ class BasicAuth(Strict):
     """Credentials of HTTP basic authentication; the password is scrubbed from results."""
 
     username: Text
-    password: Text
+    password: Annotated[Text, Untold]
 
 
 class AssertionWrite(Strict):
@@ -148,12 +167,12 @@ class AssertionWrite(Strict):
 
     source: str
     comparison: str
-    property: MaybeText = ""
+    property: Annotated[MaybeText, Field(max_length=MOST_PATTERN_LETTERS)] = ""
     """JSON sources: a JSONPath. HEADERS: the header's name. LATENCY: avg, min, max or stdDev.
     Text sources: a regular expression whose first capture group is compared."""
     target: MaybeText = ""
     """Always a string; compared as a number where the actual value is one."""
-    regex: Text | None = None
+    regex: Annotated[Text, Field(max_length=MOST_PATTERN_LETTERS)] | None = None
     """HEADERS only: the first capture group is compared. Null: the whole value is."""
 
     kind: ClassVar[CheckType]
@@ -214,13 +233,6 @@ class IcmpAssertion(AssertionWrite):
     comparison: AnyComparison
 
 
-class AlertSubscription(Strict):
-    """A channel that hears of the check's alerts."""
-
-    alert_channel_id: Whole
-    activated: bool = True
-
-
 class RetryStrategy(Strict):
     """How a failed run is tried again."""
 
@@ -233,51 +245,3 @@ class RetryStrategy(Strict):
     """Null: 600."""
     only_on: list[Literal["NETWORK_ERROR"]] | Literal["NETWORK_ERROR"] | None = None
     """Retry only after these; null or empty: after any failure."""
-
-
-class TriggerIncident(Strict):
-    """A status page incident that follows the check's alerts."""
-
-    service_id: Text
-    severity: Literal["CRITICAL", "MAJOR", "MEDIUM", "MINOR"]
-    name: Text
-    description: Text
-    notify_subscribers: bool
-
-
-class RunBased(Strict):
-    """Alert after this many failed runs in a row."""
-
-    failed_run_threshold: Annotated[Literal[1, 2, 3, 4, 5], JsonNumber] = 1
-
-
-class TimeBased(Strict):
-    """Alert once it has failed for this many minutes."""
-
-    minutes_failing_threshold: Annotated[Literal[5, 10, 15, 30], JsonNumber] = 5
-
-
-class Reminders(Strict):
-    """How often an alert that lasts is repeated."""
-
-    amount: Annotated[Literal[0, 1, 2, 3, 4, 5, 100_000], JsonNumber] = 0
-    """100000: without end."""
-    interval: Annotated[Literal[1, 2, 3, 4, 5, 10, 15, 30], JsonNumber] = 5
-    """Minutes."""
-
-
-class ParallelRuns(Strict):
-    """With parallel runs: alert only when this share of locations fails."""
-
-    enabled: bool = False
-    percentage: Annotated[Literal[10, 20, 30, 40, 50, 60, 70, 80, 90, 100], JsonNumber] = 10
-
-
-class AlertSettings(Strict):
-    """When people are told; every part has its default."""
-
-    escalation_type: Literal["RUN_BASED", "TIME_BASED"] = "RUN_BASED"
-    run_based_escalation: RunBased = RunBased()
-    time_based_escalation: TimeBased = TimeBased()
-    reminders: Reminders = Reminders()
-    parallel_run_failure_threshold: ParallelRuns = ParallelRuns()

@@ -1,13 +1,23 @@
 """Checks as they are stored, asked for, and known to other features."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from contract.checks import CheckType, Lane
+from service.variables.model import VariableRow
 
 CheckKind = Literal[
-    "API", "URL", "TCP", "DNS", "ICMP", "HEARTBEAT", "BROWSER", "MULTI_STEP", "PLAYWRIGHT"
+    "API",
+    "URL",
+    "TCP",
+    "DNS",
+    "ICMP",
+    "HEARTBEAT",
+    "BROWSER",
+    "MULTI_STEP",
+    "PLAYWRIGHT",
+    "AGENTIC",
 ]
 """The types that this version can set up."""
 StatusFilter = Literal["passing", "failing", "degraded"]
@@ -42,6 +52,39 @@ class CheckRow:
     created_ms: int
     updated_ms: int | None
     """None: never changed."""
+    group_id: int | None = None
+    """None: it is in no group."""
+    applied: Mapping[str, Any] | None = None
+    """`doc` with the settings of its group. None: it is in no group."""
+    variables: Sequence[VariableRow] = ()
+    """Its own; read by `actions.with_variables` alone."""
+
+    @property
+    def effective(self) -> Mapping[str, Any]:
+        """The check as it runs: with the settings of its group, if it is in one."""
+        return self.doc if self.applied is None else self.applied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckName:
+    """As much of a check as it takes to tell it from others."""
+
+    id: str
+    type: CheckType
+    name: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckToRun:
+    """As much of an activated check as it takes to start a run of it."""
+
+    id: str
+    type: CheckType
+    lane: Lane
+    name: str
+    tags: frozenset[str]
+    """Its own and its group's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +101,7 @@ class CheckTerms:
     """None: the phase comes from the id."""
     run_parallel: bool
     doc: Mapping[str, Any]
+    """With the settings of its group."""
     spec: bytes
     """JSON of the contract's spec."""
 
@@ -69,5 +113,7 @@ class ScriptedRow:
     id: str
     type: str
     doc: Mapping[str, Any]
+    group_id: int | None
+    """None: it is in no group."""
     spec: bytes
     """JSON of the contract's spec."""

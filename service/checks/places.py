@@ -1,25 +1,27 @@
-"""Where a check runs: private locations, and regions that private locations stand in for."""
+"""Where a check runs: private locations, and regions that they stand in for. Pure."""
 
-from sqlalchemy import Connection
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from service.checks.bodies import AnyCheckWrite, HeartbeatCheckWrite
+from contract.checks import CheckType
 from service.http.errors import InvalidError
-from service.locations import actions as locations
 
+PLACES: Final = ("privateLocations", "locations")
 NOWHERE = "You have to set at least one `location` or `privateLocation`"
 
 
-def places(connection: Connection, account_id: str, check: AnyCheckWrite) -> list[str]:
+def places(ids: Mapping[str, str], doc: Mapping[str, Any], kind: CheckType) -> list[str]:
     """The ids of the locations at which the check runs, in its own order.
+
+    `ids`: those of the account, by slug, oldest first.
 
     Raises:
         InvalidError: it names a location that is not there, or none.
     """
-    ids = locations.ids_by_slug(connection, account_id)
-    _refuse_unknown(check, list(ids))
-    wanted = [*(check.private_locations or ()), *(check.locations or ())]
+    hold_known(doc, list(ids))
+    wanted = [*doc["privateLocations"], *doc["locations"]]
     found = [ids[slug] for slug in dict.fromkeys(wanted)]
-    if not found and isinstance(check, HeartbeatCheckWrite):
+    if not found and kind is CheckType.HEARTBEAT:
         # Nothing is looked at from there: somebody has to say that the ping did not come.
         found = list(ids.values())[:1]
     if not found:
@@ -27,16 +29,21 @@ def places(connection: Connection, account_id: str, check: AnyCheckWrite) -> lis
     return found
 
 
-def _refuse_unknown(check: AnyCheckWrite, slugs: list[str]) -> None:
+def hold_known(doc: Mapping[str, Any], slugs: Sequence[str]) -> None:
+    """Refuse a location of a check or a group that is none of these.
+
+    Raises:
+        InvalidError: it names one.
+    """
     have = f"there are {', '.join(slugs)}" if slugs else "there are none yet"
-    for order, slug in enumerate(check.private_locations or ()):
+    for order, slug in enumerate(doc["privateLocations"]):
         if slug not in slugs:
             raise InvalidError(
                 f'"privateLocations[{order}]" names a private location that does not exist;'
                 f" {have}.",
                 keys=(f"privateLocations[{order}]",),
             )
-    for order, region in enumerate(check.locations or ()):
+    for order, region in enumerate(doc["locations"]):
         if region not in slugs:
             raise InvalidError(
                 f'"locations[{order}]" is {region}, and nothing runs there: this installation'

@@ -10,21 +10,19 @@ from contract.checks import CheckType
 SUB_MINUTE_OFFSETS: Final = (10, 20, 30)
 
 
-_NOT_YET: Final[dict[str, str]] = {
-    "groupId": "names a check group, and there is none with this id; leave it out",
+_ELSEWHERE: Final[dict[str, str]] = {
     "assertions": "belongs inside request; here it would be passed over",
-    "variables": "would not be filled in: this version has no variables of a check; leave them out",
-    "environmentVariables": "would not be filled in: this version has no variables of a check;"
-    " leave them out",
-    "alertChannelSubscriptions": "names an alert channel, and there is none with this id;"
-    " leave it out",
-    "triggerIncident": "names a status page service, and there is none with this id; leave it out",
+    "variables": "is called environmentVariables here; under this name it would be passed over",
 }
 """Fields that would silently not work: refused unless they are empty."""
 _NO_PHASES: Final[dict[str, str]] = dict.fromkeys(
     ("setupSnippetId", "tearDownSnippetId", "localSetupScript", "localTearDownScript"),
     "would not run: only API checks have a setup and a teardown; leave it out",
 )
+_NO_VARIABLES: Final = {
+    "environmentVariables": "would not be used: checks of this type have no place for them;"
+    " leave them out"
+}
 _SCRIPT_DECIDES: Final = {
     "shouldFail": "would not be followed: the script says itself what must fail; leave it out"
 }
@@ -32,12 +30,23 @@ _SUITE_RETRIES: Final = {
     "retryStrategy": "would not be followed: a suite retries as its own configuration says;"
     " leave it out"
 }
+_NOT_AGENTIC: Final = {
+    "privateLocations": "would not be used: AGENTIC checks run in regions; name them in locations",
+    "groupId": "would not count: AGENTIC checks are in no group; leave it out",
+    "retryStrategy": "would not be followed: AGENTIC checks are not tried again; leave it out",
+    "runParallel": "would not be followed: AGENTIC checks run in one region at a time; leave it"
+    " out",
+    "shouldFail": "would not be followed: the prompt says itself what must be so; leave it out",
+    "triggerIncident": "would not be followed: AGENTIC checks open no incident; leave it out",
+}
 _OF_TYPE: Final[dict[CheckType, dict[str, str]]] = {
-    **dict.fromkeys(CheckType, _NO_PHASES),
+    **dict.fromkeys(CheckType, _NO_PHASES | _NO_VARIABLES),
     CheckType.API: {},
+    CheckType.URL: _NO_PHASES,
     CheckType.BROWSER: _NO_PHASES | _SCRIPT_DECIDES,
     CheckType.MULTI_STEP: _NO_PHASES | _SCRIPT_DECIDES,
     CheckType.PLAYWRIGHT: _NO_PHASES | _SCRIPT_DECIDES | _SUITE_RETRIES,
+    CheckType.AGENTIC: _NO_PHASES | _NO_VARIABLES | _NOT_AGENTIC,
 }
 """What a type does not have."""
 
@@ -66,7 +75,7 @@ def frequency_problem(frequency: object) -> str | None:
 
 def unsupported_problem(body: Mapping[str, object], kind: CheckType) -> tuple[str, str] | None:
     """The first field that would silently not work, and why."""
-    for field, sentence in (_NOT_YET | _OF_TYPE[kind]).items():
+    for field, sentence in (_ELSEWHERE | _OF_TYPE[kind]).items():
         if body.get(field):
             return field, sentence
     return None

@@ -1,14 +1,18 @@
 """Parts that the bodies of scripted checks are made of."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from contract.playwright_config import config_problem
 from contract.scripts import MAX_PATH_LETTERS, path_problem, script_problem, sha256_problem
 from contract.targets import hostname_problem
+from service.checks.fields import Listing, Region
 from service.http.strict import Strict, Text, blank_is_none, field_error, judged_by
+
+DEFAULT_REGION: Final[Region] = "us-east-1"
+"""Where the established service runs what names no place."""
 
 
 def _may_stand(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -46,3 +50,22 @@ class DependencyWrite(Strict):
     path: Annotated[Text, Field(min_length=1, max_length=MAX_PATH_LETTERS)]
     """From the folder that `scriptPath` counts from."""
     content: Text
+
+
+class AgentRuntime(Strict):
+    """What the model of an AGENTIC check has beside its prompt."""
+
+    skills: Listing[Text] = Field(default_factory=list)
+
+
+def somewhere(regions: list[Region]) -> list[Region]:
+    """The regions, or the established service's one where none is named."""
+    return regions or [DEFAULT_REGION]
+
+
+def _none_is_default(given: AgentRuntime | None) -> AgentRuntime:
+    return given or AgentRuntime()
+
+
+MaybeAgentRuntime = Annotated[AgentRuntime | None, AfterValidator(_none_is_default)]
+Prompt = Annotated[Text, Field(min_length=1, max_length=10_000)]

@@ -1,7 +1,7 @@
 """The scripts of a check as its runs need them: its own, and the snippets that it uses."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection
@@ -10,22 +10,33 @@ from contract.checks import SPEC_TYPES, ApiSpec, CheckSpec, CheckType
 from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
 from contract.wire import decode, encode
 from service.bundles import actions as bundles
-from service.checks import store
+from service.checks import store, store_members
+from service.groups import actions as groups
+from service.groups.model import GroupRow
 from service.http.errors import InvalidError
 from service.snippets import actions as snippets
 
+_Doc = Mapping[str, Any]
+_SETUP: Final = ("localSetupScript", "setupSnippetId")
+_TEARDOWN: Final = ("localTearDownScript", "tearDownSnippetId")
+
 
 def completed(
-    connection: Connection, account_id: str, spec: CheckSpec, *, doc: Mapping[str, Any]
+    connection: Connection,
+    account_id: str,
+    spec: CheckSpec,
+    *,
+    doc: _Doc,
+    group: GroupRow | None,
 ) -> CheckSpec:
-    """The spec with what it needs of other features.
+    """The spec with what it needs of other features; no group: the check is in none.
 
     Raises:
         InvalidError: it names a snippet or a bundle that the account does not have.
     """
     match spec:
         case ApiSpec():
-            return _with_phases(connection, account_id, spec, doc)
+            return _with_phases(connection, account_id, spec, doc=doc, group=group)
         case BrowserSpec() | MultiStepSpec():
             scripts = [spec.script, *(file.content for file in spec.dependencies)]
             files = snippets.files_for(connection, account_id, scripts)
@@ -43,27 +54,48 @@ def refresh(connection: Connection, account_id: str) -> None:
     Raises:
         InvalidError: a check's snippets are more than a job can carry now.
     """
+    known = groups.of_account(connection, account_id)
+    changed: dict[str, dict[str, bytes]] = {}
     for row in store.scripted(connection, account_id):
         spec = decode(row.spec, SPEC_TYPES[CheckType(row.type)])
-        fresh = encode(completed(connection, account_id, spec, doc=row.doc))
+        group = known[row.group_id] if row.group_id is not None else None
+        fresh = encode(completed(connection, account_id, spec, doc=row.doc, group=group))
         if fresh != row.spec:
-            store.put_spec(connection, row.id, fresh)
+            changed[row.id] = {"spec": fresh}
+    store_members.put_effects(connection, changed)
+
+
+def phases(connection: Connection, account_id: str, doc: _Doc) -> tuple[str | None, str | None]:
+    """The setup and the teardown that a check or a group names. None: there is none.
+
+    Raises:
+        InvalidError: it names a snippet that the account does not have.
+    """
+    return (
+        _phase(connection, account_id, doc, _SETUP),
+        _phase(connection, account_id, doc, _TEARDOWN),
+    )
 
 
 def _with_phases(
-    connection: Connection, account_id: str, spec: ApiSpec, doc: Mapping[str, Any]
+    connection: Connection, account_id: str, spec: ApiSpec, *, doc: _Doc, group: GroupRow | None
 ) -> ApiSpec:
-    setup = _phase(connection, account_id, doc, ("localSetupScript", "setupSnippetId"))
-    teardown = _phase(connection, account_id, doc, ("localTearDownScript", "tearDownSnippetId"))
-    scripts = [script for script in (setup, teardown) if script]
+    setup, teardown = phases(connection, account_id, doc)
+    of_group = phases(connection, account_id, group.doc) if group else (None, None)
+    scripts = [script for script in (setup, teardown, *of_group) if script]
     files = snippets.files_for(connection, account_id, scripts)
     return msgspec.structs.replace(
-        spec, setup_script=setup, teardown_script=teardown, snippets=files
+        spec,
+        group_setup_script=of_group[0],
+        setup_script=setup,
+        teardown_script=teardown,
+        group_teardown_script=of_group[1],
+        snippets=files,
     )
 
 
 def _phase(
-    connection: Connection, account_id: str, doc: Mapping[str, Any], fields: tuple[str, str]
+    connection: Connection, account_id: str, doc: _Doc, fields: tuple[str, str]
 ) -> str | None:
     own, named = fields
     snippet_id = doc.get(named)

@@ -1,34 +1,18 @@
 """From a check as people write it to what a run needs; pure."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from contract.checks import SPEC_TYPES, CheckSpec, CheckType, HeartbeatSpec
-from service.checks.bodies import (
-    AnyCheckWrite,
-    ApiCheckWrite,
-    BrowserCheckWrite,
-    DnsCheckWrite,
-    HeartbeatCheckWrite,
-    IcmpCheckWrite,
-    MultiStepCheckWrite,
-    PlaywrightCheckWrite,
-    TcpCheckWrite,
-    UrlCheckWrite,
-)
+from contract.checks import SECONDS_PER, SPEC_TYPES, CheckSpec, CheckType, HeartbeatSpec, TimeUnit
+from service.checks.bodies import ApiCheckWrite, UrlCheckWrite
+from service.checks.script_bodies import PlaywrightCheckWrite, ScriptCheckWrite
+from service.checks.typed_bodies import AnyCheckWrite
+from service.http.strict import Strict
+from service.variables.bodies import EnvironmentVariable
 
-_TYPES: Final[dict[type[AnyCheckWrite], CheckType]] = {
-    UrlCheckWrite: CheckType.URL,
-    ApiCheckWrite: CheckType.API,
-    TcpCheckWrite: CheckType.TCP,
-    DnsCheckWrite: CheckType.DNS,
-    IcmpCheckWrite: CheckType.ICMP,
-    HeartbeatCheckWrite: CheckType.HEARTBEAT,
-    BrowserCheckWrite: CheckType.BROWSER,
-    MultiStepCheckWrite: CheckType.MULTI_STEP,
-    PlaywrightCheckWrite: CheckType.PLAYWRIGHT,
-}
+_NOT_IN_DOC: Final = {"environment_variables", "check_type"}
 _ELSEWHERE: Final = {
     "setupScript": "localSetupScript",
     "teardownScript": "localTearDownScript",
@@ -39,34 +23,48 @@ _ELSEWHERE: Final = {
 
 def type_of(check: AnyCheckWrite) -> CheckType:
     """The type that a body belongs to."""
-    return _TYPES[type(check)]
+    return check.kind
 
 
-def doc_of(check: AnyCheckWrite) -> dict[str, Any]:
-    """The check as it is stored and shown, every default filled in."""
-    whole: dict[str, Any] = _whole(check.model_dump(mode="json", by_alias=True))
+def doc_of(body: Strict) -> dict[str, Any]:
+    """A body as it is stored, every default filled in; its variables are stored elsewhere."""
+    dumped = body.model_dump(mode="json", by_alias=True, exclude=_NOT_IN_DOC)
+    whole: dict[str, Any] = _whole(dumped)
     return whole
 
 
-def spec_of(check: AnyCheckWrite, *, ping_token: str | None = None) -> CheckSpec:
+def variables_of(check: AnyCheckWrite) -> list[EnvironmentVariable] | None:
+    """The check's own variables. None: its type has none."""
+    match check:
+        case UrlCheckWrite() | ApiCheckWrite() | ScriptCheckWrite() | PlaywrightCheckWrite():
+            return check.environment_variables or []
+        case _:
+            return None
+
+
+def spec_of(doc: Mapping[str, Any], kind: CheckType) -> CheckSpec:
     """What a run of the check needs.
 
-    A heartbeat needs its ping token. The spellings of bodies and specs are the same but for a few,
-    and for assertions, which bodies keep inside `request`. Snippets come into a spec by
-    `service.checks.scripted`.
+    The spellings of checks and specs are the same but for a few, and for assertions, which checks
+    keep inside `request`. Snippets come into a spec by `service.checks.scripted`.
     """
-    if isinstance(check, HeartbeatCheckWrite):
-        return HeartbeatSpec(
-            period_s=check.heartbeat.period_s,
-            grace_s=check.heartbeat.grace_s,
-            ping_token=ping_token or "",
-        )
-    doc, kind = doc_of(check), type_of(check)
+    if kind is CheckType.HEARTBEAT:
+        return _heartbeat(doc["heartbeat"])
     fields = {**doc, "type": kind.value}
     fields |= {name: doc[given] for name, given in _ELSEWHERE.items() if given in doc}
+    if kind is CheckType.AGENTIC:
+        fields["skills"] = doc["agentRuntime"]["skills"]
     if "request" in doc:
         fields["assertions"] = doc["request"]["assertions"]
     return msgspec.convert(fields, SPEC_TYPES[kind])
+
+
+def _heartbeat(pings: Mapping[str, Any]) -> HeartbeatSpec:
+    return HeartbeatSpec(
+        period_s=pings["period"] * SECONDS_PER[TimeUnit(pings["periodUnit"])],
+        grace_s=pings["grace"] * SECONDS_PER[TimeUnit(pings["graceUnit"])],
+        ping_token=pings["pingToken"],
+    )
 
 
 def _whole(value: Any) -> Any:

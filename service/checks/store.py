@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Connection,
     Row,
@@ -20,11 +21,18 @@ from sqlalchemy import (
 )
 
 from contract.checks import CheckType, Lane
-from service.checks.model import CheckFilter, CheckRow, CheckTerms, ScriptedRow, StatusFilter
+from service.checks.model import (
+    CheckFilter,
+    CheckName,
+    CheckRow,
+    CheckTerms,
+    ScriptedRow,
+    StatusFilter,
+)
 from service.db.tables import check_, check_location, check_state, check_tag
 from service.results.model import RunStatus
 
-_COLUMNS: Final = (
+COLUMNS: Final = (
     check_.c.id,
     check_.c.type,
     check_.c.name,
@@ -33,9 +41,17 @@ _COLUMNS: Final = (
     check_.c.version,
     check_.c.created_ms,
     check_.c.updated_ms,
+    check_.c.group_id,
+    check_.c.applied,
 )
-_ONE: Final[Select[Any]] = select(*_COLUMNS).where(
+NAME_COLUMNS: Final = (check_.c.id, check_.c.type, check_.c.name, check_.c.created_ms)
+_ONE: Final[Select[Any]] = select(*COLUMNS).where(
     check_.c.account_id == bindparam("account_id"), check_.c.id == bindparam("check_id")
+)
+_NAMES: Final[Select[Any]] = (
+    select(*NAME_COLUMNS)
+    .where(check_.c.account_id == bindparam("account_id"))
+    .order_by(check_.c.created_ms, check_.c.id)
 )
 _TERMS: Final = select(
     check_.c.account_id,
@@ -45,7 +61,7 @@ _TERMS: Final = select(
     check_.c.frequency,
     check_.c.frequency_offset,
     check_.c.run_parallel,
-    check_.c.doc,
+    func.coalesce(check_.c.applied, check_.c.doc, type_=JSON).label("doc"),
     check_.c.spec,
 ).where(check_.c.id == bindparam("check_id"))
 _LOCATIONS: Final = (
@@ -71,7 +87,9 @@ _PLACES_IN_USE: Final = (
     .where(check_.c.activated)
     .distinct()
 )
-_SCRIPTED: Final = select(check_.c.id, check_.c.type, check_.c.doc, check_.c.spec).where(
+_SCRIPTED: Final = select(
+    check_.c.id, check_.c.type, check_.c.doc, check_.c.group_id, check_.c.spec
+).where(
     check_.c.account_id == bindparam("account_id"),
     check_.c.lane == Lane.MAIN.value,
     check_.c.type.in_((CheckType.API.value, CheckType.BROWSER.value, CheckType.MULTI_STEP.value)),
@@ -112,7 +130,7 @@ _STATUSES: Final[dict[StatusFilter, tuple[RunStatus, ...]]] = {
 def find(connection: Connection, account_id: str, check_id: str) -> CheckRow | None:
     """One check. None: the account has none with this id."""
     row = connection.execute(_ONE, {"account_id": account_id, "check_id": check_id}).first()
-    return None if row is None else _check(row)
+    return None if row is None else read(row)
 
 
 def matching(
@@ -120,23 +138,18 @@ def matching(
 ) -> tuple[CheckRow, ...]:
     """A page of the checks that match, oldest first."""
     query: Select[Any] = (
-        select(*_COLUMNS)
+        select(*COLUMNS)
         .where(check_.c.account_id == account_id, *_conditions(wanted))
         .order_by(check_.c.created_ms, check_.c.id)
         .limit(limit)
         .offset(offset)
     )
-    return tuple(map(_check, connection.execute(query)))
+    return tuple(map(read, connection.execute(query)))
 
 
-def activated(connection: Connection, account_id: str) -> tuple[CheckRow, ...]:
-    """All checks that run, oldest first."""
-    query: Select[Any] = (
-        select(*_COLUMNS)
-        .where(check_.c.account_id == account_id, check_.c.activated)
-        .order_by(check_.c.created_ms, check_.c.id)
-    )
-    return tuple(map(_check, connection.execute(query)))
+def names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
+    """All checks, oldest first, without what they hold."""
+    return tuple(map(read_name, connection.execute(_NAMES, {"account_id": account_id})))
 
 
 def insert_check(connection: Connection, row: Mapping[str, Any]) -> None:
@@ -180,7 +193,7 @@ def terms(connection: Connection, check_id: str) -> CheckTerms | None:
     row = connection.execute(_TERMS, {"check_id": check_id}).first()
     if row is None:
         return None
-    values = {**row._mapping, "type": CheckType(row.type), "lane": Lane(row.lane)}  # noqa: SLF001 - as in `_check`
+    values = {**row._mapping, "type": CheckType(row.type), "lane": Lane(row.lane)}  # noqa: SLF001 - as in `read`
     return CheckTerms(**values)
 
 
@@ -204,12 +217,7 @@ def places_in_use(connection: Connection) -> set[str]:
 def scripted(connection: Connection, account_id: str) -> tuple[ScriptedRow, ...]:
     """The account's checks that may use snippets."""
     rows = connection.execute(_SCRIPTED, {"account_id": account_id})
-    return tuple(ScriptedRow(**row._mapping) for row in rows)  # noqa: SLF001 - as in `_check`
-
-
-def put_spec(connection: Connection, check_id: str, spec: bytes) -> None:
-    """Change what runs of a check need, without changing the check."""
-    connection.execute(update(check_).where(check_.c.id == check_id).values(spec=spec))
+    return tuple(ScriptedRow(**row._mapping) for row in rows)  # noqa: SLF001 - as in `read`
 
 
 def users_of_snippet(connection: Connection, account_id: str, snippet_id: int) -> tuple[str, ...]:
@@ -230,8 +238,14 @@ def bundles_in_use(connection: Connection) -> frozenset[str]:
     return frozenset(connection.execute(_BUNDLES).scalars())
 
 
-def _check(row: Row[Any]) -> CheckRow:
+def read(row: Row[Any]) -> CheckRow:
+    """A row of `COLUMNS`."""
     return CheckRow(**row._mapping)  # noqa: SLF001 - SQLAlchemy's documented face of a row
+
+
+def read_name(row: Row[Any]) -> CheckName:
+    """A row of `NAME_COLUMNS`."""
+    return CheckName(id=row.id, type=CheckType(row.type), name=row.name, created_ms=row.created_ms)
 
 
 def _conditions(wanted: CheckFilter) -> list[ColumnElement[bool]]:

@@ -53,10 +53,48 @@ api_key: Final = Table(
     Column("id", String, primary_key=True),
     Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
     Column("name", String, nullable=False),
-    Column("hash", LargeBinary, nullable=False, unique=True),
+    Column("hash", LargeBinary, nullable=False, unique=True),  # service.accounts.keys.Pepper
     Column("masked", String, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("revoked_ms", BigInteger),  # None: it is good
+    Column("role", String, nullable=False, server_default="READ_WRITE"),  # service.accounts Role
+)
+
+key_pepper: Final = Table(
+    # No row: keys are stored as their plain SHA-256, as earlier versions did.
+    "key_pepper",
+    metadata,
+    Column("mark", LargeBinary, primary_key=True),
+)
+
+audit: Final = Table(
+    # Outlasts what it tells of; no foreign keys.
+    "audit",
+    metadata,
+    Column("id", _COUNTED, primary_key=True),
+    Column("account_id", String, nullable=False),
+    Column("key_id", String),  # None: somebody at the service's own machine
+    Column("operation", String, nullable=False),  # of the OpenAPI document, or of a command
+    Column("resource", String, nullable=False),  # as its path has it
+    Column("resource_id", String),  # None: several, or none
+    Column("fields", JSON, nullable=False),  # names of those that were set; no values
+    Column("address", String),  # None: not known
+    Column("at_ms", BigInteger, nullable=False),
+    Index(None, "account_id", "id"),
+    Index(None, "at_ms"),
+    sqlite_autoincrement=True,
+)
+
+idempotency: Final = Table(
+    "idempotency",
+    metadata,
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    Column("key_hash", LargeBinary, primary_key=True),  # of the Idempotency-Key
+    Column("request_hash", LargeBinary, nullable=False),
+    Column("answer", LargeBinary, nullable=False),  # sealed with the Idempotency-Key
+    Column("created_ms", BigInteger, nullable=False),
+    Index(None, "account_id", "created_ms"),
+    Index(None, "created_ms"),
 )
 
 private_location: Final = Table(
@@ -150,7 +188,38 @@ check_: Final = Table(
     Column("version", Integer, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger),  # None: never changed
+    Column("group_id", BigInteger),  # None: it is in no group; a group with checks is not deleted
+    Column("applied", JSON(none_as_null=True)),  # doc with its group's settings; None: as doc
     Index(None, "account_id", "created_ms"),
+    Index(
+        None,
+        "group_id",
+        sqlite_where=text("group_id IS NOT NULL"),
+        postgresql_where=text("group_id IS NOT NULL"),
+    ),
+)
+
+check_group: Final = Table(
+    # What lane, activated, muted, run_parallel, spec and places of its checks hold has the
+    # group's settings in it: they are worked out when either is written.
+    "check_group",
+    metadata,
+    Column("id", _COUNTED, primary_key=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("form", SmallInteger, nullable=False),  # of the body that wrote it: 1 or 2
+    Column("doc", JSON, nullable=False),  # the group as the API shows it
+    Column("created_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger),  # None: never changed
+    Index(None, "account_id", "id"),
+    sqlite_autoincrement=True,  # checks name groups by number
+)
+
+check_group_tag: Final = Table(
+    "check_group_tag",
+    metadata,
+    Column("group_id", ForeignKey("check_group.id", ondelete="CASCADE"), primary_key=True),
+    Column("tag", String, primary_key=True),
 )
 
 check_tag: Final = Table(
@@ -195,6 +264,35 @@ snippet: Final = Table(
     Column("updated_ms", BigInteger),  # None: never changed
     UniqueConstraint("account_id", "name"),
     sqlite_autoincrement=True,  # checks name snippets by number
+)
+
+variable: Final = Table(
+    "variable",
+    metadata,
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("level", String, primary_key=True),  # service.variables.model.Level
+    Column("owner_id", String, primary_key=True),  # of the account, group or check
+    Column("key", String, primary_key=True),
+    Column("position", Integer, nullable=False),  # among those of its owner, as they were sent
+    Column("value", LargeBinary, nullable=False),  # sealed by service.vault
+    Column("locked", Boolean, nullable=False),
+    Column("secret", Boolean, nullable=False),
+)
+
+client_certificate: Final = Table(
+    "client_certificate",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("host", String, nullable=False),  # or a glob
+    Column("cert", String, nullable=False),  # PEM
+    Column("ca", String),  # PEM; None: the usual roots
+    Column("key", LargeBinary, nullable=False),  # sealed by service.vault
+    Column("passphrase", LargeBinary),  # sealed likewise; None: the key is not encrypted
+    Column("expires_ms", BigInteger, nullable=False),  # of the certificate
+    Column("created_ms", BigInteger, nullable=False),
+    Column("serial", Integer, nullable=False),  # the highest is the newest, whatever clocks say
+    Index(None, "account_id", "serial", unique=True),
 )
 
 code_bundle: Final = Table(
@@ -345,7 +443,30 @@ session: Final = Table(
     Column("started_ms", BigInteger, nullable=False),
     Column("stopped_ms", BigInteger),  # None: it goes on
     Column("refresh_cache", Boolean),  # suites install their dependencies anew; None: as false
+    Column("group_run", String),  # the run of a group that it is part of; None: of none
+    Column("turn", Integer),  # its place in that run, as long as it waits; None: it does not
     Index(None, "check_id"),
+    Index(
+        "ix_session_group_run",
+        *("group_run", "turn"),
+        sqlite_where=text("group_run IS NOT NULL AND stopped_ms IS NULL"),
+        postgresql_where=text("group_run IS NOT NULL AND stopped_ms IS NULL"),
+    ),
+)
+
+run_trigger: Final = Table(
+    "run_trigger",
+    metadata,
+    Column("id", _COUNTED, primary_key=True),
+    Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
+    Column("runs", String, nullable=False),  # service.triggers.model.Runs
+    Column("owner_id", String, nullable=False),  # of what it runs
+    Column("hash", LargeBinary, nullable=False),  # of the token, service.accounts.keys.Pepper
+    Column("masked", String, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("called_ms", BigInteger),  # None: never
+    UniqueConstraint("runs", "owner_id"),
+    sqlite_autoincrement=True,  # people may know triggers by number
 )
 
 heartbeat: Final = Table(

@@ -11,7 +11,9 @@ from contract.wire import decode
 from service.checks import actions as checks
 from service.db.ids import new_id
 from service.heartbeats import store
-from service.heartbeats.rules import PingState, ping_state
+from service.heartbeats.model import Event, PingState
+from service.heartbeats.rules import ping_state
+from service.http.errors import NotFoundError
 
 _KEPT_MS: Final = 30 * 86_400_000
 _MOST_TEXT: Final = 1_000
@@ -61,6 +63,30 @@ def mark_failing(connection: Connection, check_id: str, *, now_ms: int) -> None:
         return
     nobody = ReceivedPing(ping_id=None, token="", age_s=0, method="", source="", user_agent="")
     _add_event(connection, check_id, PingState.FAILING, nobody, received_ms=now_ms)
+
+
+def events(
+    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
+) -> tuple[Event, ...]:
+    """The newest events of a window (ms since 1970, its end exclusive), newest first."""
+    return store.events(connection, check_id, window=window, limit=limit)
+
+
+def event(connection: Connection, check_id: str, event_id: str) -> Event:
+    """One event of a check.
+
+    Raises:
+        NotFoundError: it has none with this id.
+    """
+    found = store.event(connection, check_id, event_id)
+    if found is None:
+        raise NotFoundError(f"There is no event {event_id} of this heartbeat.")
+    return found
+
+
+def counts(connection: Connection, check_id: str, *, window: tuple[int, int]) -> dict[str, int]:
+    """How many events of each state a window has; a state without any is left out."""
+    return store.counts(connection, check_id, window=window)
 
 
 def _take(connection: Connection, ping: ReceivedPing, now_ms: int) -> bool:

@@ -24,8 +24,9 @@ class PingApi:
     clock: Clock
 
     def routes(self) -> list[Route]:
-        """GET and POST of `/ping/{token}`; a body is not read."""
-        return [Route("/ping/{token}", self._ping, methods=["GET", "POST"])]
+        """GET and POST of `/ping/{token}`, with a slash at its end or without; no body is read."""
+        paths = ("/ping/{token}", "/ping/{token}/")
+        return [Route(path, self._ping, methods=["GET", "POST"]) for path in paths]
 
     async def _ping(self, request: Request) -> Response:
         token = str(request.path_params["token"])

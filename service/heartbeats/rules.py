@@ -1,22 +1,11 @@
 """What a ping, or its absence, says: pure."""
 
-from enum import StrEnum
 from typing import Final
+
+from service.heartbeats.model import PingState
 
 _EARLY_BELOW: Final = 0.9
 """Of the period. A job that runs by a clock of its own is some per cent off, and still on time."""
-
-
-class PingState(StrEnum):
-    """How an event of a heartbeat stands to the time at which a ping was due."""
-
-    EARLY = "EARLY"
-    RECEIVED = "RECEIVED"
-    GRACE = "GRACE"
-    LATE = "LATE"
-    """After the grace, but before anybody noticed."""
-    FAILING = "FAILING"
-    """No ping: the check was found failing."""
 
 
 def ping_state(

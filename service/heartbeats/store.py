@@ -2,9 +2,10 @@
 
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from service.db.tables import heartbeat, ping
+from service.heartbeats.model import Event, PingState
 
 _WATCHED: Final = select(
     heartbeat.c.check_id, heartbeat.c.last_ping_ms, heartbeat.c.timer_started_ms
@@ -31,6 +32,25 @@ _KNOWN: Final = select(ping.c.id).where(ping.c.id == bindparam("ping_id"))
 _ADD_EVENT: Final = insert(ping)
 _FORGET: Final = delete(ping).where(
     ping.c.check_id == bindparam("check"), ping.c.received_ms < bindparam("before_ms")
+)
+
+
+_OF_WINDOW: Final = (
+    (ping.c.check_id == bindparam("check"))
+    & (ping.c.received_ms >= bindparam("from_ms"))
+    & (ping.c.received_ms < bindparam("to_ms"))
+)
+_EVENTS: Final = (
+    select(ping)
+    .where(_OF_WINDOW)
+    .order_by(ping.c.received_ms.desc(), ping.c.id.desc())
+    .limit(bindparam("most"))
+)
+_EVENT: Final = select(ping).where(
+    ping.c.check_id == bindparam("check"), ping.c.id == bindparam("event_id")
+)
+_COUNTS: Final = (
+    select(ping.c.state, func.count().label("number")).where(_OF_WINDOW).group_by(ping.c.state)
 )
 
 
@@ -89,3 +109,33 @@ def add_event(connection: Connection, event: dict[str, Any], *, keep_after_ms: i
     """Record an event of a heartbeat, and forget those that are too old."""
     connection.execute(_ADD_EVENT, event)
     connection.execute(_FORGET, {"check": event["check_id"], "before_ms": keep_after_ms})
+
+
+def events(
+    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
+) -> tuple[Event, ...]:
+    """The newest events of a window, newest first."""
+    values = {"check": check_id, "from_ms": window[0], "to_ms": window[1], "most": limit}
+    return tuple(map(_event, connection.execute(_EVENTS, values)))
+
+
+def event(connection: Connection, check_id: str, event_id: str) -> Event | None:
+    """One event. None: the check has none with this id."""
+    row = connection.execute(_EVENT, {"check": check_id, "event_id": event_id}).first()
+    return None if row is None else _event(row)
+
+
+def counts(connection: Connection, check_id: str, *, window: tuple[int, int]) -> dict[str, int]:
+    """How many events of each state a window has."""
+    values = {"check": check_id, "from_ms": window[0], "to_ms": window[1]}
+    return {row.state: row.number for row in connection.execute(_COUNTS, values)}
+
+
+def _event(row: Row[Any]) -> Event:
+    return Event(
+        id=row.id,
+        state=PingState(row.state),
+        at_ms=row.received_ms,
+        source=row.source,
+        user_agent=row.user_agent,
+    )

@@ -1,44 +1,133 @@
-"""Who is calling: the API key, the account that is meant, and how often it asks."""
+"""Who is calling: the API key, the account that is meant, what it may do, and how often."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Depends, Header
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security.utils import get_authorization_scheme_param
+from starlette.requests import HTTPConnection, Request
+from starlette.types import Scope
 
-from service.accounts.model import Caller
-from service.http.backend import BackendDep
+from service.accounts.model import Caller, Role
+from service.http.address import place_of
+from service.http.backend import Backend, BackendDep
 from service.http.errors import ForbiddenError, TooManyError, UnauthorizedError
+from service.http.queries import hold_query
+from service.http.rate import RateClass, class_of
 
+_READING: Final = frozenset({"GET", "HEAD"})
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="apiKey", description="An API key: `Bearer cu_…`"
 )
 
+Account = Annotated[
+    str | None,
+    Header(
+        alias="x-service-account",
+        description="The account that is meant. Optional: a key belongs to one account.",
+    ),
+]
+AlsoAccount = Annotated[
+    str | None,
+    Header(alias="x-checkly-account", description="The same, as other clients spell it."),
+]
 
-async def _caller(
+
+async def hold_key(backend: Backend, scope: Scope) -> None:
+    """Whoever has no key has no body read: they are told of the key, and not of the body.
+
+    Raises:
+        UnauthorizedError: the request's key is none.
+        TooManyError: too many such requests came from there.
+    """
+    connection = HTTPConnection(scope)
+    scheme, key = get_authorization_scheme_param(connection.headers.get("authorization"))
+    await _of_key(backend, connection, key if scheme.lower() == "bearer" else "")
+
+
+async def _known_caller(
+    request: Request,
     backend: BackendDep,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    account: Annotated[
-        str | None,
-        Header(
-            alias="x-service-account",
-            description="The account that is meant. Optional: a key belongs to one account.",
-        ),
-    ] = None,
 ) -> Caller:
-    caller = await backend.keys.caller(bearer.credentials) if bearer else None
+    return await _of_key(backend, request, bearer.credentials if bearer else "")
+
+
+async def _of_key(backend: Backend, connection: HTTPConnection, key: str) -> Caller:
+    place = place_of(connection)
+    if not backend.keys.is_familiar(key):
+        # Nobody has the database searched for keys that are none as often as they like.
+        hold_back(backend.limits.would_wait_s(RateClass.REFUSED, place))
+    caller = await backend.keys.caller(key)
     if caller is None:
+        hold_back(backend.limits.wait_s(RateClass.REFUSED, place))
         raise UnauthorizedError
-    if account and account != caller.account_id:
-        raise ForbiddenError("This API key does not belong to the account in x-service-account.")
-    if wait_s := backend.rate.wait_s(caller.key_id):
-        retry_after_s = math.ceil(wait_s)
-        raise TooManyError(
-            f"Too many requests; try again in {retry_after_s} s.",
-            attributes={"retryAfter": retry_after_s},
-            headers={"retry-after": str(retry_after_s)},
-        )
+    return caller
+
+
+def _caller(
+    request: Request,
+    backend: BackendDep,
+    caller: Annotated[Caller, Depends(_known_caller)],
+    account: Account = None,
+    also_account: AlsoAccount = None,
+) -> Caller:
+    kind = class_of(request.method, request.scope["route"].path)
+    hold_back(backend.limits.wait_s(kind, caller.key_id))
+    for header, meant in (("x-service-account", account), ("x-checkly-account", also_account)):
+        if meant and meant != caller.account_id:
+            raise ForbiddenError(f"This API key does not belong to the account in {header}.")
+    _hold_role(request, caller)
+    hold_query(request)
     return caller
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]
+
+
+async def _caller_of_badge(
+    request: Request,
+    backend: BackendDep,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    account: Account = None,
+    also_account: AlsoAccount = None,
+) -> Caller | None:
+    if backend.badges_for_anyone and bearer is None:
+        limit_by_address(request, backend)
+        return None
+    known = await _known_caller(request, backend, bearer)
+    return _caller(request, backend, known, account, also_account)
+
+
+MaybeCallerDep = Annotated[Caller | None, Depends(_caller_of_badge)]
+"""None: anyone, where the operator lets anyone see badges."""
+
+
+def limit_by_address(request: Request, backend: BackendDep) -> None:
+    """For operations that need no key: 429 to whoever asks too often."""
+    hold_back(backend.limits.wait_s(RateClass.GENERAL, place_of(request)))
+
+
+def hold_back(wait_s: float) -> None:
+    """Refuse a request that comes too early.
+
+    Raises:
+        TooManyError: there is something to wait for.
+    """
+    if not wait_s:
+        return
+    retry_after_s = math.ceil(wait_s)
+    raise TooManyError(
+        f"Too many requests; try again in {retry_after_s} s.",
+        attributes={"retryAfter": retry_after_s},
+        headers={"retry-after": str(retry_after_s)},
+    )
+
+
+def _hold_role(request: Request, caller: Caller) -> None:
+    if request.method not in _READING and caller.role is Role.READ_ONLY:
+        raise ForbiddenError(
+            f"This API key is {Role.READ_ONLY}; {request.method} takes one that is"
+            f" {Role.READ_WRITE}."
+        )

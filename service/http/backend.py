@@ -9,11 +9,15 @@ from fastapi import Depends, FastAPI
 from starlette.requests import Request
 
 from service.accounts.authenticate import ApiKeys
+from service.accounts.keys import Pepper
+from service.addresses.model import NOWHERE, StaticAddresses
 from service.bundles.files import BundleFiles
 from service.clock import Clock
 from service.db.engine import Database
-from service.http.rate import RateLimit
+from service.http.rate import RateLimits
+from service.idempotency.actions import Answers
 from service.sessions.waiting import SessionWaiters
+from service.vault.sealing import Vault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +28,20 @@ class Backend:
     clock: Clock
     monotonic: Callable[[], float]
     """Seconds; for waits and rates."""
+    pepper: Pepper
     keys: ApiKeys
+    answers: Answers
     waiters: SessionWaiters
-    rate: RateLimit
+    limits: RateLimits
+    vault: Vault
+    """Seals what must not be read in the database."""
     bundles: BundleFiles
     artifacts: Path
     """The folder of the files of runs."""
+    addresses: StaticAddresses = NOWHERE
+    """Where checks' requests come from, as the operator tells it."""
+    badges_for_anyone: bool = False
+    """Badges take no API key."""
     public_url: str | None = None
     """Where people and jobs reach the service. None: where the request came in."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import zlib
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -9,33 +10,43 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.error_body import error_response
-from service.http.errors import ApiError, InvalidError, SlowBodyError, TooLargeError
+from service.http.errors import (
+    ApiError,
+    InvalidError,
+    MediaTypeError,
+    SlowBodyError,
+    TooLargeError,
+)
 
 LIMIT_BYTES: Final = 1024 * 1024
 """The longest body, before and after unpacking."""
 PATIENCE_S: Final = 30.0
 """How long a body may take to arrive."""
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+_MOST_LETTERS: Final = 100
+_PACKINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 
 
 class BodyGate:
-    """In front of the routes under a prefix: no route sees a body that is too large."""
+    """In front of the routes under some prefixes: no route sees a body that is too large."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
-        prefix: str,
+        prefixes: tuple[str, ...],
         streamed: str | None = None,
-        limit_bytes: int = LIMIT_BYTES,
+        hold_key: Callable[[Scope], Awaitable[None]] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._patience_s = patience_s
         self._app = app
-        self._prefix = prefix
+        self._hold_key = hold_key
+        """Raises where the key is none, before the body is read. None: the routes do."""
+        self._prefixes = prefixes
         self._streamed = streamed
         """Bodies below this path are left to their routes. None: none is."""
-        self._limit_bytes = limit_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, then hand it on in one piece."""
@@ -44,11 +55,12 @@ class BodyGate:
             return
         headers = Headers(scope=scope)
         try:
+            await self._hold(scope)
             body = _unpacked(
                 await self._read_in_time(receive, headers),
                 encoding=headers.get("content-encoding", ""),
-                limit_bytes=self._limit_bytes,
             )
+            _hold_json(scope, headers, body)
         except ClientDisconnect:
             return  # half a body is no request, and nobody is there to be told
         except ApiError as refusal:
@@ -56,9 +68,18 @@ class BodyGate:
             return
         await self._app(scope, _replay(body, receive), send)
 
+    async def _hold(self, scope: Scope) -> None:
+        if self._hold_key is None or scope["method"] not in _WITH_BODY:
+            return
+        try:
+            await self._hold_key(scope)
+        except ApiError as refusal:
+            refusal.headers["connection"] = "close"  # what is still on its way is not read
+            raise
+
     def _reads(self, path: str) -> bool:
         is_streamed = self._streamed is not None and path.startswith(self._streamed)
-        return path.startswith(self._prefix) and not is_streamed
+        return path.startswith(self._prefixes) and not is_streamed
 
     async def _read_in_time(self, receive: Receive, headers: Headers) -> bytes:
         try:
@@ -72,8 +93,8 @@ class BodyGate:
 
     async def _read(self, receive: Receive, headers: Headers) -> bytes:
         announced = headers.get("content-length", "0")
-        if announced.isdigit() and int(announced) > self._limit_bytes:
-            raise _too_large(self._limit_bytes)
+        if announced.isdigit() and int(announced) > LIMIT_BYTES:
+            raise _too_large()
         parts, size_bytes, more = [], 0, True
         while more:
             message = await receive()
@@ -81,34 +102,52 @@ class BodyGate:
                 raise ClientDisconnect
             part = message.get("body", b"")
             size_bytes += len(part)
-            if size_bytes > self._limit_bytes:
-                raise _too_large(self._limit_bytes)
+            if size_bytes > LIMIT_BYTES:
+                raise _too_large()
             parts.append(part)
             more = message.get("more_body", False)
         return b"".join(parts)
 
 
-def _unpacked(body: bytes, *, encoding: str, limit_bytes: int) -> bytes:
+def _hold_json(scope: Scope, headers: Headers, body: bytes) -> None:
+    """Refuse bodies that say they are something else than JSON; those that say nothing are it."""
+    if not body or scope["method"] not in _WITH_BODY:
+        return
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not kind:
+        scope["headers"] = [*scope["headers"], (b"content-type", b"application/json")]
+    elif kind != "application/json" and not kind.endswith("+json"):
+        raise MediaTypeError(
+            f"The body is {kind[:_MOST_LETTERS]}; send JSON, and content-type: application/json."
+        )
+
+
+def _unpacked(body: bytes, *, encoding: str) -> bytes:
     if encoding.strip().lower() in ("", "identity") or not body:
         return body
-    if encoding.strip().lower() not in ("gzip", "deflate"):
-        raise InvalidError("The body's content-encoding is unknown; use gzip or none.", keys=())
+    if encoding.strip().lower() not in _PACKINGS:
+        raise MediaTypeError(
+            "The body's content-encoding is unknown; use gzip or none.",
+            headers={"accept-encoding": "gzip, deflate"},
+        )
     inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
     try:
-        plain = inflater.decompress(body, limit_bytes + 1)
+        plain = inflater.decompress(body, LIMIT_BYTES + 1)
     except zlib.error as problem:
         raise InvalidError("The body is not what content-encoding says.", keys=()) from problem
-    if len(plain) > limit_bytes:
-        raise _too_large(limit_bytes)
+    if len(plain) > LIMIT_BYTES:
+        raise _too_large()
     if not inflater.eof:
         raise InvalidError("The packed body ends too early.", keys=())
+    if inflater.unused_data:
+        raise InvalidError("The packed body goes on after its end; pack it in one piece.", keys=())
     return plain
 
 
-def _too_large(limit_bytes: int) -> TooLargeError:
+def _too_large() -> TooLargeError:
     return TooLargeError(
-        f"The body is too large; use at most {limit_bytes} bytes.",
-        attributes={"limitBytes": limit_bytes},
+        f"The body is too large; use at most {LIMIT_BYTES} bytes.",
+        attributes={"limitBytes": LIMIT_BYTES},
         # What is still on its way is not read.
         headers={"connection": "close"},
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
+PAGE_PATH: Final = "/docs"
 _STYLE: Final = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 
+from service.http.docs_page import PAGE_PATH
 from service.http.errors import ApiError, InvalidError, NotFoundError, Source, phrase
 from service.http.near_paths import near_path
 from service.http.problems import problems_of
@@ -42,6 +43,11 @@ class ErrorBody(BaseModel):
 
 
 def error_response(error: ApiError) -> JSONResponse:
+    """A refusal as its answer."""
+    return JSONResponse(body_of(error), status_code=int(error.status), headers=error.headers)
+
+
+def body_of(error: ApiError) -> dict[str, object]:
     """A refusal as its body."""
     body: dict[str, object] = {
         "statusCode": int(error.status),
@@ -51,7 +57,7 @@ def error_response(error: ApiError) -> JSONResponse:
     }
     if isinstance(error, InvalidError):
         body["validation"] = {"source": error.source, "keys": list(error.keys)}
-    return JSONResponse(body, status_code=int(error.status), headers=error.headers)
+    return body
 
 
 def install_errors(app: FastAPI, routes: Iterable[BaseRoute]) -> None:
@@ -101,18 +107,41 @@ def _router_refusal(request: Request, error: HTTPException) -> ApiError:
     ):
         # POST /v1/checks/browsr is no wrong method at the check `browsr`, but a slip of the pen.
         return NotFoundError(f"There is nothing at {request.url.path}; did you mean {meant}?")
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return _wrong_method(request)
     sentences = {
-        404: f"There is nothing at {request.url.path}.",
-        405: f"{request.method} is not possible at {request.url.path}.",
+        404: f"There is nothing at {request.url.path}; {PAGE_PATH} lists what there is.",
         413: "The body is too large.",
     }
     refusal = ApiError(sentences.get(error.status_code, str(error.detail)), headers=error.headers)
     refusal.status = error.status_code
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        refusal.headers = {"allow": ", ".join(_allowed(request))}
     if error.status_code == HTTPStatus.BAD_REQUEST:
         return InvalidError("The body cannot be read as JSON.", keys=())
     return refusal
+
+
+def _wrong_method(request: Request) -> ApiError:
+    """Says what is possible: not everybody sees the header."""
+    allowed = _allowed(request)
+    sentence = f"{request.method} is not possible at {request.url.path}"
+    if allowed:
+        sentence += f"; use {' or '.join(allowed)}"
+    if beside := _beside(request):
+        last = request.url.path.rpartition("/")[2]
+        sentence += f", or one of {', '.join(beside)} in the place of {last}"
+    refusal = ApiError(f"{sentence}.", headers={"allow": ", ".join(allowed)})
+    refusal.status = HTTPStatus.METHOD_NOT_ALLOWED
+    return refusal
+
+
+def _beside(request: Request) -> list[str]:
+    """Last parts of paths that differ in that alone, and take this method.
+
+    `POST /v1/checks/http`: somebody looks for the name of a type, and not for a check.
+    """
+    start = request.url.path.rpartition("/")[0]
+    ends = (path.rpartition("/") for path in _paths_for(request))
+    return sorted({end for before, _, end in ends if before == start and not end.startswith("{")})
 
 
 def _paths_for(request: Request) -> list[str]:
@@ -122,13 +151,18 @@ def _paths_for(request: Request) -> list[str]:
 
 
 def _allowed(request: Request) -> list[str]:
-    """What is possible at this path; the router knows only the first of several routes."""
+    """What is possible at this path; the router knows only the first of several routes.
+
+    `/v1/checks/api` is no check of that id, though the router would take it for one.
+    """
+    known: tuple[Route, ...] = request.app.state.routes
+    exact = [route for route in known if route.path == request.url.path]
     return [
         method
         for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
         if any(
             route.matches({**request.scope, "method": method})[0] is Match.FULL
-            for route in request.app.routes
+            for route in exact or request.app.routes
         )
     ]
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 PHRASES: Final[dict[int, str]] = {
     HTTPStatus.REQUEST_TIMEOUT: "Request Time-out",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Request Entity Too Large",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Unprocessable Entity",
 }
 """Status texts that differ from the standard's, or between versions of Python."""
 
@@ -94,6 +95,24 @@ class ConflictError(ApiError):
     status = HTTPStatus.CONFLICT
 
 
+class UsedKeyError(ApiError):
+    """422: an Idempotency-Key came again with another request (draft-ietf-httpapi)."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This Idempotency-Key came with another request before; use a new one for each"
+            " request, and the same one only to send the same request again."
+        )
+
+
+class MediaTypeError(ApiError):
+    """415: the body is of a kind that is not read here."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
 class TooLargeError(ApiError):
     """413: more bytes than the API reads."""
 
@@ -104,6 +123,18 @@ class TooManyError(ApiError):
     """429: wait, then go on."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
+
+
+class UnreadableError(ApiError):
+    """500: what is stored cannot be read any more; says which, for a caller can put it right."""
+
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+class RunNotPassedError(ApiError):
+    """503: the run that a trigger's link started did not pass, as that service answers it."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 class NoRoomError(ApiError):

@@ -11,13 +11,14 @@ _LEAST: Final = 0.75
 def near_path(path: str, known: Iterable[str]) -> str | None:
     """The known path that is most like this one. None: none is.
 
-    `known`: paths with `{names}` for parts that may be anything.
+    `known`: paths with `{names}` for parts that may be anything. A slash at the end is no part.
     """
-    parts, plain = path.split("/"), path.lower().split("/")
+    parts = path.rstrip("/").split("/")
+    plain = [part.lower() for part in parts]
     of_length = [names for one in known if len(names := one.split("/")) == len(parts)]
     alike = ((_likeness(plain, names), _filled(parts, names)) for names in of_length)
     likeness, meant = max(alike, default=(0.0, parts))
-    return "/".join(meant) if likeness >= _LEAST and meant != parts else None
+    return "/".join(meant) if likeness >= _LEAST and "/".join(meant) != path else None
 
 
 def _likeness(plain: list[str], names: list[str]) -> float:

@@ -1,28 +1,40 @@
 """The OpenAPI document, true to what the service answers, and a page that shows it offline."""
 
+import asyncio
 import json
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 from fastapi import FastAPI
+from fastapi.openapi.constants import REF_TEMPLATE
 from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute
 
-from service.http.docs_page import docs_page
+from contract.release import RELEASE
+from service.http.changing import IDEMPOTENCY_KEY
+from service.http.docs_page import PAGE_PATH, docs_page
+from service.http.error_body import ErrorBody
+from service.http.examples import add_examples
+from service.http.routes import refusals
 
 DOCUMENT_PATH: Final = "/openapi.json"
-PAGE_PATH: Final = "/docs"
+TITLE: Final = "Picket"
 _ABOUT: Final = (
     "Checks, where they run, what became of them, and runs on demand. Every request carries"
     " `Authorization: Bearer <API key>`; every refusal has the same body. Unknown fields of a"
-    " body are passed over; numbers, booleans and texts are never converted into one another."
+    " body are passed over, but one that is nearly a known field is refused; numbers, booleans and"
+    " texts are never converted into one another."
 )
 
 
-def install_openapi(app: FastAPI) -> None:
-    """Serve the document and its page; FastAPI's own pages load their parts from elsewhere."""
-    document = cache(partial(_document, app))
+def install_openapi(app: FastAPI, document: Callable[[], dict[str, Any]]) -> None:
+    """Serve the document and its page; FastAPI's own pages load their parts from elsewhere.
+
+    `document` is asked when somebody first wants it, in a thread: it takes about a second.
+    """
 
     @cache
     def written() -> bytes:
@@ -33,28 +45,43 @@ def install_openapi(app: FastAPI) -> None:
         return docs_page(document()).encode()
 
     async def raw(_request: Request) -> Response:
-        return Response(written(), media_type="application/json")
+        return Response(await asyncio.to_thread(written), media_type="application/json")
 
     async def page(_request: Request) -> Response:
-        return HTMLResponse(shown())
+        return HTMLResponse(await asyncio.to_thread(shown))
 
     app.openapi = document  # type: ignore[method-assign]  # the way FastAPI documents
     app.add_route(DOCUMENT_PATH, raw, include_in_schema=False)
     app.add_route(PAGE_PATH, page, include_in_schema=False)
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
-    return _true(
-        get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
-    )
+def document_of(routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """What routes say of themselves."""
+    document = get_openapi(title=TITLE, version=RELEASE, description=_ABOUT, routes=routes)
+    document["components"]["schemas"] |= _error_schemas()
+    return _true(document)
+
+
+def _error_schemas() -> dict[str, Any]:
+    """What `refusals` refers to."""
+    schema = ErrorBody.model_json_schema(ref_template=REF_TEMPLATE)
+    return {**schema.pop("$defs", {}), ErrorBody.__name__: schema}
 
 
 def _true(document: dict[str, Any]) -> dict[str, Any]:
-    """Without FastAPI's 422, which no route of ours answers."""
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            operation["responses"].pop("422", None)
+    """Without what is FastAPI's own, and with examples."""
+    for path, operations in document["paths"].items():
+        for verb, operation in operations.items():
+            _mend_422(operation)
+            add_examples(f"{verb.upper()} {path}", operation)
     schemas = document.get("components", {}).get("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     return document
+
+
+def _mend_422(operation: dict[str, Any]) -> None:
+    """Not FastAPI's, which no route of ours answers; but that of a key that came before."""
+    operation["responses"].pop("422", None)
+    if any(one["name"] == IDEMPOTENCY_KEY for one in operation.get("parameters", ())):
+        operation["responses"]["422"] = refusals(422)[422]

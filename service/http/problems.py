@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from contract.checks import CheckType
 from service.http.errors import Source
 
 MAX_PROBLEMS: Final = 20
@@ -13,6 +14,16 @@ _SOURCES: Final[dict[str, Source]] = {
     "query": "query",
     "path": "path",
     "header": "headers",
+}
+
+
+_TYPES: Final = frozenset(kind.value for kind in CheckType)
+NAMED_TYPES: Final = (
+    "API, URL, TCP, DNS, ICMP, HEARTBEAT, BROWSER, MULTI_STEP, PLAYWRIGHT or AGENTIC"
+)
+_TAGS: Final = {
+    "union_tag_not_found": f"is missing; use {NAMED_TYPES}",
+    "union_tag_invalid": f"is not allowed; use {NAMED_TYPES}",
 }
 
 
@@ -41,6 +52,10 @@ def _problem(error: Mapping[str, Any]) -> Problem:
     context = error.get("ctx") or {}
     if error["type"] == "json_invalid":
         return Problem("", f"The body is not JSON: {_json_trouble(path, context)}.", source)
+    if error["type"] in _TAGS:
+        return Problem("checkType", f'"checkType" {_TAGS[error["type"]]}.', source)
+    # The tag of a body that says its type is no field, either.
+    path = [part for part in path if part not in _TYPES]
     # A text with a bracket is pydantic's name for one member of a union, and no field.
     path = [part for part in path if not (isinstance(part, str) and "[" in part)]
     if field := context.get("field"):
@@ -70,6 +85,7 @@ def _predicate(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
 
 
 def _with_unit(context: Mapping[str, Any], value: object) -> Mapping[str, Any]:
+    """`actual_length`: of a text; pydantic tells that of a list."""
     unit, size = ("characters", len(value)) if isinstance(value, str) else ("items", None)
     return {"actual_length": size, "unit": unit, **context}
 
@@ -90,7 +106,10 @@ def _must_be(what: str) -> Callable[[Mapping[str, Any], str], str]:
 
 
 def _choices(context: Mapping[str, Any], shown: str) -> str:
-    return f"{shown}; use one of {str(context['expected']).replace(' or ', ', ')}"
+    choices = str(context["expected"]).replace(" or ", ", ")
+    if context["actual_length"] is not None and "'" not in choices:
+        return f"is a text; use a number, without quotes: one of {choices}"
+    return f"{shown}; use one of {choices}"
 
 
 def _too_short(context: Mapping[str, Any], _shown: str) -> str:
@@ -101,6 +120,11 @@ def _too_short(context: Mapping[str, Any], _shown: str) -> str:
 
 def _too_long(context: Mapping[str, Any], _shown: str) -> str:
     return f"has {context['actual_length']} {context['unit']}; use at most {context['max_length']}"
+
+
+def _plain(limit: float) -> str:
+    """A limit as people write it: 1000000, not 1e+06."""
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
 
 
 _SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
@@ -124,8 +148,8 @@ _SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
     "dict_type": _must_be("an object"),
     "model_type": _must_be("an object"),
     "model_attributes_type": _must_be("a JSON object"),
-    "greater_than_equal": lambda context, shown: f"{shown}; use at least {context['ge']:g}",
-    "less_than_equal": lambda context, shown: f"{shown}; use at most {context['le']:g}",
+    "greater_than_equal": lambda context, shown: f"{shown}; use at least {_plain(context['ge'])}",
+    "less_than_equal": lambda context, shown: f"{shown}; use at most {_plain(context['le'])}",
     "string_too_short": _too_short,
     "too_short": _too_short,
     "string_too_long": _too_long,

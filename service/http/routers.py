@@ -1,46 +1,84 @@
 """The public API as a whole: every router, and how they come into the application."""
 
-from typing import Final
+from functools import cache, partial
+from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
+from service.accounts import api as accounts
+from service.addresses import api as addresses
+from service.badges import api as badges
 from service.bundles import api as bundles
+from service.certificates import api as certificates
 from service.checks import api as checks
 from service.checks import api_write as checks_write
+from service.groups import api as groups
+from service.heartbeats import api_events as heartbeats
+from service.http.auth import hold_key
 from service.http.backend import Backend, attach
 from service.http.body import BodyGate
 from service.http.error_body import install_errors
-from service.http.openapi import install_openapi
-from service.http.routes import EVERYWHERE, refusals
+from service.http.openapi import document_of, install_openapi
 from service.locations import api as locations
 from service.results import api as results
+from service.results import api_lists as result_lists
 from service.runtimes import api as runtimes
 from service.sessions import api as sessions
 from service.snippets import api as snippets
+from service.statuses import api as statuses
+from service.triggers import api as triggers
+from service.triggers import links
+from service.variables import api as variables
 
-PREFIX: Final = "/v1"
+PREFIXES: Final = ("/v1", "/v2")
 
-routers: Final[tuple[APIRouter, ...]] = (
+_ROUTERS: Final = (
+    accounts.router,
     checks_write.router,
+    heartbeats.router,
     checks.router,
+    groups.router,
     locations.router,
+    result_lists.router,
+    result_lists.router_v2,
     results.router,
     sessions.router,
+    statuses.router,
+    triggers.router,
     snippets.router,
+    variables.router,
+    certificates.router,
     bundles.router,
+    badges.router,
+    locations.regions_router,
+    runtimes.router,
+    links.router,
+    addresses.router,
 )
-"""Operations that need an API key."""
-open_routers: Final[tuple[APIRouter, ...]] = (locations.regions_router, runtimes.router)
-"""Operations that need none."""
+OPERATIONS: Final[tuple[BaseRoute, ...]] = tuple(
+    route for router in _ROUTERS for route in router.routes
+)
+"""In the order in which a path is looked for. See `operations` for why no router is included."""
 
 
 def install_api(app: FastAPI, backend: Backend) -> None:
     """Put the public API into the application: routes, refusals, limits, document and page."""
     attach(app, backend)
-    install_errors(app, [one for router in (*routers, *open_routers) for one in router.routes])
-    for router in routers:
-        app.include_router(router, responses=refusals(*EVERYWHERE))
-    for router in open_routers:
-        app.include_router(router)
-    install_openapi(app)
-    app.add_middleware(BodyGate, prefix=PREFIX, streamed=bundles.PREFIX)
+    # A redirect has no body, and curl follows none: it would look like a success without one.
+    app.router.redirect_slashes = False
+    install_errors(app, OPERATIONS)
+    app.router.routes += OPERATIONS
+    install_openapi(app, document)
+    app.add_middleware(
+        BodyGate,
+        prefixes=PREFIXES,
+        streamed=bundles.PREFIX,
+        hold_key=partial(hold_key, backend),
+    )
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document. Made once, of what is the same in each application."""
+    return document_of(OPERATIONS)

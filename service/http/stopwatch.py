@@ -30,7 +30,8 @@ class Stopwatch:
         self._monotonic = monotonic
         plain = [route for route in app.routes if isinstance(route, Route)]
         self._paths = {route.path for route in plain}
-        self._by_endpoint = {route.endpoint: route.path for route in plain}
+        # Of several paths to one endpoint, the first names it.
+        self._by_endpoint = {route.endpoint: route.path for route in reversed(plain)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""

@@ -1,21 +1,32 @@
 """What people send, read strictly: no guesses, no conversions, unknown fields passed over."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from contract.near_names import near_name
+
 NO_NUL: Final = r"^[^\x00]*$"
+
+
+_SLIP: Final = 0.85
+"""So much alike are two names of which one is a slip of the pen."""
+_MOST_UNKNOWN: Final = 20
+_MOST_LETTERS: Final = 60
+"""Likeness takes time, and a body may have a hundred thousand fields with names of any length."""
 
 
 class Strict(BaseModel):
     """A frozen value in a request; camelCase outside.
 
     Unknown fields are passed over, because clients of the established service send back what
-    they were given (`id`, zero dates, fields of later versions).
+    they were given (`id`, zero dates, fields of later versions). One that is nearly a known one is
+    none of these: somebody has mistyped it, and would not get what they asked for.
     """
 
     model_config = ConfigDict(
@@ -26,6 +37,28 @@ class Strict(BaseModel):
         alias_generator=to_camel,
         use_attribute_docstrings=True,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_slip_of_the_pen(cls, body: Any) -> Any:
+        if isinstance(body, Mapping) and (found := _slip_in(body, cls)):
+            field, meant = found
+            raise field_error(field, f"is not known here, where {meant} may be meant")
+        return body
+
+
+def _slip_in(body: Mapping[Any, Any], model: type[BaseModel]) -> tuple[str, str] | None:
+    known = {info.alias or name for name, info in model.model_fields.items()}
+    return slip((name for name in body if isinstance(name, str)), known)
+
+
+def slip(names: Iterable[str], known: Collection[str]) -> tuple[str, str] | None:
+    """The first name that is nearly a known one, and that one. None: there is none."""
+    unknown = (name for name in names if name not in known)
+    for name in islice(unknown, _MOST_UNKNOWN):
+        if len(name) <= _MOST_LETTERS and (meant := near_name(name, known, alike=_SLIP)):
+            return name, meant
+    return None
 
 
 class Shown(BaseModel):
@@ -98,7 +131,6 @@ JsonNumber: Final = BeforeValidator(_json_number)
 Storable: Final = AfterValidator(_storable)
 
 Whole = Annotated[int, JsonNumber]
-Number = Annotated[float, JsonNumber]
 Text = Annotated[str, Field(json_schema_extra={"pattern": NO_NUL}), Storable]
 """Any text that a database can keep."""
 

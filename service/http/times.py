@@ -18,7 +18,11 @@ def maybe_moment(at_ms: int | None) -> datetime | None:
 
 def spelled(at_ms: int | None) -> str | None:
     """As in 2026-11-21T08:15:30.250Z; None stays None."""
-    return None if at_ms is None else _spell(moment(at_ms))
+    if at_ms is None:
+        return None
+    seconds, rest_ms = divmod(at_ms, 1000)
+    # A list of 10,000 has 20,000 times: half of what it takes to spell a datetime with its parts.
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{rest_ms:03}Z"
 
 
 def _spell(at: datetime) -> str:

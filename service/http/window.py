@@ -1,7 +1,10 @@
 """Times in queries: seconds since 1970, or ISO 8601."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Annotated, Final
+
+from fastapi import Depends, Query
 
 from service.http.errors import InvalidError
 
@@ -27,6 +30,55 @@ def query_time_ms(name: str, text: str | None) -> int | None:
             source="query",
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of the past."""
+
+    from_ms: int | None
+    """Inclusive. None: not said."""
+    to_ms: int | None
+    """Exclusive. None: not said."""
+
+    def closed(self, *, from_ms: int, now_ms: int) -> tuple[int, int]:
+        """Both ends; those that were not said are these, and nothing lies after now."""
+        end_ms = now_ms + 1 if self.to_ms is None else self.to_ms
+        return min(from_ms, end_ms) if self.from_ms is None else self.from_ms, end_ms
+
+
+def _window(
+    start: Annotated[
+        str | None,
+        Query(alias="startTime", description="Seconds since 1970, or ISO 8601; inclusive."),
+    ] = None,
+    end: Annotated[
+        str | None,
+        Query(alias="endTime", description="Seconds since 1970, or ISO 8601; exclusive."),
+    ] = None,
+) -> Window:
+    return Window(*query_window_ms(("startTime", start), ("endTime", end)))
+
+
+WindowDep = Annotated[Window, Depends(_window)]
+
+
+def query_window_ms(
+    begin: tuple[str, str | None], end: tuple[str, str | None]
+) -> tuple[int | None, int | None]:
+    """Both ends of a window, each sent under a name; in ms since 1970. None: not asked for.
+
+    Raises:
+        InvalidError: one of them is no time, or the window ends before it begins.
+    """
+    from_ms, to_ms = query_time_ms(*begin), query_time_ms(*end)
+    if from_ms is not None and to_ms is not None and from_ms > to_ms:
+        raise InvalidError(
+            f'"{begin[0]}" is later than "{end[0]}"; swap them.',
+            keys=(begin[0], end[0]),
+            source="query",
+        )
+    return from_ms, to_ms
 
 
 def _is_number(text: str) -> bool:

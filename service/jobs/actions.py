@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from contract.job import RunSource
 from service.checks import actions as checks
+from service.checks.model import CheckTerms, CheckToRun
 from service.jobs import store
 from service.jobs.engines import queue_of
 from service.jobs.model import HeldJob, NewRun, Priority, Return, Waiting
@@ -27,10 +28,14 @@ class WantedRuns:
 def enqueue(connection: Connection, wanted: WantedRuns, *, now_ms: int) -> None:
     """Queue the runs at once; agents that wait for work get them after the commit."""
     check = checks.terms(connection, wanted.check_id)
-    if check is None:
-        return
-    until_ms = queued_until(now_ms, next_run_ms=None)
-    runs = [
+    if check is not None:
+        add(connection, runs_of(wanted, check, now_ms=now_ms))
+
+
+def runs_of(wanted: WantedRuns, check: CheckTerms | CheckToRun, *, now_ms: int) -> list[NewRun]:
+    """The runs, for the queue."""
+    until_ms = queued_until(check.type, now_ms=now_ms, next_run_ms=None)
+    return [
         NewRun(
             check_id=wanted.check_id,
             check_type=check.type,
@@ -45,7 +50,6 @@ def enqueue(connection: Connection, wanted: WantedRuns, *, now_ms: int) -> None:
         )
         for location_id in wanted.location_ids
     ]
-    queue_of(connection).add(connection, runs)
 
 
 def drop_jobs(connection: Connection, check_id: str) -> None:

@@ -11,9 +11,11 @@ from sqlalchemy import Connection
 
 from contract.checks import CheckType, Lane
 from service.jobs.answers import render
+from service.jobs.enclosures import enclosures, may_carry
 from service.jobs.engines import queue_of
 from service.jobs.model import LEASE_MS, Claimant, ReadyJob
 from service.jobs.queue import Deal, JobQueue, ReadyQuery
+from service.vault.sealing import Vault
 
 _MOST_AT_ONCE: Final = 1_000
 """Jobs per query, so that other changes get their turn."""
@@ -30,15 +32,23 @@ class Dealt:
     now_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where a round is dealt, and what opens what jobs carry."""
+
+    location_id: str
+    vault: Vault
+
+
 def deal(
-    connection: Connection, location_id: str, claimants: Sequence[Claimant], *, now_ms: int
+    connection: Connection, table: Table, claimants: Sequence[Claimant], *, now_ms: int
 ) -> Dealt:
     """Deal what is ready, first come, first served.
 
     Claimants that run the same check types are served together, by one query per lane.
     """
     queue = queue_of(connection)
-    dealer = _Dealer(connection, queue, location_id, now_ms)
+    dealer = _Dealer(connection, queue, table, now_ms)
     hands = dealer.dealt_before(claimants)
     alike: dict[frozenset[CheckType], list[int]] = defaultdict(list)
     for place, one in enumerate(claimants):
@@ -52,7 +62,7 @@ def deal(
     if more:
         next_due_ms = now_ms
     elif not all(hands):
-        next_due_ms = queue.next_due_ms(connection, location_id, now_ms=now_ms)
+        next_due_ms = queue.next_due_ms(connection, table.location_id, now_ms=now_ms)
     return Dealt(dealer.rendered(hands), next_due_ms, now_ms)
 
 
@@ -60,7 +70,7 @@ def deal(
 class _Dealer:
     connection: Connection
     queue: JobQueue
-    location_id: str
+    table: Table
     now_ms: int
 
     def dealt_before(self, claimants: Sequence[Claimant]) -> list[list[ReadyJob]]:
@@ -68,9 +78,9 @@ class _Dealer:
         repeated = [one.claim_id for one in claimants if one.repeated]
         if not repeated:
             return [[] for _ in claimants]
-        dealt = self.queue.dealt(self.connection, self.location_id, repeated)
+        dealt = self.queue.dealt(self.connection, self.table.location_id, repeated)
         leases = [(job.id, job.fence + 1) for jobs in dealt.values() for job in jobs]
-        self.queue.renew(self.connection, self.location_id, leases, now_ms=self.now_ms)
+        self.queue.renew(self.connection, self.table.location_id, leases, now_ms=self.now_ms)
         return [dealt.get(one.claim_id, []) for one in claimants]
 
     def serve(
@@ -85,7 +95,7 @@ class _Dealer:
         if not wanted or not check_types:
             return False
         limit = min(wanted, _MOST_AT_ONCE)
-        query = ReadyQuery(self.location_id, lane, check_types, limit)
+        query = ReadyQuery(self.table.location_id, lane, check_types, limit)
         ready = self.queue.ready(self.connection, query, now_ms=self.now_ms)
         jobs = iter(ready)
         deals: list[Deal] = []
@@ -100,9 +110,13 @@ class _Dealer:
         """What was dealt, as agents read it."""
         if not any(hands):
             return [[] for _ in hands]
-        place = self.queue.place(self.connection, self.location_id)
+        place = self.queue.place(self.connection, self.table.location_id)
         write = partial(render, place=place, now_ms=self.now_ms)
-        return [[write(job) for job in hand] for hand in hands]
+        laden = [job for hand in hands for job in hand if may_carry(job, place)]
+        if not laden:
+            return [[write(job) for job in hand] for hand in hands]
+        given = enclosures(self.connection, self.table.vault, place, laden)
+        return [[write(job, enclosed=given.get(job.id)) for job in hand] for hand in hands]
 
     def _deal(self, job: ReadyJob, who: Claimant) -> Deal:
         lease_ms = LEASE_MS[Lane(job.lane)]

@@ -63,8 +63,13 @@ def reap(connection: Connection, *, now_ms: int) -> int:
         (job, _unless_paused(connection, job, after_lost_lease(job, now_ms=now_ms))) for job in lost
     ]
     expired = queue.expired(connection, now_ms=now_ms, limit=GROUP)
-    seen = _locations_with_agents(connection, {job.location_id for job in expired}, now_ms)
-    over = [(job, after_queue_expired(agent_seen=job.location_id in seen)) for job in expired]
+    taken = agents.types_seen_at(
+        connection, {job.location_id for job in expired}, since_ms=now_ms - _SEEN_MS
+    )
+    over = [
+        (job, after_queue_expired(taker_seen=job.check_type in taken.get(job.location_id, ())))
+        for job in expired
+    ]
     _settle(connection, [*fates, *over], now_ms=now_ms)
     return len(fates) + len(over)
 
@@ -123,17 +128,6 @@ def _unless_paused(
 
 def _holds(job: HeldJob, fence: int) -> bool:
     return job.state == JobState.LEASED and job.fence == fence
-
-
-def _locations_with_agents(
-    connection: Connection, location_ids: Iterable[str], now_ms: int
-) -> set[str]:
-    seen = set()
-    for location_id in location_ids:
-        last_ms = agents.last_seen_ms(connection, location_id)
-        if last_ms is not None and last_ms >= now_ms - _SEEN_MS:
-            seen.add(location_id)
-    return seen
 
 
 def _settle(

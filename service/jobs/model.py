@@ -102,6 +102,8 @@ class ReadyJob(NamedTuple):
     """Heartbeats only. None: no ping came yet."""
     refresh_cache: int | None
     """Suites of a session only: whether they install their packages anew. None: as 0."""
+    group_id: int | None = None
+    """None: the check is in no group."""
 
 
 class JobPlace(NamedTuple):
@@ -111,6 +113,8 @@ class JobPlace(NamedTuple):
     slug: str
     proxy_url: str | None
     """None: direct."""
+    presents: bool
+    """The account has client certificates."""
 
 
 class HeldJob(NamedTuple):

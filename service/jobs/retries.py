@@ -42,7 +42,7 @@ _NETWORK_CODES: Final = frozenset(
     | {"EHOSTUNREACH", "ENETUNREACH", "SOCKET_TIMEOUT"}
 )
 _TYPES: Final = frozenset(kind.value for kind in RetryType)
-_NEVER: Final = frozenset({CheckType.HEARTBEAT, CheckType.PLAYWRIGHT})
+_NEVER: Final = frozenset({CheckType.HEARTBEAT, CheckType.PLAYWRIGHT, CheckType.AGENTIC})
 
 
 def strategy_of(doc: Mapping[str, Any], check_type: CheckType) -> RetryStrategy | None:

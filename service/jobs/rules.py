@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from contract.agent_api import ReleaseReason
+from contract.checks import CheckType
 from service.jobs.model import MOST_DELIVERIES, QUEUE_MS, HeldJob
 from service.results.model import Cause, RunStatus
 
 _SECOND_CHANCE_MS: Final = 30_000
 """A job that is given back stays claimable for this long at least."""
+_NOBODY_RUNS: Final = frozenset({CheckType.AGENTIC})
+"""Types that no agent of this release takes; to wait for one would tell people nothing."""
 _UNCOUNTED: Final = frozenset({ReleaseReason.DRAINING, ReleaseReason.CANCELLED})
 """Reasons that say nothing against the job or the agent, and so cost no delivery."""
 
@@ -30,11 +33,13 @@ class GiveUp:
     cause: Cause
 
 
-def queued_until(now_ms: int, *, next_run_ms: int | None) -> int:
+def queued_until(check_type: CheckType, *, now_ms: int, next_run_ms: int | None) -> int:
     """When a run that is queued now is missed: in 6 min, or when the check's next run is due.
 
-    None: the run is not one of a series.
+    At once where no agent can take it. No next run: the run is not one of a series.
     """
+    if check_type in _NOBODY_RUNS:
+        return now_ms
     latest_ms = now_ms + QUEUE_MS
     return latest_ms if next_run_ms is None else min(latest_ms, next_run_ms)
 
@@ -58,9 +63,9 @@ def after_release(job: HeldJob, reason: ReleaseReason, *, now_ms: int) -> Requeu
     return GiveUp(RunStatus.ERROR, Cause.AGENT_ERROR)
 
 
-def after_queue_expired(*, agent_seen: bool) -> GiveUp:
-    """Nobody claimed the job in time."""
-    return GiveUp(RunStatus.MISSED, Cause.QUEUE_EXPIRED if agent_seen else Cause.NO_AGENT)
+def after_queue_expired(*, taker_seen: bool) -> GiveUp:
+    """Nobody claimed the job in time; `taker_seen`: an agent was there that runs its type."""
+    return GiveUp(RunStatus.MISSED, Cause.QUEUE_EXPIRED if taker_seen else Cause.NO_AGENT)
 
 
 def _requeue_at_once(job: HeldJob, now_ms: int, *, deliveries: int) -> Requeue:

@@ -4,9 +4,9 @@ Only their text and their parameters live here. The partial indexes of `job` car
 Several jobs go into one statement as a JSON list of their ids: half the time of a statement each,
 and the interpreter is free for other threads meanwhile. One job has a statement of its own, because
 the list costs 2 µs.
-A claim reads `check_`, `heartbeat`, `session` and `private_location` too, which are other
-features': each job needs them, and asking for them one by one would cost a claim four times as
-much.
+A claim reads `check_`, `heartbeat`, `session`, `private_location` and `client_certificate` too,
+which are other features': each job needs them, and asking for them one by one would cost a claim
+four times as much.
 """
 
 from collections import defaultdict
@@ -44,7 +44,8 @@ SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms,
   j.check_type, c.name, c.spec, CASE j.check_type WHEN 'HEARTBEAT' THEN
     (SELECT h.last_ping_ms FROM heartbeat h WHERE h.check_id = j.check_id) END,
   CASE j.check_type WHEN 'PLAYWRIGHT' THEN
-    (SELECT s.refresh_cache FROM session s WHERE s.id = j.session_id) END
+    (SELECT s.refresh_cache FROM session s WHERE s.id = j.session_id) END,
+  c.group_id
 FROM job j CROSS JOIN check_ c ON c.id = j.check_id
 """
 _DEALT: Final = (
@@ -55,7 +56,11 @@ _DEALT: Final = (
     .replace("job j", "job j INDEXED BY ix_job_leased_until")
     + "WHERE j.state = 1 AND j.location_id = ? AND j.claim_id IN ({claims}) ORDER BY j.id"
 )
-_PLACE: Final = "SELECT account_id, slug_name, proxy_url FROM private_location WHERE id = ?"
+_PLACE: Final = """
+SELECT account_id, slug_name, proxy_url,
+  EXISTS (SELECT 1 FROM client_certificate c WHERE c.account_id = l.account_id)
+FROM private_location l WHERE id = ?
+"""
 _NEXT_DUE: Final = """
 SELECT min(due_ms) FROM job WHERE state = 0 AND location_id = ? AND lane = ? AND priority = ?
   AND due_ms > ?

@@ -14,11 +14,12 @@ from contract.wire import decode
 from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError
 from service.jobs import store
-from service.jobs.claims import Dealt, deal
+from service.jobs.claims import Dealt, Table, deal
 from service.jobs.counter import MOST_IN_ROUND, Counter, Waiter
 from service.jobs.endings import GivenBack, release
 from service.jobs.model import LEASE_MS, Claimant, JobsDue, job_number
 from service.locations.model import LocationKeyEnded
+from service.vault.sealing import Vault
 
 log = structlog.get_logger()
 
@@ -41,10 +42,15 @@ class ClaimDesk:
     """Deals jobs to the claims that wait, in rounds: one transaction per location at a time."""
 
     def __init__(
-        self, database: Database, clock: Clock, leased_before: Iterable[tuple[str, str]]
+        self,
+        database: Database,
+        clock: Clock,
+        vault: Vault,
+        leased_before: Iterable[tuple[str, str]],
     ) -> None:
         self._database = database
         self._clock = clock
+        self._vault = vault
         self._loop = asyncio.get_running_loop()
         self._counters: dict[str, Counter] = {}
         self._rounds: set[asyncio.Task[None]] = set()
@@ -187,7 +193,8 @@ class ClaimDesk:
 
         def change(connection: Connection) -> Dealt:
             now_ms = self._clock.now_ms(connection)
-            return deal(connection, location_id, claimants, now_ms=now_ms)
+            table = Table(location_id, self._vault)
+            return deal(connection, table, claimants, now_ms=now_ms)
 
         self._remember(location_id, waiters)
         try:
@@ -223,9 +230,9 @@ class ClaimDesk:
         )
 
 
-async def open_desk(database: Database, clock: Clock) -> ClaimDesk:
+async def open_desk(database: Database, clock: Clock, vault: Vault) -> ClaimDesk:
     """A desk that knows what was dealt before this process began, before the first claim comes."""
-    return ClaimDesk(database, clock, await database.read(store.claims))
+    return ClaimDesk(database, clock, vault, await database.read(store.claims))
 
 
 def _is_read(waiter: Waiter, caller: Caller | None) -> bool:

@@ -1,11 +1,11 @@
 """What happens to private locations and their keys: one transaction per function."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from service.accounts.keys import LOCATION_PREFIX, NewKey, new_key
+from service.accounts.keys import LOCATION_PREFIX, NewKey, Pepper
 from service.db.engine import announce
 from service.db.ids import new_id
 from service.http.errors import ConflictError, NotFoundError
@@ -32,14 +32,14 @@ def create_first(
 
 
 def create(
-    connection: Connection, account_id: str, *, body: LocationWrite, now_ms: int
+    connection: Connection, account_id: str, *, body: LocationWrite, pepper: Pepper, now_ms: int
 ) -> NewLocation:
     """Make a location and its first key.
 
     Raises:
         ConflictError: the account has a location with this slug.
     """
-    key = new_key(LOCATION_PREFIX)
+    key = pepper.new_key(LOCATION_PREFIX)
     return _create(connection, account_id, body=body, key=key, now_ms=now_ms)
 
 
@@ -110,8 +110,13 @@ def queue_samples(
     return store.samples(connection, location_id, from_ms=from_ms, until_ms=until_ms)
 
 
+def rehash_keys(connection: Connection, anew: Callable[[bytes], bytes]) -> None:
+    """Store the keys of all locations anew."""
+    store.rehash(connection, anew)
+
+
 def of_key(connection: Connection, digest: bytes) -> KeyDigest | None:
-    """Whom a key with this digest speaks for. None: it is unknown or ended."""
+    """Whom the key that is stored as this speaks for. None: it is unknown or ended."""
     return store.good_key(connection, digest)
 
 
@@ -149,7 +154,7 @@ def change(
 
 
 def create_key(
-    connection: Connection, account_id: str, location_id: str, *, now_ms: int
+    connection: Connection, account_id: str, location_id: str, *, pepper: Pepper, now_ms: int
 ) -> tuple[str, NewKey]:
     """Make a further key for a location: its id, and the key.
 
@@ -162,7 +167,7 @@ def create_key(
             f"The private location {row.slug_name} has {MAX_ACTIVE_KEYS} keys, which is the most;"
             " delete one first."
         )
-    key = new_key(LOCATION_PREFIX)
+    key = pepper.new_key(LOCATION_PREFIX)
     return _add_key(connection, location_id, key, now_ms=now_ms), key
 
 

@@ -1,16 +1,28 @@
 """`/v1/private-locations` and `/v1/locations`: where checks run from."""
 
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import Body, Path, Query
+from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from service.accounts.model import Caller
 from service.agents import actions as agents
 from service.http.auth import CallerDep
 from service.http.backend import Backend, BackendDep
+from service.http.changing import (
+    Changed,
+    ChangeDep,
+    CreateDep,
+    changed_fields,
+    gone,
+    sent_fields,
+)
 from service.http.errors import InvalidError
-from service.http.routes import ONE, answers, json, json_model, refusals
+from service.http.operations import keyed_operations, open_operations
+from service.http.routes import ONE, answers, json, json_model
 from service.http.strict import NO_NUL
 from service.http.times import moment
 from service.http.window import query_time_ms
@@ -34,9 +46,10 @@ from service.locations.views import (
     new_location_shown,
     queue_metrics,
 )
+from service.vault.texts import without_credentials
 
-router = APIRouter(prefix="/v1/private-locations", tags=["private locations"])
-regions_router = APIRouter(prefix="/v1/locations", tags=["locations"], responses=refusals(500))
+router = keyed_operations("private locations", prefix="/v1/private-locations")
+regions_router = open_operations("locations", prefix="/v1/locations")
 
 LocationId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 KeyId = Annotated[str, Path(alias="keyId", pattern=NO_NUL, max_length=200)]
@@ -71,24 +84,24 @@ async def list_locations(
             versions=versions,
         )
     )
-    return json([location.model_dump(by_alias=True, mode="json") for location in locations])
+    seen = [_for(caller, location) for location in locations]
+    return json([location.model_dump(by_alias=True, mode="json") for location in seen])
 
 
 @router.post(
     "", status_code=201, responses=answers(201, NewLocationShown, "With its first key.", 409)
 )
-async def create_location(
-    body: Annotated[LocationWrite, Body()], caller: CallerDep, backend: BackendDep
-) -> Response:
+async def create_location(body: Annotated[LocationWrite, Body()], creating: CreateDep) -> Response:
     """Create a private location and its first key; the raw key is shown this once."""
+    account_id, pepper = creating.account_id, creating.backend.pepper
 
-    def change(connection: Connection) -> NewLocationShown:
-        now_ms = backend.clock.now_ms(connection)
-        made = actions.create(connection, caller.account_id, body=body, now_ms=now_ms)
-        row = actions.find(connection, caller.account_id, made.id)
-        return new_location_shown(row, made=made)
+    def change(connection: Connection, now_ms: int) -> Changed:
+        made = actions.create(connection, account_id, body=body, pepper=pepper, now_ms=now_ms)
+        row = actions.find(connection, account_id, made.id)
+        answer = json_model(new_location_shown(row, made=made), status=201)
+        return Changed(answer=answer, resource_id=row.id, fields=sent_fields(body))
 
-    return json_model(await backend.database.write(change), status=201)
+    return await creating.make(change)
 
 
 @router.get(ONE, responses=answers(200, LocationShown, _SHOWN, 404))
@@ -99,70 +112,69 @@ async def read_location(
     shown = await backend.database.read(
         lambda connection: _shown(connection, backend, caller.account_id, location_id)
     )
-    return json_model(shown)
+    return json_model(_for(caller, shown))
 
 
 @router.put(ONE, responses=answers(200, LocationShown, _SHOWN, 404))
 async def change_location(
     location_id: LocationId,
     body: Annotated[LocationChange, Body()],
-    caller: CallerDep,
+    changing: ChangeDep,
     backend: BackendDep,
 ) -> Response:
     """Change a private location; its slug stays."""
+    account_id = changing.account_id
 
-    def change(connection: Connection) -> LocationShown:
-        now_ms = backend.clock.now_ms(connection)
-        actions.change(connection, caller.account_id, location_id, body=body, now_ms=now_ms)
-        return _shown(connection, backend, caller.account_id, location_id)
+    def change(connection: Connection, now_ms: int) -> Changed:
+        before = asdict(actions.find(connection, account_id, location_id))
+        actions.change(connection, account_id, location_id, body=body, now_ms=now_ms)
+        after = asdict(actions.find(connection, account_id, location_id))
+        answer = json_model(_shown(connection, backend, account_id, location_id))
+        fields = tuple(map(to_camel, changed_fields(before, after)))
+        return Changed(answer=answer, resource_id=location_id, fields=fields)
 
-    return json_model(await backend.database.write(change))
+    return await changing.make(change)
 
 
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
-async def delete_location(
-    location_id: LocationId, caller: CallerDep, backend: BackendDep
-) -> Response:
+async def delete_location(location_id: LocationId, changing: ChangeDep) -> Response:
     """Delete a private location that no check uses; its keys end at once."""
-    await backend.database.write(
-        lambda connection: removal.delete(
-            connection, caller.account_id, location_id, now_ms=backend.clock.now_ms(connection)
-        )
-    )
-    return Response(status_code=204)
+
+    def change(connection: Connection, now_ms: int) -> Changed:
+        removal.delete(connection, changing.account_id, location_id, now_ms=now_ms)
+        return gone(location_id)
+
+    return await changing.make(change)
 
 
 @router.post(_KEYS, status_code=201, responses=answers(201, NewKeyShown, "The key.", 404, 409))
-async def create_location_key(
-    location_id: LocationId, caller: CallerDep, backend: BackendDep
-) -> Response:
+async def create_location_key(location_id: LocationId, creating: CreateDep) -> Response:
     """Make a further key; the raw key is shown this once. A location has at most two."""
+    account_id, pepper = creating.account_id, creating.backend.pepper
 
-    def change(connection: Connection) -> NewKeyShown:
-        now_ms = backend.clock.now_ms(connection)
-        key_id, key = actions.create_key(connection, caller.account_id, location_id, now_ms=now_ms)
-        return NewKeyShown(
+    def change(connection: Connection, now_ms: int) -> Changed:
+        key_id, key = actions.create_key(
+            connection, account_id, location_id, pepper=pepper, now_ms=now_ms
+        )
+        shown = NewKeyShown(
             id=key_id, raw_key=key.raw, masked_key=key.masked, created_at=moment(now_ms)
         )
+        return Changed(answer=json_model(shown, status=201), resource_id=f"{location_id}/{key_id}")
 
-    return json_model(await backend.database.write(change), status=201)
+    return await creating.make(change)
 
 
 @router.delete(_KEYS + "/{keyId}", status_code=204, responses=answers(204, None, "Gone.", 404))
 async def delete_location_key(
-    location_id: LocationId, key_id: KeyId, caller: CallerDep, backend: BackendDep
+    location_id: LocationId, key_id: KeyId, changing: ChangeDep
 ) -> Response:
     """End a key; agents that use it are refused at once."""
-    await backend.database.write(
-        lambda connection: removal.end_key(
-            connection,
-            caller.account_id,
-            location_id,
-            key_id=key_id,
-            now_ms=backend.clock.now_ms(connection),
-        )
-    )
-    return Response(status_code=204)
+
+    def change(connection: Connection, now_ms: int) -> Changed:
+        removal.end_key(connection, changing.account_id, location_id, key_id=key_id, now_ms=now_ms)
+        return gone(f"{location_id}/{key_id}")
+
+    return await changing.make(change)
 
 
 @router.get(ONE + "/metrics", responses=answers(200, QueueMetrics, "One place per minute.", 404))
@@ -197,6 +209,13 @@ def _time_ms(name: str, text: str) -> int:
     return found
 
 
+def _for(caller: Caller, shown: LocationShown) -> LocationShown:
+    """Keys that only read see no credentials of the proxy."""
+    if caller.may_write or shown.proxy_url is None:
+        return shown
+    return shown.model_copy(update={"proxy_url": without_credentials(shown.proxy_url)})
+
+
 def _shown(
     connection: Connection, backend: Backend, account_id: str, location_id: str
 ) -> LocationShown:
@@ -210,7 +229,7 @@ def _shown(
 
 def _seen(
     connection: Connection, rows: tuple[LocationRow, ...], *, now_ms: int, versions: bool
-) -> list[Any]:
+) -> list[LocationShown]:
     ids = [row.id for row in rows]
     keys, seen = actions.keys_of(connection, ids), agents.seen_at(connection, ids)
     show = location_with_versions if versions else location_shown

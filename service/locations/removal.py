@@ -5,6 +5,7 @@ from sqlalchemy import Connection
 from service.agents import actions as agents
 from service.checks import actions as checks
 from service.db.engine import announce
+from service.groups import actions as groups
 from service.http.errors import ConflictError
 from service.jobs import endings as jobs
 from service.locations import actions, store
@@ -17,7 +18,7 @@ def delete(connection: Connection, account_id: str, location_id: str, *, now_ms:
 
     Raises:
         NotFoundError: the account has none with this id.
-        ConflictError: checks run there.
+        ConflictError: checks run there, or a group gives it to its checks.
     """
     row = find(connection, account_id, location_id)
     uses, names = checks.users_of(connection, location_id)
@@ -26,6 +27,11 @@ def delete(connection: Connection, account_id: str, location_id: str, *, now_ms:
         raise ConflictError(
             f"The private location {row.slug_name} is used by {uses} checks ({shown});"
             " change or delete them first."
+        )
+    if of_groups := groups.users_of_location(connection, account_id, row.slug_name):
+        raise ConflictError(
+            f"The private location {row.slug_name} is one of the check group {of_groups[0]};"
+            " change that first."
         )
     jobs.end_at(connection, location_id, now_ms=now_ms)
     for key in store.good_keys(connection, [location_id]):

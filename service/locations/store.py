@@ -1,6 +1,6 @@
 """SQL of private locations and their keys."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
@@ -137,6 +137,13 @@ def insert_key(
         "created_ms": now_ms,
     }
     connection.execute(insert(location_key), row)
+
+
+def rehash(connection: Connection, anew: Callable[[bytes], bytes]) -> None:
+    """Store every key anew."""
+    for row in connection.execute(select(location_key.c.id, location_key.c.hash)).all():
+        change = update(location_key).where(location_key.c.id == row.id)
+        connection.execute(change.values(hash=anew(row.hash)))
 
 
 def revoke_key(connection: Connection, key_id: str, *, location_id: str, now_ms: int) -> bool:

@@ -1,13 +1,39 @@
 """What everyone else asks about results, beside storing them (`recording`) and taking them in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
 from service.results import store
-from service.results.model import StoredResult
+from service.results.model import Extremes, Standing, StoredResult
 
 
 def of_session(connection: Connection, session_id: str) -> Sequence[StoredResult]:
     """The results of a session so far, without details, in the order of their runs."""
     return store.of_session(connection, session_id)
+
+
+def standings(connection: Connection, check_ids: Sequence[str]) -> Mapping[str, Standing]:
+    """How each check stands that has a final result, by the newest one.
+
+    A huge one is not searched for its certificate.
+    """
+    return store.standings(connection, check_ids)
+
+
+def passes(connection: Connection, check_id: str, *, window: tuple[int, int]) -> tuple[int, int]:
+    """How many final results of a window passed, and how many there are in which somebody looked.
+
+    The window is in ms since 1970, its end exclusive.
+    """
+    counts = store.counts(connection, check_id, window=window)
+    looks = sum(number for status, number in counts.items() if status.judges_target)
+    bad = sum(number for status, number in counts.items() if status.has_failures)
+    return looks - bad, looks
+
+
+def extremes(
+    connection: Connection, check_ids: Sequence[str], *, from_ms: int
+) -> Mapping[str, Extremes]:
+    """Of each check that measured anything since then, how long it took at least and at most."""
+    return store.extremes(connection, check_ids, from_ms=from_ms)

@@ -1,75 +1,34 @@
-"""`/v1/check-results`: what became of a check's runs."""
+"""`/v1/check-results/{checkId}/{checkResultId}`: one result, and the files of its run."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
 from service.checks import actions as checks
-from service.checks.model import CheckKind, CheckRow
+from service.checks.model import CheckRow
 from service.http.auth import CallerDep
 from service.http.backend import Backend, BackendDep
 from service.http.errors import NotFoundError
 from service.http.files import file_answer
-from service.http.paging import PageDep
+from service.http.operations import keyed_operations
 from service.http.routes import answers, json, refusals
-from service.http.strict import NO_NUL, Text
-from service.http.window import query_time_ms
+from service.http.strict import NO_NUL
 from service.results import assets, store
 from service.results.assets import Asset
-from service.results.model import ResultFilter, ResultType, StoredResult
+from service.results.model import StoredResult
 from service.results.script_shapes import AssetShown
 from service.results.shapes import CheckResultShown
-from service.results.views import listed, shown
+from service.results.views import shown
 
-router = APIRouter(prefix="/v1/check-results", tags=["check results"])
+router = keyed_operations("check results", prefix="/v1/check-results")
 
 CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
 ResultId = Annotated[str, Path(alias="checkResultId", pattern=NO_NUL, max_length=200)]
 
 _OF_CHECK = "/{checkId}"
-_WHEN = "Seconds since 1970, or ISO 8601"
-
-
-def _filter(
-    *,
-    location: Annotated[Text | None, Query(description="Slug of the run's location.")] = None,
-    has_failures: Annotated[bool | None, Query(alias="hasFailures")] = None,
-    result_type: Annotated[Literal["FINAL", "ATTEMPT", "ALL"], Query(alias="resultType")] = "FINAL",
-    from_: Annotated[str | None, Query(alias="from", description=f"{_WHEN}; inclusive.")] = None,
-    to: Annotated[str | None, Query(description=f"{_WHEN}; exclusive.")] = None,
-) -> ResultFilter:
-    return ResultFilter(
-        from_ms=query_time_ms("from", from_),
-        to_ms=query_time_ms("to", to),
-        location=location,
-        has_failures=has_failures,
-        result_type=None if result_type == "ALL" else ResultType(result_type),
-    )
-
-
-@router.get(_OF_CHECK, responses=answers(200, list[CheckResultShown], "Newest first.", 404))
-async def list_check_results(  # noqa: PLR0913, PLR0917 - what FastAPI hands in
-    check_id: CheckId,
-    caller: CallerDep,
-    backend: BackendDep,
-    page: PageDep,
-    wanted: Annotated[ResultFilter, Depends(_filter)],
-    check_type: Annotated[CheckKind | None, Query(alias="checkType")] = None,
-) -> Response:
-    """List a check's results."""
-
-    def query(connection: Connection) -> tuple[CheckRow, tuple[StoredResult, ...]]:
-        check = checks.find(connection, caller.account_id, check_id)
-        if check_type not in (None, check.type):
-            return check, ()
-        found = store.of_check(connection, check_id, wanted, limit=page.limit, offset=page.offset)
-        return check, found
-
-    check, found = await backend.database.read(query)
-    return json([listed(one, name=check.name, check_type=check.type) for one in found])
 
 
 @router.get(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -130,6 +130,27 @@ class StoredResult:
     """The detail was too long for a list, and left out."""
 
 
+class Standing(NamedTuple):
+    """As much of a check's newest final result as it takes to say how the check stands."""
+
+    status: RunStatus
+    location: str
+    run_id: int
+    response_time_ms: float | None
+    """None: nothing was measured."""
+    created_ms: int
+    days_to_expiry: float | None
+    """Of the certificate that was seen; negative when it has run out. None: none was seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extremes:
+    """Of the response times of a check's final results, in ms."""
+
+    shortest_ms: float
+    longest_ms: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFilter:
     """Which results of a check a list shows."""
@@ -144,3 +165,5 @@ class ResultFilter:
     """None: either."""
     result_type: ResultType | None = ResultType.FINAL
     """None: both."""
+    after_id: str | None = None
+    """Only what a list shows after this result. None: from the newest one on."""

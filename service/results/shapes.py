@@ -179,3 +179,14 @@ class CheckResultShown(Shown):
     browser_check_result: BrowserResultShown | None
     multi_step_check_result: MultiStepResultShown | None
     playwright_check_result: PlaywrightResultShown | None
+
+
+class ResultsShown(Shown):
+    """Results by a cursor."""
+
+    length: int
+    """Of `entries`."""
+    entries: list[CheckResultShown] | list[dict[str, Any]]
+    """Newest first; with `fields`, only those of each."""
+    next_id: str | None
+    """What the next request sends. Null: there are no more."""

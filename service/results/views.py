@@ -34,7 +34,7 @@ _SCRIPTED: Final = {
     CheckType.PLAYWRIGHT: script_views.suite,
 }
 _CAUSES: Final = {
-    Cause.NO_AGENT: "No agent is connected at this location.",
+    Cause.NO_AGENT: "No agent that runs {type} checks is connected at this location.",
     Cause.QUEUE_EXPIRED: (
         "No agent took the run in time: other runs held all their slots (JOB_CONCURRENCY of the "
         "agents for what needs Node, UPTIME_CONCURRENCY for the rest), or no agent could reach "
@@ -79,7 +79,7 @@ def shown(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any]
         "runSource": stored.source,
         "resultType": stored.result_type.value,
         "attempts": stored.attempt,
-        **_verdict(stored, outcome),
+        **_verdict(stored, outcome, kind),
         "scheduledAt": spelled(stored.scheduled_ms),
         "startedAt": spelled(stored.started_ms),
         "stoppedAt": spelled(stored.stopped_ms),
@@ -90,9 +90,11 @@ def shown(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any]
     }
 
 
-def _verdict(stored: StoredResult, outcome: Outcome | None) -> dict[str, Any]:
+def _verdict(stored: StoredResult, outcome: Outcome | None, kind: CheckType) -> dict[str, Any]:
     failure = outcome.failure if outcome else None
-    because = _CAUSES[stored.cause] if stored.cause else failure and failure.message
+    because = failure and failure.message
+    if stored.cause:
+        because = _CAUSES[stored.cause].format(type=kind.value)
     time_ms = stored.response_time_ms
     return {
         "status": stored.status.value,

@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from starlette.responses import Response
 
 from contract.runtimes import RUNTIMES
 from service.http.errors import NotFoundError
-from service.http.routes import ONE, answers, json, json_model, refusals
+from service.http.operations import open_operations
+from service.http.routes import ONE, answers, json, json_model
 from service.http.strict import NO_NUL
 from service.runtimes.views import RuntimeShown, runtime_shown, runtimes_shown
 
-router = APIRouter(prefix="/v1/runtimes", tags=["runtimes"], responses=refusals(500))
+router = open_operations("runtimes", prefix="/v1/runtimes")
 
 RuntimeName = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 

@@ -74,17 +74,19 @@ def _runs(
     check: DueCheck, when: Rhythm, where: list[str], *, now_ms: int, next_ms: int
 ) -> list[NewRun]:
     scheduled_ms = run_due_ms(when, planned_ms=check.next_run_ms, now_ms=now_ms)
+    check_type = CheckType(check.check_type)
+    until_ms = queued_until(check_type, now_ms=now_ms, next_run_ms=next_ms)
     return [
         NewRun(
             check_id=check.check_id,
-            check_type=CheckType(check.check_type),
+            check_type=check_type,
             lane=Lane(check.lane),
             location_id=location_id,
             source=RunSource.SCHEDULER,
             session_id=None,
             scheduled_ms=scheduled_ms,
             due_ms=scheduled_ms,
-            expires_ms=queued_until(now_ms, next_run_ms=next_ms),
+            expires_ms=until_ms,
             priority=Priority.SCHEDULED,
         )
         for location_id in places(where, run_parallel=bool(check.run_parallel), turn=check.turn)

@@ -1,13 +1,19 @@
 """What happens to sessions once they go on; each is part of the caller's transaction."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection
 
+from contract.job import RunSource
+from service.checks import actions as checks
 from service.db.engine import announce
 from service.http.errors import NotFoundError
+from service.jobs import actions as jobs
+from service.locations import actions as locations
 from service.results.model import RunStatus
 from service.sessions import store
 from service.sessions.model import Session, SessionFinished, SessionStatus
-from service.sessions.rules import deadline_ms, worse
+from service.sessions.rules import deadline_ms, latest_starts, worse
 
 
 def run_finished(
@@ -20,7 +26,7 @@ def run_finished(
     pending = max(0, session.pending - 1)
     _settle(
         connection,
-        session_id,
+        session,
         status=worse(session.status, status),
         pending=pending,
         stopped_ms=now_ms if pending == 0 else None,
@@ -41,6 +47,28 @@ def abandon(connection: Connection, check_id: str, *, now_ms: int) -> None:
         _time_out(connection, session, now_ms=now_ms)
 
 
+def end_overdue_of_groups(connection: Connection, *, now_ms: int) -> int:
+    """End what holds up the run of a group; how many were too late.
+
+    Other sessions end when somebody looks at them, but here others wait for the end.
+    """
+    may_be_late = store.open_of_groups(connection, starts=latest_starts(now_ms))
+    late = [one for one in may_be_late if now_ms >= deadline_ms(one)]
+    for session in late:
+        _time_out(connection, session, now_ms=now_ms)
+    return len(late)
+
+
+def pass_turn(connection: Connection, group_run: str, *, now_ms: int) -> None:
+    """Let the next session of a group's run begin, if one waits."""
+    while session := store.first_waiting(connection, group_run):
+        if places := _places(connection, session):
+            _begin(connection, session, places, now_ms=now_ms)
+            return
+        store.begin(connection, session.id, runs=0, now_ms=now_ms)
+        _end(connection, session.id, SessionStatus.TIMED_OUT, now_ms=now_ms)
+
+
 def find(connection: Connection, account_id: str, session_id: str) -> Session:
     """A session of the account.
 
@@ -56,23 +84,59 @@ def find(connection: Connection, account_id: str, session_id: str) -> Session:
 def _time_out(connection: Connection, session: Session, *, now_ms: int) -> None:
     _settle(
         connection,
-        session.id,
+        session,
         status=worse(session.status, RunStatus.TIMED_OUT),
         pending=session.pending,
         stopped_ms=now_ms,
     )
 
 
+def _places(connection: Connection, session: Session) -> list[str]:
+    """Where a session that waited runs; a location may have gone meanwhile, and a check paused."""
+    check = checks.terms(connection, session.check_id)
+    runs = check is not None and check.activated
+    ids = locations.ids_by_slug(connection, check.account_id) if check and runs else {}
+    return [ids[slug] for slug in session.locations if slug in ids]
+
+
+def _begin(connection: Connection, session: Session, places: Sequence[str], *, now_ms: int) -> None:
+    store.begin(connection, session.id, runs=len(places), now_ms=now_ms)
+    wanted = jobs.WantedRuns(
+        check_id=session.check_id,
+        location_ids=places,
+        source=RunSource.TRIGGER_API,
+        session_id=session.id,
+    )
+    jobs.enqueue(connection, wanted, now_ms=now_ms)
+
+
 def _settle(
     connection: Connection,
-    session_id: str,
+    session: Session,
     *,
     status: SessionStatus,
     pending: int,
     stopped_ms: int | None,
 ) -> None:
-    changed = store.settle(
-        connection, session_id, status=status, pending=pending, stopped_ms=stopped_ms
-    )
-    if changed and stopped_ms is not None:
+    if stopped_ms is None:
+        store.settle(connection, session.id, status=status, pending=pending, stopped_ms=None)
+        return
+    ended = _end(connection, session.id, status, pending=pending, now_ms=stopped_ms)
+    # One that waited held nobody up.
+    if ended and session.group_run is not None and session.turn is None:
+        pass_turn(connection, session.group_run, now_ms=stopped_ms)
+
+
+def _end(
+    connection: Connection,
+    session_id: str,
+    status: SessionStatus,
+    *,
+    now_ms: int,
+    pending: int = 0,
+) -> bool:
+    """False: it had ended before."""
+    ended = store.settle(connection, session_id, status=status, pending=pending, stopped_ms=now_ms)
+    if ended:
         announce(connection, SessionFinished(session_id))
+    return ended

@@ -25,6 +25,15 @@ class SessionFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LatestStarts:
+    """Times in ms since 1970 before which a session started that may be late."""
+
+    running_ms: int
+    waiting_ms: int
+    """Of one that waits for its turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """A session as it is stored."""
 
@@ -43,3 +52,7 @@ class Session:
     """None: it goes on."""
     refresh_cache: bool = False
     """Suites install their packages anew."""
+    group_run: str | None = None
+    """The run of a group that it is part of. None: of none."""
+    turn: int | None = None
+    """Its place in that run, as long as it waits for its turn. None: it does not wait."""

@@ -1,11 +1,11 @@
 """What the runs of a session add up to; pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from contract.checks import CheckType
 from service.results.model import RunStatus
-from service.sessions.model import Session, SessionStatus
+from service.sessions.model import LatestStarts, Session, SessionStatus
 
 _VERDICTS: Final = {
     RunStatus.PASSED: SessionStatus.PASSED,
@@ -34,6 +34,8 @@ _MINUTE_MS: Final = 60_000
 _UPTIME_DEADLINE_MS: Final = 20 * _MINUTE_MS
 """6 minutes in the queue, 10 of retries, and some for agents that die."""
 _HEAVY_DEADLINE_MS: Final = 60 * _MINUTE_MS
+_WAITING_DEADLINE_MS: Final = 24 * 60 * _MINUTE_MS
+"""For its turn in the run of a group: until then those before it have ended, however slow."""
 _HEAVY: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
 
 
@@ -49,14 +51,23 @@ def shown_status(session: Session) -> SessionStatus:
 
 def deadline_ms(session: Session) -> int:
     """When a session ends whether or not its runs have come back."""
+    if session.turn is not None:
+        return session.started_ms + _WAITING_DEADLINE_MS
     heavy = session.check_type in _HEAVY
     return session.started_ms + (_HEAVY_DEADLINE_MS if heavy else _UPTIME_DEADLINE_MS)
 
 
-def matches_tags(tags: Sequence[str], wanted: Sequence[Sequence[str]]) -> bool:
+def latest_starts(now_ms: int) -> LatestStarts:
+    """Sessions that started later have not reached their deadline."""
+    return LatestStarts(
+        running_ms=now_ms - _UPTIME_DEADLINE_MS, waiting_ms=now_ms - _WAITING_DEADLINE_MS
+    )
+
+
+def matches_tags(tags: Collection[str], wanted: Sequence[Sequence[str]]) -> bool:
     """One group of `wanted` holds wholly; a tag that begins with `!` must not be there."""
     return any(all(_holds(tag, tags) for tag in group) for group in wanted)
 
 
-def _holds(tag: str, tags: Sequence[str]) -> bool:
+def _holds(tag: str, tags: Collection[str]) -> bool:
     return tag[1:] not in tags if tag.startswith("!") else tag in tags

@@ -1,34 +1,52 @@
 """The shapes of sessions in requests and answers."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field, model_validator
 
 from contract.checks import CheckType
-from service.http.strict import Shown, Strict, Text
+from service.http.strict import Shown, Strict, Text, field_error
 from service.sessions.model import SessionStatus
 
+MAX_TAG_GROUPS: Final = 100
+MAX_TAGS: Final = 20
+"""Every check is held against every group, and meanwhile nobody else writes."""
+MAX_CHECK_IDS: Final = 10_000
 
-class TargetWrite(Strict):
+TagGroup = Annotated[list[Text], Field(max_length=MAX_TAGS)]
+
+
+class _Closed(Strict):
+    """A value in which an unknown field is refused, with those that are known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_every_field(cls, body: Any) -> Any:
+        known = [info.alias or name for name, info in cls.model_fields.items()]
+        unknown = (name for name in body if name not in known) if isinstance(body, dict) else ()
+        if (name := next(iter(unknown), None)) is not None:
+            raise field_error(str(name), f"is no field here; use {' or '.join(known)}")
+        return body
+
+
+class TargetWrite(_Closed):
     """Which checks to run; both selectors must hold, an empty one lets all through.
 
     An unknown field is refused: a selector that is passed over would run every check.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
-    match_tags: list[list[Text]] | None = None
+    match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | None = None
     """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there.
     Null or empty: whatever the tags."""
-    check_id: list[Text] | None = None
+    check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | None = None
     """Any of these checks. Null or empty: whichever the check."""
 
 
-class TriggerWrite(Strict):
+class TriggerWrite(_Closed):
     """What to run now. An unknown field is refused here too."""
-
-    model_config = ConfigDict(extra="forbid")
 
     target: TargetWrite | None = None
     """Null or empty: every check that is activated."""

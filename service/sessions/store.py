@@ -1,17 +1,37 @@
 """SQL of sessions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, insert, or_, select, update
 
 from service.db.tables import session
-from service.sessions.model import Session, SessionStatus
+from service.sessions.model import LatestStarts, Session, SessionStatus
 
 _ONE: Final = select(session).where(session.c.id == bindparam("session_id"))
 _OF_ACCOUNT: Final = _ONE.where(session.c.account_id == bindparam("account_id"))
 _OPEN_OF_CHECK: Final = select(session).where(
     session.c.check_id == bindparam("check_id"), session.c.stopped_ms.is_(None)
+)
+_OPEN_OF_GROUPS: Final = select(session).where(
+    session.c.group_run.is_not(None), session.c.stopped_ms.is_(None)
+)
+_EARLY_OF_GROUPS: Final = _OPEN_OF_GROUPS.where(
+    or_(
+        and_(session.c.turn.is_(None), session.c.started_ms <= bindparam("running_ms")),
+        session.c.started_ms <= bindparam("waiting_ms"),
+    )
+)
+_FIRST_WAITING: Final = (
+    _OPEN_OF_GROUPS.where(session.c.group_run == bindparam("of_run"), session.c.turn.is_not(None))
+    .order_by(session.c.turn)
+    .limit(1)
+)
+_BEGIN: Final = (
+    update(session)
+    .where(session.c.id == bindparam("session_id"))
+    .values(turn=None, started_ms=bindparam("now_ms"), pending=bindparam("runs"))
 )
 _SETTLE: Final = (
     update(session)
@@ -24,9 +44,14 @@ _SETTLE: Final = (
 )
 
 
-def insert_session(connection: Connection, row: Session, *, account_id: str) -> None:
-    """Store a new session."""
-    values: Mapping[str, Any] = {
+def insert_sessions(connection: Connection, rows: Iterable[Session], *, account_id: str) -> None:
+    """Store new sessions."""
+    if values := [_values(row, account_id) for row in rows]:
+        connection.execute(insert(session), values)
+
+
+def _values(row: Session, account_id: str) -> Mapping[str, Any]:
+    return {
         "id": row.id,
         "account_id": account_id,
         "check_id": row.check_id,
@@ -38,8 +63,9 @@ def insert_session(connection: Connection, row: Session, *, account_id: str) -> 
         "started_ms": row.started_ms,
         "stopped_ms": row.stopped_ms,
         "refresh_cache": row.refresh_cache,
+        "group_run": row.group_run,
+        "turn": row.turn,
     }
-    connection.execute(insert(session), values)
 
 
 def find(connection: Connection, session_id: str) -> Session | None:
@@ -55,6 +81,22 @@ def find_of(connection: Connection, account_id: str, session_id: str) -> Session
 def open_of_check(connection: Connection, check_id: str) -> tuple[Session, ...]:
     """The sessions of a check that go on."""
     return tuple(map(_read, connection.execute(_OPEN_OF_CHECK, {"check_id": check_id})))
+
+
+def open_of_groups(connection: Connection, *, starts: LatestStarts) -> tuple[Session, ...]:
+    """The sessions of runs of groups that go on, or wait, and started no later."""
+    return tuple(map(_read, connection.execute(_EARLY_OF_GROUPS, asdict(starts))))
+
+
+def first_waiting(connection: Connection, group_run: str) -> Session | None:
+    """Whose turn is next in the run of a group. None: nobody waits in it."""
+    return _session(connection, _FIRST_WAITING, {"of_run": group_run})
+
+
+def begin(connection: Connection, session_id: str, *, runs: int, now_ms: int) -> None:
+    """The session waits no more: it has so many runs, from now on."""
+    values = {"session_id": session_id, "runs": runs, "now_ms": now_ms}
+    connection.execute(_BEGIN, values)
 
 
 def settle(
@@ -94,4 +136,6 @@ def _read(row: Row[Any]) -> Session:
         started_ms=row.started_ms,
         stopped_ms=row.stopped_ms,
         refresh_cache=bool(row.refresh_cache),
+        group_run=row.group_run,
+        turn=row.turn,
     )

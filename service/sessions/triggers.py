@@ -2,30 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from sqlalchemy import Connection
 
 from contract.checks import CheckType
 from contract.job import RunSource
 from service.checks import actions as checks
-from service.checks.model import CheckRow
-from service.db.ids import new_id
-from service.http.errors import NotFoundError
+from service.checks.model import CheckToRun
+from service.db.ids import new_ids
+from service.http.errors import InvalidError, NotFoundError
 from service.jobs import actions as jobs
+from service.jobs.model import NewRun
 from service.locations import actions as locations
 from service.sessions import store
 from service.sessions.model import Session, SessionStatus
 from service.sessions.rules import matches_tags
+
+MatchTags = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """Which checks to run; both selectors must hold. Without any: all that are activated."""
 
-    match_tags: tuple[tuple[str, ...], ...] | None = None
+    match_tags: MatchTags | None = None
     """None: any tags."""
     check_ids: frozenset[str] | None = None
     """None: any check."""
+    location: str | None = None
+    """Slug: run there alone. None: at all locations of each check."""
     refresh_cache: bool = False
     """Suites install their packages anew."""
 
@@ -37,53 +43,85 @@ def trigger(
 
     Raises:
         NotFoundError: it means none. A heartbeat is never run on demand.
+        InvalidError: a check does not run at the location.
     """
-    chosen = [row for row in checks.activated(connection, account_id) if _means(target, row)]
+    found = checks.to_run(
+        connection, account_id, check_ids=target.check_ids, any_of_tags=_needed(target.match_tags)
+    )
+    chosen = [check for check in found if _means(target, check)]
     if not chosen:
         raise NotFoundError("No matching checks were found.")
-    slugs = locations.slugs(connection, account_id)
-    starter = _Starter(connection, account_id, slugs, now_ms, target.refresh_cache)
-    return tuple(starter.start(row) for row in chosen)
+    starter = _Starter(
+        locations.slugs(connection, account_id),
+        checks.locations_of_some(connection, [check.id for check in chosen]),
+        now_ms,
+        target,
+    )
+    ids = new_ids(now_ms for _ in chosen)
+    started = tuple(map(starter.session, ids, chosen))
+    store.insert_sessions(connection, started, account_id=account_id)
+    jobs.add(connection, list(chain.from_iterable(map(starter.runs, ids, chosen))))
+    return started
 
 
-def _means(target: Target, row: CheckRow) -> bool:
-    if row.type == CheckType.HEARTBEAT:
+def _needed(wanted: MatchTags | None) -> frozenset[str] | None:
+    """Tags of which whatever matches has one. None: what matches may have none of any."""
+    firsts = [
+        next((tag for tag in group if not tag.startswith("!")), None) for group in wanted or ()
+    ]
+    needed = frozenset(tag for tag in firsts if tag is not None)
+    return needed if wanted is not None and None not in firsts else None
+
+
+def _means(target: Target, check: CheckToRun) -> bool:
+    if check.type is CheckType.HEARTBEAT:
         return False
-    if target.check_ids is not None and row.id not in target.check_ids:
-        return False
-    tags: Sequence[str] = row.doc["tags"]
-    return target.match_tags is None or matches_tags(tags, target.match_tags)
+    return target.match_tags is None or matches_tags(check.tags, target.match_tags)
 
 
 @dataclass(frozen=True, slots=True)
 class _Starter:
-    connection: Connection
-    account_id: str
     slugs: Mapping[str, str]
     """By location id."""
+    places: Mapping[str, Sequence[str]]
+    """Location ids by check."""
     now_ms: int
-    refresh_cache: bool
+    target: Target
 
-    def start(self, row: CheckRow) -> Session:
-        places = checks.locations_of(self.connection, row.id)
-        session = Session(
-            id=new_id(self.now_ms),
-            check_id=row.id,
-            check_type=row.type,
-            name=row.name,
+    def session(self, session_id: str, check: CheckToRun) -> Session:
+        places = self._places(check)
+        return Session(
+            id=session_id,
+            check_id=check.id,
+            check_type=check.type,
+            name=check.name,
             locations=tuple(self.slugs[place] for place in places),
             status=SessionStatus.STARTED,
             pending=len(places),
             started_ms=self.now_ms,
             stopped_ms=None,
-            refresh_cache=self.refresh_cache,
+            refresh_cache=self.target.refresh_cache,
         )
-        store.insert_session(self.connection, session, account_id=self.account_id)
+
+    def runs(self, session_id: str, check: CheckToRun) -> Sequence[NewRun]:
         wanted = jobs.WantedRuns(
-            check_id=row.id,
-            location_ids=places,
+            check_id=check.id,
+            location_ids=self._places(check),
             source=RunSource.TRIGGER_API,
-            session_id=session.id,
+            session_id=session_id,
         )
-        jobs.enqueue(self.connection, wanted, now_ms=self.now_ms)
-        return session
+        return jobs.runs_of(wanted, check, now_ms=self.now_ms)
+
+    def _places(self, check: CheckToRun) -> Sequence[str]:
+        places, wanted = self.places.get(check.id, ()), self.target.location
+        if wanted is None:
+            return places
+        chosen = [place for place in places if self.slugs[place] == wanted]
+        if not chosen:
+            have = ", ".join(self.slugs[place] for place in places)
+            raise InvalidError(
+                f'"runLocation" is no location of the check; use {have}.',
+                keys=("runLocation",),
+                source="query",
+            )
+        return chosen

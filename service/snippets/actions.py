@@ -1,6 +1,7 @@
 """What everyone asks about snippets; each is part of the caller's transaction."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -15,6 +16,9 @@ from contract.scripts import (
 from service.http.errors import InvalidError, NotFoundError
 from service.snippets import store
 from service.snippets.model import SnippetRow
+
+_MOST: Final = 1 << 63
+"""From here on no number is an id."""
 
 
 def find(connection: Connection, account_id: str, snippet_id: int) -> SnippetRow:
@@ -38,7 +42,7 @@ def page(
 
 def script_of(connection: Connection, account_id: str, snippet_id: int) -> str | None:
     """The code of a snippet. None: the account has none with this id."""
-    row = store.find(connection, account_id, snippet_id)
+    row = store.find(connection, account_id, snippet_id) if 0 < snippet_id < _MOST else None
     return None if row is None else row.script
 
 

@@ -1,51 +1,52 @@
 """`/v1/snippets`: code that several checks share."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import Body, Path
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
 from service.http.auth import CallerDep
 from service.http.backend import BackendDep
+from service.http.changing import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
 from service.http.ignored import ignored_header
-from service.http.paging import PageDep
-from service.http.routes import ONE, answers, json, json_model
+from service.http.operations import keyed_operations
+from service.http.paging import PageDep, page_of
+from service.http.routes import ONE, answers, json_model
 from service.snippets import actions, changes
-from service.snippets.model import SnippetRow, SnippetShown, SnippetWrite
+from service.snippets.model import SnippetShown, SnippetWrite
 from service.snippets.views import shown
 
-router = APIRouter(prefix="/v1/snippets", tags=["snippets"])
+router = keyed_operations("snippets", prefix="/v1/snippets")
 
 SnippetId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
 
 
-@router.get("", responses=answers(200, list[SnippetShown], "A page of snippets, oldest first."))
+@router.get("", responses=page_of(list[SnippetShown], "A page of snippets, oldest first."))
 async def list_snippets(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
     """List snippets."""
     rows = await backend.database.read(
         lambda connection: actions.page(
-            connection, caller.account_id, limit=page.limit, offset=page.offset
+            connection, caller.account_id, limit=page.one_more, offset=page.offset
         )
     )
-    listed: list[dict[str, Any]] = [shown(row).model_dump(mode="json") for row in rows]
-    return json(listed)
+    return page.answer(rows, lambda row: shown(row).model_dump(mode="json"))
 
 
 @router.post("", status_code=201, responses=answers(201, SnippetShown, "The snippet.", 409))
 async def create_snippet(
-    request: Request, caller: CallerDep, backend: BackendDep, body: Annotated[SnippetWrite, Body()]
+    request: Request, creating: CreateDep, body: Annotated[SnippetWrite, Body()]
 ) -> Response:
     """Create a snippet."""
+    ignored = ignored_header(await request.json(), body)
 
-    def change(connection: Connection) -> SnippetRow:
-        now_ms = backend.clock.now_ms(connection)
-        return changes.create(connection, caller.account_id, body, now_ms=now_ms)
+    def change(connection: Connection, now_ms: int) -> Changed:
+        row = changes.create(connection, creating.account_id, body, now_ms=now_ms)
+        answer = json_model(shown(row), status=201, headers=ignored)
+        return Changed(answer=answer, resource_id=str(row.id), fields=sent_fields(body))
 
-    answer = json_model(shown(await backend.database.write(change)), status=201)
-    answer.headers.update(ignored_header(await request.json(), body))
-    return answer
+    return await creating.make(change)
 
 
 @router.get(ONE, responses=answers(200, SnippetShown, "The snippet.", 404))
@@ -61,25 +62,28 @@ async def read_snippet(snippet_id: SnippetId, caller: CallerDep, backend: Backen
 async def replace_snippet(
     snippet_id: SnippetId,
     request: Request,
-    caller: CallerDep,
-    backend: BackendDep,
+    changing: ChangeDep,
     body: Annotated[SnippetWrite, Body()],
 ) -> Response:
     """Change a snippet; checks run with the new one from their next run on."""
+    ignored, account_id = ignored_header(await request.json(), body), changing.account_id
 
-    def change(connection: Connection) -> SnippetRow:
-        now_ms = backend.clock.now_ms(connection)
-        return changes.replace(connection, caller.account_id, snippet_id, body=body, now_ms=now_ms)
+    def change(connection: Connection, now_ms: int) -> Changed:
+        before = shown(actions.find(connection, account_id, snippet_id))
+        row = changes.replace(connection, account_id, snippet_id, body=body, now_ms=now_ms)
+        fields = changed_fields(before.model_dump(), shown(row).model_dump())
+        answer = json_model(shown(row), headers=ignored)
+        return Changed(answer=answer, resource_id=str(row.id), fields=fields)
 
-    answer = json_model(shown(await backend.database.write(change)))
-    answer.headers.update(ignored_header(await request.json(), body))
-    return answer
+    return await changing.make(change)
 
 
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
-async def delete_snippet(snippet_id: SnippetId, caller: CallerDep, backend: BackendDep) -> Response:
+async def delete_snippet(snippet_id: SnippetId, changing: ChangeDep) -> Response:
     """Delete a snippet; refused while it is the setup or teardown of a check."""
-    await backend.database.write(
-        lambda connection: changes.delete(connection, caller.account_id, snippet_id)
-    )
-    return Response(status_code=204)
+
+    def change(connection: Connection, _now_ms: int) -> Changed:
+        changes.delete(connection, changing.account_id, snippet_id)
+        return gone(str(snippet_id))
+
+    return await changing.make(change)

@@ -4,6 +4,7 @@ from sqlalchemy import Connection
 
 from service.checks import actions as checks
 from service.checks import scripted
+from service.groups import actions as groups
 from service.http.errors import ConflictError
 from service.snippets import store
 from service.snippets.actions import find
@@ -47,7 +48,7 @@ def delete(connection: Connection, account_id: str, snippet_id: int) -> None:
 
     Raises:
         NotFoundError: the account has no such snippet.
-        ConflictError: it is a phase of a check.
+        ConflictError: it is a phase of a check or a group.
     """
     row = find(connection, account_id, snippet_id)
     uses, names = checks.users_of_snippet(connection, account_id, snippet_id)
@@ -56,6 +57,11 @@ def delete(connection: Connection, account_id: str, snippet_id: int) -> None:
         raise ConflictError(
             f"The snippet {row.name} is the setup or teardown of {uses} checks ({shown});"
             " change or delete them first."
+        )
+    if of_groups := groups.users_of_snippet(connection, account_id, snippet_id):
+        raise ConflictError(
+            f"The snippet {row.name} is the setup or teardown of the check group {of_groups[0]};"
+            " change that first."
         )
     store.remove(connection, snippet_id)
     scripted.refresh(connection, account_id)

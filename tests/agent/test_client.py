@@ -114,7 +114,7 @@ async def test_a_cut_connection_means_away() -> None:
 async def test_a_closed_port_means_away() -> None:
     with refusing_port() as port:
         async with a_client(f"http://127.0.0.1:{port}") as client:
-            with pytest.raises(ServiceAwayError, match="cannot be reached"):
+            with pytest.raises(ServiceAwayError, match="cannot be reached: connection refused"):
                 await client.hello(HELLO)
 
 

@@ -175,7 +175,7 @@ async def test_a_result_that_cannot_be_cleaned_is_not_sent() -> None:
         def at_once(self, *_: Any, **__: Any) -> None:
             return None
 
-        def clean(self, result: Any, *, job: Any = None, found: tuple[str, ...] = ()) -> Clean:
+        def clean(self, *_: Any, **__: Any) -> Clean:
             raise ValueError("cannot")
 
     async with bench(cleaner=Broken()) as it:

@@ -40,8 +40,10 @@ def a_trace(text: str) -> bytes:
     return a_zip({"0-trace.trace": events, f"screencast/{PAGE}-1.jpeg": PICTURE})
 
 
-async def enclosed(folder: Path, trace: bytes) -> Enclosed:
+async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> Enclosed:
     workspace = Workspace(folder)
+    if missed is not None:
+        workspace.miss_secrets(missed)
     (workspace.folder / "a.jpeg").write_bytes(PICTURE)
     (workspace.folder / "trace.zip").write_bytes(trace)
     outcome = Outcome(
@@ -53,6 +55,9 @@ async def enclosed(folder: Path, trace: bytes) -> Enclosed:
     )
     job = a_job(variables=(a_secret("TOKEN", SECRET),))
     return await Enclosures(Scrubber(), clean_in_child, meter=Meter()).of(job, outcome, workspace)
+
+
+LEFT_OUT = "1 x a frame of the film strip, whose page showed a secret"
 
 
 async def test_a_trace_leaves_clean_beside_its_secrets(tmp_path: Path) -> None:
@@ -68,5 +73,14 @@ async def test_pictures_of_a_run_that_showed_a_secret_stay_and_the_result_says_s
     assert [one.name for one in found.outcome.artifacts] == ["trace.zip"]
     assert [line.message for line in found.outcome.log] == [
         "The file a.jpeg is not there: it may show a secret, as a page of the run did.",
-        "Of the file trace.zip is left out: 1 x a picture of a page that showed a secret.",
+        f"Of the file trace.zip is left out: {LEFT_OUT}.",
+    ]
+
+
+async def test_no_file_leaves_of_a_run_whose_secrets_are_not_all_known(tmp_path: Path) -> None:
+    found = await enclosed(tmp_path, a_trace("no secret"), missed="there were too many")
+    assert (found.outcome.artifacts, found.files) == ((), ())
+    assert [line.message for line in found.outcome.log] == [
+        "The file a.jpeg is not there: there were too many.",
+        "The file trace.zip is not there: there were too many.",
     ]

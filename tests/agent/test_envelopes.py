@@ -51,6 +51,21 @@ async def test_a_secret_that_the_run_came_upon_is_taken_out() -> None:
     assert run.workspace.secrets == ("fresh-t0ken",)
 
 
+async def test_of_a_run_whose_secrets_are_not_all_known_only_the_verdict_leaves() -> None:
+    meter, run = metrics(), a_run()
+    run.start(0.0)
+    run.workspace.miss_facts()
+    line = LogLine(after_ms=0, level="INFO", message="logged in with fresh-t0ken")
+    envelopes = SealedEnvelopes(Scrubber(), agent_id="agent-1", meter=meter)
+    outcome = an_outcome(log=(line,))
+    clean = await envelopes.seal(run, outcome, ended_at=1.0)
+    assert b"fresh-t0ken" not in clean.body
+    assert clean.result.outcome.status == outcome.status
+    (said,) = clean.result.outcome.log
+    assert "may have set secrets that nobody knows" in said.message
+    assert b"picket_agent_scrub_refusals_total 1.0" in meter.text()
+
+
 async def test_the_loop_goes_on_while_secrets_are_looked_for() -> None:
     may_end = threading.Event()
 

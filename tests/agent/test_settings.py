@@ -130,6 +130,7 @@ def test_a_bad_value_is_one_line_with_what_is_allowed(name: str, value: str, lin
 def test_a_service_url_that_leads_nowhere_is_refused(value: str) -> None:
     (line,) = problems(SERVICE_URL=value)
     assert line.startswith(f"SERVICE_URL is {value}; use ")
+    assert "begins with http:// or https://" in line
 
 
 def test_all_problems_are_said_at_once() -> None:

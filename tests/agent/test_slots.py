@@ -34,6 +34,14 @@ def test_a_lane_without_slots_is_not_served() -> None:
     assert slots({Lane.UPTIME: 2, Lane.MAIN: 0}).lanes == (Lane.UPTIME,)
 
 
+def test_what_is_free_is_shown_before_the_first_job() -> None:
+    shown = metrics()
+    Slots({Lane.UPTIME: 256, Lane.MAIN: 2}, linger_s=1, gauge=shown)
+    told = shown.text().decode()
+    assert 'slots_free{lane="uptime"} 256' in told
+    assert 'slots_free{lane="main"} 2' in told
+
+
 async def test_free_slots_are_asked_for_at_once() -> None:
     assert await slots({Lane.UPTIME: 8}).some_free(Lane.UPTIME) == 8
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import struct
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ PAGE = f"page@{'ab' * 16}"
 OTHER_PAGE = f"page@{'cd' * 16}"
 
 
-def a_zip(members: dict[str, bytes], *, comment: bytes = b"") -> bytes:
-    """An archive with these members, packed."""
+def a_zip(members: dict[str, bytes], *, comment: bytes = b"", is_stored: bool = False) -> bytes:
+    """An archive with these members, packed or as they are."""
     whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+    method = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(whole, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
         archive.comment = comment
@@ -60,3 +62,11 @@ def hidden(
 def hidden_bytes(folder: Path, content: bytes, *secrets: str, name: str = "trace.zip") -> bytes:
     """What the file is once it is clean."""
     return hidden(folder, content, *secrets, name=name).file.path.read_bytes()
+
+
+def a_lying_zip(count: int, *, is_wide_told_elsewhere: bool = False) -> bytes:
+    """A zip that says it lists one member at its end, and many at the end for long ones."""
+    listed = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 20, 20, *[0] * 14) * count
+    wide = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(listed), 0)
+    place = struct.pack("<4sIQI", b"PK\6\7", 0, 0 if is_wide_told_elsewhere else len(listed), 1)
+    return listed + wide + place + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 1, 1, 46, 0, 0)

@@ -1,5 +1,6 @@
 """Bodies of checks as a person sends them: the least that each type takes."""
 
+from copy import deepcopy
 from typing import Any, Final
 
 LEAST: Final[dict[str, dict[str, Any]]] = {
@@ -17,7 +18,7 @@ LEAST: Final[dict[str, dict[str, Any]]] = {
 
 def check_body(kind: str = "url", **fields: Any) -> dict[str, Any]:
     """A body of this type that runs at the location `default`."""
-    return {**LEAST[kind], "privateLocations": ["default"], **fields}
+    return {**deepcopy(LEAST[kind]), "privateLocations": ["default"], **fields}
 
 
 def with_request(kind: str, **fields: Any) -> dict[str, Any]:
@@ -25,6 +26,8 @@ def with_request(kind: str, **fields: Any) -> dict[str, Any]:
     return check_body(kind, request={**LEAST[kind]["request"], **fields})
 
 
+AGENTIC: Final[dict[str, Any]] = {"name": "Basket", "prompt": "Put a lamp into the basket."}
+"""It runs in us-east-1, where a private location of this name has to be."""
 SCRIPTED: Final[dict[str, dict[str, Any]]] = {
     "browser": {"name": "Shop", "script": "await page.goto('http://127.0.0.1/')"},
     "multistep": {"name": "Order", "script": "await request.get('http://127.0.0.1/')"},
@@ -33,4 +36,4 @@ SCRIPTED: Final[dict[str, dict[str, Any]]] = {
 
 def script_body(kind: str = "browser", **fields: Any) -> dict[str, Any]:
     """A check that is one script, and runs at the location `default`."""
-    return {**SCRIPTED[kind], "privateLocations": ["default"], **fields}
+    return {**deepcopy(SCRIPTED[kind]), "privateLocations": ["default"], **fields}

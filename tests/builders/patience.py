@@ -52,7 +52,10 @@ def eventually(holds: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def descriptors() -> list[str]:
-    """What this process has open, rubbish of earlier tests taken out before."""
+def descriptors() -> set[str]:
+    """What this process has open, rubbish of earlier tests taken out before.
+
+    What others left may still be closed while a test goes on: ask whether anything is new.
+    """
     gc.collect()
-    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+    return {path.name for path in Path("/proc/self/fd").iterdir()}

@@ -1,6 +1,6 @@
 """A service's database with an account, locations and checks, and verbs to set them going."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +29,13 @@ from service.db.tables import (
     schedule,
 )
 from service.jobs import actions as jobs
-from service.jobs.claims import deal
+from service.jobs.claims import Table, deal
 from service.jobs.model import Claimant
 from service.results.ingest import Arrived, Verdict, take_results
+from service.vault.sealing import Vault
 from tests.builders.specs import SCHEDULED_FOR, a_heartbeat_spec, a_url_spec
-from tests.fakes.clock import FakeClock
+from tests.builders.vaults import a_vault
+from tests.fakes.clock import START_MS, FakeClock
 
 T = TypeVar("T")
 
@@ -86,6 +88,7 @@ class World:
     location_id: str
     """The first location, `cellar`."""
     clock: Clock = field(default_factory=FakeClock)
+    vault: Vault = field(default_factory=a_vault)
 
     @property
     def time(self) -> FakeClock:
@@ -98,6 +101,10 @@ class World:
 
     async def rows(self, statement: Any) -> list[Row[Any]]:
         return await self.database.read(lambda c: list(c.execute(statement)))
+
+    def table(self, location: str | None = None) -> Table:
+        """Where jobs are dealt: at the first location, unless it is another."""
+        return Table(location or self.location_id, self.vault)
 
     async def location(self, slug: str) -> str:
         return await self.change(lambda c, now: _add_location(c, self.account_id, slug, now))
@@ -164,8 +171,8 @@ class World:
     ) -> list[Job]:
         """What a claim is dealt at once."""
         claimant = a_claimant(claim_id, **changes)
-        place = location or self.location_id
-        dealt = await self.change(lambda c, now: deal(c, place, [claimant], now_ms=now))
+        table = self.table(location)
+        dealt = await self.change(lambda c, now: deal(c, table, [claimant], now_ms=now))
         return [decode(job, Job) for job in dealt.jobs[0]]
 
     async def submit(self, *results: Result, location: str | None = None) -> list[Verdict]:
@@ -191,6 +198,7 @@ class World:
         location: str | None = None,
         agent_id: str = "agent-1",
         key_id: str | None = "key-1",
+        check_types: Iterable[CheckType] = UPTIME_TYPES,
     ) -> None:
         """An agent said hello now."""
         row = {
@@ -199,7 +207,7 @@ class World:
             "version": "1.0.0",
             "platform": "linux-x86_64",
             "runtimes": {},
-            "check_types": [],
+            "check_types": [one.value for one in check_types],
             "slots": {},
             "key_id": key_id,
         }
@@ -224,10 +232,16 @@ async def a_world(directory: Path) -> AsyncIterator[World]:
         await database.close()
 
 
-def _begin(connection: Connection, now_ms: int) -> tuple[str, str]:
+def new_account(connection: Connection, now_ms: int = START_MS) -> str:
+    """An account without anything; its id."""
     account_id = new_id(now_ms)
     row = {"id": account_id, "name": "Alice", "created_ms": now_ms}
     connection.execute(insert(account), row)
+    return account_id
+
+
+def _begin(connection: Connection, now_ms: int) -> tuple[str, str]:
+    account_id = new_account(connection, now_ms)
     return account_id, _add_location(connection, account_id, "cellar", now_ms)
 
 

@@ -176,9 +176,9 @@ def run_time_s(kind: CheckType) -> float:
     return LONG_S if kind is CheckType.ICMP else RUN_TIME_S
 
 
-async def until_only(files: list[str], tasks: set[asyncio.Task[Any]]) -> None:
+async def until_only(files: set[str], tasks: set[asyncio.Task[Any]]) -> None:
     """Wait until nothing else is open or under way."""
-    await until(lambda: asyncio.all_tasks() <= tasks and set(descriptors()) <= set(files))
+    await until(lambda: asyncio.all_tasks() <= tasks and descriptors() <= files)
 
 
 def test_every_type_has_a_runner_or_a_reason() -> None:

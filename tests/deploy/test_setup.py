@@ -75,6 +75,18 @@ def test_what_can_be_installed_is_ready(machine: Machine) -> None:
     assert machine.is_ready
 
 
+def test_what_takes_long_is_told_to_go_on(machine: Machine) -> None:
+    machine.program("chromium", "echo Chromium 1")
+    machine.program("sleep", "exec /bin/sleep 0.1")
+    machine.program("du", "[ ! -e asked ] || touch again; touch asked; printf '214\\tx\\n'")
+    waits = "until [ -e again ]; do /bin/sleep 0.1; done\n"
+    (machine.folder / "scripts/runtimes.sh").write_text(waits)
+    done = machine.set_up(CHROMIUM_PATH=str(machine.programs / "chromium"))
+    first = done.stderr.splitlines()[0]
+    assert first == "setup: still installing the runtimes: 214 MB so far"
+    assert machine.is_ready
+
+
 def test_without_chromium_a_person_goes_on_and_is_told_so_in_one_line(machine: Machine) -> None:
     done = machine.set_up(**NO_CHROMIUM)
     assert done.returncode == 0

@@ -29,6 +29,18 @@ class Removal:
 
 REMOVALS: Final = (
     Removal(
+        "service/results/ingest.py",
+        "    return job.state == JobState.LEASED or result.attempt == job.attempt\n",
+        "    return True\n",
+        "tests/service/results/test_ingest.py::test_an_attempt_that_comes_twice_counts_once",
+    ),
+    Removal(
+        "service/sessions/actions.py",
+        "        pass_turn(connection, session.group_run, now_ms=stopped_ms)\n",
+        "        pass\n",
+        "tests/service/sessions/test_group_runs.py::test_a_run_that_nobody_takes_holds_nobody_up",
+    ),
+    Removal(
         "service/jobs/actions.py",
         "    queue.remove(connection, done)\n",
         "",

@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,10 @@ class Ledger:
     """Runs with more than one FINAL result."""
     lost: list[int]
     """Runs that are not open and have no FINAL result."""
+    attempts: int
+    """Results that a retry replaced."""
+    unlike_attempts: list[int]
+    """Runs of which not each attempt before the newest one has one ATTEMPT result."""
     unmarked: list[int]
     """Runs whose FINAL result and whose mark of being settled do not belong together."""
     late: int
@@ -59,6 +63,7 @@ class Ledger:
         return (
             f"runs={self.runs} final={self.final} missed={self.missed} open={self.open_runs} "
             f"duplicate={len(self.doubled)} lost={len(self.lost)} late={self.late} "
+            f"attempts={self.attempts} unlike_attempts={self.unlike_attempts} "
             f"statuses={self.statuses} causes={self.causes}"
         )
 
@@ -68,6 +73,7 @@ class Ledger:
         assert self.lost == [], self.line()
         assert self.doubled == [], self.line()
         assert self.unmarked == [], self.line()
+        assert self.unlike_attempts == [], self.line()
         assert self.runs == self.final + self.missed, self.line()
         assert self.triggered == triggered, self.line()
         assert self.open_sessions == 0, self.line()
@@ -96,6 +102,8 @@ def _ledger(file: sqlite3.Connection) -> Ledger:
         causes=_counts(file, "cause", "result_type = 'FINAL' AND cause IS NOT NULL"),
         doubled=[run for run, times in seen.items() if times > 1],
         lost=sorted(set(range(1, runs + 1)) - set(seen) - still_open),
+        attempts=_one(file, "SELECT count(*) FROM result WHERE result_type = 'ATTEMPT'"),
+        unlike_attempts=_unlike_attempts(file),
         unmarked=sorted((set(seen) ^ set(marked)) | (set(seen) & still_open)),
         late=_one(file, "SELECT count(*) FROM late_result"),
         late_of_nothing=_one(
@@ -109,6 +117,23 @@ def _ledger(file: sqlite3.Connection) -> Ledger:
             "SELECT count(*) FROM result WHERE result_type = 'FINAL' AND source = 'TRIGGER_API'",
         ),
     )
+
+
+def _unlike_attempts(file: sqlite3.Connection) -> list[int]:
+    """The first attempt is 1; the newest is that of the FINAL result, or the one that is open."""
+    attempts: dict[int, list[int]] = defaultdict(list)
+    for run, attempt in file.execute(
+        "SELECT run_id, attempt FROM result WHERE result_type = 'ATTEMPT'"
+    ):
+        attempts[run].append(attempt)
+    newest = dict(
+        file.execute(
+            "SELECT run_id, attempt FROM result WHERE result_type = 'FINAL'"
+            " UNION SELECT id, attempt FROM job"
+        ).fetchall()
+    )
+    runs = sorted(newest.keys() | attempts.keys())
+    return [run for run in runs if sorted(attempts[run]) != [*range(1, newest.get(run, 0))]]
 
 
 def _now_ms() -> int:

@@ -1,18 +1,16 @@
 """`python -m tests.faults.quick_agent`: the agent with short waits towards its service.
 
 Everything else is the agent's own. With `QUICK_FILE_BYTES` each run leaves a file, and with
-`QUICK_TRACE` some leave the one at that path (see `filing`). `QUICK_JOB_FIELDS` is JSON that is put
-into each job, as a service may send it that knows variables of checks and client certificates.
-`QUICK_AGENT_ID` chooses its id, so that two can share one, `QUICK_GREED` how many jobs it asks for
-per free slot, and `QUICK_FLUSH_S` how long it tries to deliver what is left when it stops.
+`QUICK_TRACE` some leave the one at that path (see `filing`). `QUICK_AGENT_ID` chooses its id, so
+that two can share one, `QUICK_GREED` how many jobs it asks for per free slot, and `QUICK_FLUSH_S`
+how long it tries to deliver what is left when it stops.
 """
 
-import json
 import os
 import sys
 import uuid
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, Final
 
 from agent import lean
@@ -47,23 +45,9 @@ def main() -> int:
     runners = filing(RUNNERS, file_bytes=file_bytes) if file_bytes else RUNNERS
     if trace := os.environ.get("QUICK_TRACE"):
         runners = leaving(runners, trace=Path(trace).read_bytes())
-    if fields := os.environ.get("QUICK_JOB_FIELDS"):
-        enrich_jobs(source, json.loads(fields))
     makeup = Makeup(runners=runners, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
     tell_tasks_when_asked()
     return uvloop.run(app.run(read_settings(), makeup))
-
-
-def enrich_jobs(module: ModuleType, fields: dict[str, Any]) -> None:
-    """Let every job that the module reads have these fields too."""
-    read = module.decode
-
-    def reading(raw: bytes, kind: type[Any]) -> Any:
-        if kind is not module.Job:
-            return read(raw, kind)
-        return read(json.dumps({**json.loads(bytes(raw)), **fields}).encode(), kind)
-
-    module.decode = reading  # type: ignore[attr-defined]
 
 
 def make_greedy(kind: type[Any], greed: int) -> None:

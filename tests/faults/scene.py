@@ -146,14 +146,19 @@ class Scene:
             assert answer.status < 300, f"{answer.status} {text}"
             return await answer.json() if text else None
 
-    async def check(self, path: str = "/", *, count: int = 1, each_10_s: bool = False) -> list[str]:
+    async def check(
+        self, path: str = "/", *, count: int = 1, each_10_s: bool = False, retries: int = 0
+    ) -> list[str]:
         """Checks of a page, each of which runs at once, and then each day or every 10 s.
 
-        A run is missed once the check's next one is due; a day leaves it time to be late.
+        A run is missed once the check's next one is due; a day leaves it time to be late. One that
+        fails is tried again after 0.2 s, so many times.
         """
         made = []
         for number in range(count):
             body = _check(f"{path} {number}", self.target.url + path, each_10_s=each_10_s)
+            if retries:
+                body |= {"retryStrategy": {**_RETRY, "maxRetries": retries}}
             answer = await self.ask("POST", "/v1/checks/api", body)
             self._checks[answer["id"]] = body
             made.append(answer["id"])
@@ -256,6 +261,9 @@ class Scene:
     @property
     def _kill_file(self) -> Path:
         return self.folder / "kill-at"
+
+
+_RETRY: Final = {"type": "FIXED", "baseBackoffSeconds": 0.2}
 
 
 def leases_of(seconds: float) -> pytest.MarkDecorator:

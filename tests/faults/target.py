@@ -4,12 +4,18 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from aiohttp import web
 
+_FLAKY: Final = 2
+
 
 class Target:
-    """`/held…` answers once it is released, everything else at once; all are counted."""
+    """`/held…` answers once it is released, everything else at once; all are counted.
+
+    `…/flaky…` answers 503 to the first two requests.
+    """
 
     def __init__(self) -> None:
         self.url = ""
@@ -36,14 +42,15 @@ class Target:
     async def _answer(self, request: web.Request) -> web.Response:
         path = request.path
         self.seen[path] += 1
+        status = 503 if "/flaky" in path and self.seen[path] <= _FLAKY else 200
         if not path.startswith("/held"):
-            return web.Response(text="here")
+            return web.Response(text="here", status=status)
         self.waiting[path] += 1
         try:
             await self._released.wait()
         finally:
             self.waiting[path] -= 1
-        return web.Response(text="at last")
+        return web.Response(text="at last", status=status)
 
 
 @asynccontextmanager

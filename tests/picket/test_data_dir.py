@@ -1,3 +1,4 @@
+import os
 import stat
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_somebody_elses_folder_is_left_alone(tmp_path: Path, *, fresh: bool) -> 
 def test_two_starts_do_not_share_a_folder(tmp_path: Path) -> None:
     with (
         open_data_dir(tmp_path, fresh=False),
-        pytest.raises(CommandError, match="another `picket up` uses"),
+        pytest.raises(CommandError, match=rf"`picket up` \(process {os.getpid()}\) uses .*ARGS="),
         open_data_dir(tmp_path, fresh=False),
     ):
         pass

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import resource
 import socket
@@ -261,6 +262,16 @@ def test_the_command_ends_with_1_when_something_fails(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("fail  settings")
     assert "  mend: use the key of a private location" in lines[0]
+
+
+async def test_the_command_ends_with_3_when_the_key_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with FakeService() as service:
+        monkeypatch.setenv("SERVICE_URL", service.url)
+        monkeypatch.setenv("API_KEY", "pl_a_wrong_key")
+        assert await asyncio.to_thread(main, ["doctor"]) == 3
+    assert "refuses API_KEY" in capsys.readouterr().out
 
 
 async def test_types_that_a_machine_lacks_something_for_are_warned_of(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from contract.checks import CheckType
 from contract.result import Failure, FailureKind, Outcome, Status
 from picket.api_client import ApiRefusedError, ApiUnreachableError, KnownCheck, PublicApi
-from picket.board import Board
+from picket.board import Board, NewResult
 from picket.demo_target import DemoPorts
 from picket.feed import ResultFeed
 from picket.starter_checks import TAG, starter_checks
@@ -73,7 +73,7 @@ async def test_every_new_result_is_put_on_the_board_with_its_cause(tmp_path: Pat
     assert scene.board.counts == {(CheckType.URL, "FAILED"): 1, (CheckType.URL, "MISSED"): 1}
     assert [each.cause for each in standing.trend] == [
         "Nothing listens there.",
-        "No agent is connected at this location.",
+        "No agent that runs URL checks is connected at this location.",
     ]
 
 
@@ -86,6 +86,27 @@ async def test_a_degraded_result_is_put_on_the_board_with_its_threshold(tmp_path
         await scene.until_results(1)
         (result,) = scene.board.standings[check.id].trend
     assert (result.status, result.cause) == ("DEGRADED", because)
+
+
+async def test_results_of_all_checks_are_told_by_their_time(tmp_path: Path) -> None:
+    told: list[str] = []
+    all_told = asyncio.Event()
+
+    def note(results: list[NewResult]) -> None:
+        told.extend(each.check_name for each in results)
+        if len(told) == 4:
+            all_told.set()
+
+    async with a_scene(tmp_path) as scene:
+        one, other = await scene.a_check("one"), await scene.a_check("other")
+        for number in range(4):
+            check = (one, other)[number % 2]
+            await store(scene.served, check.fields, passed(), started_ms=START_MS + number * 1000)
+        feed = ResultFeed(scene.api, scene.board, note, since=BEFORE)
+        following = asyncio.create_task(feed.follow())
+        await asyncio.wait_for(all_told.wait(), LONG_S)
+        following.cancel()
+    assert told == ["one", "other", "one", "other"]
 
 
 async def test_what_an_earlier_start_left_does_not_count(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_failure_stands_right_under_the_head() -> None:
         )
     ).splitlines()
     assert lines[0].startswith("✘ FAILED  Front page (URL)")
-    assert lines[1].strip() == "Nothing listens at 127.0.0.1:9.  CONNECT"
+    assert lines[1].strip() == "Nothing listens at 127.0.0.1:9."
 
 
 def test_a_check_that_failed_before_its_request_says_after_which_time() -> None:
@@ -78,12 +78,6 @@ def test_an_installation_stands_apart_from_the_tests() -> None:
         "3000",
         "ms",
     ]
-
-
-def test_the_kind_of_a_failure_is_no_part_of_its_call_log() -> None:
-    failure = Failure(kind=FailureKind.SCRIPT, message="Error: no\nCall log:\n  - waiting")
-    lines = printed(a_result(status=Status.FAILED, failure=failure)).splitlines()
-    assert [line.strip() for line in lines[3:5]] == ["- waiting", "SCRIPT"]
 
 
 def test_a_degraded_result_says_what_it_went_over() -> None:

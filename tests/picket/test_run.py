@@ -39,6 +39,52 @@ def test_an_api_check_with_a_script_runs(check: str, capsys: pytest.CaptureFixtu
     assert outcome["log"][0]["message"] == "Cart *********"
 
 
+def test_a_pipe_gets_the_report(check: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", check]) == ExitCode.FAILED
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("✘ FAILED  Cart (API)")
+    assert said[1].strip().startswith("The setup script failed: Error: closed (setup.js:3:7)")
+
+
+TELLS_TOO_MUCH = """
+const fs = require('node:fs');
+for (let at = 0; at < 201; at++) {
+  fs.writeSync(Number(process.env.PICKET_FACTS_FD), '{}\\n'.repeat(100));
+}
+process.env.SERVICE_SECRET_KEY = 'fr3sh-key';
+console.log('unheard', process.env.SERVICE_SECRET_KEY);
+throw new Error('unheard');
+"""
+
+
+def test_nothing_but_the_verdict_is_shown_of_a_run_whose_secrets_were_not_all_heard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = tmp_path / "check.yaml"
+    check.write_text(json.dumps({"type": "BROWSER", "script": TELLS_TOO_MUCH}))
+    assert main(["run", str(check), "--json"]) == ExitCode.FAILED
+    said = capsys.readouterr().out
+    assert "unheard" not in said
+    assert "fr3sh" not in said
+    outcome = json.loads(said)["outcome"]
+    assert outcome["status"] == "FAILED"
+    assert "could be searched for all" in str(outcome["log"])
+
+
+SHOWS = "await (await require('playwright').chromium.launch()).newPage(); throw new Error()"
+
+
+def test_the_command_that_opens_a_trace_is_not_broken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    (tmp_path / "check.yaml").write_text(json.dumps({"type": "BROWSER", "script": SHOWS}))
+    kept = tmp_path / "with a name of many letters" / "kept"
+    assert main(["run", str(tmp_path / "check.yaml"), "--artifacts", str(kept)]) == ExitCode.FAILED
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"npx playwright@1.65.1 show-trace '{kept}/trace-1.zip'"
+
+
 READS = """
 type: API
 name: Cart

@@ -33,7 +33,7 @@ def test_a_check_says_where_a_secret_is_and_never_which(
         archive.writestr("resources/0a.json", base64.b64encode(f"u:{SECRET}".encode()))
     assert main(["scrub", str(path), "--secret-file", secret_file, "--check"]) == 1
     printed = capsys.readouterr()
-    assert printed.out == "secret found in resource: member 2 of 2, near byte 0\n"
+    assert printed.out == "secret found in resource: member 2 of 2, after byte 0\n"
     assert SECRET not in printed.err
 
 
@@ -48,16 +48,28 @@ def test_a_scrubbed_file_is_written_beside_and_the_other_stays(
 ) -> None:
     file, out = a_file(tmp_path, f"token {SECRET}".encode()), tmp_path / "clean.log"
     assert main(["scrub", file, "--secret-file", secret_file, "--out", str(out)]) == 0
-    assert capsys.readouterr().out == f"1 places hidden; the scanner finds no secret in {out}\n"
+    assert capsys.readouterr().out == f"1 place hidden; the scanner finds no secret in {out}\n"
     assert SECRET.encode() not in out.read_bytes()
     assert Path(file).read_text() == f"token {SECRET}"
     assert main(["scrub", str(out), "--secret-file", secret_file, "--check"]) == 0
 
 
+def test_beginnings_count_where_the_secret_was_typed_letter_by_letter(
+    tmp_path: Path, secret_file: str, capsys: Printed
+) -> None:
+    file, out = a_file(tmp_path, b"typing hunter2%2Fh"), tmp_path / "clean.log"
+    words = ["scrub", file, "--secret-file", secret_file]
+    assert main([*words, "--check"]) == 0
+    assert main([*words, "--check", "--typed"]) == 1
+    assert main([*words, "--out", str(out), "--typed"]) == 0
+    assert out.read_text() == "typing *********"
+    assert "secret found in file: after byte 0" in capsys.readouterr().out
+
+
 def test_what_stays_in_it_is_not_written(tmp_path: Path, secret_file: str, capsys: Printed) -> None:
     file, out = a_file(tmp_path, str([*SECRET.encode()]).encode()), tmp_path / "clean.log"
     assert main(["scrub", file, "--secret-file", secret_file, "--out", str(out)]) == 1
-    assert capsys.readouterr().out == "not written: secret found in file (near byte 0)\n"
+    assert capsys.readouterr().out == "not written: secret found in file (after byte 0)\n"
     assert not out.exists()
 
 

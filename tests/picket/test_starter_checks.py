@@ -7,7 +7,7 @@ from contract.checks import CheckType
 from picket.demo_target import DemoPorts
 from picket.starter_checks import starter_checks
 from picket.starting import says
-from service.checks import bodies
+from service.checks import bodies, script_bodies
 
 PORTS = DemoPorts(http=8001, https=8002, echo=8003, dns=8004)
 BODIES: dict[CheckType, Any] = {
@@ -17,8 +17,8 @@ BODIES: dict[CheckType, Any] = {
     CheckType.DNS: bodies.DnsCheckWrite,
     CheckType.ICMP: bodies.IcmpCheckWrite,
     CheckType.HEARTBEAT: bodies.HeartbeatCheckWrite,
-    CheckType.BROWSER: bodies.BrowserCheckWrite,
-    CheckType.MULTI_STEP: bodies.MultiStepCheckWrite,
+    CheckType.BROWSER: script_bodies.BrowserCheckWrite,
+    CheckType.MULTI_STEP: script_bodies.MultiStepCheckWrite,
 }
 SCRIPTED = {CheckType.BROWSER, CheckType.MULTI_STEP}
 EVERY = starter_checks(PORTS, location="default", scripted=True)

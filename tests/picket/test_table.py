@@ -73,6 +73,15 @@ def test_a_plain_line_tells_everything_about_a_result() -> None:
     assert "\n" not in line
 
 
+def test_a_line_tells_what_was_expected_and_not_how_playwright_waited_for_it() -> None:
+    cause = (
+        'Error: expect(locator).toHaveText(expected) failed\n\nExpected: "Open"\n'
+        'Received: "Shut"\nTimeout:  2000ms\n\nCall log:\n  - Expect "toHaveText"\n'
+    )
+    line = plain_line(a_new_result(4, "FAILED", cause=cause))
+    assert line.endswith('toHaveText(expected) failed Expected: "Open" Received: "Shut"')
+
+
 def test_the_summary_counts_by_type_and_status() -> None:
     rows = [
         line.split()

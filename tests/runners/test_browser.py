@@ -17,6 +17,7 @@ from runners.kit.judge import judge
 from runners.kit.playwright_verdict import BrowserDidNotStartError
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError, find_runtimes
+from tests.builders.hanging_browser import hanging_browser
 from tests.builders.scripts import a_scripted_context, names
 from tests.servers.measured_site import (
     BLOCKED_MS,
@@ -316,6 +317,38 @@ async def test_a_page_that_crashes_fails_the_check() -> None:
     assert "crash" in outcome.failure.message
 
 
+async def test_a_file_without_a_test_is_told_what_it_lacks() -> None:
+    outcome = await looked("console.log(1);", script_path="shop.spec.ts")
+    assert outcome.failure is not None
+    first, then = outcome.failure.message.split("\n", 1)
+    assert first.startswith("Error: No tests found")
+    assert "test('opens', async ({ page }) => { … })" in then
+
+
+TYPED_TEST = """
+import { test, expect, type Page } from '@playwright/test';
+class Shop {
+  constructor(private readonly page: Page) {}
+  title = (): Promise<string> => this.page.title();
+}
+test('shop', async ({ page }) => { expect(await new Shop(page).title()).toBe('' as string); });
+"""
+TYPED_PLAIN = """
+import { chromium, type Browser } from 'playwright';
+enum Shade { Dark = 7 }
+const browser: Browser = await chromium.launch();
+if (Shade.Dark !== 7) throw new Error(String(browser));
+await browser.close();
+"""
+
+
+@pytest.mark.parametrize("script", [TYPED_TEST, TYPED_PLAIN], ids=["test", "plain"])
+@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+async def test_typescript_needs_no_path(script: str, runtime_id: str) -> None:
+    outcome = await looked(script, runtime_id=runtime_id)
+    assert outcome.failure is None, outcome.failure
+
+
 async def test_a_script_that_ends_its_process_fails_the_check() -> None:
     outcome = await looked("import { test } from '@playwright/test'; process.exit(0)")
     assert outcome.failure is not None
@@ -333,11 +366,27 @@ async def test_a_browser_that_is_not_there_or_does_not_start_is_our_fault(
         await looked(a_test("await page.goto('about:blank');"), ctx={"runtimes": runtimes})
 
 
+@pytest.mark.parametrize("own", ["", "test.setTimeout(1500);"])
+async def test_a_browser_that_hangs_as_it_starts_is_our_fault(own: str) -> None:
+    script = a_test("await page.goto('about:blank');") + own
+    found = find_runtimes()
+    with hanging_browser() as browser:
+        runtimes = type(found)(by_id=found.by_id, browser=browser)
+        for timeout_s in ENOUGH_S:
+            try:
+                outcome = await looked(script, ctx={"runtimes": runtimes, "timeout_s": timeout_s})
+            except BrowserDidNotStartError:
+                return
+            assert "Launch browser" not in str(outcome.failure)
+    pytest.fail("there was time enough for a launch")
+
+
 @pytest.mark.parametrize(
     "launch",
     [
         "chromium.launch({ timeout: 1 })",
         "chromium.launch({ slowMo: 'x' })",
+        "chromium.launch({ args: ['--version'] })",
         "chromium.launchPersistentContext('/nonexistent/profile')",
         "(process.env.TMPDIR = '/nonexistent', chromium.launch())",
     ],

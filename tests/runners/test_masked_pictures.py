@@ -30,6 +30,12 @@ const page_of = (told) => `<!doctype html><style>* { font: 16px monospace }</sty
   <h1>An order</h1><p>Said: ${told}</p><p><b>${told.slice(0, 9)}</b>${told.slice(9)}</p>
   <input id="typed"><input placeholder="${told}"><textarea>${told}</textarea>
   <select><option>one</option><option selected>${told}</option></select>
+  <select><option label="${told}">x</option></select>
+  <select size="3"><optgroup label="${told}"><option>x</option></optgroup></select>
+  <img src="data:," alt="${told}" width="300" height="50"><input type="image" alt="${told}">
+  <p>${told.slice(0, 9)}&shy;\u200b${told.slice(9)}</p>
+  <style style="display: block">/* ${told} */</style>
+  <script style="display: block" type="text/plain">${told}</script>
   <p>${encodeURIComponent(told).length}</p><div id="host"></div>`;
 const show = async (page) => {
   const told = secret.replace(/&/g, '&amp;');
@@ -108,6 +114,61 @@ async def test_a_picture_of_a_page_that_shows_a_secret_is_kept_and_is_the_same_f
         assert "video" not in {artifact.kind for artifact in one.outcome.artifacts}
         assert "it may show a secret, as a page of the run did" in one.log
     assert len(set(digests)) == 1
+
+
+TYPING = """
+const { test, expect } = require('@playwright/test');
+test('types', async ({ page }) => {
+  await page.setContent(`<style>* { font: 16px monospace }</style>
+    <input id="field" size="40" oninput="said.textContent = value"><p id="said"></p>`);
+  await page.locator('#field').pressSequentially(process.env.SERVICE_SECRET_TOKEN.slice(0, SIZE));
+  throw new Error('no');
+});
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("size", [4, 12])
+async def test_a_picture_shows_nothing_of_a_secret_that_is_being_typed(
+    runtime_id: str, size: int
+) -> None:
+    script, digests = TYPING.replace("SIZE", str(size)), []
+    for secret in SECRETS:
+        one = await pictured(script, secret, runtime_id=runtime_id)
+        (picture,) = one.pictures
+        digests.append(picture.sha256)
+    assert len(set(digests)) == 1
+
+
+KNOWS = """
+const { test } = require('@playwright/test');
+test('sets it', async () => { process.env.SERVICE_SECRET_LATE = 'late-secret-of-one'; });
+"""
+TWO_AT_ONCE = "module.exports = { workers: 2, timeout: 0 };"
+KNOWS_NOT = """
+const { test } = require('@playwright/test');
+test('shows it', async ({ page }) => {
+  await page.setContent('<p>late-secret-of-one</p>');
+  throw new Error('no');
+});
+"""
+
+
+@pytest.mark.timeout(120)
+async def test_a_picture_does_not_leave_whose_masks_knew_less_than_another_process_told(
+    tmp_path: Path,
+) -> None:
+    files = {"a.spec.js": KNOWS, "b.spec.js": KNOWS_NOT, "playwright.config.js": TWO_AT_ONCE}
+    spec = a_written_suite(tmp_path, files)
+    secrets = {"SERVICE_SECRET_TOKEN": SECRETS[0]}
+    async with a_suite_context(BUNDLES, location_secrets=secrets) as ctx:
+        outcome = judge(spec, await PlaywrightRunner().observe(spec, ctx))
+        assert any(one.kind == "screenshot" for one in outcome.artifacts)
+        assert "late-secret-of-one" in ctx.workspace.secrets
+        one = await left_of(outcome, ctx, spec)
+    assert one.pictures == ()
+    assert "it may show a secret" in one.log
 
 
 @pytest.mark.timeout(120)

@@ -17,7 +17,9 @@ from runners.kit.runtimes import MissingRuntimeError
 from runners.kit.suites import run as suite_run
 from runners.kit.suites.bundle import BundleError
 from runners.kit.suites.registry import RegistryAwayError
+from runners.kit.workspace import PREFIX
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
+from tests.builders.hanging_browser import hanging_browser
 from tests.builders.patience import LONG_S
 from tests.builders.suites import (
     NEWEST,
@@ -74,7 +76,7 @@ async def test_what_a_suite_leaves_open_is_as_documented_and_its_reporters_are_k
     tmp_path: Path, playwright_version: str
 ) -> None:
     spec = a_bundle(tmp_path, "defaults", lock=f"versions/{playwright_version}")
-    ran = await seen(tmp_path, spec)
+    ran = await seen(tmp_path, spec, timeout_s=LONG_S)
     assert ran.failure is None, said(ran)
     assert "The suite's own reporter saw that it passed." in said(ran)
     assert (told(ran).counts.passed, told(ran).counts.flaky) == (3, 1)
@@ -292,7 +294,7 @@ async def test_a_failure_shows_what_was_seen_and_the_line_by_the_suites_own_file
     assert words(ran).startswith(f"tests/{sentence}")
     assert [one for one in more if one not in words(ran)] == []
     everything = "\n".join([*told(ran).errors, *said(ran), words(ran)])
-    assert "/run-" not in everything
+    assert PREFIX not in everything
     assert "/node_modules/" not in everything
     assert "\x1b" not in everything, "colours of a terminal"
 
@@ -310,7 +312,7 @@ async def test_a_time_out_names_the_test_that_hung(tmp_path: Path) -> None:
         ran = await seen(tmp_path, spec, timeout_s=timeout_s)
         assert ran.failure is not None
         assert ran.failure.kind is FailureKind.TIMEOUT
-        if "stuck.spec.js" in words(ran):
+        if "waits for ever was" in words(ran):
             break
     assert f"its limit of {timeout_s:g} s: stuck.spec.js:5 > waits for ever was " in words(ran)
     assert "passes" in [test.title for test in told(ran).tests]
@@ -424,6 +426,22 @@ async def test_a_browser_that_does_not_start_is_our_fault(tmp_path: Path) -> Non
         object.__setattr__(ctx.network, "harness", broken)
         with pytest.raises(BrowserDidNotStartError):
             await PlaywrightRunner().observe(spec, ctx)
+
+
+async def test_a_browser_that_hangs_as_it_starts_is_our_fault(tmp_path: Path) -> None:
+    spec = a_bundle(tmp_path, "cjs")
+    for timeout_s in (12, 30, LONG_S):
+        async with a_suite_context(tmp_path, timeout_s=timeout_s) as ctx:
+            harness = ctx.network.scripts()
+            with hanging_browser() as browser:
+                runtimes = dataclasses.replace(harness.runtimes, browser=browser)
+                broken = dataclasses.replace(harness, runtimes=runtimes)
+                object.__setattr__(ctx.network, "harness", broken)
+                try:
+                    await PlaywrightRunner().observe(spec, ctx)
+                except BrowserDidNotStartError:
+                    return
+    pytest.fail("there was time enough for a launch")
 
 
 async def test_a_bundle_that_cannot_be_had_is_our_fault(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,25 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from service.accounts import actions as accounts
-from service.accounts import store as accounts_store
+from service.accounts.actions import KeyWish
 from service.accounts.authenticate import ApiKeys
-from service.accounts.keys import LOCATION_PREFIX, new_key
-from service.accounts.model import FirstSecrets
+from service.accounts.keys import LOCATION_PREFIX, Pepper
+from service.accounts.model import FirstSecrets, Role
 from service.bundles.files import BundleFiles
 from service.clock import ProcessClock
 from service.db.engine import Database
-from service.db.ids import new_id
 from service.db.sqlite import open_sqlite
 from service.db.tables import metadata
 from service.http.backend import Backend
-from service.http.rate import RateLimit
+from service.http.rate import Allowance, RateClass, RateLimits
 from service.http.routers import install_api
+from service.idempotency.actions import Answers
 from service.locations import actions as locations
 from service.sessions.waiting import SessionWaiters
+from tests.builders.vaults import a_vault
 from tests.servers.prompt_server import serve_promptly
+
+PEPPER = Pepper(b"of tests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,11 @@ class PublicApi:
 
         def change(connection: Any) -> FirstSecrets:
             now_ms = self.backend.clock.now_ms(connection)
-            account_id = new_id(now_ms)
-            accounts_store.insert_account(connection, account_id, name=name, now_ms=now_ms)
-            key = accounts.create_key(connection, account_id, name=name, now_ms=now_ms)
-            place = new_key(LOCATION_PREFIX)
+            account_id = accounts.create_account(connection, name=name, now_ms=now_ms).id
+            _, key = accounts.create_key(
+                connection, PEPPER, account_id, wish=KeyWish(name=name), now_ms=now_ms
+            )
+            place = PEPPER.new_key(LOCATION_PREFIX)
             location_id = locations.create_first(
                 connection, account_id, slug="default", key=place, now_ms=now_ms
             )
@@ -115,6 +119,21 @@ class PublicApi:
 
         return ApiUser(self.url, self.http, await self.database.write(change))
 
+    async def colleague(self, name: str, *, role: Role = Role.READ_WRITE) -> ApiUser:
+        """Somebody with a key of their own to Alice's account."""
+        secrets = self.alice.secrets
+
+        def change(connection: Any) -> str:
+            now_ms = self.backend.clock.now_ms(connection)
+            wish = KeyWish(name=name, role=role)
+            _, key = accounts.create_key(
+                connection, PEPPER, secrets.account_id, wish=wish, now_ms=now_ms
+            )
+            return key.raw
+
+        api_key = await self.database.write(change)
+        return ApiUser(self.url, self.http, replace(secrets, api_key=api_key))
+
 
 @asynccontextmanager
 async def serve_public_api(
@@ -125,7 +144,7 @@ async def serve_public_api(
     await database.write(metadata.create_all)
     backend = _backend(database, directory, per_minute=per_minute)
     secrets = await database.write(
-        lambda connection: accounts.first_start(connection, now_ms=backend.clock.now_ms(connection))
+        lambda c: accounts.first_start(c, PEPPER, now_ms=backend.clock.now_ms(c))
     )
     assert secrets is not None
     app = FastAPI(title="Picket", openapi_url=None, docs_url=None, redoc_url=None)
@@ -144,9 +163,15 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         database=database,
         clock=ProcessClock(),
         monotonic=time.monotonic,
-        keys=ApiKeys(database, monotonic=time.monotonic),
+        pepper=PEPPER,
+        keys=ApiKeys(database, pepper=PEPPER, monotonic=time.monotonic),
+        answers=Answers(PEPPER),
         waiters=SessionWaiters(database),
-        rate=RateLimit(monotonic=time.monotonic, per_minute=per_minute),
+        limits=RateLimits(
+            monotonic=time.monotonic,
+            allowances={kind: Allowance(per_minute) for kind in RateClass},
+        ),
+        vault=a_vault(),
         bundles=BundleFiles(directory / "bundles"),
         artifacts=directory / "artifacts",
     )

@@ -1,9 +1,11 @@
 """What only the assembled service shows."""
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.requests import Request
@@ -11,6 +13,7 @@ from starlette.requests import Request
 from service.app import _busy, running
 from service.db.engine import DatabaseBusyError
 from service.settings import Settings
+from tests.builders.certificates import encrypted, issued
 from tests.servers.service import RunningService, serve_service
 
 
@@ -94,3 +97,84 @@ async def test_a_busy_database_is_told_as_such_and_asks_to_try_again() -> None:
     answer = await _busy(request, DatabaseBusyError("locked"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert b"Service Unavailable" in bytes(answer.body)
+
+
+async def test_no_secret_can_be_read_in_the_files_of_the_database(tmp_path: Path) -> None:
+    cert, key = issued()
+    locked = encrypted(key, "open-sesame-passphrase")
+    async with serve_service(tmp_path) as running:
+        for number, (path, body) in enumerate(
+            (
+                ("variables", {"key": "TOKEN", "value": "s3cr3t-account", "secret": True}),
+                ("variables", {"key": "PLAIN", "value": "plain-account"}),
+                (
+                    "client-certificates",
+                    {
+                        "host": "*",
+                        "cert": cert,
+                        "key": locked,
+                        "passphrase": "open-sesame-passphrase",
+                    },
+                ),
+                ("checks/multistep", _scripted({"key": "OWN", "value": "s3cr3t-check"})),
+            )
+        ):
+            once = {"idempotency-key": f"key {number}"}
+            made = await running.alice.post(f"/v1/{path}", body, headers=once)
+            assert made.status == 201, made.body
+        changed = {"value": "s3cr3t-changed", "secret": True}
+        assert (await running.alice.put("/v1/variables/TOKEN", changed)).status == 200
+        await running.hello(checkTypes=["MULTI_STEP"], slots={"main": 1})
+        dealt = await running.claim(checkTypes=["MULTI_STEP"], slots={"main": 1})
+        assert "s3cr3t-check" in str(dealt.body)
+        files = _files(tmp_path)
+    assert {"service.db", "master-key"} <= files.keys()
+    secrets = (
+        b"s3cr3t-account",
+        b"s3cr3t-changed",
+        b"plain-account",
+        b"s3cr3t-check",
+        b"open-sesame-passphrase",
+    )
+    for name, content in files.items():
+        for secret in (*secrets, locked.splitlines()[1].encode()):
+            assert secret not in content, name
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def _scripted(*variables: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": "Order",
+        "script": "1",
+        "privateLocations": ["default"],
+        "environmentVariables": list(variables),
+    }
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(("trusted", "status"), [("127.0.0.0/8", 401), ("192.0.2.9", 429)])
+async def test_wrong_keys_count_for_the_address_that_a_trusted_proxy_tells(
+    tmp_path: Path, trusted: str, status: int, method: str
+) -> None:
+    async with serve_service(tmp_path, trusted_proxies=(trusted,), refused_requests=1) as service:
+        assert await _with_wrong_key(service, method, sender="192.0.2.1") == 401
+        assert await _with_wrong_key(service, method, sender="192.0.2.2") == status
+
+
+async def _with_wrong_key(service: RunningService, method: str, *, sender: str) -> int:
+    headers = {"authorization": f"Bearer cu_{'0' * 40}", "x-forwarded-for": sender}
+    address = f"{service.url}/v1/checks"
+    async with service.http.request(method, address, headers=headers) as answer:
+        return answer.status
+
+
+async def test_the_document_is_written_once_and_not_by_the_framework_each_time(
+    tmp_path: Path,
+) -> None:
+    async with serve_service(tmp_path) as service:
+        async with service.http.get(f"{service.url}/openapi.json") as answer:
+            seen = await answer.read()
+        assert seen == json.dumps(json.loads(seen), separators=(",", ":")).encode()

@@ -143,6 +143,24 @@ async def test_a_host_that_is_not_ours_is_said_in_one_line(tmp_path: Path) -> No
     ]
 
 
+async def test_another_master_key_is_said_in_one_sentence(tmp_path: Path) -> None:
+    body = {"key": "TOKEN", "value": "s3cr3t", "secret": True}
+    async with a_service(tmp_path, **GIVEN, SERVICE_MASTER_KEY="a1" * 32) as first:
+        assert (await ask(first, "POST", "/v1/variables", API_KEY, body))[0] == 201
+        assert await first.stop() == 0
+    second = await start(tmp_path, SERVICE_MASTER_KEY="b2" * 32)
+    said, _ = await second.child.communicate()
+    assert second.child.returncode == 2
+    (sentence,) = [line for line in said.decode().splitlines() if not line.startswith("{")]
+    assert sentence.startswith("SERVICE_MASTER_KEY does not hold the key ")
+    assert "b2b2" not in said.decode()
+    changed = f"{'b2' * 32} {'a1' * 32}"
+    async with a_service(tmp_path, SERVICE_MASTER_KEY=changed) as third:
+        assert any('"vault.sealed_anew"' in line for line in third.lines)
+        assert (await ask(third, "GET", "/v1/variables/TOKEN", API_KEY))[0] == 200
+        assert await third.stop() == 0
+
+
 async def test_what_the_service_keeps_is_for_its_owner_alone(tmp_path: Path) -> None:
     async with a_service(tmp_path / "data") as process:
         kept = [tmp_path / "data", *(tmp_path / "data").iterdir()]

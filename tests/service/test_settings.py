@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import SettingsError
-from service.settings import LogFormat, LogLevel, MetricsAccess, read_settings
+from service.settings import BadgeAccess, LogFormat, LogLevel, MetricsAccess, read_settings
 
 KEY = "cu_" + "k" * 40
 LOCATION_KEY = "pl_" + "k" * 40
@@ -29,9 +29,18 @@ def test_every_setting_is_read() -> None:
             "SERVICE_DATA_DIR": "/data",
             "DATABASE_URL": "sqlite:////data/other.db",
             "SERVICE_PUBLIC_URL": "https://picket.example/",
+            "TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.7",
             "LOG_LEVEL": "debug",
             "LOG_FORMAT": "console",
             "METRICS_ACCESS": "Anyone",
+            "BADGE_ACCESS": "Anyone",
+            "STATIC_ADDRESSES": "cellar=192.0.2.7",
+            "SERVICE_MASTER_KEY": f"{'a1' * 32} {'b2' * 32}",
+            "KEY_PEPPER": "p" * 32,
+            "API_REQUESTS_PER_MINUTE": "1",
+            "RESULT_LISTS_PER_MINUTE": "2",
+            "LOCATION_REQUESTS_PER_MINUTE": "0",
+            "REFUSED_REQUESTS_PER_MINUTE": "4",
             "FIRST_API_KEY": KEY,
             "FIRST_LOCATION_KEY": LOCATION_KEY,
         }
@@ -39,8 +48,16 @@ def test_every_setting_is_read() -> None:
     assert (settings.host, settings.port) == ("127.0.0.1", 0)
     assert settings.database_file == Path("/data/other.db")
     assert settings.public_url == "https://picket.example"
+    assert settings.trusted_proxies == ("10.0.0.0/8", "192.0.2.7")
     assert (settings.log_level, settings.log_format) == (LogLevel.DEBUG, LogFormat.CONSOLE)
     assert settings.metrics_access is MetricsAccess.ANYONE
+    assert settings.badge_access is BadgeAccess.ANYONE
+    assert settings.static_addresses.of_version(4) == ["192.0.2.7"]
+    assert settings.master_keys == (b"\xa1" * 32, b"\xb2" * 32)
+    assert "a1a1" not in repr(settings)
+    assert settings.key_pepper == "p" * 32
+    assert (settings.api_requests, settings.result_lists) == (1, 2)
+    assert (settings.agent_requests, settings.refused_requests) == (0, 4)
     assert (settings.first_api_key, settings.first_location_key) == (KEY, LOCATION_KEY)
 
 
@@ -57,9 +74,20 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
+        ("KEY_PEPPER", "short", "KEY_PEPPER has 5 characters; use at least 32"),
+        (
+            "API_REQUESTS_PER_MINUTE",
+            "-1",
+            "API_REQUESTS_PER_MINUTE is -1; use a whole number, 0 for no limit",
+        ),
         ("SERVICE_PORT", "99999", "SERVICE_PORT is 99999; use 0 to 65535"),
         ("SERVICE_PORT", "http", "SERVICE_PORT is http; use 0 to 65535"),
         ("METRICS_ACCESS", "all", "METRICS_ACCESS is all; use off, loopback or anyone"),
+        (
+            "TRUSTED_PROXIES",
+            "10.0.0.0/8,*",
+            "TRUSTED_PROXIES has *; use addresses as in 10.0.0.0/8,192.0.2.7",
+        ),
         ("LOG_LEVEL", "LOUD", "LOG_LEVEL is LOUD; use DEBUG, INFO, WARN or ERROR"),
         ("LOG_FORMAT", "xml", "LOG_FORMAT is xml; use json or console"),
         (

@@ -102,6 +102,7 @@ class Outcome:
         forgotten = max(0, self.acknowledged - ledger.triggered)
         forgotten += max(0, self.pings - self.stored_pings)
         ends = len(ledger.lost) + len(ledger.unmarked) + ledger.open_runs + ledger.open_sessions
+        ends += len(ledger.unlike_attempts)
         return max(unbalanced, ends + ledger.late_of_nothing + forgotten)
 
     @property

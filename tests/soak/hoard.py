@@ -1,19 +1,18 @@
 """The secrets of a soak: one of each source that an agent has secrets from."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 from urllib.parse import quote
+
+from tests.builders.certificates import encrypted
 
 _LETTERS: Final = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _VISIBLE: Final = "-_.!*()/+=%:&<>'"
 """Signs that may stand in a header as they are."""
 _FURTHER: Final = _VISIBLE + '"\\ éß€漢'
 _HALF_CHARS: Final = 9
-_KEY_LINES: Final = 6
-_KEY_LINE_CHARS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,25 +44,17 @@ class Hoard:
 
     def of_agents(self) -> Mapping[str, str]:
         """What an agent is started with."""
-        job = {
-            "variables": [
-                {"key": "TOKEN", "value": self.secret_variable, "secret": True},
-                {"key": "LOCKED", "value": self.locked_variable, "locked": True},
-            ],
-            "clientCertificates": [
-                {
-                    "host": "vault.test",
-                    "cert": "",
-                    "key": self.client_key,
-                    "passphrase": self.passphrase,
-                }
-            ],
-        }
         return {
             "SERVICE_SECRET_SOAK": self.of_environment,
             "HTTPS_PROXY": f"http://soak:{quote(self.of_agents_proxy, safe='')}@127.0.0.1:9",
-            "QUICK_JOB_FIELDS": json.dumps(job),
         }
+
+    def variables(self) -> list[dict[str, Any]]:
+        """What the service gives to each check."""
+        return [
+            {"key": "TOKEN", "value": self.secret_variable, "secret": True},
+            {"key": "LOCKED", "value": self.locked_variable, "locked": True},
+        ]
 
     def told_at(self) -> Mapping[str, tuple[str, ...]]:
         """What a site may tell those who ask for a path: what the check there knows as secret."""
@@ -82,8 +73,15 @@ class Hoard:
         cookie = {"key": "Cookie", "value": f"session={self.cookie}"}
         locked = {"key": "X-Tenant", "value": self.locked_header, "locked": True}
         parameter = {"key": "account", "value": self.locked_parameter, "locked": True}
+        # A check gets those variables that it uses.
+        used = {"key": "used", "value": "{{TOKEN}} {{LOCKED}}"}
         return [
-            {"method": "GET", "url": f"{site}/leaving", "headers": [token, cookie]},
+            {
+                "method": "GET",
+                "url": f"{site}/leaving",
+                "headers": [token, cookie],
+                "queryParameters": [used],
+            },
             {
                 "method": "POST",
                 "url": f"{site}/told",
@@ -96,20 +94,19 @@ class Hoard:
         ]
 
 
-def hoard_of(seed: object) -> Hoard:
-    """The secrets of a seed: none of them, and no half of one, comes about by chance."""
+def hoard_of(seed: object, *, client_key: str) -> Hoard:
+    """The secrets of a seed: none of them, and no half of one, comes about by chance.
+
+    `client_key`: in PEM, without a passphrase as yet.
+    """
     dice = Random(f"{seed} hoard")
     values = {name: _value(dice, _FURTHER) for name in Hoard.__dataclass_fields__}
     in_headers = ("authorization", "cookie", "locked_header", "of_locations_proxy")
     values |= {name: _value(dice, _VISIBLE) for name in in_headers}
-    return Hoard(**{**values, "client_key": _key(dice)})
+    hoard = Hoard(**{**values, "client_key": ""})
+    return replace(hoard, client_key=encrypted(client_key, hoard.passphrase))
 
 
 def _value(dice: Random, signs: str) -> str:
     halves = ("".join(dice.choices(_LETTERS, k=_HALF_CHARS)) for _ in range(2))
     return "".join(dice.sample(signs, 4)).strip().join(halves)
-
-
-def _key(dice: Random) -> str:
-    lines = ("".join(dice.choices(_LETTERS, k=_KEY_LINE_CHARS)) for _ in range(_KEY_LINES))
-    return "\n".join(("-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----", ""))

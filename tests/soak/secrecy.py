@@ -8,7 +8,11 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
+import trustme
+
+from tests.builders.certificates import issued
 from tests.faults.scene import LOCATION_KEY, Scene
+from tests.servers.http_certificates import good, pem_of, wants_client
 from tests.servers.http_proxies import socks_proxy
 from tests.soak.hoard import Hoard, hoard_of
 from tests.soak.recording import Recording
@@ -26,6 +30,8 @@ class Secrecy:
     site: str
     proxy: str
     """Host and port of the proxy that checks go through."""
+    certificate: Mapping[str, Any]
+    """What the site asks its visitors for, as a person sends it to the service."""
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -37,7 +43,10 @@ class Secrecy:
         return self.hoard.requests(self.site)
 
     async def begin(self, scene: Scene) -> None:
-        """Let the location's checks go through the proxy, with a password."""
+        """Give the service what each check gets; they go through the proxy, with a password."""
+        for variable in self.hoard.variables():
+            await scene.ask("POST", "/v1/variables", variable)
+        await scene.ask("POST", "/v1/client-certificates", dict(self.certificate))
         [location] = await scene.ask("GET", "/v1/private-locations")
         password = quote(self.hoard.of_locations_proxy, safe="")
         change = {"name": "Soak", "proxyUrl": f"socks5h://soak:{password}@{self.proxy}"}
@@ -53,14 +62,19 @@ class Secrecy:
 @asynccontextmanager
 async def secrecy_of(scene: Scene, *, seed: object) -> AsyncIterator[Secrecy]:
     """From now on all is recorded that agents say to the scene's service."""
-    hoard, folder = hoard_of(seed), scene.folder / "secrecy"
+    authority, folder = trustme.CA(), scene.folder / "secrecy"
+    cert, key = issued(authority)
+    hoard = hoard_of(seed, client_key=key)
+    roots = pem_of(authority).decode()
+    shown = {"cert": cert, "key": hoard.client_key, "passphrase": hoard.passphrase, "ca": roots}
+    tls = wants_client(good(authority), authority)
     folder.mkdir()
     recording = Recording(folder / "said")
     scene.proxy.hear = recording.hear
     told = hoard.told_at()
     (folder / "trace.zip").write_bytes(trace_of(told["/leaving"], Random(f"{seed} trace")))
     async with (
-        telling_site(told, seed=seed) as site,
+        telling_site(told, seed=seed, tls=tls) as site,
         socks_proxy(user="soak", password=hoard.of_locations_proxy) as proxy,
     ):
-        yield Secrecy(hoard, recording, folder, site, proxy.place)
+        yield Secrecy(hoard, recording, folder, site, proxy.place, {"host": "127.0.0.1", **shown})

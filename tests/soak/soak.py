@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 
 from tests.faults.processes import AgentChild, Child
-from tests.faults.scene import Scene
+from tests.faults.scene import API_KEY, Scene
 from tests.soak.books import (
     Outcome,
     Size,
@@ -30,6 +30,7 @@ TOKEN: Final = "soak"
 _SETTLE_S: Final = 180.0
 _WARM_UP_S: Final = 180.0
 _RUNS_PER_CHECK: Final = 3
+_CROWD: Final = 64
 _SPARE: Final = Size(tasks=1, fds=2)
 """A call of the very moment: a claim that is answered opens a connection beside the pool's."""
 
@@ -97,10 +98,17 @@ class Soak:
         for _ in range(_RUNS_PER_CHECK * len(AGENTS)):
             await self._trigger(self._wanted())
         await scene.until(lambda: scene.ledger().final >= self._acknowledged, limit_s=_WARM_UP_S)
+        await self._crowd()
         measured = (at_rest(partial(size_of_agent, one)) for one in self._agents.values())
         agents = await asyncio.gather(*measured)
         largest = Size(tasks=max(one.tasks for one in agents), fds=max(one.fds for one in agents))
         return largest, await at_rest(partial(size_of_service, scene))
+
+    async def _crowd(self) -> None:
+        """Ask so much at once that the service opens each of its readers of the database."""
+        url, headers = f"{self._scene.url}/v1/checks", {"authorization": f"Bearer {API_KEY}"}
+        async with aiohttp.ClientSession(raise_for_status=True, headers=headers) as visitors:
+            await asyncio.gather(*(visitors.get(url) for _ in range(_CROWD)))
 
     async def _visit(self, until: float) -> None:
         """People who want a run now; some of them get no answer."""

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
@@ -47,7 +48,7 @@ def trace_of(secrets: Iterable[str], dice: Random) -> bytes:
 
 @asynccontextmanager
 async def telling_site(
-    secrets: Mapping[str, tuple[str, ...]], *, seed: object
+    secrets: Mapping[str, tuple[str, ...]], *, seed: object, tls: ssl.SSLContext
 ) -> AsyncIterator[str]:
     """Its address, for as long as the block lasts; the secrets are by path."""
     application = web.Application()
@@ -55,9 +56,9 @@ async def telling_site(
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.05)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
         await site.start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"https://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 

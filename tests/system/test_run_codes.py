@@ -117,7 +117,8 @@ async def test_no_secret_is_printed(
 
 
 def test_the_check_may_come_from_standard_input() -> None:
-    done = picket("run", "-", stdin="type: HEARTBEAT\nperiodSeconds: 60\ngraceSeconds: 5\n")
+    ping = "type: HEARTBEAT\nperiodSeconds: 60\ngraceSeconds: 5\n"
+    done = picket("run", "--json", "-", stdin=ping)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["checkType"] == "HEARTBEAT"
 

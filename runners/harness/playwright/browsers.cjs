@@ -2,16 +2,14 @@
 // Browsers are started as this location has them, and each of their contexts is watched.
 
 const settings = require('./settings.cjs');
-const { report } = require('./facts.cjs');
 const contexts = require('./contexts.cjs');
+const launches = require('./launches.cjs');
 const plainFiles = require('./plain_files.cjs');
 const proxies = require('./proxies.cjs');
 const requests = require('./requests.cjs');
 
 const NO_BROWSER =
   'A multi-step check starts no browser: use the `request` fixture, or make it a browser check.';
-
-const LAUNCH_MS = 30_000; // as long as Playwright waits by itself
 
 const seen = new WeakSet();
 const open = new Set();
@@ -47,17 +45,7 @@ function refuse(name) {
   }
 }
 
-async function launched(start, options) {
-  try {
-    return await start(ours(options));
-  } catch (error) {
-    // With such options of its own the script may have kept the browser from starting.
-    const given = options?.args?.length || options?.ignoreDefaultArgs || options?.env;
-    const own = Boolean(given || options?.timeout < LAUNCH_MS);
-    report({ fact: 'launchFailed', message: String(error?.message ?? error), own });
-    throw error;
-  }
-}
+const launched = (start, options) => launches.watched(async () => start(ours(options)), options);
 
 async function wrapBrowser(browser) {
   if (!once(browser)) return browser;

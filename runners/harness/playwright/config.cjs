@@ -3,4 +3,7 @@
 
 const { configOf } = require('./configuration.cjs');
 
-module.exports = configOf(require('./settings.cjs'));
+const settings = require('./settings.cjs');
+
+if (settings.nameless) require('./nameless.cjs').rewrite(settings.script);
+module.exports = configOf(settings);

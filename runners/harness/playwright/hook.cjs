@@ -13,6 +13,7 @@ const plainSource = require('./plain_source.cjs');
 const requests = require('./requests.cjs');
 const secrets = require('./secrets.cjs');
 const settings = require('./settings.cjs');
+const typing = require('./typing.cjs');
 
 const seen = new WeakSet();
 
@@ -26,6 +27,7 @@ function takeHold(loaded) {
     if (!isPlaywright(loaded)) return;
     seen.add(loaded);
     for (const name of ['chromium', 'firefox', 'webkit']) browsers.wrapType(loaded[name]);
+    typing.watch(loaded);
     requests.wrapFactory(loaded.request);
     browsers.watchCalls(loaded);
   } catch {

@@ -4,49 +4,26 @@
 
 const { createHash } = require('node:crypto');
 const { report } = require('./facts.cjs');
+const { anySecret, isBegun, spelled } = require('./likenesses.cjs');
 const secrets = require('./secrets.cjs');
 const { quietly } = require('./quietly.cjs');
+const typing = require('./typing.cjs');
 
 const LOOK_MS = 1500; // a page that hangs must not cost the picture
 const FIELD_MS = 500;
 const MOST_FIELDS = 200;
-const MOST_CHARS = 200; // of a long secret: an element that shows it shows its beginning
 const FIELDS = 'input, textarea, select';
+/** What shows its text where a style says so, and is passed over by whoever looks for texts. */
+const SILENT = ['style', 'script', 'noscript', 'head', 'template'].map((one) => `${one}:visible`).join(', ');
+const FOCUSED = ':is(input, textarea, [contenteditable]):focus';
+const NAMES_A_LINE = 100;
 
 /** How Playwright Test takes pictures by itself, in all its versions. */
 function isAutomatic(given) {
   return given?.caret === 'initial' && given.timeout === 5000 && typeof given.path === 'string';
 }
 
-/** A secret as pages show it. */
-function formsOf(secret) {
-  const bytes = Buffer.from(secret);
-  return [
-    secret,
-    encodeURIComponent(secret),
-    encodeURI(secret),
-    new URLSearchParams([['', secret]]).toString().slice(1),
-    JSON.stringify(secret).slice(1, -1),
-    secret.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`),
-    bytes.toString('base64').replace(/=+$/, ''),
-    bytes.toString('base64url'),
-    bytes.toString('hex'),
-  ];
-}
-
-function patternOf(form) {
-  const literal = form.slice(0, MOST_CHARS).trim().replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
-  return literal.replace(/\s+/g, '\\s+');
-}
-
-/** What matches any secret that is known now; null: there is none. */
-function anySecret() {
-  const forms = new Set(secrets.values().flatMap(formsOf));
-  const patterns = [...forms].map(patternOf).filter(Boolean);
-  return patterns.length ? new RegExp(patterns.join('|'), 'i') : null;
-}
-
-/** Those of a frame's fields whose value holds a secret, by their place. */
+/** Those of a frame's fields whose value holds a secret, or some letters of it, by their place. */
 async function loudFields(frame, secret) {
   const fields = frame.locator(FIELDS);
   const count = await fields.count();
@@ -55,7 +32,8 @@ async function loudFields(frame, secret) {
   const values = await Promise.all(
     places.map((at) => fields.nth(at).inputValue({ timeout: FIELD_MS })),
   );
-  return places.filter((at) => secret.test(values[at]));
+  const together = spelled(values);
+  return places.filter((at) => secret.test(values[at]) || isBegun(values[at]) || together.has(at));
 }
 
 async function fieldsOf(page, secret) {
@@ -64,17 +42,36 @@ async function fieldsOf(page, secret) {
   return new Map(frames.map((frame, at) => [frame, places[at]]));
 }
 
+/** Choices that show another text than their own. */
+function labelled(frame, secret) {
+  const byAlt = frame.getByAltText(secret)._selector;
+  const isThere = byAlt.includes('[alt=');
+  if (!isThere) throw new Error('This Playwright looks for attributes in another way.');
+  const label = frame.locator(byAlt.replace('[alt=', '[label='));
+  return [frame.locator('select').filter({ has: label }), label];
+}
+
 function maskOf(fields, secret) {
+  const isTyping = typing.typedOf(secrets.values()).length > 0;
   return [...fields].flatMap(([frame, places]) => [
     frame.getByText(secret),
     frame.getByPlaceholder(secret),
+    frame.getByAltText(secret),
+    ...labelled(frame, secret),
     frame.locator('select').filter({ hasText: secret }),
+    frame.locator(SILENT),
+    ...(isTyping ? [frame.locator(FOCUSED)] : []),
     ...places.map((at) => frame.locator(FIELDS).nth(at)),
   ]);
 }
 
-function tell(fact, picture) {
-  report({ fact, sha256: createHash('sha256').update(picture).digest('hex') });
+/** `known`: the secrets that were looked for. Only who knows the picture and one can tell its name. */
+function tell(fact, picture, known) {
+  const sha256 = createHash('sha256').update(picture).digest('hex');
+  const names = known.map((one) => createHash('sha256').update(sha256 + one).digest('hex').slice(0, 16));
+  for (let at = 0; at < names.length; at += NAMES_A_LINE) {
+    report({ fact, sha256, knew: names.slice(at, at + NAMES_A_LINE) });
+  }
 }
 
 /** Null: the page did not tell in time, or could not be looked at. */
@@ -90,8 +87,9 @@ function isAsBefore(before, after) {
     before.has(frame) && places.every((at) => before.get(frame).includes(at)));
 }
 
-/** A picture with masks; the agent is told that it shows no secret that is known so far. */
+/** A picture with masks; the agent is told which secrets it shows none of. */
 async function masked(page, take, given) {
+  const known = secrets.values();
   const secret = anySecret();
   if (secret === null) return take(given);
   const before = await inTime(quietly(page, () => fieldsOf(page, secret)));
@@ -100,7 +98,7 @@ async function masked(page, take, given) {
   const picture = await quietly(page, () => take({ ...given, mask }));
   const after = await inTime(quietly(page, () => fieldsOf(page, secret)));
   if (isAsBefore(before, after)) {
-    tell('masked', picture);
+    tell('masked', picture, known);
   }
   return picture;
 }
@@ -114,11 +112,13 @@ async function loudPlaces(page, secret) {
 
 /** A picture of the script's own stays as it is; the agent is told if its page shows no secret. */
 async function judged(page, take, given) {
-  const secret = anySecret();
-  if (secret === null) return take(given);
-  const looking = inTime(quietly(page, () => loudPlaces(page, secret)));
+  const known = secrets.values();
+  if (anySecret() === null) return take(given);
+  const look = () => inTime(quietly(page, () => loudPlaces(page, anySecret())));
+  const looking = look();
   const picture = await take(given);
-  if ((await looking) === 0) tell('unshowing', picture);
+  // Playwright waits for fonts and more: what was shown meanwhile is on the picture too.
+  if ((await looking) === 0 && (await look()) === 0) tell('unshowing', picture, known);
   return picture;
 }
 
@@ -130,4 +130,4 @@ function wrap(page) {
   };
 }
 
-module.exports = { anySecret, masked, wrap };
+module.exports = { masked, wrap };

@@ -59,6 +59,7 @@ function compiled(file) {
 }
 
 async function run(file) {
+  if (settings.nameless) part('nameless.cjs').rewrite(file);
   const script = compiled(file);
   const require = Module.createRequire(file);
   if (script) {

@@ -9,10 +9,11 @@ const SECRET = /^SERVICE_SECRET_/;
 // Each is searched for, in all its encoded forms, in everything that leaves the agent.
 const MOST = 20;
 const MOST_BYTES = 128 * 1024;
-// As the agent has it: what it hides none of, and which lines of a secret are secret by themselves.
+// The commonest of what the agent hides none of (it knows more), and which lines of a secret are secret by themselves.
 const SHORTEST = 4;
 const LINE = 16;
-const COMMON = /^(true|false|null|none|https?(:\/\/)?|localhost|-----.*|\*+)$/i;
+const COMMON = /^(true|false|null|none|https?(:\/\/)?|localhost|\*+)$/i;
+const EDGE = '-----'; // how lines begin that all keys have in common
 // In base64; with what is around it a piece fits on a line of facts.
 const PIECE = 3000;
 
@@ -50,8 +51,9 @@ const known = new Set();
 
 /** What must not be seen, as far as this process knows, and the agent looks for. */
 function values() {
-  const lines = [...known].flatMap((value) => value.split('\n')).filter((line) => line.length >= LINE);
-  const all = [...known, ...lines].map((value) => value.trim());
+  const lines = [...known].filter((value) => value.includes('\n')).flatMap((value) => value.split('\n'));
+  const long = lines.filter((line) => line.length >= LINE && !line.trim().startsWith(EDGE));
+  const all = [...known, ...long].map((value) => value.trim());
   return [...new Set(all)].filter((value) => value.length >= SHORTEST && !COMMON.test(value));
 }
 

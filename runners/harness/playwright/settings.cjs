@@ -4,6 +4,7 @@
 const DEFAULTS = {
   root: process.cwd(), // the folder that the user's files are in
   script: null, // the user's script, absolute; null: a suite with a configuration of its own
+  nameless: false, // the check gives the script no path, whose ending would tell its language
   output: null, // where Playwright and we put files, absolute; null: a suite says so itself
   browser: null, // Chromium's program, absolute; null: this run starts no browser
   browserArguments: [],

@@ -29,5 +29,9 @@ def in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _end_of_lines(text: bytes) -> int:
-    ends = (text.rfind(end) + len(end) for end in (b"}\n", b"},\n") if end in text)
-    return max(ends, default=0) or text.rfind(b"\n") + 1
+    """Behind the last object that ends a line, or else behind the last line. 0: there is none."""
+    end = text.rfind(b"}\n") + 1
+    further = text.rfind(b"},\n", end) + 1  # no more than what follows is looked through
+    if further:
+        return further + len(b",\n")
+    return end + len(b"\n") if end else text.rfind(b"\n") + 1

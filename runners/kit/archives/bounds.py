@@ -1,5 +1,6 @@
 """What the cleaning of one file may take: bounds that honest files do not meet."""
 
+import threading
 from dataclasses import dataclass
 
 from runners.kit.archives.unsearchable import TooMuchError
@@ -29,6 +30,8 @@ class Budget:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self._left_bytes = bounds.unpacked_bytes
+        self._lock = threading.Lock()
+        """What lies in texts is unpacked in threads."""
 
     def spend(self, size_bytes: int) -> None:
         """So much was unpacked.
@@ -36,7 +39,8 @@ class Budget:
         Raises:
             TooMuchError: it is too much.
         """
-        self._left_bytes -= size_bytes
+        with self._lock:
+            self._left_bytes -= size_bytes
         if self._left_bytes < 0:
             raise TooMuchError(f"it unpacks to over {self.bounds.unpacked_bytes} bytes")
 

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
@@ -18,6 +19,7 @@ from runners.kit.archives.packing import packed, unpacked
 from runners.kit.archives.search import Edit, Search, Text
 from runners.kit.archives.tar_cleaning import TarCleaning
 from runners.kit.archives.unsearchable import TooMuchError, UnsearchableFileError
+from runners.kit.archives.valid_lines import BROKEN, is_json_file
 from runners.kit.archives.zip_cleaning import ZipCleaning
 
 PIECE_BYTES: Final = 1 << 18
@@ -35,6 +37,8 @@ class Cleaner:
         """Whether what the page showed was come upon in the archive, as a header's value."""
         self.left_out: Counter[str] = Counter()
         """Why files of archives do not leave with them, and how many each time."""
+        self._lock = threading.Lock()
+        """Archives within texts are cleaned in threads."""
 
     def spool(self) -> BinaryIO:
         """A file for what a member unpacks to, gone once it is closed."""
@@ -67,7 +71,8 @@ class Cleaner:
 
     def leave_out(self, because: str) -> None:
         """A file of an archive does not leave with it."""
-        self.left_out[because] += 1
+        with self._lock:
+            self.left_out[because] += 1
 
     def edits(
         self, search: Search, headers: HeaderHiding | None, *, depth: int
@@ -92,6 +97,8 @@ class Cleaner:
         text = Text(search, edits, is_json=looks_like_json)
         for piece in text.cleaned(pieces_of(passage.source)):
             passage.target.write(piece)
+        if headers is not None and text.replacements:
+            _check_that_json_stays(passage)
         return text.replacements
 
     def _clean_packed(self, kind: Kind, passage: Passage, search: Search) -> int:
@@ -124,6 +131,12 @@ def pieces_of(file: BinaryIO) -> Iterator[bytes]:
     """The rest of a file."""
     while piece := file.read(PIECE_BYTES):
         yield piece
+
+
+def _check_that_json_stays(passage: Passage) -> None:
+    if not is_json_file(passage.target) and is_json_file(passage.source):
+        raise UnsearchableFileError(BROKEN)
+    passage.target.seek(0, 2)
 
 
 def _copy_picture(passage: Passage, search: Search) -> int:

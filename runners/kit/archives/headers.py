@@ -36,8 +36,11 @@ class HeaderHiding:
         self._pattern = _compile(sorted(names))
         self._found: dict[str, bool] = {}
         """Values, and whether it was a cookie's."""
-        self._headers: set[bytes] = set()
-        """Some of those that were taken apart: most come again with each request."""
+        self._headers: dict[bytes, tuple[int, int]] = {}
+        """Some of those that were taken apart, and where the value is in each.
+
+        Most come again with each request.
+        """
         self._spans: dict[int, array[int]] = {}
         """Where values are in texts that were looked through, by the text's hash."""
         self._spans_left = _MOST_SPANS
@@ -52,10 +55,10 @@ class HeaderHiding:
         """Remember the values; whether there are any."""
         spans = array("Q")
         for match in self._pattern.finditer(text):
-            begins, ends = _span(match)
-            if text[begins:ends] not in (b"", _HIDDEN):
-                spans.extend((begins, ends))
-                self._remember(match, text[begins:ends])
+            at, end = match.span()
+            begins, ends = self._headers.get(text[at:end]) or self._taken_apart(match)
+            if begins < ends:
+                spans.extend((at + begins, at + ends))
         if self._spans_left >= len(spans):
             self._spans_left -= len(spans)
             self._spans[hash(text)] = spans
@@ -81,12 +84,20 @@ class HeaderHiding:
             if text[begins:ends] not in (b"", _HIDDEN):
                 yield begins, ends
 
-    def _remember(self, match: Any, raw: bytes) -> None:
-        header: bytes = match.group(0)
-        if header in self._headers:
-            return
+    def _taken_apart(self, match: Any) -> tuple[int, int]:
+        """Where the value is in the header; it is remembered. Nothing: there is none to hide."""
+        header: bytes = match.group()
+        begins, ends = (place - match.start() for place in _span(match))
+        raw = header[begins:ends]
+        if raw in (b"", _HIDDEN):
+            begins, ends = 0, 0
+        else:
+            self._remember(header, raw)
         if len(header) <= LONGEST_CHARS and len(self._headers) < _MOST_HEADERS:
-            self._headers.add(header)
+            self._headers[header] = begins, ends
+        return begins, ends
+
+    def _remember(self, header: bytes, raw: bytes) -> None:
         is_cookie = b"cookie" in header.lower()
         for value in _pieces(_text(raw), is_cookie=is_cookie):
             fits = SHORTEST_CHARS <= len(value) <= LONGEST_CHARS and value.strip("*")
@@ -118,12 +129,11 @@ def hint(names: Iterable[str]) -> str:
     return rf'(?i:{name})(?:"|: ?[^\s"])|"cookies"\s*:\s*\[\s*[^\s\]]'
 
 
-_WAYS: Final = range(1, 6)
 _COOKIE_VALUE: Final = re.compile(rb'("value"\s*:\s*")((?:[^"\\]|\\.)*)(")')
 
 
 def _span(match: Any) -> tuple[int, int]:
-    begins, ends = max(match.span(way) for way in _WAYS)  # all but one are (-1, -1)
+    begins, ends = match.span(match.lastindex)  # each way has one group
     return begins, ends
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import re2
 
@@ -11,8 +11,10 @@ from runners.kit.archives import embedded, headers
 from runners.kit.archives.blocks import in_blocks
 from runners.kit.archives.numbers import Numbers
 from runners.kit.archives.snapshots import HTML, SNAPSHOTS, SplitTexts
-from runners.kit.secrets.job_secrets import usable
+from runners.kit.secrets.covers import Cover
+from runners.kit.secrets.job_secrets import usable, with_beginnings
 from runners.kit.secrets.pattern import SecretPattern
+from runners.kit.secrets.search import begins_in
 from runners.kit.secrets.stream import HidingStream
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 
@@ -26,19 +28,52 @@ _HIDDEN_IN_NAME: Final = b"hidden"
 _MEMORY_BYTES: Final = 32 << 20
 
 
+class Seen(NamedTuple):
+    """What one block of JSON was found to hold."""
+
+    covers: list[Cover] | None
+    """Where secrets stand. None: where is not known."""
+    is_hinted_at: bool
+    """Whether there is a hint at more than their usual forms."""
+
+
 class Search:
     """Secrets, and what finds them in each of their shapes."""
 
     def __init__(
-        self, secrets: tuple[str, ...], *, header_names: frozenset[str] = SENSITIVE_HEADERS
+        self,
+        secrets: tuple[str, ...],
+        *,
+        typed: tuple[str, ...] = (),
+        out_of_sight: tuple[str, ...] = (),
+        header_names: frozenset[str] = SENSITIVE_HEADERS,
     ) -> None:
         self.secrets = secrets
+        self.typed = typed
+        """Those that were typed letter by letter: pages may tell their beginnings."""
+        self.out_of_sight = out_of_sight
+        """Those that no script of the run was given."""
         self.header_names = header_names
         """Of headers whose values are secret whatever they are, in lower case."""
-        self.pattern = SecretPattern(secrets)
-        self.numbers = Numbers(secrets)
+        self.numbers = Numbers(with_beginnings(secrets, typed))
         self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
         self.in_html = SplitTexts(secrets, HTML)
+        self.pattern = SecretPattern(secrets, typed=typed, hint=self._hint_in_json)
+
+    def seen_in(self, block: bytes) -> Seen:
+        """What a block of JSON holds; one look for all, where there is little of it."""
+        looked = self.pattern.look(block)
+        if looked is None:
+            is_hinted_at = self.is_hinted_at(block, is_json=True)
+            return Seen(self.pattern.seen_in(block), is_hinted_at)
+        is_meant = any(self._is_meant_at(place, block) for place in looked.hinted)
+        return Seen(looked.covers, is_meant)
+
+    def _is_meant_at(self, place: tuple[int, int], block: bytes) -> bool:
+        """Whether a hint that begins there is at more than a split text by chance."""
+        return begins_in(place, block, (self._elsewhere,)) or self.in_snapshots.may_begin_in(
+            place, block
+        )
 
     def is_hinted_at(self, block: bytes, *, is_json: bool) -> bool:
         """Whether anything but the secrets' usual forms may be in a block; one look for all."""
@@ -53,7 +88,11 @@ class Search:
 
     @cached_property
     def _in_json(self) -> Any:
-        return _compile("|".join(filter(None, (self.in_snapshots.hint, *self._hints))))
+        return _compile(self._hint_in_json)
+
+    @cached_property
+    def _hint_in_json(self) -> str:
+        return "|".join(filter(None, (self.in_snapshots.hint, *self._hints)))
 
     @cached_property
     def _elsewhere(self) -> Any:
@@ -76,7 +115,12 @@ class Search:
 
     def with_secrets(self, secrets: tuple[str, ...]) -> "Search":
         """The same for others."""
-        return Search(secrets, header_names=self.header_names)
+        return Search(
+            secrets,
+            typed=self.typed,
+            out_of_sight=self.out_of_sight,
+            header_names=self.header_names,
+        )
 
     def hide_in_name(self, name: bytes) -> tuple[bytes, int]:
         """For names of files, which an asterisk would spoil."""

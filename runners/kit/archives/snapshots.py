@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 import re2
 
+from runners.kit.secrets.search import begins_in
 from runners.kit.sensitive import HIDDEN
 
 _HIDDEN: Final = HIDDEN.encode()
@@ -20,6 +21,10 @@ _HEAD_BYTES: Final = 100
 _PIECE_CHARS: Final = 3
 _HINT_CHARS: Final = 6
 _LONGEST_CHARS: Final = 64
+_TYPED_CHARS: Final = 1024
+"""Of what is typed letter by letter; nobody types so much."""
+_DEEPEST: Final = 100
+"""So many groups lie in one another: Python's expressions take no more than three hundred."""
 _MOST_PLACES: Final = 64
 _FURTHER_BYTES: Final = 4096
 """Behind a place that hints at one secret, another may be hinted at."""
@@ -96,6 +101,13 @@ class SplitTexts:
                 yield start, end
             found = self._hint.search(block, end)
 
+    def may_begin_in(self, place: tuple[int, int], block: bytes) -> bool:
+        """Whether such a text may begin from the place's first byte to its last."""
+        if not self.hint or not begins_in(place, block, (self._hint,)):
+            return False
+        lines = block[block.rfind(b"\n", 0, place[0]) + 1 : place[1] + _HEAD_BYTES].split(b"\n")
+        return any(self._markup.mark in line[:_HEAD_BYTES] for line in lines)
+
     @cached_property
     def _hint(self) -> Any:
         return _compile(self.hint)
@@ -134,9 +146,11 @@ class Beginnings:
     """Finds how typed secrets grew in fields."""
 
     def __init__(self, typed: Iterable[str]) -> None:
-        wanted = [[*map(_in_json, secret)] for secret in sorted(typed)]
-        first = "|".join(_grown(chars, at_least=1) for chars in wanted)
-        grown = "|".join(_grown(chars, at_least=_PIECE_CHARS) for chars in wanted)
+        wanted = [[*map(_in_json, secret[:_TYPED_CHARS])] for secret in _longest_of(typed)]
+        first = "|".join(form for chars in wanted for form in _beginnings(chars, at_least=1))
+        grown = "|".join(
+            form for chars in wanted for form in _beginnings(chars, at_least=_PIECE_CHARS)
+        )
         field = rf'("__playwright_value_":")(?:(?:{first})"|{_STRING}?(?:{grown}){_STRING}")'
         source = rf'{field}|()(?:{grown})"'
         self._pattern = re.compile(source.encode("latin-1")) if wanted else None
@@ -162,6 +176,20 @@ def _in_html(char: str) -> str:
 
 def _literal(text: str) -> str:
     return "".join(re.escape(chr(byte)) for byte in text.encode("utf-8", "replace"))
+
+
+def _longest_of(texts: Iterable[str]) -> Iterator[str]:
+    """Those with which no other begins."""
+    ordered = sorted(texts)
+    for text, following in zip_longest(ordered, ordered[1:], fillvalue=""):
+        if not following.startswith(text):
+            yield text
+
+
+def _beginnings(chars: list[str], *, at_least: int) -> Iterator[str]:
+    """Every beginning of the secret; of groups only so many lie in each other."""
+    for least in range(at_least, max(len(chars), at_least + 1), _DEEPEST):
+        yield _grown(chars[: least + _DEEPEST + 1], at_least=least)
 
 
 def _grown(chars: list[str], *, at_least: int) -> str:

@@ -2,36 +2,43 @@
 
 import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
 import re2
 
+from runners.kit.archives.automaton import START, Automaton
+from runners.kit.archives.spellers import BOXES, OF_BOXES, TYPED, speller
+from runners.kit.archives.typed_keys import BACKSPACE, letter_of
 from runners.kit.sensitive import HIDDEN
 
 _HEAD_BYTES: Final = 600
 """Of a line, in which its type stands."""
 _LONGEST_BYTES: Final = 16_384
+LONGEST_SECRET_CHARS: Final = 8192
+"""Nobody types longer ones, and no output has them in parts but by will."""
+_TOGETHER_CHARS: Final = 256
+"""Up to this length all are looked for at once, of which a thousand beginnings are no more work."""
+MOST_OF_CALL: Final = 64
+"""So many different things are typed by no call; of one that says so nothing is left."""
 _HIDDEN: Final = HIDDEN.encode()
-_TYPE: Final = re.compile(rb'"type":"([\w-]+)"')
 _CALL: Final = re.compile(rb'"callId":"([^"]+)"')
-_TYPING: Final = re.compile(
-    rb'"method":"(?:press|type|keyboardPress|keyboardDown|keyboardInsertText|keyboardType)"'
-    rb'|"method":"pw:api"[^\n]*"title":"(?:Press|Insert|Type|Key down|keyboard\.|locator\.press)'
-    rb'|"apiName":"(?:keyboard\.|\w+\.press)'
+_HOLDING: Final = re.compile(
+    rb'"method":"keyboardDown"|"title":"(?:Key down|keyboard\.down)|"apiName":"keyboard\.down"'
 )
-_RELEASING: Final = re.compile(rb'"method":"keyboardUp"|"title":"Key up|"title":"keyboard\.up')
-_FRAME: Final = re.compile(rb'"method":"(frameSent|frameReceived)"')
-_TYPED: Final = (b"typed", b"released")
-_OUTPUTS: Final = frozenset({b"stdout", b"stderr", b"console", b"send", b"receive"})
-_NAMED_KEYS: Final = {"Space": " ", "Enter": "\n", "Tab": "\t", "Minus": "-", "Period": "."}
-_KEY_CODE: Final = re.compile(r"(?:Key|Digit|Numpad)([A-Z0-9])")
+_KEY: Final = b'"key"'
+_SHIFTS: Final = frozenset({"Shift", "ShiftLeft", "ShiftRight"})
 _FIELD: Final = r'"(?:key|text|data)":"((?:[^"\\]|\\.)*)"'
+_BOX: Final = (
+    r'"(?:__playwright_value_|value)":"('
+    r'[^"\\\x80-\xff]|[\xc2-\xf4][\x80-\xbf]+|\\u[0-9a-fA-F]{4}|\\["\\/])"'
+)
+"""A field of a page with a single letter in it, as pages have them for codes."""
+_BOX_GROUP: Final = 2
 
 
 def _compile(source: str) -> Any:
@@ -41,7 +48,7 @@ def _compile(source: str) -> Any:
     return re2.compile(source.encode("latin-1"), options)
 
 
-_PIECES: Final = _compile(_FIELD)
+_PIECES: Final = _compile(f"{_FIELD}|{_BOX}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +71,56 @@ class _Line:
         start, end = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
         self._whole = memoryview(block)[start : end if end >= 0 else len(block)]
         head = bytes(self._whole[: min(_HEAD_BYTES, at - start)])
-        self.by = _speller(head)
+        self.by = speller(head)
         """What spells with it. None: nothing."""
         call = _CALL.search(head)
         self.call = None if call is None else call[1]
+        self.holds = self.by == TYPED[0] and _HOLDING.search(head) is not None
+        """Whether a key is pressed and not released."""
 
     @cached_property
     def digest(self) -> bytes:
         """By which it is known again."""
         return digest(self._whole)
+
+
+@dataclass(slots=True)
+class _Text:
+    """What pieces spell together."""
+
+    pieces: deque[_Piece] = field(default_factory=deque)
+    joined: str = ""
+    node: int = START
+    """How much of a secret it ends with."""
+
+    def add(self, piece: _Piece) -> None:
+        """One more, which may be empty."""
+        if piece.text:
+            self.pieces.append(piece)
+            self.joined += piece.text
+
+    def drop_last(self) -> None:
+        """Forget the last letter."""
+        if self.pieces:
+            last = self.pieces.pop()
+            self.joined = self.joined[:-1]
+            if len(last.text) > 1:
+                self.pieces.append(replace(last, text=last.text[:-1]))
+
+    def pieces_within(self, begins: int, ends: int) -> Iterator[_Piece]:
+        """Those of which something stands there."""
+        at = 0
+        for piece in self.pieces:
+            if at < ends and at + len(piece.text) > begins:
+                yield piece
+            at += len(piece.text)
+
+    def shorten(self, least_chars: int) -> None:
+        """Forget what came first, but for so much."""
+        gone = 0
+        while self.pieces and len(self.joined) - gone - len(self.pieces[0].text) >= least_chars:
+            gone += len(self.pieces.popleft().text)
+        self.joined = self.joined[gone:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +131,8 @@ class Spelled:
     """By call, what it typed as that is written."""
     lines: set[bytes] = field(default_factory=set)
     """Digests of lines whose text goes."""
+    boxes: set[bytes] = field(default_factory=set)
+    """Of these, those with fields of single letters: where there is one, all such fields go."""
     secrets: set[str] = field(default_factory=set)
     """Those that were typed."""
 
@@ -91,49 +141,82 @@ class Spelling:
     """Reads one member of a trace from its beginning to its end."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = tuple(secrets)
+        self._secrets = tuple(one for one in secrets if len(one) <= LONGEST_SECRET_CHARS)
         self._longest = max(map(len, self._secrets), default=0)
-        self._texts: dict[bytes, list[_Piece]] = defaultdict(list)
+        self._long = tuple(one for one in self._secrets if len(one) > _TOGETHER_CHARS)
+        self._short = Automaton(one for one in self._secrets if len(one) <= _TOGETHER_CHARS)
+        self._texts: dict[bytes, _Text] = defaultdict(_Text)
         """What is spelled as yet, by what spells it; no more than a secret is long."""
+        self._is_shifted = False
         self.found = Spelled()
 
     def read(self, block: bytes) -> None:
         """Go on with some lines."""
         line, last = None, 0
         for match in _PIECES.finditer(block) if self._secrets else ():
-            begins, ends = match.start(1), match.end(1)
+            begins, ends = match.span(match.lastindex)  # each has one group
             # Only what is new is looked through: a line may be long, and full of texts.
             if line is None or block.find(b"\n", last, begins) >= 0:
                 line = _Line(block, begins)
             last = begins
-            if line.by is not None and ends - begins < _LONGEST_BYTES:
-                self._take(line, block[begins:ends])
+            is_box = match.lastindex == _BOX_GROUP
+            if (
+                line.by is not None
+                and is_box == (line.by in OF_BOXES)
+                and ends - begins < _LONGEST_BYTES
+            ):
+                is_key = block.startswith(_KEY, match.start())
+                self._take(line, block[begins:ends], is_key=is_key)
 
-    def _take(self, line: _Line, raw: bytes) -> None:
-        call = line.call if line.by in _TYPED else None
-        text = _text(raw).rstrip("\n") if call is None else _letters(raw)
-        self._add(line.by or b"", _Piece(text, raw, line.digest, call))
+    def _take(self, line: _Line, raw: bytes, *, is_key: bool) -> None:
+        by, text = line.by or b"", _text(raw)
+        call = line.call if by in TYPED else None
+        if call is None:
+            text = text.rstrip("\n")
+        elif is_key:
+            self._note_shift(line, text)
+            text = letter_of(text, is_shifted=self._is_shifted)
+        if call is not None and text == BACKSPACE:
+            self._texts[by].drop_last()
+            self._texts[by].node = self._short.node_after(self._texts[by].joined)
+        else:
+            self._add(by, _Piece(text, raw, line.digest, call))
+
+    def _note_shift(self, line: _Line, key: str) -> None:
+        if key in _SHIFTS and (line.holds or line.by == TYPED[1]):
+            self._is_shifted = line.holds
 
     def _add(self, by: bytes, piece: _Piece) -> None:
-        pieces = self._texts[by]
-        pieces.append(piece)
-        joined = "".join(one.text for one in pieces)
-        if len(pieces) > 1:
-            for secret in self._secrets:
-                self._look_for(secret, pieces, joined, since=len(joined) - len(piece.text))
-        while pieces and len(joined) - len(pieces[0].text) >= self._longest:
-            joined = joined[len(pieces.pop(0).text) :]
+        text = self._texts[by]
+        since = len(text.joined)
+        text.add(piece)
+        for begins, ends in (*self._ended(text, since), *self._long_ended(text, since)):
+            for one in text.pieces_within(begins, ends):
+                self._mark(one, text.joined[begins:ends])
+                self.found.boxes.update((one.line,) if by in OF_BOXES else ())
+        text.shorten(self._longest)
 
-    def _look_for(self, secret: str, pieces: list[_Piece], joined: str, *, since: int) -> None:
-        at = joined.find(secret, max(0, since - len(secret) + 1))
-        if not 0 <= at < since:
-            return
-        starts = [0]
-        for piece in pieces:
-            starts.append(starts[-1] + len(piece.text))
-        for piece, (begins, ends) in zip(pieces, pairwise(starts), strict=True):
-            if begins < at + len(secret) and ends > at:
-                self._mark(piece, secret)
+    def _ended(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
+        """Where secrets stand that began in a piece before, and end or go on in the last."""
+        new = text.joined[since:]
+        reading, longest = self._short.read(text.node, new), (0, 0)
+        for ends, (node, depth, found) in enumerate(reading, start=since + 1):
+            text.node = node
+            if ends - depth >= since:  # what comes next can only begin in this piece
+                text.node = self._short.node_after(new) if new[ends - since :] else node
+                break
+            if found and ends - found < since:
+                if longest[0] != ends - found:
+                    yield longest
+                longest = (ends - found, ends)
+        yield longest
+
+    def _long_ended(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
+        """The same of long ones."""
+        for secret in self._long if since else ():
+            at = text.joined.find(secret, max(0, since - len(secret) + 1))
+            if 0 <= at < since:
+                yield at, at + len(secret)
 
     def _mark(self, piece: _Piece, secret: str) -> None:
         if piece.call is None:
@@ -163,9 +246,13 @@ def digest(line: bytes | memoryview) -> bytes:
 def _without(line: bytes, spelled: Spelled) -> bytes:
     call = _CALL.search(line[:_HEAD_BYTES]) if spelled.calls else None
     if call is not None and call[1] in spelled.calls and b'"frame-snapshot"' not in line[:40]:
+        if len(spelled.calls[call[1]]) > MOST_OF_CALL:
+            return b"{}"
         for raw in spelled.calls[call[1]]:
             line = _without_keys(line, raw)
         return line
+    if spelled.boxes and speller(line[:_HEAD_BYTES]) == BOXES:
+        return re.sub(_BOX.encode("latin-1"), _without_text, line)
     if spelled.lines and digest(line) in spelled.lines:
         return re.sub(_FIELD.encode(), _without_text, line)
     return line
@@ -179,32 +266,6 @@ def _without_keys(line: bytes, raw: bytes) -> bytes:
 
 def _without_text(match: re.Match[bytes]) -> bytes:
     return match[0][: match.start(1) - match.start()] + _HIDDEN + b'"'
-
-
-def _speller(head: bytes) -> bytes | None:
-    """What spells with this line. None: nothing."""
-    kind = _TYPE.search(head)
-    if kind is None:
-        return None
-    if kind[1] == b"before":
-        if _RELEASING.search(head):
-            return b"released"
-        return b"typed" if _TYPING.search(head) else None
-    if kind[1] == b"event":
-        frame = _FRAME.search(head)
-        return None if frame is None else frame[1]
-    return kind[1] if kind[1] in _OUTPUTS else None
-
-
-def _letters(raw: bytes) -> str:
-    """What a key types."""
-    text = _text(raw)
-    if len(text) < 2:
-        return text
-    name = text.rpartition("+")[2] if text.startswith(("Shift+", "Alt", "Control")) else text
-    if code := _KEY_CODE.fullmatch(name):
-        return code[1] if "Shift+" in text else code[1].lower()
-    return _NAMED_KEYS.get(name, name)
 
 
 def _text(raw: bytes) -> str:

@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from runners.kit.archives.ahead import each_with
 from runners.kit.archives.headers import HeaderHiding
 from runners.kit.archives.resource_names import ResourceNames
-from runners.kit.archives.search import Edit, Search
+from runners.kit.archives.search import Edit, Search, Seen
 from runners.kit.archives.snapshots import Beginnings
 from runners.kit.archives.spelling import Spelled, Spelling, hide_spelled
-from runners.kit.archives.trace_pictures import TracePictures
+from runners.kit.archives.trace_pictures import TracePictures, lines_with
+from runners.kit.archives.valid_lines import with_valid_lines
 from runners.kit.secrets.covers import Cover
+from runners.kit.secrets.job_secrets import beginnings_of
 from runners.kit.secrets.pattern import SecretPattern
 
 PAGES: Final = ".trace"
@@ -65,28 +68,32 @@ class _Events:
 class Trace:
     """Of one archive; one that is no trace has nothing of it but headers."""
 
-    def __init__(self, header_names: Iterable[str], secrets: tuple[str, ...]) -> None:
+    def __init__(
+        self, header_names: Iterable[str], secrets: tuple[str, ...], *, typed: tuple[str, ...] = ()
+    ) -> None:
         self.headers = HeaderHiding(header_names)
         self.pictures = TracePictures()
         self._found = TracePictures()
-        """What is told of header values alone."""
+        """What is told of header values, and of secrets that no script was given, alone."""
         self._found_pattern: SecretPattern | None = None
         """Finds these values. None: there are none yet."""
         self.names = ResourceNames()
-        self._secrets = secrets
+        self._secrets = (*secrets, *(one for secret in typed for one in beginnings_of(secret)))
         """What may be spelled."""
         self._events: dict[str, _Events] = {}
         """By the member's name."""
+        self._typed = set(typed)
         self._beginnings = Beginnings(())
+        self._note_typed()
 
     @property
     def shows_found(self) -> bool:
-        """Whether a page showed a header's value."""
+        """Whether a page showed what no mask knew, as a header's value."""
         return self._found.shows_secret
 
     def know_found(self, search: Search, joined: Search) -> None:
-        """What was come upon, beyond what was looked for."""
-        further = tuple(set(joined.secrets) - set(search.secrets))
+        """What was come upon, beyond what was looked for; no mask knew it."""
+        further = (*search.out_of_sight, *(set(joined.secrets) - set(search.secrets)))
         self._found_pattern = SecretPattern(further) if further else None
 
     def read(self, blocks: Iterable[bytes]) -> None:
@@ -109,10 +116,11 @@ class Trace:
         """Read a member for what has to be known before any is written."""
         events = self._events[name] = _Events(is_unseen=False)
         spelling = Spelling(self._secrets)
-        for block in blocks:
+        for block, seen in each_with(search.seen_in, blocks):
             spelling.read(block)
             self.pictures.look_for_attached(block)
-            if self._look(block, events, search):
+            self._note(block, seen, events, search)
+            if seen.is_hinted_at:
                 self.headers.look(block)
         events.spelled = spelling.found
         self._note_typed()
@@ -121,8 +129,8 @@ class Trace:
         """Look through a member that was read before."""
         events = self._events[name]
         events.look_again()
-        for block in blocks:
-            self._look(block, events, search, shows_pages=name.endswith(PAGES))
+        for block, seen in each_with(search.seen_in, blocks):
+            self._note(block, seen, events, search, shows_pages=name.endswith(PAGES))
 
     def needs_cleaning(self, name: str) -> bool:
         """Whether a member of events must change."""
@@ -134,43 +142,56 @@ class Trace:
         self, name: str, blocks: Iterable[bytes], search: Search, edits: tuple[Edit, ...]
     ) -> Iterator[tuple[bytes, int]]:
         """The blocks of a member of events without secrets, and how many there were."""
-        events = self._events[name]
-        for number, block in enumerate(blocks):
-            is_hinted_at = events.is_unseen or number in events.hinted
-            clean, total = block, 0
-            for edit in self.edits(name, edits if is_hinted_at else ()):
-                clean, count = edit(clean)
-                total += count
-            hidden, count = _hidden(clean, number, events, search, is_changed=clean is not block)
-            yield hidden, total + count
+        work = partial(self._cleaned, name=name, search=search, edits=edits)
+        for _, clean in each_with(work, enumerate(blocks)):
+            yield clean
+
+    def _cleaned(
+        self, numbered: tuple[int, bytes], *, name: str, search: Search, edits: tuple[Edit, ...]
+    ) -> tuple[bytes, int]:
+        (number, block), events = numbered, self._events[name]
+        is_hinted_at = events.is_unseen or number in events.hinted
+        clean, total = block, 0
+        for edit in self.edits(name, edits if is_hinted_at else ()):
+            clean, count = edit(clean)
+            total += count
+        hidden, count = _hidden(clean, number, events, search, is_changed=clean is not block)
+        return with_valid_lines(block, hidden), total + count
 
     def is_aligned(self, name: str) -> bool:
         """Whether a member of events can be cleaned block by block."""
         return self._events[name].is_aligned
 
-    def _look(
-        self, block: bytes, events: _Events, search: Search, *, shows_pages: bool = True
-    ) -> bool:
-        """Note what is in the next block; whether there is a hint at more than usual forms."""
+    def _note(
+        self,
+        block: bytes,
+        seen: Seen,
+        events: _Events,
+        search: Search,
+        *,
+        shows_pages: bool = True,
+    ) -> None:
+        """Remember what is in the next block."""
         number = events.note(block)
-        covers = search.pattern.seen_in(block)
-        if covers is None or covers:
-            events.seen[number] = covers
+        if seen.covers is None or seen.covers:
+            events.seen[number] = seen.covers
             if shows_pages:
-                self.pictures.look_for_pages(block, covers, search.pattern)
-                if self._found_pattern is not None and not self.shows_found:
-                    self._found.look_for_pages(block, None, self._found_pattern)
-        is_hinted_at = search.is_hinted_at(block, is_json=True)
-        if is_hinted_at:
+                self._look_for_pages(block, seen.covers, search)
+        if seen.is_hinted_at:
             events.hinted.add(number)
-        return is_hinted_at
+
+    def _look_for_pages(self, block: bytes, covers: list[Cover] | None, search: Search) -> None:
+        lines = block.split(b"\n") if covers is None else list(lines_with(covers, block))
+        self.pictures.look_for_pages(lines, None if covers else search.pattern)
+        if self._found_pattern is not None and not self.shows_found:
+            self._found.look_for_pages(lines, self._found_pattern)
 
     def _note_typed(self) -> None:
-        typed = {secret for one in self._events.values() for secret in one.spelled.secrets}
-        if typed:
+        spelled = {secret for one in self._events.values() for secret in one.spelled.secrets}
+        if spelled or self._typed:
             # No event tells which page the keys went to.
             self.pictures.is_everywhere()
-            self._beginnings = Beginnings(typed)
+            self._beginnings = Beginnings(spelled | self._typed)
 
     def edits(self, name: str, own: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
         """What is done to a member that tells of others, and when to do what else is done."""

@@ -1,14 +1,18 @@
 """Pictures in a trace, and which of them may show a secret: text in pixels cannot be hidden."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import re2
 
 from runners.kit.secrets.covers import Cover
 from runners.kit.secrets.pattern import SecretPattern
 
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'
 _HEAD_BYTES: Final = 600
+_END_BYTES: Final = 300
+"""Of a line: events of the console name their page behind all texts."""
 _PAGE: Final = re.compile(rb'"pageId":"([^"]+)"')
 _FRAME_OF: Final = re.compile(r"(?:^|/)(page@[0-9a-f]+)-")
 _SHOWS: Final = re.compile(rb'"type":"(?:frame-snapshot|console)"')
@@ -19,10 +23,19 @@ _ANY_PAGE: Final = b"*"
 """Stands for all of them, where an event does not tell which one."""
 _ATTACHED: Final = b'"attachments":['
 _SCREENCAST: Final = b'"type":"screencast-frame"'
-_ATTACHMENTS: Final = re.compile(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
-_ATTACHMENT: Final = re.compile(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
 _OF_PICTURE: Final = re.compile(rb'"contentType":"(?:image|video)/')
 _WHERE: Final = re.compile(rb'"(?:file|sha1|path)":"([^"]+)"')
+
+
+def _compile(source: bytes) -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    return re2.compile(source, options)
+
+
+_ATTACHMENTS: Final = _compile(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
+_ATTACHMENT: Final = _compile(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
 
 
 class TracePictures:
@@ -48,15 +61,16 @@ class TracePictures:
         if _ATTACHED in block:
             self._attached.update(_attached_pictures(block))
 
-    def look_for_pages(
-        self, block: bytes, covers: list[Cover] | None, pattern: SecretPattern
-    ) -> None:
-        """Read some events in which there are secrets for where these were."""
+    def look_for_pages(self, lines: Iterable[bytes], pattern: SecretPattern | None) -> None:
+        """Read some events for where the secrets in them were.
+
+        `pattern`: of the secrets. None: it is known that each event has some.
+        """
         if _ANY_PAGE in self._pages:
             return
-        for line in block.split(b"\n") if covers is None else _lines_with(covers, block):
-            page = self._page_in_question(line[:_HEAD_BYTES])
-            if page is not None and (covers is not None or pattern.may_be_in(line)):
+        for line in lines:
+            page = self._page_in_question(line)
+            if page is not None and (pattern is None or pattern.may_be_in(line)):
                 self._pages.add(page)
 
     def drops(self, name: str) -> bool:
@@ -80,16 +94,13 @@ class TracePictures:
         count = len(lines) - len(kept) + changed
         return (b"\n".join(kept), count) if count else (block, 0)
 
-    def _page_in_question(self, head: bytes) -> bytes | None:
+    def _page_in_question(self, line: bytes) -> bytes | None:
         """Which page a secret in this line would be on. None: it is known already, or on none."""
-        page = _PAGE.search(head)
-        if page is not None and page[1] in self._pages:
+        head = line[:_HEAD_BYTES]
+        if _SHOWS.search(head) is None and _INPUT.search(head) is None:
             return None
-        if _SHOWS.search(head):
-            return page and page[1]
-        if _INPUT.search(head):
-            return _ANY_PAGE if page is None else page[1]
-        return None
+        page = _page_of(line, head)
+        return None if page in self._pages else page
 
     def _is_of_dropped(self, line: bytes) -> bool:
         if _SCREENCAST not in line[:_HEAD_BYTES]:
@@ -101,11 +112,24 @@ class TracePictures:
         return page in self._pages or _ANY_PAGE in self._pages
 
 
-def _lines_with(covers: list[Cover], block: bytes) -> Iterator[bytes]:
+def lines_with(covers: list[Cover], block: bytes) -> Iterator[bytes]:
+    """The lines in which something is covered, each once."""
+    end = -1
     for cover in covers:
-        start = block.rfind(b"\n", 0, cover.start + 1) + 1
+        if cover.end <= end:
+            continue
+        start = max(end, block.rfind(b"\n", 0, cover.start + 1)) + 1
         end = block.find(b"\n", max(start, cover.end - 1))
-        yield from block[start : end if end >= 0 else len(block)].split(b"\n")
+        end = end if end >= 0 else len(block)
+        yield from block[start:end].split(b"\n")
+
+
+def _page_of(line: bytes, head: bytes) -> bytes:
+    named = _PAGE.search(head)
+    if named is not None:
+        return named[1]
+    pages = _PAGE.findall(line[-_END_BYTES:])
+    return pages[-1] if pages else _ANY_PAGE
 
 
 def _kept(line: bytes) -> bytes:
@@ -122,6 +146,6 @@ def _attached_pictures(block: bytes) -> set[str]:
     return found
 
 
-def _without_pictures(listed: re.Match[bytes]) -> bytes:
+def _without_pictures(listed: Any) -> bytes:
     kept = [one for one in _ATTACHMENT.findall(listed[1]) if not _OF_PICTURE.search(one)]
     return b'"attachments":[' + b",".join(kept) + b"]"

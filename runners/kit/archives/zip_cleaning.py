@@ -2,16 +2,21 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
+from runners.kit.archives.ahead import each_with, one_ahead
 from runners.kit.archives.blocks import in_blocks
 from runners.kit.archives.contents import Contents, Passage
-from runners.kit.archives.kinds import START_BYTES, Kind, is_json, kind_of
+from runners.kit.archives.held_texts import HELD_BYTES, CleanText, clean_held
+from runners.kit.archives.kinds import START_BYTES, Kind
+from runners.kit.archives.member_shapes import LINKED, Shape, shape_of, turn
 from runners.kit.archives.resource_names import is_by_hash
 from runners.kit.archives.search import Edit, Search, Text
 from runners.kit.archives.trace import PAGES, Trace
 from runners.kit.archives.unsearchable import TooMuchError, UnsearchableFileError
+from runners.kit.archives.valid_lines import BROKEN, is_json_file
 from runners.kit.archives.zip_directory import (
     Member,
     content_of,
@@ -24,20 +29,7 @@ from runners.kit.archives.zip_writing import ZipWriter
 _PIECE_BYTES: Final = 1 << 18
 _HELD_BYTES: Final = 1 << 20
 """Members up to this size are read once and held in memory."""
-_LINES: Final = (".trace", ".network", ".stacks", ".jsonl")
-_LINKED: Final = (*_LINES, ".har", ".json")
-"""Members that may call others by their names, so they are written after them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shape:
-    """What a member looks like."""
-
-    kind: Kind | None
-    """None: one in which secrets cannot be found."""
-    is_json: bool
-    is_events: bool
-    """Whether it is one of a trace's, with an event in each line."""
+_NO_JSON: Final = f"a file: {BROKEN}"
 
 
 class ZipCleaning:
@@ -50,8 +42,8 @@ class ZipCleaning:
         self._depth = passage.depth
         self._search = search
         """As it was when nothing had been found yet."""
-        self._trace = Trace(search.header_names, search.secrets)
-        self._shapes: dict[str, _Shape] = {}
+        self._trace = Trace(search.header_names, search.secrets, typed=search.typed)
+        self._shapes: dict[str, Shape] = {}
         """By the member's name."""
         self._replacements = 0
 
@@ -68,8 +60,9 @@ class ZipCleaning:
         search = self._joined(members)
         if self._trace.pictures.shows_secret:
             self._contents.note_shown(was_found=self._trace.shows_found)
-        for member in sorted(members, key=_turn):
-            self._write(member, search)
+        taken = map(self._taken, sorted(members, key=turn))
+        for (member, _), text in each_with(partial(self._clean_text, search=search), taken):
+            self._write(member, search, text)
         comment, count = search.pattern.hide(comment)
         self._writer.close(comment)
         return self._replacements + count
@@ -77,11 +70,7 @@ class ZipCleaning:
     def _read_headers(self, member: Member) -> None:
         """Learn what the member is, and values of headers, which are looked for everywhere."""
         start = start_of(self._source, member, START_BYTES)
-        shape = _Shape(
-            kind=_kind_of(start, member.name),
-            is_json=is_json(start),
-            is_events=is_json(start) and member.name.endswith(_LINES),
-        )
+        shape = shape_of(start, member.name)
         self._shapes[member.name] = shape
         if shape.kind is not Kind.PLAIN or not shape.is_json:
             return
@@ -111,9 +100,26 @@ class ZipCleaning:
             search.pattern.let_go()  # those in it look for the same, and there may be many of them
         return joined
 
-    def _write(self, member: Member, search: Search) -> None:
+    def _taken(self, member: Member) -> tuple[Member, bytes | None]:
+        """With its packed bytes, if it is a text that needs no other to be clean."""
+        is_small = max(member.size_bytes, member.packed_bytes) <= HELD_BYTES
+        is_plain = self._shapes[member.name].kind is Kind.PLAIN and not member.is_folder
+        if not is_small or not is_plain or member.name.endswith(LINKED):
+            return member, None
+        return member, b"".join(content_of(self._source, member))
+
+    def _clean_text(self, taken: tuple[Member, bytes | None], search: Search) -> CleanText | None:
+        """In a thread. None: it is cleaned when it is written."""
+        member, packed = taken
+        if packed is None:
+            return None
+        text, budget = self._text(member, search), self._contents.budget
+        return clean_held(member, packed, text, budget=budget, has_hash=is_by_hash(member.name))
+
+    def _write(self, member: Member, search: Search, text: CleanText | None) -> None:
         if self._trace.pictures.drops(member.name):
-            self._leave_out("a picture of a page that showed a secret")
+            what = "frame of the film strip" if "page@" in member.name else "picture of the test"
+            self._leave_out(f"a {what}, whose page showed a secret")
             return
         named = self._named(member, search)
         shape = self._shapes[member.name]
@@ -123,10 +129,12 @@ class ZipCleaning:
             self._write_picture(member, named, search)
         elif shape.kind is not Kind.PLAIN:
             self._write_archive(member, named, search)
+        elif text is not None:
+            self._write_held(member, named, text)
         elif shape.is_events and self._trace.is_aligned(member.name):
             self._write_events(member, named, search)
         else:
-            self._write_text(member, named, search, shape)
+            self._write_text(member, named, search)
 
     def _named(self, member: Member, search: Search) -> Member:
         name, in_name = search.hide_in_name(member.name.encode("utf-8", "surrogateescape"))
@@ -151,15 +159,31 @@ class ZipCleaning:
         cleaned = self._trace.cleaned(member.name, self._blocks(member), search, edits)
         self._add(member, named, self._counted(cleaned))
 
-    def _write_text(self, member: Member, named: Member, search: Search, shape: _Shape) -> None:
+    def _text(self, member: Member, search: Search) -> Text:
+        shape = self._shapes[member.name]
         headers = self._trace.headers if shape.is_json else None
         edits = self._contents.edits(search, headers, depth=self._depth)
         always: tuple[Edit, ...] = ()
         if shape.is_events:
             edits, always = (), self._trace.edits(member.name, edits)
-        elif member.name.endswith(_LINKED):
+        elif member.name.endswith(LINKED):
             always = (self._trace.names.update,)
-        text = Text(search, edits, always=always, is_json=shape.is_json)
+        return Text(search, edits, always=always, is_json=shape.is_json)
+
+    def _write_held(self, member: Member, named: Member, text: CleanText) -> None:
+        if text.is_broken:
+            self._leave_out(_NO_JSON)
+            return
+        if text.packed is None:
+            self._copy(member, named)
+            return
+        self._replacements += text.replacements
+        self._writer.add_held(named, text.packed)
+        if text.was:
+            self._rename_last(named, was=text.was, is_now=text.is_now)
+
+    def _write_text(self, member: Member, named: Member, search: Search) -> None:
+        text = self._text(member, search)
         if member.size_bytes <= _HELD_BYTES:
             clean = b"".join(text.cleaned(self._unpacked(member)))
             needs_cleaning = text.replacements > 0
@@ -167,11 +191,29 @@ class ZipCleaning:
         else:
             needs_cleaning = text.needs_cleaning(self._unpacked(member))
             pieces = text.cleaned(self._unpacked(member))
-        if needs_cleaning:
-            self._add(member, named, pieces)
+        if not needs_cleaning:
+            self._copy(member, named)
+        elif text.is_json:
+            self._write_json(member, named, pieces)
             self._replacements += text.replacements
         else:
-            self._copy(member, named)
+            self._add(member, named, pieces)
+            self._replacements += text.replacements
+
+    def _write_json(self, member: Member, named: Member, pieces: Iterable[bytes]) -> None:
+        """What was JSON stays JSON, or does not leave."""
+        with self._contents.spool() as clean:
+            clean.writelines(pieces)
+            if not is_json_file(clean) and self._was_json(member):
+                self._leave_out(_NO_JSON)
+                return
+            clean.seek(0)
+            self._add(member, named, iter(lambda: clean.read(_PIECE_BYTES), b""))
+
+    def _was_json(self, member: Member) -> bool:
+        with self._contents.spool() as unpacked:
+            unpacked.writelines(self._unpacked(member))
+            return is_json_file(unpacked)
 
     def _counted(self, blocks: Iterable[tuple[bytes, int]]) -> Iterator[bytes]:
         for block, count in blocks:
@@ -215,30 +257,20 @@ class ZipCleaning:
         was = hashlib.sha1(usedforsecurity=False)
         for piece in self._unpacked(member):
             was.update(piece)
-        renamed = self._trace.names.renamed(named.name, was=was.hexdigest(), is_now=now.hexdigest())
+        self._rename_last(named, was=was.hexdigest(), is_now=now.hexdigest())
+
+    def _rename_last(self, named: Member, *, was: str, is_now: str) -> None:
+        """Call what was written by the hash of what it is now."""
+        renamed = self._trace.names.renamed(named.name, was=was, is_now=is_now)
         if renamed != named.name:
             self._writer.rename_last(renamed)
 
     def _blocks(self, member: Member) -> Iterator[bytes]:
-        return in_blocks(self._unpacked(member))
+        blocks = in_blocks(self._unpacked(member))
+        return one_ahead(blocks) if member.size_bytes > _HELD_BYTES else blocks
 
     def _unpacked(self, member: Member) -> Iterator[bytes]:
         return unpacked_of(self._source, member, self._contents.budget)
-
-
-def _turn(member: Member) -> int:
-    """Those that call others by their names come after them."""
-    if member.name.endswith(_LINES):
-        return 2
-    return 1 if member.name.endswith(_LINKED) and not is_by_hash(member.name) else 0
-
-
-def _kind_of(start: bytes, name: str) -> Kind | None:
-    """None: secrets in such a file cannot be found."""
-    try:
-        return kind_of(start, name)
-    except UnsearchableFileError:
-        return None
 
 
 def _hashed(pieces: Iterable[bytes], digest: Any) -> Iterator[bytes]:

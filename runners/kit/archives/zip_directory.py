@@ -25,7 +25,11 @@ _END_MARK: Final = b"PK\x05\x06"
 _END_SEARCH_BYTES: Final = _END.size + 0xFFFF
 _WIDE_END: Final = struct.Struct("<4sQHHIIQQQQ")
 _WIDE_PLACE: Final = struct.Struct("<4sIQI")
+_WIDE_PLACE_MARK: Final = b"PK\x06\x07"
 _WIDE: Final = 0xFFFFFFFF
+"""Where a number of the usual end is in the wide one."""
+_LISTED_MARK: Final = b"PK\x01\x02"
+_LISTED_BYTES: Final = 1 << 18
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 _BROKEN: Final = (cast("type[Exception]", isal_zlib.error), ValueError)
 _NOT_AN_ARCHIVE: Final = (
@@ -155,20 +159,41 @@ def _check_size(file: BinaryIO, bounds: Bounds) -> None:
     at = tail.rfind(_END_MARK)
     if at < 0:
         raise zipfile.BadZipFile
-    _, _, _, _, count, directory, _, _ = _END.unpack_from(tail, at)
-    if directory == _WIDE or count == 0xFFFF:
-        count, directory = _wide_sizes(file, tail, at)
-    if count > bounds.members or directory > bounds.directory_bytes:
+    end_at = max(0, size - _END_SEARCH_BYTES) + at
+    told = _END.unpack_from(tail, at)[5]
+    directory = max((*_wide_sizes(file, end_at), *([] if told == _WIDE else [told])), default=None)
+    if directory is None:
+        raise zipfile.BadZipFile
+    begins = end_at - _WIDE_END.size - _WIDE_PLACE.size - directory
+    is_long = directory > bounds.directory_bytes
+    if is_long or _listed_at_most(file, begins, end_at) > bounds.members:
         raise TooMuchError(f"it is an archive of over {bounds.members} members")
 
 
-def _wide_sizes(file: BinaryIO, tail: bytes, end_at: int) -> tuple[int, int]:
-    if end_at < _WIDE_PLACE.size:
-        raise zipfile.BadZipFile
-    _, _, at, _ = _WIDE_PLACE.unpack_from(tail, end_at - _WIDE_PLACE.size)
-    file.seek(at)
-    fields = _WIDE_END.unpack(file.read(_WIDE_END.size))
-    return fields[7], fields[8]
+def _wide_sizes(file: BinaryIO, end_at: int) -> Iterator[int]:
+    """How long the list is by the ends for long ones, which readers believe beside any other."""
+    place_at = end_at - _WIDE_PLACE.size
+    if place_at < 0:
+        return
+    file.seek(place_at)
+    mark, _, told_at, _ = _WIDE_PLACE.unpack(file.read(_WIDE_PLACE.size))
+    if mark != _WIDE_PLACE_MARK:
+        return
+    # Some readers go where they are told, others look right before.
+    for at in {told_at, place_at - _WIDE_END.size}:
+        if 0 <= at <= place_at - _WIDE_END.size:
+            file.seek(at)
+            yield _WIDE_END.unpack(file.read(_WIDE_END.size))[8]
+
+
+def _listed_at_most(file: BinaryIO, begins: int, ends: int) -> int:
+    """How many members a list may have, whatever is said of their number."""
+    file.seek(max(0, begins))
+    count, left, end = 0, ends - max(0, begins), b""
+    while left > 0 and (piece := file.read(min(left, _LISTED_BYTES))):
+        count += (end + piece).count(_LISTED_MARK)
+        left, end = left - len(piece), piece[1 - len(_LISTED_MARK) :]
+    return count
 
 
 def _member(file: BinaryIO, listed: zipfile.ZipInfo) -> Member:

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from isal import isal_zlib
 
@@ -19,6 +19,23 @@ _UNIX: Final = 3 << 8
 _UTF8_NAME: Final = 0x800
 _MOST_MEMBERS: Final = 0xFFFF
 _LEVEL: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A content that was packed."""
+
+    content: bytes
+    crc: int
+    """Of what it unpacks to."""
+    size_bytes: int
+
+
+def packed_of(content: bytes) -> Packed:
+    """The content as a member's is packed."""
+    packer = _packer()
+    packed = packer.compress(content) + packer.flush()
+    return Packed(packed, isal_zlib.crc32(content), len(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +59,21 @@ class ZipWriter:
             self._file.write(piece)
         self._end(member, at)
 
+    def add_held(self, member: Member, held: Packed) -> None:
+        """A member that was packed; what it says of its content's size is not read."""
+        described = replace(
+            member,
+            method=DEFLATED,
+            crc=held.crc,
+            size_bytes=held.size_bytes,
+            packed_bytes=len(held.content),
+        )
+        self.add_packed(described, (held.content,))
+
     def add(self, member: Member, pieces: Iterable[bytes]) -> None:
         """A member that is to be packed; what it says of its content's size is not read."""
         at = self._begin(member)
-        packer = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -15)
+        packer = _packer()
         crc = size = packed = 0
         for piece in pieces:
             crc, size = isal_zlib.crc32(piece, crc), size + len(piece)
@@ -95,6 +123,10 @@ class ZipWriter:
         at = self._file.tell()
         wide = (b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, begins)
         self._file.write(_WIDE_END.pack(*wide) + _WIDE_PLACE.pack(b"PK\6\7", 0, at, 1))
+
+
+def _packer() -> Any:
+    return isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -15)
 
 
 def _local(member: Member) -> bytes:

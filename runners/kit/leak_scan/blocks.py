@@ -7,7 +7,7 @@ comes out only that is kept in which a secret could stand.
 import binascii
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from typing import Final, Protocol
 
@@ -31,10 +31,18 @@ _ANYWHERE: Final = 5
 _MOST_REPEATS: Final = 1000
 """RE2 counts no further."""
 _LEAST_PACKED_CHARS: Final = 24
+_SPACES_FOR_OTHERS: Final = bytes(
+    byte if byte in b"0123456789abcdefABCDEF" else 0x20 for byte in range(256)
+)
+"""Leaves hexadecimal digits as they are."""
+
+
+class _Found(Protocol):
+    def span(self) -> tuple[int, int]: ...
 
 
 class _Compiled(Protocol):
-    def findall(self, text: bytes, /) -> Sequence[bytes]: ...
+    def finditer(self, text: bytes, /) -> Iterator[_Found]: ...
 
     def search(self, text: bytes, /) -> object | None: ...
 
@@ -49,7 +57,6 @@ class Blocks:
         self._runs = _pattern(rb"[A-Za-z0-9+/_\-]{%d,}" % chars)
         self._alone = _pattern(rb"[A-Za-z0-9+/_\-]{5,}")
         self._least_pairs = 2 * least
-        self._pairs = _pattern(rb"[0-9A-Fa-f]{%d,}" % self._least_pairs)
         self._numbers = _pattern(_NUMBERS)
         self._least_numbers = least
         kept = b"".join(rb"\x%02x" % byte for byte in needles.letters())
@@ -64,7 +71,7 @@ class Blocks:
             return content
         if self._needles.has_short and _is_utf8(content):
             return content
-        return _APART.join(self._readable.findall(content))
+        return _APART.join(_all(self._readable, content))
 
     def runs(self, text: bytes) -> list[bytes]:
         """What could be base64, lines put together; each once."""
@@ -76,11 +83,13 @@ class Blocks:
         pieces = [_decoded_at(runs, start) for start in range(4)] if runs else []
         pieces.append(self._hexadecimal(runs))
         pieces.append(self._listed(text))
-        found = (self._readable.findall(piece) for piece in pieces if piece)
+        found = (_all(self._readable, piece) for piece in pieces if piece)
         return _APART.join(chain.from_iterable(found))
 
     def packed(self, runs: list[bytes]) -> Iterator[bytes]:
         """What runs mean that begin like something compressed."""
+        if _PACKED_SIGN.search(b"\n" + b"\n".join(runs)) is None:
+            return
         for run in runs:
             if len(run) >= _LEAST_PACKED_CHARS and (start := _packed_at(run)) >= 0:
                 yield _whole(run[start:])
@@ -89,7 +98,7 @@ class Blocks:
         """Whether a short run is nothing but a short secret; longer runs are decoded anyway."""
         if not self._needles.has_short:
             return False
-        runs = set(self._alone.findall(text))
+        runs = set(_all(self._alone, text))
         return any(
             self._needles.hold(_whole(run.translate(_STANDARD)))
             for run in runs
@@ -98,8 +107,9 @@ class Blocks:
 
     def _hexadecimal(self, found: list[bytes]) -> bytes:
         """Its digits are letters of base64 too, so they lie in runs."""
-        long = (run for run in found if len(run) >= self._least_pairs)
-        runs = dict.fromkeys(pairs for run in long for pairs in _all(self._pairs, run))
+        long = b" ".join(run for run in found if len(run) >= self._least_pairs)
+        pairs = long.translate(_SPACES_FOR_OTHERS).split()
+        runs = dict.fromkeys(run for run in pairs if len(run) >= self._least_pairs)
         even = (
             run[start : start + (len(run) - start) // 2 * 2] for run in runs for start in (0, 1)
         )
@@ -111,9 +121,8 @@ class Blocks:
         return b"\x01".join(bytes(min(int(one), 255) for one in run) for run in long)
 
 
-def _all(pattern: _Compiled, text: bytes) -> Sequence[bytes]:
-    """Most small texts hold none, which `search` tells at a fifth of the price."""
-    return () if pattern.search(text) is None else pattern.findall(text)
+def _all(pattern: _Compiled, text: bytes) -> list[bytes]:
+    return [text[slice(*found.span())] for found in pattern.finditer(text)]
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -156,3 +165,9 @@ def _pattern(source: bytes) -> _Compiled:
     options.log_errors = False
     compiled: _Compiled = re2.compile(source, options)
     return compiled
+
+
+_PACKED_SIGN: Final = _pattern(
+    b"|".join((*_PACKED_STARTS[:_ANYWHERE], *(rb"\n" + start for start in _PACKED_STARTS)))
+)
+"""Is in runs, each in a line of its own, of which one begins like something compressed."""

@@ -6,6 +6,7 @@ from typing import IO, Final
 
 from runners.kit.leak_scan.layers import Layers
 from runners.kit.leak_scan.leak import ScanLimits, UnscannableError
+from runners.kit.leak_scan.members import is_zip
 from runners.kit.leak_scan.needles import Needles
 from runners.kit.leak_scan.packed import (
     FAULTS,
@@ -14,6 +15,7 @@ from runners.kit.leak_scan.packed import (
     embedded,
     is_packed,
     is_surely_packed,
+    is_zip_member,
     means_something,
     opener_for,
 )
@@ -124,6 +126,13 @@ class Body:
 
     def close(self) -> int | None:
         """It is over. Gives where a secret is; None: none was found."""
+        try:
+            return self._last_place()
+        finally:
+            if self._archive is not None:
+                self._archive.close()
+
+    def _last_place(self) -> int | None:
         if not self._is_begun and (content := self._begin()):
             place = self._take(content)
             if place is not None:
@@ -132,18 +141,22 @@ class Body:
             return self._at
         if any(stream.ends_in_secret() for stream in self._streams):
             return self._at
-        if self._archive is not None:
-            with self._archive as archive:
-                if self._reading.archive(archive, self._depth + 1):
-                    return self._at
+        if self._archive is not None and self._archive_holds(self._archive):
+            return self._at
         return self._windows.close()
+
+    def _archive_holds(self, file: IO[bytes]) -> bool:
+        """Not what begins like an archive by chance, and ends like none."""
+        is_archive = self._is_archive or is_zip(file)
+        return is_archive and self._reading.archive(file, self._depth + 1)
 
     def _begin(self) -> bytes:
         start, self._start, self._is_begun = self._start, b"", True
         if self._is_archive:
             return start
-        if start.startswith(_ZIP) or start[_TAR_MARK_AT:].startswith(_TAR_MARK):
-            self._is_archive = True
+        is_tar = start[_TAR_MARK_AT:].startswith(_TAR_MARK)
+        if is_tar or start.startswith(_ZIP):
+            self._is_archive = is_tar or is_zip_member(start)
             # Closed by `close`, or with the scan: it has no name on any disk.
             self._archive = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115
         elif (make := opener_for(start)) is not None and self._is_opened(make, start):

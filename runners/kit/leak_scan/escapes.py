@@ -22,13 +22,14 @@ def _latin() -> re2.Options:
 
 
 _TOKEN: Final = re.compile(
-    rb"%[0-9A-Fa-f]{2}"
+    rb"(%[0-9A-Fa-f]{2}"
     rb"|\\(?:[uU][dD][89abAB][0-9A-Fa-f]{2}\\[uU][dD][c-fC-F][0-9A-Fa-f]{2}"
     rb"|u\{0{0,16}[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}"
     rb"|N\{[A-Za-z0-9 \-]{2,80}\}|[0-7]{1,3}|\r?\n|[^\r])"
     rb"|&(?:\#0{0,16}[0-9]{1,7};?|\#[xX]0{0,16}[0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)"
-    rb"|\x1b\[[0-9;:?]{0,32}[A-Za-z]"
+    rb"|\x1b\[[0-9;:?]{0,32}[A-Za-z])"
 )
+"""One group, so that what splits by it has text and tokens in turns."""
 _STARTS: Final = (b"%", b"\\", b"&", b"\x1b")
 _SHORT: Final = {
     ord("n"): b"\n", ord("r"): b"\r", ord("t"): b"\t", ord("b"): b"\b", ord("f"): b"\f",
@@ -52,12 +53,14 @@ def unescaped(text: bytes) -> bytes:
     """The text without its outermost layer of escapes."""
     if not any(start in text for start in _STARTS):
         return text
-    return _TOKEN.sub(_meaning, text)
+    parts = _TOKEN.split(text)
+    parts[1::2] = map(_read, parts[1::2])
+    return b"".join(parts)
 
 
 def reread(text: bytes) -> bytes:
     """The text with `Ã¶` for `ö` mended: UTF-8 that was read as Latin-1 and written anew."""
-    if _IS_READ_WRONGLY.search(text) is None:
+    if text.isascii() or _IS_READ_WRONGLY.search(text) is None:
         return text
     return _READ_WRONGLY.sub(_read_rightly, text)
 
@@ -93,10 +96,6 @@ def _spans(text: bytes, reach_bytes: int) -> list[tuple[int, int]]:
 
 def _quoted_byte(found: re.Match[bytes]) -> bytes:
     return _QUOTED_BYTES.get(found[0].lower(), b"")
-
-
-def _meaning(found: re.Match[bytes]) -> bytes:
-    return _read(found[0])
 
 
 @lru_cache(maxsize=16384)

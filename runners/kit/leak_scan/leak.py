@@ -28,7 +28,7 @@ class Leak(NamedTuple):
 
     kind: MemberKind
     place: str
-    """As in `member 12 of 40, near byte 3145728`."""
+    """As in `member 12 of 40, after byte 3145728`."""
 
 
 class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much is decoded at once."""
     run_bytes: int = 8 * _MIB
     """How long a run of base64 may be whose content is an archive."""
-    members: int = 200_000
+    members: int = 50_000
     """Of one archive."""
 
 

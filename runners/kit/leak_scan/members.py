@@ -1,5 +1,6 @@
 """Open archives and hand on what lies in them, by name and content."""
 
+import io
 import struct
 import tarfile
 import zipfile
@@ -15,6 +16,14 @@ _DESCRIPTOR_BYTES: Final = 24
 _LENGTHS_AT: Final = 26
 """Where a member's own head says how long its name is."""
 _MEMBER: Final = b"PK\x03\x04"
+_LISTED: Final = b"PK\x01\x02"
+_END: Final = struct.Struct("<4s8xI6x")
+_END_MARK: Final = b"PK\x05\x06"
+_WIDE_END: Final = struct.Struct("<4s36xQ8x")
+_WIDE_END_MARK: Final = b"PK\x06\x06"
+_WIDE_PLACE_BYTES: Final = 20
+_END_WITHIN_BYTES: Final = _END.size + 0xFFFF
+"""Behind the end stands a comment."""
 _ENCRYPTED: Final = 1
 _FAULTS: Final = (
     zipfile.BadZipFile, tarfile.TarError, NotImplementedError, EOFError, ValueError, OSError,
@@ -65,10 +74,10 @@ def members_of(file: IO[bytes], *, most: int) -> Iterator[Member]:
 
 
 def _zipped(file: IO[bytes], most: int) -> Iterator[Member]:
+    if _marks_in(file) > most:
+        raise UnscannableError(f"an archive in it has more than {most} members")
     with zipfile.ZipFile(file) as archive:
         known = archive.infolist()
-        if len(known) > most:
-            raise UnscannableError(f"an archive in it has more than {most} members")
         _check_that_nothing_lies_between(file, known, archive.start_dir)
         for number, one in enumerate(known, start=1):
             name = b"\n".join((one.filename.encode("utf-8", "surrogateescape"), one.comment))
@@ -77,6 +86,47 @@ def _zipped(file: IO[bytes], most: int) -> Iterator[Member]:
                 raise UnscannableError(f"{place} is encrypted")
             with archive.open(one) as content:
                 yield Member(name, _kind(one.filename), place, _pieces(content))
+
+
+def _marks_in(file: IO[bytes]) -> int:
+    """How often what a list of members has before each stands where the list may be.
+
+    Ends of archives may lie about their lists, and whoever opens one holds it in memory whole.
+    """
+    file.seek(_list_begins(file))
+    marks, before = 0, b""
+    while piece := file.read(_PIECE_BYTES):
+        marks += (before + piece).count(_LISTED)
+        before = piece[-len(_LISTED) + 1 :]
+    return marks
+
+
+def _list_begins(file: IO[bytes]) -> int:
+    """The first place at which it may begin: its end may tell of two lengths."""
+    size = file.seek(0, io.SEEK_END)
+    tail_at = max(0, size - _END_WITHIN_BYTES)
+    file.seek(tail_at)
+    tail = file.read()
+    ends = {tail.rfind(_END_MARK), len(tail) - _END.size}
+    begins = (
+        tail_at + at - told
+        for at in ends
+        if at >= 0 and tail.startswith(_END_MARK, at) and len(tail) - at >= _END.size
+        for told in _told_lengths(file, tail_at + at)
+    )
+    return max(0, min(begins, default=0))
+
+
+def _told_lengths(file: IO[bytes], end_at: int) -> Iterator[int]:
+    """How long the list is, with what stands behind it, by the usual end and by the wide one."""
+    file.seek(end_at)
+    _, told = _END.unpack(file.read(_END.size))
+    yield int(told)
+    behind = _WIDE_END.size + _WIDE_PLACE_BYTES
+    file.seek(max(0, end_at - behind))
+    mark, wide = _WIDE_END.unpack(file.read(_WIDE_END.size).ljust(_WIDE_END.size))
+    if mark == _WIDE_END_MARK:
+        yield behind + int(wide)
 
 
 def _check_that_nothing_lies_between(

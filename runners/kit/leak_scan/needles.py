@@ -32,26 +32,32 @@ class Needles:
         self.shortest_bytes = min(map(len, self._known), default=0)
         self.longest_bytes = max(map(len, self._known), default=0)
         self.has_short = 0 < self.shortest_bytes < SHORT_BYTES
-        self._exact = _Sought(self._known)
+        # One look is enough: what is found as it is, is found where white space is shown alike.
+        has_spaces = any(not _SPACES.isdisjoint(form) for form in self._known)
+        as_is = (form for form in self._known if not has_spaces or form.endswith(_HALVES))
+        self._exact = _Sought(as_is)
         self._certain = _Sought(form for form in self._known if len(form) >= SHORT_BYTES)
         self._has_letters = any(not form.isascii() for form in self._known)
-        spaced = {_loosely(form) for form in self._known if not _EVEN.isdisjoint(form)}
-        self._loose = _Sought(spaced)
+        self._loose = _Sought({_loosely(form) for form in self._known if has_spaces})
 
     def __bool__(self) -> bool:
         return bool(self._known)
 
     def are_in(self, view: bytes) -> bool:
         """Whether one of them stands there."""
-        if self._exact.is_in(view):
+        if self._are_plainly_in(view):
             return True
-        if self._has_letters and self._exact.is_in(reread(view)):
-            return True
-        return bool(self._loose) and self._loose.is_in(_loosely(view))
+        if not self._has_letters:
+            return False
+        mended = reread(view)
+        return mended is not view and self._are_plainly_in(mended)
 
     def are_certainly_in(self, content: bytes) -> bool:
         """Whether one stands in bytes of any sort, and is too long to stand there by chance."""
         return self._certain.is_in(content)
+
+    def _are_plainly_in(self, view: bytes) -> bool:
+        return self._exact.is_in(view) or (bool(self._loose) and self._loose.is_in(_loosely(view)))
 
     def hold(self, piece: bytes) -> bool:
         """Whether this is one of them, and nothing else."""
@@ -80,7 +86,9 @@ class _Sought:
         return any(form in view for form in self._long)
 
 
-_EVEN: Final = frozenset(b" +\r\n")
+_SPACES: Final = frozenset(b" +\r\n\xa0")
+_HALVES: Final = (b"\r", b"\xc2")
+"""Ends that would be shown as something else together with what follows."""
 
 
 def _loosely(text: bytes) -> bytes:

@@ -23,8 +23,14 @@ _ZIP_MEMBER: Final = b"PK\x03\x04"
 _PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\x1aE\xdf\xa3", _ZIP_MEMBER)
 """Pictures, and archives: they are no stream that begins without a mark."""
 PROBE_BYTES: Final = 4096
+_SURE_BYTES: Final = 64 * 1024
+"""No bytes are opened so far by chance."""
+_ZIP_METHODS: Final = frozenset({*range(20), 93, 94, 95, 96, 97, 98, 99})
+_LAST_ZIP_VERSION: Final = 63
+_ZIP_UNUSED_FLAGS: Final = 0x0780
 _ZSTD_STEP_BYTES: Final = 256
 """A block of zstd takes four bytes at least and means 128 KiB at most: 8 MiB at once."""
+_TELLING_BYTES: Final = 64
 _LEAST_PLAUSIBLE_BYTES: Final = 4
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r\x1b"))
 """What no text has."""
@@ -42,6 +48,8 @@ class _Deflated:
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
+        self.is_over = False
+        """Whether something else follows what it opened."""
         self._stream = zlib.decompressobj(bits)
 
     def feed(self, content: bytes) -> Iterator[bytes]:
@@ -54,6 +62,7 @@ class _Deflated:
                 content = self._stream.unused_data
                 self._stream = zlib.decompressobj(self._bits)
                 if content and not _begins_alike(content, self._bits):
+                    self.is_over = True
                     return
 
 
@@ -118,11 +127,21 @@ def opener_for(start: bytes) -> Callable[[], Opened] | None:
 
 
 def is_packed(content: bytes) -> bool:
-    """Whether it begins like an archive, or like something that can be opened."""
+    """Whether it begins like an archive, or like something that can be opened, and not by chance.
+
+    What only looks like it breaks off soon, or ends where much is to come.
+    """
     if content.startswith(_ZIP_MEMBER):
-        return True
+        return is_zip_member(content)
     make = opener_for(content[:PROBE_BYTES])
-    return make is not None and means_something(make, content)
+    return make is not None and _goes_on(make, content[:_SURE_BYTES])
+
+
+def is_zip_member(start: bytes) -> bool:
+    """Whether what stands behind the mark of a zip archive's member could be of one."""
+    version, flags, method = (int.from_bytes(start[at : at + 2], "little") for at in (4, 6, 8))
+    is_known = method in _ZIP_METHODS and version & 0xFF <= _LAST_ZIP_VERSION
+    return start.startswith(_ZIP_MEMBER) and is_known and flags & _ZIP_UNUSED_FLAGS == 0
 
 
 def is_surely_packed(make: Callable[[], Opened], start: bytes) -> bool:
@@ -200,6 +219,21 @@ def means_something(make: Callable[[], Opened], start: bytes) -> bool:
     except FAULTS:
         return False
     return len(piece) >= _LEAST_PLAUSIBLE_BYTES or _tells_late(start)
+
+
+def _goes_on(make: Callable[[], Opened], content: bytes) -> bool:
+    opened, size = make(), 0
+    try:
+        for piece in opened.feed(content):
+            if isinstance(opened, _Brotli) and piece[:_TELLING_BYTES] in content:
+                return False  # a header of four bytes has it copy what follows: any bytes may
+            size += len(piece)
+    except FAULTS:
+        return False
+    # Raw data alone has no sum at its end that would tell of chance.
+    if make is raw_deflate and isinstance(opened, _Deflated) and opened.is_over:
+        return False
+    return size >= _LEAST_PLAUSIBLE_BYTES or _tells_late(content)
 
 
 def _tells_late(start: bytes) -> bool:

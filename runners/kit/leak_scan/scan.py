@@ -56,7 +56,7 @@ def scan_bytes(
         return ()
     body = Body(_Scan(needles, limits).reading, depth=0)
     place = _place_in(body, (content,))
-    return () if place is None else (Leak(kind, _near(place)),)
+    return () if place is None else (Leak(kind, _after(place)),)
 
 
 def reading_of(needles: Needles, limits: ScanLimits) -> Reading:
@@ -78,7 +78,7 @@ class _Scan:
         if has_archive:
             self._look_into(file, depth=1)
         if place is not None and not self._leaks:
-            self._leaks.append(Leak(kind, _near(place)))
+            self._leaks.append(Leak(kind, _after(place)))
         return self._leaks
 
     def _look_into(self, file: IO[bytes], *, depth: int) -> None:
@@ -98,7 +98,7 @@ class _Scan:
             return [Leak(MemberKind.MEMBER_NAME, member.place)]
         body = Body(self.reading, depth=depth)
         place = _place_in(body, map(self._paid, member.content))
-        return [] if place is None else [Leak(member.kind, f"{member.place}, {_near(place)}")]
+        return [] if place is None else [Leak(member.kind, f"{member.place}, {_after(place)}")]
 
     def _paid(self, piece: bytes) -> bytes:
         self.reading.budget.spend(len(piece))
@@ -113,5 +113,5 @@ def _place_in(body: Body, pieces: Iterable[bytes]) -> int | None:
     return body.close()
 
 
-def _near(place: int) -> str:
-    return f"near byte {place}"
+def _after(place: int) -> str:
+    return f"after byte {place}"

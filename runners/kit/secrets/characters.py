@@ -6,7 +6,7 @@ Letters and digits are encoded by nobody, or all of them; `views` undoes that.
 """
 
 import html.entities
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -20,12 +20,17 @@ from runners.kit.secrets.bricks import (
     LETTERS_AND_DIGITS,
     PERCENT,
     SEMICOLON,
+    begun,
     hex_byte,
     hex_digits,
     literal,
 )
 
 _REMEMBERED_CHARS: Final = 1024
+_SLASH: Final = "\\"
+_BEFORE_NAME: Final = f"{AMPERSAND}(?:amp{SEMICOLON})*"
+_AFTER_NAME: Final = f"{SEMICOLON}?"
+"""What stands around an entity's name."""
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}".encode()
 
 
@@ -47,26 +52,66 @@ def alike(text: str) -> str:
 
 def mixed(text: str) -> str:
     """The text with each character in any of its ways."""
-    text = alike(text)
-    return _character(text[0], slashes=BACKSLASH, many="?") + "".join(
-        _character(char, slashes=BACKSLASHES, many="*") for char in text[1:]
-    )
+    return "".join(each_mixed(alike(text)))
 
 
-def _character(char: str, *, slashes: str, many: str) -> str:
-    r"""One character; `many` says how many backslashes may stand before it for nothing.
+def each_mixed(text: str) -> Iterator[str]:
+    """Of a text without what each encoding writes in another way, one character after the other.
 
-    The first of a text takes one only: an expression that begins with `\\+` would be found
-    again at each backslash of a long run, which is quadratic.
+    A backslash that it begins with comes with what follows, in whose place nothing comes then.
     """
+    is_joined = text[0] == _SLASH and len(text) > 1
+    yield from (_after_backslash(text[1]), "") if is_joined else (_first(text[0]),)
+    yield from map(_character, text[1 + is_joined :])
+
+
+def _character(char: str) -> str:
+    """One character, before which any number of backslashes may stand for nothing."""
     if char in LETTERS_AND_DIGITS:
         return char
-    plain = "|".join(form for way in PLAIN_WAYS for form in way.of(char))
-    escaped = "|".join(form for way in ESCAPES for form in way.of(char))
-    idle = "" if char.isalnum() else f"{BACKSLASH}{many}"
-    if char == "\\":
-        return f"(?:{slashes}(?:{escaped})?|{plain})"
-    return f"(?:{slashes}(?:{escaped})|{idle}(?:{plain}))"
+    if char == _SLASH:
+        return f"(?:{BACKSLASHES}(?:{_escaped(char)})?|{'|'.join(_plain(char))})"
+    idle = "" if char.isalnum() else f"{BACKSLASH}*"
+    return f"(?:{BACKSLASHES}(?:{_escaped(char)})|{idle}(?:{'|'.join(_plain(char))}))"
+
+
+def _first(char: str) -> str:
+    """The first of a text, before which one backslash may stand."""
+    if char in LETTERS_AND_DIGITS:
+        return char
+    plain = "|".join(map(begun, _plain(char)))
+    if char == _SLASH:
+        return f"(?:{BACKSLASH}(?:{_escaped(char)})?|{plain})"
+    idle = "" if char.isalnum() else f"{BACKSLASH}?"
+    return f"(?:{BACKSLASH}(?:{_escaped(char)})|{idle}(?:{plain}))"
+
+
+def _after_backslash(char: str) -> str:
+    """A backslash that a text begins with, of a run of these the last, and what follows it."""
+    bare = (_raw, _percent)
+    others = _compact(form for way in PLAIN_WAYS if way.of not in bare for form in way.of(_SLASH))
+    encoded = "|".join((f"{BACKSLASH}(?:{_escaped(_SLASH)})", *map(begun, others)))
+    return f"(?:{BACKSLASH}{_first(char)}|(?:{encoded}){_character(char)})"
+
+
+def _plain(char: str) -> list[str]:
+    return _compact(form for way in PLAIN_WAYS for form in way.of(char))
+
+
+def _compact(forms: Iterable[str]) -> list[str]:
+    """The forms with their entities as one, since what stands around the names is most of them."""
+    found = list(forms)
+    others = [form for form in found if not form.startswith(_BEFORE_NAME)]
+    names = [
+        form.removeprefix(_BEFORE_NAME).removesuffix(_AFTER_NAME)
+        for form in found
+        if form.startswith(_BEFORE_NAME)
+    ]
+    return [*others, _entity(f"(?:{'|'.join(names)})")] if names else others
+
+
+def _escaped(char: str) -> str:
+    return "|".join(form for way in ESCAPES for form in way.of(char))
 
 
 def _utf8(char: str) -> bytes:
@@ -123,7 +168,7 @@ def _in_signs(char: str, *, before_each: str) -> Iterator[str]:
 
 
 def _entity(name: str) -> str:
-    return rf"{AMPERSAND}(?:amp{SEMICOLON})*{name}{SEMICOLON}?"
+    return f"{_BEFORE_NAME}{name}{_AFTER_NAME}"
 
 
 def _decimal_entity(char: str) -> Iterator[str]:
@@ -155,7 +200,7 @@ def _spaces(char: str) -> Iterator[str]:
 
 def _line_ends(char: str) -> Iterator[str]:
     if char == "\n":
-        yield rf"(?:\r|{PERCENT}0[dD]|{BACKSLASHES}r)(?:\n|{PERCENT}0[aA]|{BACKSLASHES}n)?"
+        yield rf"(?:{BACKSLASHES}r|\r|{PERCENT}0[dD])(?:\n|{PERCENT}0[aA]|{BACKSLASHES}n)?"
 
 
 PLAIN_WAYS: tuple[Way, ...] = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import re2
 
@@ -26,13 +26,36 @@ class Compiled(Protocol):
         """The whole of the text, if that is what it describes."""
 
 
-def compiled(forms: Iterable[str], *, limit_chars: int = LIMIT_CHARS) -> tuple[Compiled, ...]:
+class Placed(Compiled, Protocol):
+    """One that can be asked of a place as well."""
+
+    def match(self, text: bytes, start: int = 0, /) -> _Found | None:
+        """The longest that begins in that very place."""
+
+
+class Anchored(Protocol):
+    """One compiled expression that is wanted in one place."""
+
+    def match(self, text: bytes, start: int, /) -> _Found | None:
+        """The longest that begins there."""
+
+    def fullmatch(self, text: bytes, start: int, end: int, /) -> _Found | None:
+        """All from there to there, if that is what it describes."""
+
+
+def compiled(forms: Iterable[str], *, limit_chars: int = LIMIT_CHARS) -> tuple[Placed, ...]:
     """The forms in as few expressions as may be of at most that size."""
     return tuple(_compiled(source) for source in _joined(forms, limit_chars))
 
 
+def compiled_alone(form: str) -> Anchored:
+    """A form that is looked for in one place after the other."""
+    expression: Anchored = _compiled(form)
+    return expression
+
+
 @cache
-def compiled_once(form: str) -> tuple[Compiled, ...]:
+def compiled_once(form: str) -> tuple[Placed, ...]:
     """A form that is always the same."""
     return compiled([form])
 
@@ -72,13 +95,13 @@ def _joined(forms: Iterable[str], limit_chars: int) -> Iterator[str]:
         yield "|".join(joined)
 
 
-def _compiled(source: str) -> Compiled:
+def _compiled(source: str) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.longest_match = True  # the longest covers all that begin in the same place
     options.dot_nl = True
     options.max_mem = MEMORY_LIMIT_BYTES
     options.log_errors = False
-    expression: Compiled = re2.compile(source.encode("latin-1"), options)
+    expression = re2.compile(source.encode("latin-1"), options)
     re2.purge()  # it remembers 128 expressions, of which each may hold all its memory
     return expression

@@ -13,13 +13,15 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from runners.kit.secrets import whole
-from runners.kit.secrets.bricks import literal
-from runners.kit.secrets.characters import mixed
+from runners.kit.secrets.characters import alike, each_mixed, mixed
+from runners.kit.secrets.following import Form, char_parts, form
 from runners.kit.secrets.pieces import decoded, pieces
 from runners.kit.variables import UNENCODED
 
 MIXED_LIMIT_CHARS: Final = 1024
 """Longer secrets (keys, certificates) are looked for in whole encoded forms and by the line."""
+COMPILED_CHARS: Final = 48
+"""Forms of longer secrets are not compiled as a whole: ten of 300 characters would take 70 MB."""
 _FOR_HTML: Final = re.compile("[<>&]")
 _VISIBLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 """What an address that is built of parts keeps as it is."""
@@ -27,17 +29,36 @@ _VISIBLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 def text_forms(secret: str) -> Iterator[str]:
     """The secret and its pieces, character by character; one code point for each byte."""
-    if len(secret) <= MIXED_LIMIT_CHARS:
+    if len(secret) <= COMPILED_CHARS:
         yield from map(mixed, pieces(secret))
-    else:
-        yield from map(literal, _encoded(written_forms(secret)))
+
+
+def long_text_forms(secret: str) -> Iterator[Form]:
+    """The same of a longer one."""
+    if len(secret) > MIXED_LIMIT_CHARS:
+        for encoded in _encoded(written_forms(secret)):
+            yield form(whole.byte_parts(encoded[at : at + 1] for at in range(len(encoded))))
+    elif len(secret) > COMPILED_CHARS:
+        for piece in map(alike, pieces(secret)):
+            yield form(char_parts(piece, each_mixed(piece)))
 
 
 def whole_forms(secret: str) -> Iterator[str]:
     """The secret where an encoding changes all of it at once."""
+    if len(secret) <= COMPILED_CHARS:
+        yield from (one.whole for one in _whole_forms(secret))
+
+
+def long_whole_forms(secret: str) -> Iterator[Form]:
+    """The same of a longer one."""
+    if len(secret) > COMPILED_CHARS:
+        yield from _whole_forms(secret)
+
+
+def _whole_forms(secret: str) -> Iterator[Form]:
     written = _encoded(whole_texts(secret))
     for coding in whole.CODINGS:
-        yield from coding.of(secret, written)
+        yield from coding.forms(secret, written)
 
 
 def whole_texts(secret: str) -> tuple[str, ...]:

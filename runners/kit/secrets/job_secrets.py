@@ -1,7 +1,7 @@
 """Which values of a job are secret."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from random import SystemRandom
@@ -10,20 +10,29 @@ from urllib.parse import unquote, urlsplit
 
 from contract.checks import ApiSpec, HttpRequest, KeyValue, UrlSpec
 from contract.job import Job, Variable
+from runners.kit.secrets.format_words import FORMAT_WORDS
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.variables import Filling, VariableError, fill
 
 SHORTEST_CHARS: Final = 4
 """Shorter secrets stay: hiding each `1` or `yes` would destroy the result and show the secret."""
-NEVER_HIDDEN: Final = frozenset(
-    {"true", "false", "null", "none", "http", "https", "http://", "https://", "localhost"}
-)
-"""Words of the formats themselves, whatever variable holds them."""
+_WORDS: Final = "\0".join(sorted(FORMAT_WORDS))
+"""Never hidden, nor are their parts, whatever variable holds them; one look tells."""
+FEWEST_SIGNS: Final = 4
+"""A secret of signs alone has so many different ones: fewer, as quotes, are all over JSON."""
 LINE_CHARS: Final = 16
 """Lines of a secret with several lines are secret by themselves from this length on."""
 
+OF_NUMBERS: Final = 6
+"""Beginnings that may be of a number, or of a hash, are looked for from this length on: resources
+of traces are called by hashes, and shorter ones stand in some of them and in every time."""
+SURE_CHARS: Final = 6
+"""So long a beginning is none by chance, whatever a text is decoded from."""
+
 _PREFIX: Final = "SERVICE_SECRET_"
 _NONE: Final[frozenset[str]] = frozenset()
+_FAR_CHARS: Final = 100
+"""If none before is of the secret alone, none is looked for."""
 _PEM_EDGE: Final = "-----"
 """How lines begin that all keys have in common."""
 _TEMPLATE: Final = re.compile(r"\{{2,3}[^{}]*\}{2,3}")
@@ -45,17 +54,25 @@ def secret_names(variables: Iterable[Variable]) -> tuple[str, ...]:
     return tuple(one.key for one in variables if is_secret(one))
 
 
+def secrets_in(environment: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
+    """What a script with this environment knows as secret; `names`: of further variables."""
+    known = frozenset(names)
+    named = (name for name in environment if name.startswith(_PREFIX) or name in known)
+    return usable(environment[name] for name in named)
+
+
 def secrets_of(job: Job) -> tuple[str, ...]:
     """Every secret value of the job, as it is written there."""
     return tuple(_secrets_of(job))
 
 
-def unhidden_variables(job: Job) -> tuple[str, ...]:
-    """Names of the job's secret variables whose values stay, because hiding them would destroy."""
+def unhidden_variables(job: Job) -> tuple[tuple[str, str], ...]:
+    """Names of the job's secret variables whose values stay, and why, each time."""
     return tuple(
-        variable.key
+        (variable.key, because)
         for variable in job.variables
-        if is_secret(variable) and variable.value.strip() and not usable([variable.value])
+        if is_secret(variable) and variable.value.strip()
+        if (because := why_unhidden(variable.value)) is not None
     )
 
 
@@ -73,11 +90,64 @@ def usable(secrets: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(filter(_is_usable, pieces)), key=len, reverse=True))
 
 
+def why_unhidden(secret: str) -> str | None:
+    """Why it stays. None: it is looked for."""
+    if usable([secret]):
+        return None
+    if len(secret.strip()) < SHORTEST_CHARS:
+        return f"it has fewer than {SHORTEST_CHARS} characters"
+    if not any(map(str.isalnum, secret)):
+        return f"it is made of fewer than {FEWEST_SIGNS} different signs, and of nothing else"
+    return "its value is too common, a word of the formats as true, https and callId are"
+
+
+def beginning_of(secret: str) -> str | None:
+    """The shortest beginning that is hidden, if it was typed letter by letter. None: there is none.
+
+    A page sees its field grow, and may tell each state of it.
+    """
+    if secret.startswith(_PEM_EDGE):
+        return None
+    sizes = range(SHORTEST_CHARS, min(len(secret), _FAR_CHARS))
+    return next((secret[:size] for size in sizes if _is_telling(secret[:size])), None)
+
+
+def beginnings_of(secret: str) -> Iterator[str]:
+    """All that are hidden then, but for those longer than anybody types."""
+    shortest = beginning_of(secret)
+    if shortest is not None:
+        sizes = range(len(shortest), min(len(secret), _FAR_CHARS))
+        yield from (secret[:size] for size in sizes)
+
+
+def with_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
+    """The secrets, and the shortest beginnings of those that were typed."""
+    return (*secrets, *filter(None, map(beginning_of, typed)))
+
+
+def with_sure_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
+    """The same for whoever decodes, to whom shorter ones come by chance.
+
+    To look for texts of less than six characters takes a scanner four times as long, too.
+    """
+    found = (secret[: max(len(beginning_of(secret) or secret), SURE_CHARS)] for secret in typed)
+    return tuple(dict.fromkeys((*secrets, *found)))
+
+
+def _is_telling(beginning: str) -> bool:
+    """Whether it is of this secret, and not of the formats or of many secrets."""
+    letters = set(filter(str.isalpha, beginning))
+    if len(beginning) < OF_NUMBERS and letters <= set("abcdef"):
+        return False
+    return _is_usable(beginning.strip())
+
+
 def _is_usable(secret: str) -> bool:
     return (
         len(secret) >= SHORTEST_CHARS
-        and secret.lower() not in NEVER_HIDDEN
+        and secret.lower() not in _WORDS
         and secret.strip("*") != ""
+        and (any(map(str.isalnum, secret)) or len(set(secret)) >= FEWEST_SIGNS)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from runners.kit.secrets.covers import Cover, replacement, united
 from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, usual_forms
 from runners.kit.secrets.job_secrets import SHORTEST_CHARS
-from runners.kit.secrets.search import Search
+from runners.kit.secrets.search import Looked, Search
 from runners.kit.secrets.view import Kind
 from runners.kit.sensitive import HIDDEN
 
@@ -34,12 +34,18 @@ class Hidden(NamedTuple):
 class SecretPattern:
     """Finds secrets in every form, and the beginnings of secrets where a text was cut."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(
+        self, secrets: Iterable[str], *, typed: Iterable[str] = (), hint: str = ""
+    ) -> None:
+        """`typed`: those that were typed letter by letter, so that their beginnings are secret.
+
+        `hint`: an expression for what else may be looked for at once.
+        """
         secrets = tuple(secrets)
         longest = max(map(len, secrets), default=0)
         self._chars = frozenset("".join(secrets).encode("utf-8", "surrogatepass"))
         self._usual = tuple(form for secret in secrets for form in usual_forms(secret))
-        self._search = Search(secrets)
+        self._search = Search(secrets, typed=typed, hint=hint)
         self._is_long = longest > MIXED_LIMIT_CHARS
         self.overlap_bytes = max(OVERLAP_BYTES, 4 * longest)
 
@@ -56,6 +62,10 @@ class SecretPattern:
     def seen_in(self, encoded: bytes) -> list[Cover] | None:
         """Where texts that were encoded as JSON hold secrets; None: where is not known."""
         return None if self._is_long else self._search.first_covers(encoded, most=_MOST_SEEN)
+
+    def look(self, encoded: bytes) -> Looked | None:
+        """The same, and whether the hint is there; None: one look does not tell."""
+        return None if self._is_long else self._search.look(encoded, most=_MOST_SEEN)
 
     def let_go(self) -> None:
         """Give back memory until it is used again."""

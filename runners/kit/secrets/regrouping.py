@@ -46,6 +46,7 @@ _HEX_RUN: Final = re.compile(
     rf"(?:(?:0x)?[0-9A-Fa-f]{{2}}{BETWEEN_BYTES}*){{8,}}[0-9A-Fa-f]?".encode()
 )
 _HEX_DIGIT: Final = re.compile(rf"0x|{BETWEEN_BYTES}|([0-9A-Fa-f])".encode())
+_PLAIN_HEX: Final = re.compile(rb"[0-9A-Fa-f]+")
 _WIDE_RUN: Final = re.compile(rb"(?:[^\0]\0{1,3}){4,}[^\0]?")
 
 
@@ -112,12 +113,19 @@ class _Sextets:
 def unhex(stretch: bytes) -> Iterator[View]:
     """Each run of hexadecimal digits, in both ways of pairing them."""
     for run in _HEX_RUN.finditer(stretch):
-        found = [digit for digit in _HEX_DIGIT.finditer(run.group()) if digit.lastindex]
-        digits = b"".join(digit.group() for digit in found).decode()
-        starts = [run.start() + digit.start() for digit in found]
+        digits, starts = _digits(run.group(), run.start())
         for skipped in (0, 1):
             even = len(digits) - (len(digits) - skipped) % 2
-            yield View(bytes.fromhex(digits[skipped:even]), _Pairs(starts, skipped).place, Kind.HEX)
+            content = binascii.a2b_hex(digits[skipped:even])
+            yield View(content, _Pairs(starts, skipped).place, Kind.HEX)
+
+
+def _digits(run: bytes, at: int) -> tuple[bytes, Sequence[int]]:
+    """The digits of a run, and where each stands; most runs are hashes, and nothing else."""
+    if _PLAIN_HEX.fullmatch(run):
+        return run, range(at, at + len(run))
+    found = [digit for digit in _HEX_DIGIT.finditer(run) if digit.lastindex]
+    return b"".join(digit.group() for digit in found), [at + digit.start() for digit in found]
 
 
 class _Pairs:

@@ -5,15 +5,25 @@ stands around is searched closely, decoded, and searched again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
+from runners.kit.secrets.beginnings import Beginnings
 from runners.kit.secrets.bricks import GROWTH, MOST_BYTES_PER_CHAR
-from runners.kit.secrets.compiled import Compiled, apart, compiled, compiled_once, spans
+from runners.kit.secrets.compiled import Compiled, Placed, apart, compiled, compiled_once, spans
 from runners.kit.secrets.cores import text_cores, whole_cores
-from runners.kit.secrets.covers import Cover, united, without_cut_escape
-from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, text_forms, usual_forms, whole_forms
+from runners.kit.secrets.covers import Cover, fitted, united
+from runners.kit.secrets.following import Form, followed
+from runners.kit.secrets.forms import (
+    MIXED_LIMIT_CHARS,
+    long_text_forms,
+    long_whole_forms,
+    text_forms,
+    usual_forms,
+    whole_forms,
+)
+from runners.kit.secrets.job_secrets import beginning_of
 from runners.kit.secrets.view import Kind
 from runners.kit.secrets.views import sign_runs, views
 from runners.kit.secrets.whole import kind_of
@@ -36,11 +46,18 @@ _REACH_BYTES_PER_FURTHER_CHAR: Final = 4
 _FURTHER_CHARS: Final = 512
 
 
+_Sources = Callable[[], Iterable[str]]
+"""Expressions, made where they are needed."""
+_Followed = Callable[[], Iterable[Form]]
+"""The same of those that are too long to be compiled."""
+
+
 class _Group:
     """Some secrets, character by character; their forms are compiled where one may be."""
 
-    def __init__(self, secrets: list[str]) -> None:
-        self._secrets = secrets
+    def __init__(self, cores: _Sources, forms: _Sources, followed: _Followed) -> None:
+        """`cores`: of which one is found in each of the forms."""
+        self._sources = cores, forms, followed
 
     def covers(self, stretch: bytes) -> Iterator[Cover]:
         """Where a stretch holds one of them."""
@@ -50,17 +67,33 @@ class _Group:
 
     @cached_property
     def _cores(self) -> tuple[Compiled, ...]:
-        return compiled(core for secret in self._secrets for core in text_cores(secret))
+        return compiled(self._sources[0]())
 
     @cached_property
     def _forms(self) -> tuple[Compiled, ...]:
-        return compiled(_text_forms(self._secrets))
+        _, forms, further = self._sources
+        return (*compiled(forms()), *followed(further()))
+
+
+class Looked(NamedTuple):
+    """What one look has found."""
+
+    covers: list[Cover] | None
+    """What secrets cover. None: where is not known."""
+    hinted: tuple[tuple[int, int], ...]
+    """In which places there begins what else was looked for."""
 
 
 class Search:
     """Looks for a set of secrets. What it needs is compiled when it is first used."""
 
-    def __init__(self, secrets: tuple[str, ...]) -> None:
+    def __init__(
+        self, secrets: tuple[str, ...], *, typed: Iterable[str] = (), hint: str = ""
+    ) -> None:
+        """`typed`: those that were typed letter by letter, so that their beginnings are secret.
+
+        `hint`: an expression for what else may be looked for at once.
+        """
         short = [secret for secret in secrets if len(secret) <= WHOLE_LIMIT_CHARS]
         long = [secret for secret in secrets if len(secret) > WHOLE_LIMIT_CHARS]
         longest = max(map(len, short), default=0)
@@ -70,11 +103,16 @@ class Search:
         """How far a form may go on beyond its core."""
         self._long = [form.encode() for secret in long for form in usual_forms(secret)]
         self._short = short
+        self._hint = hint
+        self._typed = [Beginnings(secret) for secret in typed if beginning_of(secret) is not None]
 
     @cached_property
     def size_chars(self) -> int:
         """Of all expressions, to tell large sets of secrets from small ones."""
-        return sum(map(len, (*_text_forms(self._short), *self._whole_forms())))
+        grown = (form for one in self._typed for form in one.text_forms())
+        further = (*grown, *_long_text_forms(self._short), *self._long_whole_forms())
+        heads = (form.head for form in further)
+        return sum(map(len, (*_text_forms(self._short), *self._whole_forms(), *heads)))
 
     def may_find(self, encoded: bytes) -> bool:
         """Whether any of the texts that were encoded as JSON holds a secret: most hold none."""
@@ -83,25 +121,38 @@ class Search:
 
     def let_go(self) -> None:
         """Give back the memory of what was compiled; the next look compiles it anew."""
-        for name in ("_look", "_groups", "_whole"):
+        for name in ("_look", "_look_beside", "_groups", "_whole"):
             self.__dict__.pop(name, None)
 
     def covers(self, text: bytes) -> list[Cover]:
         """What is covered, in order; no two overlap."""
         found = self._found(text, DEEPEST)
-        return united(without_cut_escape(text, cover) for cover in found)
+        return united(fitted(text, cover) for cover in found)
 
     def first_covers(self, text: bytes, *, most: int) -> list[Cover] | None:
         """What is covered. None: that is more."""
-        found = list(islice(self._found(text, DEEPEST), most + 1))
-        if len(found) > most:
+        return _first(self._found(text, DEEPEST), text, most=most)
+
+    def look(self, text: bytes, *, most: int) -> Looked | None:
+        """What is covered, and where the hint begins. None: that are more places."""
+        looked = (span for expression in self._look_beside for span in apart(expression, text))
+        places = list(islice(looked, most + 1))
+        if len(places) > most:
             return None
-        return united(without_cut_escape(text, cover) for cover in found)
+        hinted = tuple(place for place in places if begins_in(place, text, self._hints))
+        # A place of both is one of a sign or a core too, wherever in it that begins.
+        seen = [one for one in places if one not in hinted or begins_in(one, text, self._look)]
+        found = self._found_at(sorted(seen), text, DEEPEST)
+        return Looked(_first(found, text, most=most), hinted)
 
     def _found(self, text: bytes, deeper: int) -> Iterator[Cover]:
+        seen = sorted(span for expression in self._look for span in apart(expression, text))
+        yield from self._found_at(seen, text, deeper)
+
+    def _found_at(self, seen: list[tuple[int, int]], text: bytes, deeper: int) -> Iterator[Cover]:
+        """What is covered around the places of signs and cores."""
         for form in self._long:
             yield from _plain(text, form)
-        seen = sorted(span for expression in self._look for span in apart(expression, text))
         for start, end in _around(seen, self._far, len(text)):
             yield from _moved(start, self._direct(text[start:end]))
         for start, end in _around(seen, self._reach, len(text)) if deeper else ():
@@ -133,19 +184,41 @@ class Search:
         yield start, end
 
     @cached_property
-    def _look(self) -> tuple[Compiled, ...]:
+    def _look(self) -> tuple[Placed, ...]:
+        return self._looking()
+
+    @cached_property
+    def _look_beside(self) -> tuple[Placed, ...]:
+        """The same, which finds the hint as well."""
+        return self._looking(self._hint)
+
+    @cached_property
+    def _hints(self) -> tuple[Placed, ...]:
+        return compiled([self._hint])
+
+    def _looking(self, *beside: str) -> tuple[Placed, ...]:
         base64, *others = sign_runs()
         cores = (*self._cores(text_cores), *self._cores(whole_cores))
-        return (*compiled_once(base64), *compiled([*others, GROWTH, *cores]))
+        typed = (core for one in self._typed for core in (*one.text_cores(), *one.whole_cores()))
+        return (*compiled_once(base64), *compiled([*others, GROWTH, *cores, *typed, *beside]))
 
     @cached_property
     def _groups(self) -> tuple[_Group, ...]:
         starts = range(0, len(self._short), _GROUP_SECRETS)
-        return tuple(_Group(self._short[at : at + _GROUP_SECRETS]) for at in starts)
+        groups = (self._short[at : at + _GROUP_SECRETS] for at in starts)
+        whole = (
+            _Group(
+                partial(_text_cores, one), partial(_text_forms, one), partial(_long_text_forms, one)
+            )
+            for one in groups
+        )
+        grown = (_Group(one.text_cores, tuple, one.text_forms) for one in self._typed)
+        return (*whole, *grown)
 
     @cached_property
     def _whole(self) -> tuple[Compiled, ...]:
-        return compiled(self._whole_forms(), limit_chars=_WHOLE_FORMS_CHARS)
+        forms = compiled(self._whole_forms(), limit_chars=_WHOLE_FORMS_CHARS)
+        return (*forms, *followed(self._long_whole_forms()))
 
     def _cores(self, of: Callable[[str], Iterator[str]]) -> list[str]:
         return [core for secret in self._short for core in of(secret)]
@@ -153,9 +226,37 @@ class Search:
     def _whole_forms(self) -> list[str]:
         return [form for secret in self._short for form in whole_forms(secret)]
 
+    def _long_whole_forms(self) -> list[Form]:
+        grown = (form for one in self._typed for form in one.whole_forms())
+        return [*(form for secret in self._short for form in long_whole_forms(secret)), *grown]
+
+
+def _text_cores(secrets: Iterable[str]) -> list[str]:
+    return [core for secret in secrets for core in text_cores(secret)]
+
 
 def _text_forms(secrets: Iterable[str]) -> list[str]:
     return [form for secret in secrets for form in text_forms(secret)]
+
+
+def _long_text_forms(secrets: Iterable[str]) -> list[Form]:
+    return [form for secret in secrets for form in long_text_forms(secret)]
+
+
+def _first(found: Iterator[Cover], text: bytes, *, most: int) -> list[Cover] | None:
+    """What is covered. None: that is more."""
+    first = list(islice(found, most + 1))
+    return united(fitted(text, cover) for cover in first) if len(first) <= most else None
+
+
+def begins_in(place: tuple[int, int], text: bytes, expressions: Iterable[Placed]) -> bool:
+    """Whether one of them is found anywhere from the place's first byte to its last."""
+    start, end = place
+    return any(
+        expression.match(text, at) is not None
+        for expression in expressions
+        for at in range(start, end)
+    )
 
 
 def _around(seen: Iterable[tuple[int, int]], reach: int, size: int) -> Iterator[tuple[int, int]]:

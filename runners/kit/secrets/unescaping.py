@@ -54,8 +54,9 @@ _ESCAPED: Final = re.compile(
     rb"|(?P<named>[A-Za-z][A-Za-z0-9]{1,30}))(?:;|\\+(?:073|x3[bB]|u003[bB]))?"
     rb"|\\+(?:u(?P<unit>[0-9A-Fa-f]{4})|u\{0*(?P<braces>[0-9A-Fa-f]{1,6})\}"
     rb"|U(?P<long>[0-9A-Fa-f]{8})|x(?P<two>[0-9A-Fa-f]{2})|(?P<octal>[0-3]?[0-7]{2})"
-    rb"|(?P<letter>[nrtbfva])|(?P<itself>[^0-9A-Za-z\\]))?"
+    rb"|(?P<letter>[nrtbfva])|(?P<itself>[^0-9A-Za-z\\&%]))?"
 )
+"""A backslash takes no `&` or `%`: an escape of their own may begin with them."""
 _CSS: Final = re.compile(
     rb"(?:\\|%(?:25)*5[cC])+(?:0{0,4}(?P<hexadecimal>[0-9A-Fa-f]{1,6})(?:[ +\n]|%(?:25)*20)?"
     rb"|(?P<itself>[^0-9A-Za-z\\%]))?"

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from contract.suite_evidence import TestOutcome, TestStatus
+from runners.kit.launches import LaunchFact
 from runners.kit.suites.stop_facts import StopFact
 
 _Text = Annotated[str, msgspec.Meta(max_length=4096)]
@@ -72,13 +73,6 @@ class SuiteError(msgspec.Struct, frozen=True, tag_field="fact", tag="suiteError"
     line: _Count
 
 
-class LaunchFailed(msgspec.Struct, frozen=True, tag_field="fact", tag="launchFailed"):
-    """A browser did not start."""
-
-    message: _Text
-    own: bool
-
-
 class BrowserKilled(msgspec.Struct, frozen=True, tag_field="fact", tag="browserKilled"):
     """A browser was ended by a signal."""
 
@@ -98,7 +92,7 @@ Fact = (
     | TestEnded
     | Attachment
     | SuiteError
-    | LaunchFailed
+    | LaunchFact
     | BrowserKilled
     | StopFact
     | Ended

@@ -15,13 +15,13 @@ from contract.suite_evidence import (
     TestCounts,
 )
 from runners.kit.cut_texts import cut
+from runners.kit.launches import Launched, Launches, LaunchFact, LaunchFailed, Launching, LostLaunch
 from runners.kit.suites.fact_shapes import (
     Attachment,
     Began,
     BrowserKilled,
     Ended,
     Fact,
-    LaunchFailed,
     SuiteError,
     TestBegan,
     TestEnded,
@@ -49,10 +49,9 @@ class SuiteFacts:
         """Its version. None: it has not begun."""
         self.end: str | None = None
         """How it says that it ended. None: it does not."""
-        self.passed_in_time = False
-        """It said that it had passed before it was asked to end."""
-        self.launch_error: str | None = None
-        """Why our browser did not start, with the suite's options not to blame. None: it did."""
+        self.end_in_time: str | None = None
+        """The same, if it says so before it is asked to end. None: it does not."""
+        self.launches = Launches()
         self.browser_taken = False
         """A browser was ended by SIGKILL."""
         self.attachments: list[Attachment] = []
@@ -79,6 +78,7 @@ class SuiteFacts:
         match fact:
             case Began():
                 self.playwright, self._planned = fact.playwright, fact.tests
+                self.end = self.end_in_time = None  # a command may run Playwright several times
             case TestBegan():
                 self._begin(fact)
             case TestError():
@@ -89,22 +89,28 @@ class SuiteFacts:
                 self._attach(fact)
             case SuiteError():
                 self._note(fact)
-            case LaunchFailed() | BrowserKilled():
+            case Launching() | Launched() | LaunchFailed() | BrowserKilled():
                 self._take_of_browser(fact)
             case Ended():
                 self.end = fact.status
-                self.passed_in_time = fact.status == "passed" and not self.at_stop.is_stopped
+                self.end_in_time = None if self.at_stop.is_stopped else fact.status
             case _:
                 self.at_stop.take(fact)
 
-    def _take_of_browser(self, fact: LaunchFailed | BrowserKilled) -> None:
+    def _take_of_browser(self, fact: LaunchFact | BrowserKilled) -> None:
         if self.at_stop.is_stopped:  # Playwright closes browsers that are being started, too
             return
-        match fact:
-            case LaunchFailed():
-                self.launch_error = None if fact.own else fact.message
-            case BrowserKilled():
-                self.browser_taken = self.browser_taken or fact.signal == "SIGKILL"
+        if isinstance(fact, BrowserKilled):
+            self.browser_taken = self.browser_taken or fact.signal == "SIGKILL"
+        else:
+            self.launches.take(fact)
+
+    @property
+    def lost_launch(self) -> LostLaunch | None:
+        """A browser that did not start, for which we may be to blame. None: it changed nothing."""
+        if self.end == "passed":
+            return None
+        return self.launches.lost(stopped_at_ms=self.at_stop.waiting_at_ms)
 
     def stop(self) -> None:
         """It is asked to end."""
@@ -112,7 +118,7 @@ class SuiteFacts:
         for key, test in self.under_way.items():
             took_ms = max(0, round(now_ms - (self._began_ms.get(key) or now_ms)))
             self.under_way[key] = msgspec.structs.replace(test, took_ms=took_ms)
-        self.at_stop.stop(self.under_way, is_prepared=self.playwright is not None)
+        self.at_stop.stop(self.under_way, is_prepared=self.playwright is not None, at_ms=now_ms)
 
     def evidence(self, *, node_version: str) -> PlaywrightEvidence:
         """The result's picture of it."""

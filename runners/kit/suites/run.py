@@ -17,6 +17,7 @@ from runners.kit.playwright_facts import plain_text
 from runners.kit.removal import clear_place
 from runners.kit.run_time import RunTime
 from runners.kit.sandbox import Ended, Limits, Program, Sandbox
+from runners.kit.secrets.job_secrets import secrets_in
 from runners.kit.suites.command import CommandError, added_arguments, playwright_arguments
 from runners.kit.suites.config import option_texts
 from runners.kit.suites.facts import SuiteFacts
@@ -38,10 +39,13 @@ _FACTS: Final = (
     "testEnded",
     "attachment",
     "suiteError",
+    "launching",
+    "launched",
     "launchFailed",
     "browserKilled",
     "ended",
     "secret",
+    "typed",
     "masked",
     "unshowing",
 )
@@ -105,6 +109,7 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         limits=LIMITS,
     )
     child = await sandbox.start(program, owner=project.workspace)
+    project.workspace.show(secrets_in(program.env, run.secret_names))
     told = ToldSecrets(project.workspace, others=facts)
     ended = await child.ended(
         timeout_s=run.time.stop_after_s,
@@ -112,6 +117,8 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         on_fact=told.take,
         on_stop=told.stop,
     )
+    if ended.facts_cut:
+        project.workspace.miss_facts()
     return facts, msgspec.structs.replace(ended, log=_as_known(ended.log, paths))
 
 

@@ -72,6 +72,13 @@ class AtStop:
         """By the test's id."""
         self.tests: Mapping[str, SuiteTest] = {}
         """By id, those that were under way."""
+        self._at_ms: float | None = None
+        """When that was, by the calendar. None: it was not stopped."""
+
+    @property
+    def waiting_at_ms(self) -> float | None:
+        """When it was stopped, and a test's process waited. None: none did, or it was not."""
+        return self._at_ms if any(worker >= 0 for worker in self.awake) else None
 
     def take(self, fact: StopFact) -> None:
         """Note what it tells."""
@@ -87,7 +94,7 @@ class AtStop:
             case Hang():
                 self.hangs[fact.test] = fact
 
-    def stop(self, tests: Mapping[str, SuiteTest], *, is_prepared: bool) -> None:
+    def stop(self, tests: Mapping[str, SuiteTest], *, is_prepared: bool, at_ms: float = 0) -> None:
         """It is asked to end while these tests are under way."""
-        self.is_stopped, self.is_prepared = True, is_prepared
+        self.is_stopped, self.is_prepared, self._at_ms = True, is_prepared, at_ms
         self.tests = dict(tests)

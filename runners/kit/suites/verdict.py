@@ -47,13 +47,22 @@ def failure_of(
     if _lacked_memory(facts, ended):
         return _out_of_memory(_during(facts), ended, limits)
     if ended.timed_out:
-        return None if facts.passed_in_time else _out_of_time(facts, time, installed_s)
+        return _at_stop(facts, time, installed_s)
     return (
         _ended_by_us(facts, ended)
         or _failed_test(list(facts.tests.values()))
         or _ended_early(facts)
         or _ended_badly(facts, ended)
     )
+
+
+def _at_stop(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failure | None:
+    """Of one whose command had to be stopped: its tests may have been through by then."""
+    if facts.end_in_time == "passed":
+        return None
+    is_through = facts.end_in_time is not None
+    told = _failed_test(list(facts.tests.values())) or _ended_early(facts) if is_through else None
+    return told or _out_of_time(facts, time, installed_s)
 
 
 def _out_of_time(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failure:
@@ -65,33 +74,11 @@ def _out_of_time(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failur
     )
 
 
-def launch_failure(facts: SuiteFacts) -> str | None:
-    """Why our browser did not start. None: it did, or Playwright closed it before that.
-
-    A suite's `globalTimeout` and `maxFailures` end tests that are starting browsers.
-    """
-    error = facts.launch_error
-    if facts.end == "passed":
-        return None
-    if error is None or not _ended_some_itself(facts):
-        return error
-    first = first_line(error)
-    failed = (test for test in facts.tests.values() if _failed_by_itself(test))
-    is_told = any(first in told for test in failed for told in test.errors)
-    return error if is_told else None
-
-
 def first_line(text: str) -> str:
     """The line of an error that says most, within bounds."""
     lines = (line.strip() for line in text.splitlines())
     line = next((line for line in lines if line), "there was no message")
     return cut(line, _SAID_CHARS)
-
-
-def _ended_some_itself(facts: SuiteFacts) -> bool:
-    if facts.end in {"timedout", "interrupted"}:
-        return True
-    return any(test.status == "interrupted" for test in facts.tests.values())
 
 
 def _failed_by_itself(test: SuiteTest) -> bool:

@@ -1,42 +1,47 @@
 """A launch that failed is ours where the browser does not start for us either, or was very slow."""
 
+import time
 from pathlib import Path
 
 import pytest
 
-from runners.kit.browser_proof import is_our_fault, waited_long
+from runners.kit.browser_proof import Proof, is_our_fault
+from runners.kit.launches import LostLaunch
 from runners.kit.runtimes import find_runtimes
 from runners.kit.sandbox import Sandbox
+from tests.builders.hanging_browser import hanging_browser
 
 FOUND = find_runtimes()
-SLOW = "browserType.launch: Timeout 30000ms exceeded."
+LOST = LostLaunch(message="browserType.launch: mkdtemp ENOENT", is_slow=False)
+SLOW = LostLaunch(message="browserType.launch: Timeout 30000ms exceeded.", is_slow=True)
 
 
-async def ours(message: str, browser: Path) -> bool:
+async def ours(browser: Path, lost: LostLaunch = LOST, *, within_s: float = 60) -> bool:
     sandbox = Sandbox()
+    proof = Proof(
+        sandbox=sandbox,
+        browser=browser,
+        environment=lambda home: {"HOME": str(home), "PATH": "/usr/bin:/bin"},
+    )
     try:
-        return await is_our_fault(
-            message,
-            sandbox=sandbox,
-            browser=browser,
-            environment=lambda home: {"HOME": str(home), "PATH": "/usr/bin:/bin"},
-        )
+        return await is_our_fault(lost, proof, within_s=within_s)
     finally:
         await sandbox.close()
 
 
 async def test_a_launch_that_works_for_us_was_spoilt_by_the_script() -> None:
     assert FOUND.browser is not None
-    assert not await ours("browserType.launch: mkdtemp ENOENT", FOUND.browser)
-    assert await ours(SLOW, FOUND.browser), "the machine was slow"
+    assert not await ours(FOUND.browser)
+    assert await ours(FOUND.browser, SLOW), "the machine was slow"
 
 
 @pytest.mark.parametrize("browser", ["/bin/false", "/bin/true"])
 async def test_a_browser_that_does_not_answer_is_ours(browser: str) -> None:
-    assert await ours("browserType.launch: closed", Path(browser))
+    assert await ours(Path(browser))
 
 
-def test_only_as_long_as_playwright_itself_waits_is_long() -> None:
-    assert waited_long(SLOW)
-    assert not waited_long("Timeout 250ms exceeded.")
-    assert not waited_long("closed")
+async def test_the_proof_ends_with_the_time_of_its_run() -> None:
+    began_s = time.monotonic()
+    with hanging_browser() as browser:
+        assert await ours(browser, within_s=0.5)
+    assert time.monotonic() - began_s < 9, "it has 10 s where a run has them"

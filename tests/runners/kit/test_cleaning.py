@@ -106,7 +106,7 @@ def test_what_the_scrubber_left_is_found_and_the_file_is_withheld(tmp_path: Path
     verdict = verdict_on(file, (SECRET,))
     assert isinstance(verdict, Withheld)
     assert verdict.leak is MemberKind.FILE
-    assert verdict.because == "secret found in file (near byte 0)"
+    assert verdict.because == "secret found in file (after byte 0)"
 
 
 async def test_a_result_says_that_an_artifact_is_withheld_and_the_metrics_count_it(
@@ -120,7 +120,7 @@ async def test_a_result_says_that_an_artifact_is_withheld_and_the_metrics_count_
     assert (enclosed.files, enclosed.outcome.artifacts) == ((), ())
     assert enclosed.outcome.status is Status.PASSED
     assert [line.message for line in enclosed.outcome.log] == [
-        "The artifact a.txt is withheld: secret found in file (near byte 0)."
+        "The artifact a.txt is withheld: secret found in file (after byte 0)."
     ]
     assert b'picket_agent_leaks_withheld_total{member="file"} 1.0' in meter.text()
 
@@ -167,8 +167,20 @@ async def test_pictures_of_runs_that_got_to_see_no_secret_leave_without_a_trace(
     tmp_path: Path, secrets: tuple[str, ...]
 ) -> None:
     file = a_picture(tmp_path, Look.NONE)
-    (verdict,) = await clean_in_child([file], secrets, out_of_sight=(SECRET, "another"))
+    (verdict,) = await clean_in_child([file], secrets, in_sight=("another",))
     assert isinstance(verdict, Passed)
+
+
+async def test_no_picture_leaves_where_a_page_showed_a_secret_that_its_scripts_did_not_know(
+    tmp_path: Path,
+) -> None:
+    trace = a_zip({"0-trace.trace": TRACE["shows"]})
+    files = [
+        *(a_picture(tmp_path, look) for look in Look),
+        a_file(tmp_path, trace, "trace.zip", "trace"),
+    ]
+    verdicts = await clean_in_child(files, (SECRET, "known-to-all"), in_sight=("known-to-all",))
+    assert [one.because for one in verdicts if isinstance(one, Withheld)] == [IT_SHOWED] * 3
 
 
 def a_picture(folder: Path, look: Look) -> RunFile:

@@ -176,10 +176,18 @@ def test_a_time_out_is_told_before_the_errors_that_came_of_it() -> None:
 
 
 def test_a_browser_that_does_not_start_is_our_fault() -> None:
-    told = {"fact": "launchFailed", "message": "no such file", "own": False}
+    told = {"fact": "launchFailed", "message": "no such file", "own": True}
     with pytest.raises(BrowserDidNotStartError, match="no such file"):
         failure(BEGAN, told, an_error(), FAILED)
-    assert blamed(BEGAN, {**told, "own": True}, an_error(), FAILED).kind is FailureKind.SCRIPT
+    assert failure(BEGAN, told, PASSED) is None
+
+
+def test_a_browser_that_never_answers_is_our_fault_before_the_time_is_up() -> None:
+    begun = {"fact": "launching", "launch": "1-0", "at": 1}
+    with pytest.raises(BrowserDidNotStartError):
+        failure(BEGAN, CLICK, begun, timed_out=True)
+    there = {"fact": "launched", "launch": "1-0"}
+    assert blamed(BEGAN, CLICK, begun, there, timed_out=True).kind is FailureKind.TIMEOUT
 
 
 @pytest.mark.parametrize(

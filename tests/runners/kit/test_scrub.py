@@ -32,7 +32,7 @@ from contract.scripted import MultiStepSpec
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from contract.wire import encode
 from runners.kit.scrub import Scrubber
-from runners.kit.secrets.job_secrets import NEVER_HIDDEN
+from runners.kit.secrets.job_secrets import usable
 from runners.kit.secrets.search import WHOLE_LIMIT_CHARS
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 from runners.kit.variables import UNENCODED, fill_request
@@ -132,7 +132,7 @@ SECRETS = st.text(
         text == text.strip()
         and "\r" not in text
         and len(set(text)) > 3
-        and text.lower() not in NEVER_HIDDEN
+        and usable([text]) == (text,)
     )
 )
 
@@ -438,14 +438,20 @@ def test_what_would_destroy_the_result_is_not_hidden(secret: str) -> None:
     assert scrubber.clean(with_body(f"a {secret} b")).replacements == 0
 
 
-@pytest.mark.parametrize("value", ["123", "true"])
-def test_the_log_names_a_variable_that_is_not_hidden_and_not_its_value(value: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "because"),
+    [
+        ("123", "it has fewer than 4 characters"),
+        ("null", "its value is too common, a word of the formats as true, https and callId are"),
+    ],
+)
+def test_the_log_names_a_variable_that_is_not_hidden_and_why_and_not_its_value(
+    value: str, because: str
+) -> None:
     job = a_job(variables=(a_secret("PIN", value), a_secret("LONG", VALUE), a_variable("A", "1")))
     lines = Scrubber().clean(with_body("x"), job=job).result.outcome.log
     assert [line.level for line in lines] == ["WARN"]
-    assert lines[0].message == (
-        "PIN is not hidden: its value is too common, or has fewer than 4 characters."
-    )
+    assert lines[0].message == f"PIN is not hidden: {because}."
     assert value not in lines[0].message
 
 

@@ -4,7 +4,7 @@ import io
 import os
 import struct
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 import pytest
 
@@ -71,6 +71,25 @@ def test_a_member_that_unpacks_to_too_much_is_left_out(tmp_path: Path) -> None:
         archive.writestr("test.trace", b"{}\n")
         archive.writestr("resources/bomb", b"0" * 1_000_000)
     assert found(put(tmp_path, packed.getvalue())) == STEPS
+
+
+@pytest.mark.parametrize("packing", [ZIP_BZIP2, ZIP_LZMA])
+def test_a_member_that_would_be_unpacked_at_once_is_left_out(tmp_path: Path, packing: int) -> None:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w") as archive:
+        archive.writestr("test.trace", b"{}\n")
+        archive.writestr("resources/bomb", b"0", packing)
+    assert found(put(tmp_path, packed.getvalue())) == STEPS
+
+
+def test_a_member_that_is_too_long_is_not_unpacked_to_learn_it(tmp_path: Path) -> None:
+    short = {"resources/short": b"1"}
+    packed = a_zip({**STEPS, "resources/long": b"long" * 300, **short})
+    first, long, others = packed.split(b"PK\x03\x04", 3)[1:]
+    damaged = b"PK\x03\x04".join([b"", first, long, others]).replace(
+        b"PK\x03\x04" + long, b"PK\x00\x00" + long
+    )
+    assert found(put(tmp_path, damaged)) == {**STEPS, **short}
 
 
 def test_archives_of_contexts_have_nothing_that_is_wanted(tmp_path: Path) -> None:

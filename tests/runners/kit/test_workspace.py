@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.kit.sweeping import sweep_folders
-from runners.kit.workspace import Look, Workspace, is_deserted, temporary_folder
+from runners.kit.workspace import Look, Workspace, is_deserted, name_of, temporary_folder
 
 KILLED = """
 import os, signal
@@ -85,7 +85,7 @@ def test_a_temporary_folder_of_a_killed_agent_is_swept_and_one_in_use_stays(
     assert not left.exists()
 
 
-def test_what_was_said_of_pictures_holds_for_the_secrets_that_were_known_then(
+def test_what_was_said_of_pictures_holds_for_the_secrets_that_were_looked_for(
     tmp_path: Path,
 ) -> None:
     workspace = Workspace(tmp_path)
@@ -93,9 +93,14 @@ def test_what_was_said_of_pictures_holds_for_the_secrets_that_were_known_then(
     artifact = workspace.artifact("a.png", "screenshot")
     workspace.keep_secret("first")
     assert workspace.file_of(artifact).look is Look.NONE
-    workspace.keep_picture(artifact.sha256, is_masked=True)
-    workspace.keep_secret("first")
+    named = name_of("first", artifact.sha256)
+    workspace.keep_picture(artifact.sha256, is_masked=True, knew=(named, "of another"))
     assert workspace.file_of(artifact).look is Look.MASKED
     workspace.keep_secret("second")
+    assert workspace.file_of(artifact).look is Look.NONE
+    named = name_of("second", artifact.sha256)
+    workspace.keep_picture(artifact.sha256, is_masked=False, knew=(named,))
+    assert workspace.file_of(artifact).look is Look.UNSHOWING
+    workspace.show(("of the location",))
     assert workspace.file_of(artifact).look is Look.NONE
     workspace.remove()

@@ -1,5 +1,5 @@
 'use strict';
-// A secret is looked for on a page in the forms in which pages show it.
+// What is told of a script's own picture holds for the time until it is taken.
 
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');
@@ -8,45 +8,46 @@ const { test } = require('node:test');
 
 const HARNESS = path.join(__dirname, '../../../runners/harness/playwright');
 
-/** Whether each text would get a mask, in a process with this environment. */
-function masked(texts, env, settings = {}) {
-  const program = `
+/** A page with one element, which shows the secret before or after its picture is taken. */
+const PAGE = `
+  const frame = {
+    _selector: 'internal:attr=[alt=x]',
+    locator: () => frame, filter: () => frame, nth: () => frame, getByText: () => shown,
+    getByPlaceholder: () => frame, getByAltText: () => frame,
+    count: async () => 0,
+  };
+  const shown = { count: async () => (shows ? 1 : 0) };
+`;
+
+function told(before, after) {
+  const script = `
     const secrets = require('${HARNESS}/secrets.cjs');
-    const { anySecret } = require('${HARNESS}/masking.cjs');
     secrets.install();
-    process.env.SERVICE_SECRET_LATER = 'set-by-the-script';
-    const secret = anySecret();
-    console.log(JSON.stringify(${JSON.stringify(texts)}.map((text) => secret.test(text))));`;
-  const told = { ...env, PICKET_HARNESS: JSON.stringify(settings) };
-  return JSON.parse(execFileSync(process.execPath, ['-e', program], { env: told, encoding: 'utf8' }));
+    const { wrap } = require('${HARNESS}/masking.cjs');
+    let shows = ${before};
+    ${PAGE}
+    const page = {
+      frames: () => [frame],
+      screenshot: async () => {
+        await new Promise((done) => setTimeout(done, 50));
+        shows = ${after};
+        return Buffer.from('pixels');
+      },
+    };
+    wrap(page);
+    page.screenshot({});`;
+  const printed = execFileSync(process.execPath, ['-e', script], {
+    env: { PICKET_FACTS_FD: '1', SERVICE_SECRET_TOKEN: 'Zebra+Quartz' },
+    encoding: 'utf8',
+  });
+  return printed.split('\n').filter(Boolean).map((line) => JSON.parse(line).fact);
 }
 
-const SECRET = 'Zq7-p@$$ w/ö"rd&<x>%+=';
-
-test('each usual form gets a mask, and other texts none', () => {
-  const forms = [
-    SECRET,
-    `said: ${SECRET.replace(' ', '\n  ')}!`,
-    encodeURIComponent(SECRET).toLowerCase(),
-    encodeURI(SECRET),
-    JSON.stringify({ SECRET }),
-    Buffer.from(SECRET).toString('base64'),
-    Buffer.from(SECRET).toString('hex').toUpperCase(),
-    'it is set-by-the-script',
-    'of a variable',
-  ];
-  const env = { SERVICE_SECRET_A: SECRET, TOKEN: 'of a variable', PLAIN: 'no secret' };
-  const found = masked([...forms, 'no secret', 'Zq7-p'], env, { secretNames: ['TOKEN'] });
-  assert.deepEqual(found, [...forms.map(() => true), false, false]);
+test('a picture of a page that showed no secret before and after is told', () => {
+  assert.deepEqual(told(false, false), ['unshowing']);
 });
 
-test('what the agent does not hide gets no mask', () => {
-  const env = { SERVICE_SECRET_A: 'abc', SERVICE_SECRET_B: 'true', SERVICE_SECRET_C: ' ' };
-  assert.deepEqual(masked(['abc', 'true', 'a b'], env), [false, false, false]);
-});
-
-test('the lines of a long secret get masks of their own', () => {
-  const key = ['-----BEGIN KEY-----', 'a'.repeat(64), 'b'.repeat(64), '-----END KEY-----'].join('\n');
-  const env = { SERVICE_SECRET_A: key };
-  assert.deepEqual(masked(['b'.repeat(64), '-----BEGIN KEY-----', 'b'.repeat(9)], env), [true, false, false]);
+test('one is not told whose page came to show a secret while it was taken, or ceased to', () => {
+  assert.deepEqual(told(false, true), []);
+  assert.deepEqual(told(true, false), []);
 });

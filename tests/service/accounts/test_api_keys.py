@@ -1,25 +1,29 @@
+import hashlib
 import re
 from pathlib import Path
 
 from service.accounts import actions as accounts
+from service.accounts.actions import KeyWish
 from service.accounts.authenticate import REMEMBER_S, ApiKeys
-from service.accounts.keys import digest, new_key
+from service.accounts.keys import Pepper, digest
 from service.db.sqlite import open_sqlite
-from tests.servers.public_api import ApiUser, PublicApi
+from tests.servers.public_api import PEPPER, ApiUser, PublicApi
 
 
 def test_a_key_holds_256_random_bits_and_hides_them() -> None:
-    key = new_key("cu_")
+    key = PEPPER.new_key("cu_")
     assert re.fullmatch(r"cu_[\w-]{43}", key.raw)
     assert key.raw not in repr(key)
-    assert key.digest == digest(key.raw)
+    assert key.digest == PEPPER.as_key(key.raw).digest
+    assert key.digest != Pepper(b"another").as_key(key.raw).digest
+    assert digest(key.raw) not in (key.digest, hashlib.sha256(key.digest).digest())
     assert key.masked == f"cu_****{key.raw[-4:]}"
-    assert new_key("cu_").raw != key.raw
+    assert PEPPER.new_key("cu_").raw != key.raw
 
 
 async def test_a_first_start_happens_once_and_its_secrets_stay_hidden(api: PublicApi) -> None:
     again = await api.database.write(
-        lambda c: accounts.first_start(c, now_ms=api.backend.clock.now_ms(c))
+        lambda c: accounts.first_start(c, PEPPER, now_ms=api.backend.clock.now_ms(c))
     )
     assert again is None
     assert api.alice.secrets.api_key not in repr(api.alice.secrets)
@@ -64,7 +68,7 @@ async def test_a_key_that_another_process_ended_is_refused_after_a_while(
 ) -> None:
     now_s = 0.0
     other = open_sqlite(tmp_path / "service.db")
-    keys = ApiKeys(other, monotonic=lambda: now_s)
+    keys = ApiKeys(other, pepper=PEPPER, monotonic=lambda: now_s)
     caller = await keys.caller(api.alice.secrets.api_key)
     assert caller is not None
     await api.database.write(
@@ -77,8 +81,9 @@ async def test_a_key_that_another_process_ended_is_refused_after_a_while(
 
 async def test_a_service_key_speaks_for_its_account(api: PublicApi) -> None:
     account_id = api.alice.secrets.account_id
-    key = await api.database.write(
-        lambda c: accounts.create_key(c, account_id, name="ci", now_ms=1, of_user=False)
+    wish = KeyWish(name="ci", of_user=False)
+    _, key = await api.database.write(
+        lambda c: accounts.create_key(c, PEPPER, account_id, wish=wish, now_ms=1)
     )
     assert key.raw.startswith("sv_")
     caller = await api.backend.keys.caller(key.raw)

@@ -4,7 +4,6 @@ import pytest
 from pydantic import ValidationError
 
 from service.checks.bodies import (
-    AnyCheckWrite,
     ApiCheckWrite,
     DnsCheckWrite,
     HeartbeatCheckWrite,
@@ -12,6 +11,7 @@ from service.checks.bodies import (
     TcpCheckWrite,
     UrlCheckWrite,
 )
+from service.checks.typed_bodies import AnyCheckWrite
 from service.http.problems import Problem, problems_of
 from tests.builders.check_bodies import LEAST, check_body, with_request
 
@@ -58,7 +58,7 @@ def problems_of_body(kind: str, body: dict[str, Any]) -> tuple[Problem, ...]:
         ("url", check_body("url", maxResponseTime=False), ["maxResponseTime"]),
         ("url", check_body("url", degradedResponseTime=-1), ["degradedResponseTime"]),
         ("url", check_body("url", groupOrder=-1), ["groupOrder"]),
-        ("url", check_body("url", groupId=12), ["groupId"]),
+        ("url", check_body("url", groupId="12"), ["groupId"]),
         ("url", check_body("url", runtimeId="1999.01"), ["runtimeId"]),
         (
             "url",
@@ -170,3 +170,38 @@ def test_a_wrong_field_is_named_by_its_path(
 
 def test_a_good_body_has_no_problem() -> None:
     assert all(problems_of_body(kind, check_body(kind)) == () for kind in LEAST)
+
+
+def pattern(letters: int) -> dict[str, Any]:
+    body = {"source": "JSON_BODY", "comparison": "EQUALS", "target": "1"}
+    return {"assertions": [{**body, "property": "$." + "a" * (letters - 2)}]}
+
+
+@pytest.mark.parametrize(
+    ("most", "one_more", "key"),
+    [
+        ({"name": "n" * 1000}, {"name": "n" * 1001}, "name"),
+        ({"tags": ["t" * 250] * 500}, {"tags": ["t"] * 501}, "tags"),
+        ({"tags": []}, {"tags": ["t" * 251]}, "tags[0]"),
+        (
+            {"alertChannelSubscriptions": [{"alertChannelId": 1}] * 500},
+            {"alertChannelSubscriptions": [{"alertChannelId": 1}] * 501},
+            "alertChannelSubscriptions",
+        ),
+        (
+            with_request("api", headers=[{"key": "a"}] * 500),
+            with_request("api", headers=[{"key": "a"}] * 501),
+            "request.headers",
+        ),
+        (
+            with_request("api", **pattern(10_000)),
+            with_request("api", **pattern(10_001)),
+            "request.assertions[0].property",
+        ),
+    ],
+)
+def test_what_is_judged_piece_by_piece_has_an_end(
+    most: dict[str, Any], one_more: dict[str, Any], key: str
+) -> None:
+    assert problems_of_body("api", {**check_body("api"), **most}) == ()
+    assert [one.path for one in problems_of_body("api", {**check_body("api"), **one_more})] == [key]

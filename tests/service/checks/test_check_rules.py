@@ -57,18 +57,14 @@ def test_a_header_assertion_names_its_header() -> None:
 
 @pytest.mark.parametrize("empty", [None, 0, "", [], {}, False])
 def test_an_empty_field_of_a_later_feature_is_harmless(empty: object) -> None:
-    assert unsupported_problem({"groupId": empty, "localSetupScript": empty}, CheckType.URL) is None
+    assert unsupported_problem({"localSetupScript": empty}, CheckType.URL) is None
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("groupId", 5),
         ("assertions", [{"source": "STATUS_CODE"}]),
         ("variables", {"A": "b"}),
-        ("environmentVariables", [{"key": "A", "value": "b"}]),
-        ("alertChannelSubscriptions", [{"alertChannelId": 1, "activated": True}]),
-        ("triggerIncident", {"serviceId": "x"}),
     ],
 )
 def test_what_would_silently_not_work_is_refused(field: str, value: object) -> None:

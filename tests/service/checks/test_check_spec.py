@@ -8,6 +8,7 @@ from contract.checks import (
     ApiSpec,
     BasicAuth,
     BodyType,
+    CheckSpec,
     CheckType,
     DnsSpec,
     HeartbeatSpec,
@@ -22,7 +23,6 @@ from contract.checks import (
 )
 from contract.wire import decode, encode
 from service.checks.bodies import (
-    AnyCheckWrite,
     ApiCheckWrite,
     DnsCheckWrite,
     HeartbeatCheckWrite,
@@ -31,6 +31,7 @@ from service.checks.bodies import (
     UrlCheckWrite,
 )
 from service.checks.spec import doc_of, spec_of, type_of
+from service.checks.typed_bodies import AnyCheckWrite
 from tests.builders.check_bodies import LEAST, check_body, with_request
 
 MODELS: dict[str, type[AnyCheckWrite]] = {
@@ -47,18 +48,26 @@ def read(kind: str, body: dict[str, Any]) -> AnyCheckWrite:
     return MODELS[kind].model_validate(body)
 
 
+def spec(check: AnyCheckWrite, *, token: str = "t") -> CheckSpec:
+    """Of the check as it is stored."""
+    doc = doc_of(check)
+    if isinstance(check, HeartbeatCheckWrite):
+        doc["heartbeat"]["pingToken"] = token
+    return spec_of(doc, type_of(check))
+
+
 @pytest.mark.parametrize("kind", LEAST)
 def test_the_least_body_becomes_a_spec_of_its_type(kind: str) -> None:
     check = read(kind, check_body(kind))
-    spec = spec_of(check, ping_token="t")
-    assert type(spec) is SPEC_TYPES[CheckType(kind.upper())]
+    found = spec(check)
+    assert type(found) is SPEC_TYPES[CheckType(kind.upper())]
     assert type_of(check) == kind.upper()
-    assert decode(encode(spec), type(spec)) == spec
+    assert decode(encode(found), type(found)) == found
 
 
 def test_defaults_of_bodies_and_specs_are_the_same() -> None:
     def default(kind: str) -> Any:
-        return spec_of(read(kind, check_body(kind)))
+        return spec(read(kind, check_body(kind)))
 
     assert default("url") == UrlSpec(request=HttpRequest(url="http://127.0.0.1/"))
     assert default("api") == ApiSpec(request=HttpRequest(url="https://shop.test/orders"))
@@ -93,7 +102,7 @@ def test_everything_of_an_api_request_arrives_in_its_spec() -> None:
             ],
         },
     )
-    assert spec_of(read("api", body)) == ApiSpec(
+    assert spec(read("api", body)) == ApiSpec(
         should_fail=True,
         degraded_after_ms=100,
         failed_after_ms=None,
@@ -122,15 +131,15 @@ def test_everything_of_an_api_request_arrives_in_its_spec() -> None:
 
 def test_a_dns_question_keeps_its_server() -> None:
     body = with_request("dns", recordType="MX", nameServer="10.0.0.53", port=5353, protocol="TCP")
-    spec = spec_of(read("dns", body))
-    assert isinstance(spec, DnsSpec)
-    assert spec.request.record_type is RecordType.MX
-    assert (spec.request.name_server, spec.request.port) == ("10.0.0.53", 5353)
+    found = spec(read("dns", body))
+    assert isinstance(found, DnsSpec)
+    assert found.request.record_type is RecordType.MX
+    assert (found.request.name_server, found.request.port) == ("10.0.0.53", 5353)
 
 
 def test_a_heartbeat_counts_in_seconds() -> None:
-    spec = spec_of(read("heartbeat", check_body("heartbeat")), ping_token="abc")
-    assert spec == HeartbeatSpec(period_s=86_400, grace_s=1800, ping_token="abc")
+    found = spec(read("heartbeat", check_body("heartbeat")), token="abc")
+    assert found == HeartbeatSpec(period_s=86_400, grace_s=1800, ping_token="abc")
 
 
 def test_null_is_taken_for_empty_as_go_clients_send_it() -> None:
@@ -139,7 +148,7 @@ def test_null_is_taken_for_empty_as_go_clients_send_it() -> None:
     doc = doc_of(check)
     assert doc["request"]["headers"] == doc["tags"] == []
     assert (doc["request"]["body"], doc["runtimeId"], doc["groupId"]) == ("", None, None)
-    assert spec_of(check)
+    assert spec(check)
 
 
 def test_whole_numbers_are_stored_without_a_point() -> None:

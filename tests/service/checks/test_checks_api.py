@@ -146,6 +146,37 @@ async def test_a_region_is_served_by_a_private_location_of_its_name(alice: ApiUs
     assert (await alice.post("/v1/checks/url", body)).status == 201
 
 
+async def test_a_private_location_among_the_regions_is_told_where_it_belongs(
+    alice: ApiUser,
+) -> None:
+    refused = await alice.post("/v1/checks/url", {**LEAST["url"], "locations": ["default"]})
+    assert refused.status == 400
+    assert refused.body["message"].startswith(
+        '"locations[0]" is no region; a private location belongs in "privateLocations", and the'
+        " regions are us-east-1, "
+    )
+    assert refused.body["validation"] == {"source": "payload", "keys": ["locations[0]"]}
+
+
+async def test_a_number_in_quotes_is_told_to_lose_them(alice: ApiUser) -> None:
+    refused = await alice.post("/v1/checks/url", check_body("url", frequency="5"))
+    assert refused.body["message"] == (
+        '"frequency" is a text; use a number, without quotes: one of 1, 2, 5, 10, 15, 30, 60, 120,'
+        " 180, 360, 720, 1440."
+    )
+
+
+@pytest.mark.parametrize(("sent", "meant"), [("tags", "tag"), ("checktype", "checkType")])
+async def test_a_misspelt_filter_is_refused_instead_of_passed_over(
+    alice: ApiUser, sent: str, meant: str
+) -> None:
+    refused = await alice.get(f"/v1/checks?{sent}=shop")
+    assert refused.status == 400
+    assert refused.body["message"] == f'"{sent}" is not known here, where {meant} may be meant.'
+    assert refused.body["validation"] == {"source": "query", "keys": [sent]}
+    assert (await alice.get("/v1/checks?deployment=shop")).status == 200
+
+
 async def test_an_unknown_private_location_is_named_by_its_place(alice: ApiUser) -> None:
     body = check_body("url", privateLocations=["default", "attic"])
     answer = await alice.post("/v1/checks/url", body)
@@ -213,13 +244,12 @@ async def test_fields_that_clients_send_back_are_passed_over(alice: ApiUser) -> 
 
 
 async def test_a_field_that_was_passed_over_is_named_in_a_header(alice: ApiUser) -> None:
-    body = with_request("api", timeoutt=3, headers=[{"key": "a", "value": "b", "lokked": True}])
-    typed = {**body, "maxResponsTime": 5, "a\r\nset-cookie: x": 1, "id": "x"}
+    body = with_request("api", timeoutt=3, headers=[{"key": "a", "value": "b", "lookled": True}])
+    typed = {**body, "maxRespTime": 5, "a\r\nset-cookie: x": 1, "id": "x"}
     answer = await alice.post("/v1/checks/api", typed)
     assert answer.status == 201
     ignored = (
-        "?, maxResponsTime (maxResponseTime?), request.headers[0].lokked (locked?), "
-        "request.timeoutt"
+        "?, maxRespTime (maxResponseTime?), request.headers[0].lookled (locked?), request.timeoutt"
     )
     assert answer.headers["x-ignored-fields"] == ignored
     again = await alice.put(f"/v1/checks/api/{answer.body['id']}", answer.body)
@@ -328,3 +358,21 @@ async def test_a_filter_that_the_database_could_not_take_is_refused(
     alice: ApiUser, query: str
 ) -> None:
     assert (await alice.get(f"/v1/checks?{query}")).status == 400
+
+
+async def test_each_list_in_pages_tells_of_its_next_page(alice: ApiUser) -> None:
+    await alice.post("/v1/checks/url", check_body("url", tags=["a b"]))
+    for name in ("one", "two"):
+        await alice.post("/v1/checks/url", check_body("url", name=name, tags=["a b"]))
+        await alice.post("/v1/snippets", {"name": name, "script": "1"})
+        await alice.post("/v1/variables", {"key": name.upper(), "value": "1"})
+    for path in ("/v1/checks", "/v1/snippets", "/v1/variables"):
+        first = await alice.get(f"{path}?limit=1")
+        assert first.headers["link"] == f'<{alice.url}{path}?limit=1&page=2>; rel="next"'
+        assert "link" not in (await alice.get(f"{path}?limit=3")).headers
+    tagged = await alice.get("/v1/checks?tag=a%20b&tag=a%20b&limit=2")
+    assert (
+        tagged.headers["link"]
+        == f'<{alice.url}/v1/checks?tag=a+b&tag=a+b&limit=2&page=2>; rel="next"'
+    )
+    assert len((await alice.get("/v1/checks?tag=a+b&limit=2&page=2")).body) == 1

@@ -19,13 +19,20 @@ async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
 
 async def ping(service: RunningService, method: str, token: str) -> int:
     url = f"{service.url}/ping/{token}"
-    async with aiohttp.ClientSession() as http, http.request(method, url) as answer:
+    async with (
+        aiohttp.ClientSession() as http,
+        http.request(method, url, allow_redirects=False) as answer,
+    ):
         return answer.status
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_whoever_knows_the_token_can_ping(service: RunningService, method: str) -> None:
     assert await ping(service, method, "nightly-token") == 200
+
+
+async def test_a_slash_at_the_end_is_a_ping_too(service: RunningService) -> None:
+    assert await ping(service, "GET", "nightly-token/") == 200
 
 
 async def test_an_unknown_token_is_not_found(service: RunningService) -> None:

@@ -67,9 +67,37 @@ async def test_the_routers_own_refusals_have_the_one_body(alice: ApiUser) -> Non
     assert_body(await alice.get("/"), 404, "Not Found")
     not_allowed = await alice.put("/v1/checks")
     assert_body(not_allowed, 405, "Method Not Allowed")
-    assert not_allowed.headers["allow"] == "GET"
+    assert not_allowed.headers["allow"] == "GET, POST"
     several = await alice.post("/v1/private-locations/x")
     assert several.headers["allow"] == "GET, PUT, DELETE"
+    exact = await alice.ask("PATCH", "/v1/checks/api")
+    assert exact.headers["allow"] == "POST"
+
+
+async def test_a_wrong_method_is_told_which_are_possible(alice: ApiUser) -> None:
+    changed = await alice.ask("PATCH", "/v1/checks/17")
+    assert changed.body["message"] == (
+        "PATCH is not possible at /v1/checks/17; use GET or PUT or DELETE."
+    )
+    named = await alice.post("/v1/checks/http", {})
+    assert named.body["message"] == (
+        "POST is not possible at /v1/checks/http; use GET or PUT or DELETE, or one of agentic,"
+        " api, browser, dns, heartbeat, icmp, multistep, playwright, tcp, url in the place of http."
+    )
+
+
+async def test_a_path_that_is_not_there_is_told_where_those_are_that_are(alice: ApiUser) -> None:
+    answer = await alice.get("/")
+    assert answer.body["message"] == "There is nothing at /; /docs lists what there is."
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_slash_at_the_end_is_said_instead_of_an_empty_answer(
+    alice: ApiUser, method: str
+) -> None:
+    answer = await alice.ask(method, "/v1/checks/")
+    assert_body(answer, 404, "Not Found")
+    assert answer.body["message"].endswith("/v1/checks/; did you mean /v1/checks?")
 
 
 async def test_a_slip_of_the_pen_in_a_path_is_told_what_was_meant(alice: ApiUser) -> None:
@@ -106,19 +134,52 @@ async def test_half_a_surrogate_pair_is_a_wrong_field(alice: ApiUser) -> None:
     assert answer.body["validation"]["keys"] == ["name"]
 
 
-async def test_a_packed_body_is_unpacked(alice: ApiUser) -> None:
+GOOD = json.dumps(check_body()).encode()
+
+
+@pytest.mark.parametrize("packing", ["gzip", "x-gzip", "GZIP"])
+async def test_a_packed_body_is_unpacked(alice: ApiUser, packing: str) -> None:
     packed = gzip.compress(json.dumps(check_body()).encode())
-    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    headers = {"content-type": "application/json", "content-encoding": packing}
     assert (await alice.post(PATH, data=packed, headers=headers)).status == 201
 
 
 @pytest.mark.parametrize(
     ("encoding", "raw"),
-    [("gzip", b"no gzip"), ("gzip", gzip.compress(b"{}", mtime=0)[:-9]), ("br", b"{}")],
+    [
+        ("gzip", b"no gzip"),
+        ("gzip", gzip.compress(b"{}", mtime=0)[:-9]),
+        ("gzip", gzip.compress(GOOD, mtime=0) + gzip.compress(b" ", mtime=0)),
+        ("deflate", zlib.compress(GOOD) + b"more"),
+    ],
+    ids=["none", "cut off", "two", "more"],
 )
 async def test_a_badly_packed_body_is_refused(alice: ApiUser, encoding: str, raw: bytes) -> None:
     headers = {"content-type": "application/json", "content-encoding": encoding}
     assert_body(await alice.post(PATH, data=raw, headers=headers), 400, "Bad Request")
+
+
+async def test_a_way_of_packing_that_is_not_known_is_refused_with_those_that_are(
+    alice: ApiUser,
+) -> None:
+    headers = {"content-type": "application/json", "content-encoding": "br"}
+    answer = await alice.post(PATH, data=b"{}", headers=headers)
+    assert_body(answer, 415, "Unsupported Media Type")
+    assert answer.headers["accept-encoding"] == "gzip, deflate"
+
+
+async def test_a_body_that_says_it_is_no_json_is_refused(alice: ApiUser) -> None:
+    raw = json.dumps(check_body()).encode()
+    for kind in ("text/plain", "application/x-www-form-urlencoded; charset=utf-8"):
+        answer = await alice.post(PATH, data=raw, headers={"content-type": kind})
+        assert_body(answer, 415, "Unsupported Media Type")
+        assert kind.partition(";")[0] in answer.body["message"]
+
+
+async def test_a_body_that_does_not_say_what_it_is_is_json(alice: ApiUser) -> None:
+    raw = json.dumps(check_body()).encode()
+    skipped = {"skip_auto_headers": ["content-type"]}
+    assert (await alice.post(PATH, data=raw, **skipped)).status == 201
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
@@ -153,7 +214,7 @@ async def test_a_body_that_does_not_come_is_not_awaited_for_ever() -> None:
     async def unreachable(scope: Scope, receive: Receive, send: Send) -> None:
         raise AssertionError
 
-    gate = BodyGate(unreachable, prefix="/v1", patience_s=0.01)
+    gate = BodyGate(unreachable, prefixes=("/v1",), patience_s=0.01)
     scope = {"type": "http", "path": "/v1/checks/url", "headers": [], "method": "POST"}
     await gate(scope, silent, send)
     assert sent[0]["status"] == 408
@@ -193,3 +254,32 @@ async def test_too_many_requests_are_told_when_to_come_back(tmp_path: Path) -> N
         wait_s = refused.body["attributes"]["retryAfter"]
         assert refused.headers["retry-after"] == str(wait_s)
         assert 1 <= wait_s <= 60
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "said"),
+    [
+        ("limit=0", "limit", "use at least 1"),
+        ("limit=101", "limit", "use at most 100"),
+        ("page=1000001", "page", "use at most 1000000."),
+        ("limit=ten", "limit", "must be a whole number"),
+        ("page=-1", "page", "use at least 0"),
+    ],
+)
+async def test_a_wrong_page_of_any_list_is_told(
+    alice: ApiUser, query: str, key: str, said: str
+) -> None:
+    check = (await alice.post(PATH, check_body())).body["id"]
+    group = (await alice.post("/v1/check-groups", {"name": "Shop"})).body["id"]
+    paths = (await alice.get("/openapi.json")).body["paths"]
+    paged = [
+        path.format(checkId=check, id=group)
+        for path, verbs in paths.items()
+        if {"limit", "page"} <= {one["name"] for one in verbs.get("get", {}).get("parameters", ())}
+    ]
+    assert len(paged) >= 3
+    for path in paged:
+        answer = await alice.get(f"{path}?{query}")
+        assert_body(answer, 400, "Bad Request")
+        assert said in answer.body["message"], path
+        assert answer.body["validation"] == {"source": "query", "keys": [key]}

@@ -26,6 +26,8 @@ KNOWN = [
         ("/v1/chekcs", "/v1/checks"),
         ("/v1/checks/browsr/17", "/v1/checks/browser/17"),
         ("/v1/check-result/17", "/v1/check-results/17"),
+        ("/v1/checks/", "/v1/checks"),
+        ("/v1/checks/browser/17/", "/v1/checks/browser/17"),
         ("/v1/checks/0d9c7d0e", None),
         ("/v1/checks/browser", None),
         ("/v1/dashboards", None),

@@ -1,12 +1,22 @@
 import re
 from typing import Any
 
+from service.http.examples import BODIES
+from service.http.routers import document as of_routers
 from tests.servers.public_api import ApiUser, PublicApi
 
 KINDS = (
     *("api", "url", "tcp", "dns", "icmp", "heartbeat"),
-    *("browser", "multistep", "playwright"),
+    *("browser", "multistep", "playwright", "agentic"),
 )
+FORMS = ("", "-by-region", ".txt")
+NEEDS_MORE = (
+    "POST /v1/checks/playwright",
+    "POST /v1/checks/agentic",
+    "POST /v1/check-sessions/trigger",
+    "POST /v1/client-certificates",
+)
+"""A bundle that was sent, a region with a location, checks with these tags, a certificate's key."""
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -19,7 +29,15 @@ def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def is_open(name: str) -> bool:
     """Whether the operation needs no key."""
-    return name.startswith(("GET /v1/locations", "GET /v1/runtimes"))
+    return name.startswith(
+        (
+            "GET /v1/locations",
+            "GET /v1/runtimes",
+            "GET /v1/static-",
+            "GET /checks/",
+            "GET /check-groups/",
+        )
+    )
 
 
 async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
@@ -30,9 +48,30 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
     assert names == {
         *(f"POST /v1/checks/{kind}" for kind in KINDS),
         *(f"PUT /v1/checks/{kind}/{{id}}" for kind in KINDS),
+        "GET /v1/accounts",
+        "GET /v1/accounts/me",
+        "GET /v1/accounts/{accountId}",
+        "GET /v1/accounts/me/entitlements",
+        "GET /v1/accounts/{accountId}/entitlements",
+        "POST /v1/checks",
+        "PUT /v1/checks/{id}",
+        "GET /v1/checks/heartbeats/{checkId}/availability",
+        "GET /v1/checks/heartbeats/{checkId}/events",
+        "GET /v1/checks/heartbeats/{checkId}/events/{id}",
+        "GET /v1/badges/checks/{checkId}",
+        *(f"GET /v1/static-{ip}{form}" for ip in ("ips", "ipv6s") for form in FORMS),
         "GET /v1/checks",
         "GET /v1/checks/{id}",
         "DELETE /v1/checks/{id}",
+        "GET /v1/check-groups",
+        "POST /v1/check-groups",
+        "POST /v2/check-groups",
+        "GET /v1/check-groups/{id}",
+        "PUT /v1/check-groups/{id}",
+        "PUT /v2/check-groups/{id}",
+        "DELETE /v1/check-groups/{id}",
+        "GET /v1/check-groups/{id}/checks",
+        "GET /v1/check-groups/{groupId}/checks/{checkId}",
         "GET /v1/locations",
         "GET /v1/runtimes",
         "GET /v1/runtimes/{id}",
@@ -49,17 +88,37 @@ async def test_the_document_holds_every_operation_and_nothing_of_the_framework(
         "GET /v1/check-results/{checkId}/{checkResultId}/assets",
         "GET /v1/check-results/{checkId}/{checkResultId}/assets/{name}",
         "POST /v1/check-sessions/trigger",
+        "GET /v2/check-results/{checkId}",
+        "GET /v1/check-statuses",
+        "GET /v1/check-statuses/{checkId}",
         "GET /v1/check-sessions/{checkSessionId}",
         "GET /v1/check-sessions/{checkSessionId}/completion",
+        "GET /v1/triggers/checks/{checkId}",
+        "POST /v1/triggers/checks/{checkId}",
+        "DELETE /v1/triggers/checks/{checkId}",
+        "GET /checks/{checkId}/trigger/{token}",
+        "GET /v1/triggers/check-groups/{groupId}",
+        "POST /v1/triggers/check-groups/{groupId}",
+        "DELETE /v1/triggers/check-groups/{groupId}",
+        "GET /check-groups/{groupId}/trigger/{token}",
+        "GET /v1/badges/groups/{groupId}",
         "GET /v1/snippets",
         "POST /v1/snippets",
         "GET /v1/snippets/{id}",
         "PUT /v1/snippets/{id}",
         "DELETE /v1/snippets/{id}",
+        "GET /v1/variables",
+        "POST /v1/variables",
+        "GET /v1/variables/{key}",
+        "PUT /v1/variables/{key}",
+        "DELETE /v1/variables/{key}",
+        "GET /v1/client-certificates",
+        "POST /v1/client-certificates",
+        "GET /v1/client-certificates/{id}",
+        "DELETE /v1/client-certificates/{id}",
         "PUT /v1/code-bundles/{sha256}",
         "GET /v1/code-bundles/{sha256}",
     }
-    assert "422" not in str(document)
     assert "HTTPValidationError" not in str(document)
 
 
@@ -67,7 +126,7 @@ async def test_every_operation_says_how_it_refuses(alice: ApiUser) -> None:
     document = (await alice.get("/openapi.json")).body
     for name, operation in operations(document):
         refused = {status for status in operation["responses"] if status >= "4"}
-        wanted = {"500"} if is_open(name) else {"400", "401", "403", "429", "500"}
+        wanted = {"429", "500"} if is_open(name) else {"400", "401", "403", "429", "500"}
         assert wanted <= refused, name
         for status in refused:
             schema = operation["responses"][status]["content"]["application/json"]["schema"]
@@ -81,7 +140,71 @@ async def test_every_operation_is_described_and_keyed(alice: ApiUser) -> None:
         assert operation["tags"], name
         if not is_open(name):
             assert operation["security"] == [{"apiKey": []}], name
-            assert "x-service-account" in {one["name"] for one in operation["parameters"]}
+            names = {one["name"] for one in operation["parameters"]}
+            assert {"x-service-account", "x-checkly-account"} <= names
+
+
+async def test_each_operation_has_an_id_of_its_own_that_a_program_can_call(alice: ApiUser) -> None:
+    document = (await alice.get("/openapi.json")).body
+    ids = [operation["operationId"] for _, operation in operations(document)]
+    assert len(set(ids)) == len(ids)
+    assert [one for one in ids if not re.fullmatch(r"[a-z][a-zA-Z0-9]+", one)] == []
+    assert [one for one in ids if not re.fullmatch(r"[a-z][a-zA-Z0-9]+", one)] == []
+    assert document["paths"]["/v1/snippets"]["post"]["operationId"] == "createSnippet"
+
+
+def words(part: Any) -> set[str]:
+    """All keys of a part of the document."""
+    if isinstance(part, dict):
+        return set(part).union(*map(words, part.values()))
+    return set().union(*map(words, part)) if isinstance(part, list) else set()
+
+
+def test_limits_stand_in_the_words_of_json_schema() -> None:
+    schemas = of_routers()["components"]["schemas"]
+    assert words(schemas) & {"ge", "gt", "le", "lt", "min_length", "max_length"} == set()
+    fields = schemas["ApiCheckWrite"]["properties"]
+    assert [fields[name]["anyOf"][0]["minimum"] for name in ("frequencyOffset", "groupOrder")] == [
+        1,
+        0,
+    ]
+
+
+async def test_what_may_be_sent_twice_and_what_may_not_says_so(alice: ApiUser) -> None:
+    document = (await alice.get("/openapi.json")).body
+    for name, operation in operations(document):
+        named = {one["name"] for one in operation.get("parameters", ())}
+        assert ("Idempotency-Key" in named) == name.startswith("POST"), name
+        assert ("422" in operation["responses"]) == name.startswith("POST"), name
+
+
+async def test_each_operation_with_a_body_has_an_example_that_it_takes(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    document = (await alice.get("/openapi.json")).body
+    shown = {
+        name: operation["requestBody"]["content"]["application/json"]["example"]
+        for name, operation in operations(document)
+        if "application/json" in operation.get("requestBody", {}).get("content", {})
+    }
+    assert shown == BODIES
+    for name, body in sorted(shown.items()):
+        if name.startswith("POST") and name not in NEEDS_MORE:
+            answer = await api.alice.post(name.removeprefix("POST "), body)
+            assert answer.status == 201, (name, answer.body)
+
+
+async def test_each_refusal_has_an_example(alice: ApiUser) -> None:
+    document = (await alice.get("/openapi.json")).body
+    for name, operation in operations(document):
+        for status, response in operation["responses"].items():
+            if status >= "4":
+                example = response["content"]["application/json"]["example"]
+                assert example["statusCode"] == int(status), name
+
+
+async def test_the_document_can_be_had_without_a_service(alice: ApiUser) -> None:
+    assert of_routers() == (await alice.get("/openapi.json")).body
 
 
 async def test_the_trigger_says_what_an_empty_target_means(alice: ApiUser) -> None:

@@ -1,14 +1,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.http.rate import RateLimit
+from service.http.rate import Allowance, RateLimit
 
 
 @given(st.integers(1, 50), st.lists(st.floats(0, 30), max_size=60))
 def test_no_minute_sees_more_than_twice_the_rate(per_minute: int, gaps_s: list[float]) -> None:
     """A full bucket and what drips in within a minute."""
     now_s = 0.0
-    rate = RateLimit(monotonic=lambda: now_s, per_minute=per_minute)
+    rate = RateLimit(Allowance(per_minute), monotonic=lambda: now_s)
     passed = []
     for gap_s in gaps_s:
         now_s += gap_s
@@ -20,7 +20,7 @@ def test_no_minute_sees_more_than_twice_the_rate(per_minute: int, gaps_s: list[f
 
 def test_a_whole_minutes_worth_may_come_at_once_and_then_drips() -> None:
     now_s = 0.0
-    rate = RateLimit(monotonic=lambda: now_s, per_minute=6)
+    rate = RateLimit(Allowance(6), monotonic=lambda: now_s)
     assert [rate.wait_s("a") for _ in range(6)] == [0] * 6
     assert rate.wait_s("a") == 10
     assert rate.wait_s("b") == 0

@@ -95,7 +95,7 @@ async def test_a_claim_gets_only_jobs_of_its_location(world: World) -> None:
 async def test_no_job_is_dealt_twice(world: World) -> None:
     await world.queue(await world.check())
     claimants = [a_claimant("claim-1"), a_claimant("claim-2")]
-    dealt = await world.change(lambda c, now: deal(c, world.location_id, claimants, now_ms=now))
+    dealt = await world.change(lambda c, now: deal(c, world.table(), claimants, now_ms=now))
     assert [len(jobs) for jobs in dealt.jobs] == [1, 0]
     assert await world.claim("claim-3") == []
 
@@ -105,7 +105,7 @@ async def test_who_came_first_is_served_first(world: World) -> None:
     for _ in range(5):
         await world.queue(check_id)
     claimants = [a_claimant(f"claim-{n}", slots={Lane.UPTIME: 2}) for n in range(4)]
-    dealt = await world.change(lambda c, now: deal(c, world.location_id, claimants, now_ms=now))
+    dealt = await world.change(lambda c, now: deal(c, world.table(), claimants, now_ms=now))
     assert [len(jobs) for jobs in dealt.jobs] == [2, 2, 1, 0]
 
 
@@ -116,7 +116,7 @@ async def test_a_claimant_with_other_types_is_served_beside_them(world: World) -
         a_claimant("claim-1", check_types=frozenset({CheckType.DNS})),
         a_claimant("claim-2", check_types=UPTIME_TYPES),
     ]
-    dealt = await world.change(lambda c, now: deal(c, world.location_id, claimants, now_ms=now))
+    dealt = await world.change(lambda c, now: deal(c, world.table(), claimants, now_ms=now))
     specs = [type(decode(jobs[0], Job).spec).__name__ for jobs in dealt.jobs]
     assert specs == ["DnsSpec", "UrlSpec"]
 
@@ -142,7 +142,7 @@ async def test_claims_that_are_repeated_together_have_the_leases_looked_through_
     def again(connection: Connection, now_ms: int) -> Dealt:
         claimants = [a_claimant(name, repeated=True) for name in reversed(names)]
         driver(connection).set_trace_callback(statements.append)
-        dealt = deal(connection, world.location_id, claimants, now_ms=now_ms)
+        dealt = deal(connection, world.table(), claimants, now_ms=now_ms)
         driver(connection).set_trace_callback(None)
         return dealt
 

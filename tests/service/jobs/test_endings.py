@@ -1,7 +1,9 @@
 from sqlalchemy import select, update
 
 from contract.agent_api import ReleaseReason
+from contract.checks import CheckType
 from contract.job import Job
+from contract.scripted import AgenticSpec, BrowserSpec
 from service.db.tables import check_, job
 from service.jobs.endings import GivenBack, forgive, reap, release
 from service.jobs.engines import queue_of
@@ -137,6 +139,28 @@ async def test_a_missed_run_says_when_agents_were_there(world: World) -> None:
     world.time.pass_s(60)
     await reap_now(world)
     assert await ends_of(world, check_id) == [("FINAL", "MISSED", "queue_expired")]
+
+
+async def test_an_agent_that_does_not_run_its_type_does_not_count_for_a_missed_run(
+    world: World,
+) -> None:
+    check_id = await world.check(BrowserSpec(script=""))
+    await world.queue(check_id)
+    world.time.pass_s(300)
+    await world.agent_seen()
+    world.time.pass_s(60)
+    await reap_now(world)
+    assert await ends_of(world, check_id) == [("FINAL", "MISSED", "no_agent")]
+
+
+async def test_a_run_that_no_agent_can_take_ends_at_once(world: World) -> None:
+    check_id = await world.check(AgenticSpec(prompt="Log in."))
+    await world.agent_seen(check_types=list(CheckType))
+    await world.change(lambda c, now: plan(c, check_id, now_ms=now))
+    await world.change(lambda c, now: tick(c, now_ms=now))
+    assert await reap_now(world) == 1
+    [(kind, status, _)] = await ends_of(world, check_id)
+    assert (kind, status) == ("FINAL", "MISSED")
 
 
 async def test_a_missed_run_stands_at_the_time_at_which_it_was_due(world: World) -> None:

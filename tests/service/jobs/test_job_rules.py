@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from contract.agent_api import ReleaseReason
+from contract.checks import CheckType
 from service.jobs.model import MOST_DELIVERIES, QUEUE_MS, HeldJob, JobState
 from service.jobs.rules import (
     GiveUp,
@@ -42,12 +43,17 @@ def a_held_job(**changes: Any) -> HeldJob:
 
 
 def test_a_run_that_is_not_in_a_series_waits_six_minutes() -> None:
-    assert queued_until(NOW, next_run_ms=None) == NOW + QUEUE_MS
+    assert queued_until(CheckType.URL, now_ms=NOW, next_run_ms=None) == NOW + QUEUE_MS
 
 
 def test_a_run_waits_no_longer_than_until_the_next_one() -> None:
-    assert queued_until(NOW, next_run_ms=NOW + 10_000) == NOW + 10_000
-    assert queued_until(NOW, next_run_ms=NOW + QUEUE_MS + 1) == NOW + QUEUE_MS
+    assert queued_until(CheckType.URL, now_ms=NOW, next_run_ms=NOW + 10_000) == NOW + 10_000
+    assert queued_until(CheckType.URL, now_ms=NOW, next_run_ms=NOW + QUEUE_MS + 1) == NOW + QUEUE_MS
+
+
+def test_a_run_that_no_agent_can_take_waits_for_none() -> None:
+    for next_run_ms in (None, NOW + 10_000):
+        assert queued_until(CheckType.AGENTIC, now_ms=NOW, next_run_ms=next_run_ms) == NOW
 
 
 def test_a_lost_lease_puts_the_job_back_with_time_to_be_claimed() -> None:
@@ -91,5 +97,5 @@ def test_a_released_job_can_be_claimed_for_a_while_although_its_time_was_over() 
 
 
 def test_an_unclaimed_run_is_missed_and_says_whether_anybody_was_there() -> None:
-    assert after_queue_expired(agent_seen=True).cause is Cause.QUEUE_EXPIRED
-    assert after_queue_expired(agent_seen=False).cause is Cause.NO_AGENT
+    assert after_queue_expired(taker_seen=True).cause is Cause.QUEUE_EXPIRED
+    assert after_queue_expired(taker_seen=False).cause is Cause.NO_AGENT

@@ -34,7 +34,7 @@ from service.db.tables import (
 )
 from service.jobs import actions as jobs_of
 from service.jobs.actions import WantedRuns, enqueue
-from service.jobs.claims import deal
+from service.jobs.claims import Table, deal
 from service.jobs.endings import (
     GivenBack,
     end_queued,
@@ -47,6 +47,7 @@ from service.jobs.model import JobState, NewRun, Priority
 from service.results.ingest import Arrived, Verdict, take_results
 from service.results.model import ResultType
 from tests.builders.specs import a_url_spec
+from tests.builders.vaults import a_vault
 from tests.builders.world import a_claimant, a_result
 from tests.fakes.clock import START_MS
 from tests.service.jobs.queue_model import IN_QUEUE_MS, Claimed, QueueModel
@@ -157,7 +158,7 @@ class QueueMachine(RuleBasedStateMachine):
     def _claimed(self, number: int, slots: int, *, repeated: bool) -> MultipleResults[Any]:
         claim = f"claim-{number}"
         claimant = a_claimant(claim, agent_id=AGENT, slots={Lane.UPTIME: slots}, repeated=repeated)
-        dealt = deal(self.connection, "l", [claimant], now_ms=self.now)
+        dealt = deal(self.connection, Table("l", a_vault()), [claimant], now_ms=self.now)
         jobs = [decode(one, Job) for one in dealt.jobs[0]]
         assert known(jobs) == self.model.claim(claim, slots=slots, repeated=repeated)
         self.newest.update({int(one.job_id): one for one in jobs})

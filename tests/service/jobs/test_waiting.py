@@ -70,7 +70,7 @@ async def database(world: World) -> CountingDatabase:
 
 @pytest.fixture
 async def desk(world: World, database: CountingDatabase) -> AsyncIterator[ClaimDesk]:
-    made = await open_desk(database, world.clock)  # type: ignore[arg-type]  # as much as it uses
+    made = await open_desk(database, world.clock, world.vault)  # type: ignore[arg-type]  # as much as it uses
     yield made
     await made.close()
 
@@ -224,7 +224,7 @@ async def test_a_claim_is_known_again_after_a_restart_of_the_service(
     await world.queue(await world.check())
     first = await wait(desk, world, "claim-1")
     await desk.close()
-    restarted = await open_desk(database, world.clock)  # type: ignore[arg-type]  # as above
+    restarted = await open_desk(database, world.clock, world.vault)  # type: ignore[arg-type]  # as above
     assert await wait(restarted, world, "claim-1", wait_s=wait_s) == first
     assert await wait(restarted, world, "claim-1", wait_s=wait_s) == first
     await restarted.close()

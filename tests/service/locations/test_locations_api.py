@@ -4,12 +4,13 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
+from service.accounts.model import Role
 from service.agents.keys import LocationKeys
 from service.agents.model import Opened
 from service.db.tables import agent, location_outage, location_sample
 from service.locations.views import CONNECTED_MS, version_order
 from tests.builders.check_bodies import check_body
-from tests.servers.public_api import ApiUser, PublicApi
+from tests.servers.public_api import PEPPER, ApiUser, PublicApi
 
 PATH = "/v1/private-locations"
 CELLAR = {"name": "Cellar", "slugName": "cellar", "proxyUrl": "http://u:p@proxy.test:3128"}
@@ -103,7 +104,7 @@ async def test_a_location_has_two_keys_at_most(alice: ApiUser) -> None:
 async def test_an_ended_key_opens_nothing_from_then_on(api: PublicApi, alice: ApiUser) -> None:
     location = await made(alice)
     (key,) = location["keys"]
-    keys = LocationKeys(api.database, monotonic=lambda: 0.0)
+    keys = LocationKeys(api.database, pepper=PEPPER, monotonic=lambda: 0.0)
     assert await keys.opened_by(key["rawKey"]) == Opened(location["id"], key["id"])
     path = f"{PATH}/{location['id']}/keys/{key['id']}"
     assert (await alice.delete(path)).status == 204
@@ -248,3 +249,14 @@ async def test_a_location_says_whether_it_is_available(api: PublicApi, alice: Ap
     await api.database.write(lambda c: c.execute(insert(location_outage), row) and None)
     [_, seen] = (await alice.get(PATH)).body
     assert (seen["available"], seen["unavailableSince"]) == (False, "2026-11-21T10:00:00.000Z")
+
+
+async def test_credentials_of_a_proxy_are_for_those_who_may_write(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    made = (await alice.post(PATH, CELLAR)).body
+    reader = await api.colleague("Rita", role=Role.READ_ONLY)
+    listed, path = (await reader.get(PATH)).body, f"{PATH}/{made['id']}"
+    assert {one["proxyUrl"] for one in listed} == {None, "http://proxy.test:3128"}
+    assert (await reader.get(path)).body["proxyUrl"] == "http://proxy.test:3128"
+    assert (await alice.get(path)).body["proxyUrl"] == CELLAR["proxyUrl"]

@@ -156,6 +156,45 @@ async def test_a_failed_run_is_tried_again_after_its_backoff(world: World) -> No
     assert len(await world.rows(select(run_final))) == 1
 
 
+async def test_a_check_of_a_group_is_tried_again_as_its_group_says(world: World) -> None:
+    check_id = await world.check(group_id=7, doc={"doubleCheck": True}, applied=RETRY)
+    await world.queue(check_id)
+    [first] = await world.claim("claim-1")
+    await world.submit(a_result(first, Status.FAILED))
+    assert await world.claim("claim-2") == []
+    world.time.pass_s(10)
+    [second] = await world.claim("claim-3")
+    assert second.attempt == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "waits_s"),
+    [
+        ("FIXED", [5, 5, 5]),
+        ("LINEAR", [5, 10, 15]),
+        ("EXPONENTIAL", [5, 25, 125]),
+        ("SINGLE_RETRY", [5]),
+    ],
+)
+async def test_every_retry_but_the_last_leaves_an_attempt_before_the_final_result(
+    world: World, kind: str, waits_s: list[int]
+) -> None:
+    strategy = {"type": kind, "baseBackoffSeconds": 5, "maxRetries": 3}
+    check_id = await world.check(doc={"retryStrategy": strategy})
+    await world.queue(check_id)
+    for number, wait_s in enumerate([*waits_s, 0]):
+        [job] = await world.claim(f"claim-{number}")
+        assert job.attempt == number + 1
+        await world.submit(a_result(job, Status.FAILED))
+        world.time.pass_s(max(0, wait_s - 1))
+        assert await world.claim(f"early-{number}") == []
+        world.time.pass_s(1)
+    assert await world.claim("claim-late") == []
+    kinds = [(one, attempt) for one, _, attempt in await kinds_of(world, check_id)]
+    attempts = [("ATTEMPT", number) for number in range(1, len(waits_s) + 1)]
+    assert kinds == [*attempts, ("FINAL", len(waits_s) + 1)]
+
+
 async def test_the_last_failed_attempt_is_final(world: World) -> None:
     check_id = await world.check(doc=RETRY)
     await world.queue(check_id)

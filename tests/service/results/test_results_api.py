@@ -148,7 +148,7 @@ async def test_a_run_that_nobody_did_is_seen_with_its_cause(api: PublicApi, alic
     seen = await only_result(alice, check)
     assert (seen["status"], seen["cause"]) == ("MISSED", "no_agent")
     assert (seen["hasFailures"], seen["hasErrors"]) == (False, True)
-    assert seen["error"] == "No agent is connected at this location."
+    assert seen["error"] == "No agent that runs API checks is connected at this location."
     assert seen["apiCheckResult"] is None
 
 
@@ -336,4 +336,4 @@ async def test_a_missed_run_stands_in_the_list_with_its_cause(
         True,
         False,
     )
-    assert seen["error"] == "No agent is connected at this location."
+    assert seen["error"] == "No agent that runs API checks is connected at this location."

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.results.model import RunStatus
 from service.sessions.model import Session, SessionStatus
-from service.sessions.rules import deadline_ms, matches_tags, shown_status, worse
+from service.sessions.rules import deadline_ms, latest_starts, matches_tags, shown_status, worse
 
 TAGS = st.lists(st.sampled_from(["a", "b", "c"]))
 
@@ -53,6 +55,22 @@ def test_a_session_that_goes_on_shows_no_final_status() -> None:
 
 def test_a_session_has_a_deadline() -> None:
     assert deadline_ms(a_session(SessionStatus.STARTED)) == 1000 + 20 * 60_000
+
+
+@given(
+    kind=st.sampled_from(["URL", "BROWSER", "PLAYWRIGHT"]),
+    turn=st.none() | st.integers(0, 9),
+    started_ms=st.integers(0, 200_000_000),
+    now_ms=st.integers(0, 200_000_000),
+)
+def test_who_started_later_than_the_latest_start_is_not_late(
+    kind: str, turn: int | None, started_ms: int, now_ms: int
+) -> None:
+    started = a_session(SessionStatus.STARTED)
+    session = replace(started, check_type=kind, turn=turn, started_ms=started_ms)
+    starts = latest_starts(now_ms)
+    if started_ms > (starts.running_ms if turn is None else starts.waiting_ms):
+        assert now_ms < deadline_ms(session)
 
 
 def test_groups_of_tags_are_alternatives_and_a_group_holds_wholly() -> None:

@@ -10,7 +10,7 @@ from contract.result import Failure, FailureKind, Outcome, Status
 from contract.scripted import PlaywrightSpec
 from contract.wire import decode
 from service.db.tables import job, session
-from service.jobs.claims import deal
+from service.jobs.claims import Table, deal
 from service.results.model import ResultType
 from tests.builders.check_bodies import check_body
 from tests.builders.code_bundles import a_bundle, suite_body
@@ -56,7 +56,9 @@ async def test_a_misspelt_selector_runs_nothing(
     await a_check(alice)
     answer = await alice.post(TRIGGER, body)
     assert answer.status == 400
-    assert f'"{field}" is no field here' in answer.body["message"]
+    known = "matchTags or checkId" if "." in field else "target or refreshCache"
+    assert answer.body["message"] == f'"{field}" is no field here; use {known}.'
+    assert answer.body["validation"] == {"source": "payload", "keys": [field]}
 
 
 async def test_a_trigger_starts_a_session_for_each_check(api: PublicApi, alice: ApiUser) -> None:
@@ -89,6 +91,23 @@ async def test_a_target_chooses_checks(alice: ApiUser) -> None:
     assert await triggered(alice, {"checkId": ["nope"]}) == []
 
 
+async def test_a_target_may_be_long(alice: ApiUser) -> None:
+    check = await a_check(alice, name="A", tags=["prod"])
+    many = {"matchTags": [*[["nope"]] * 99, ["prod"] * 20], "checkId": [check["id"], *["x"] * 9999]}
+    assert await triggered(alice, many) == ["A"]
+
+
+async def test_a_tag_of_the_group_chooses_its_checks(alice: ApiUser) -> None:
+    group = await alice.post("/v1/check-groups", {"name": "Shop", "tags": ["shop"]})
+    await a_check(alice, name="In", tags=["web"], groupId=group.body["id"])
+    await a_check(alice, name="Out", tags=["web"])
+
+    assert await triggered(alice, {"matchTags": [["shop"]]}) == ["In"]
+    assert await triggered(alice, {"matchTags": [["web", "shop"]]}) == ["In"]
+    assert await triggered(alice, {"matchTags": [["web", "!shop"]]}) == ["Out"]
+    assert await triggered(alice, {"matchTags": [["shop"], ["!shop"]]}) == ["In", "Out"]
+
+
 async def test_a_trigger_needs_no_body(alice: ApiUser) -> None:
     await a_check(alice)
     assert (await alice.post(TRIGGER)).status == 201
@@ -98,7 +117,10 @@ async def test_a_trigger_needs_no_body(alice: ApiUser) -> None:
     ("body", "key"),
     [
         ({"target": {"matchTags": ["prod"]}}, "target.matchTags[0]"),
+        ({"target": {"matchTags": [["prod"]] * 101}}, "target.matchTags"),
+        ({"target": {"matchTags": [["prod"] * 21]}}, "target.matchTags[0]"),
         ({"target": {"checkId": "x"}}, "target.checkId"),
+        ({"target": {"checkId": ["x"] * 10_001}}, "target.checkId"),
         ({"refreshCache": "no"}, "refreshCache"),
     ],
 )
@@ -252,9 +274,9 @@ async def test_a_suite_is_told_whether_to_install_its_packages_anew(
     assert (await alice.post("/v1/checks/playwright", body)).status == 201
     await alice.post(TRIGGER, {"refreshCache": refresh})
     claimant = a_claimant(slots={Lane.MAIN: 1}, check_types=frozenset({CheckType.PLAYWRIGHT}))
-    place = alice.secrets.location_id
+    table = Table(alice.secrets.location_id, api.backend.vault)
     dealt = await api.database.write(
-        lambda c: deal(c, place, [claimant], now_ms=api.backend.clock.now_ms(c))
+        lambda c: deal(c, table, [claimant], now_ms=api.backend.clock.now_ms(c))
     )
     spec = decode(dealt.jobs[0][0], Job).spec
     assert isinstance(spec, PlaywrightSpec)

@@ -9,6 +9,7 @@ from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
 from service.db.tables import check_
 from tests.builders.check_bodies import check_body, script_body
+from tests.builders.groups import group_body
 from tests.servers.public_api import ApiUser, PublicApi
 
 
@@ -204,3 +205,9 @@ async def test_more_snippets_than_a_job_can_carry_are_refused(alice: ApiUser) ->
     answer = await alice.post("/v1/checks/browser", script_body("browser", script=script))
     assert answer.status == 400
     assert "together; use at most 1048576." in answer.body["message"]
+
+
+@pytest.mark.parametrize("snippet_id", [1 << 63, 10**300, -1])
+async def test_no_number_is_too_large_to_be_no_snippet(alice: ApiUser, snippet_id: int) -> None:
+    answer = await alice.post("/v1/check-groups", group_body(setupSnippetId=snippet_id))
+    assert (answer.status, answer.body["validation"]["keys"]) == (400, ["setupSnippetId"])

@@ -9,6 +9,7 @@ import pytest
 from runners.kit.archives import cleaner
 from runners.kit.archives.cleaner import Cleaner
 from runners.kit.archives.kinds import Kind, kind_of
+from runners.kit.archives.unsearchable import UnsearchableFileError
 from runners.kit.sensitive import HIDDEN
 from tests.builders.archives import hidden_bytes
 from tests.builders.secret_doors import DIGITS, DOORS, EDITS, PACKED, SECRET, TEXT
@@ -47,7 +48,10 @@ def test_each_kind_of_archive_is_cleaned_by_nothing_but_itself(
 
 def is_door_shut(folder: Path, name: str) -> bool:
     door = DOORS[name]
-    left = hidden_bytes(folder, door.text, SECRET, DIGITS, name=door.name)
+    try:
+        left = hidden_bytes(folder, door.text, SECRET, DIGITS, name=door.name)
+    except UnsearchableFileError:  # nobody can read on in what is no JSON any more
+        return False
     return door.gone not in left and (not door.name.endswith(".json") or is_json(left))
 
 

@@ -52,6 +52,22 @@ def test_keys_that_spell_no_secret_stay(tmp_path: Path) -> None:
     assert cleaned(tmp_path, *typed) == typed
 
 
+def test_keys_go_that_spell_the_beginning_of_a_secret_that_was_typed(tmp_path: Path) -> None:
+    """Its run was ended before the last one."""
+    archive = a_zip({"0-trace.trace": lines(*(key(at, c) for at, c in enumerate(SECRET[:-1])))})
+    left = hidden(tmp_path, archive, SECRET, typed=(SECRET,))
+    (content,) = members_of(left.file.path.read_bytes()).values()
+    assert {one["params"]["key"] for one in events_of(content)} == {HIDDEN}
+    assert left.shows_secret
+
+
+def test_numbers_go_that_are_the_beginning_of_a_secret_that_was_typed(tmp_path: Path) -> None:
+    archive = a_zip({"resources/a.json": b'{"code": 4839201, "at": 1700000000000}'})
+    clean = hidden(tmp_path, archive, "48392017", typed=("48392017",)).file.path.read_bytes()
+    (content,) = members_of(clean).values()
+    assert content == b'{"code": 0, "at": 1700000000000}'
+
+
 def test_pieces_of_text_and_keys_spell_together(tmp_path: Path) -> None:
     insert = {"method": "keyboardInsertText", "params": {"text": SECRET[1:-1]}}
     typed = [key(1, SECRET[0]), key(2, "", **insert), key(3, SECRET[-1])]
@@ -80,6 +96,68 @@ def test_how_a_typed_secret_grew_in_a_field_goes(tmp_path: Path) -> None:
     values = [one["snapshot"]["html"][1]["__playwright_value_"] for one in left]
     assert values[::2] == [HIDDEN] * len(SECRET)
     assert not any(SECRET[:3] in value for value in values)
+
+
+def boxes(*letters: str, name: str = "__playwright_value_") -> dict[str, Any]:
+    """A page with a field for each letter."""
+    return a_snapshot(["BODY", {}, *(["INPUT", {name: one, "id": "i"}] for one in letters)])
+
+
+@pytest.mark.parametrize("name", ["__playwright_value_", "value"])
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_letters_go_of_a_secret_that_has_a_field_for_each(
+    tmp_path: Path, name: str, *, is_at_once: bool
+) -> None:
+    """A snapshot tells all fields, or those alone that changed since the one before."""
+    secret = 'Zq7"-\u00fcp2'
+    letters = [secret] if is_at_once else [*secret]
+    events = [boxes("x", "", name=name), *(boxes(*some, name=name) for some in letters)]
+    left = cleaned(tmp_path, *events, boxes("yy", name=name), secret=secret)
+    values = [one[1][name] for event in left for one in event["snapshot"]["html"][2:]]
+    assert values.pop(1) == ""
+    assert values.pop() == "yy"
+    assert values == [HIDDEN] * (1 + len(secret))
+
+
+def test_letters_go_while_the_fields_fill_and_all_are_told_each_time(tmp_path: Path) -> None:
+    grown = [boxes(*SECRET[: at + 1]) for at in range(len(SECRET))]
+    left = cleaned(tmp_path, *grown)
+    values = [
+        one[1]["__playwright_value_"] for event in left for one in event["snapshot"]["html"][2:]
+    ]
+    assert {*values} == {HIDDEN}
+
+
+def test_letters_go_that_are_filled_in_one_by_one(tmp_path: Path) -> None:
+    fill: dict[str, Any] = {"method": "fill"}
+    filled = [
+        key(at, "", **fill, title=f'Fill "{char}"') | {"params": {"selector": "i", "value": char}}
+        for at, char in enumerate(f"a{SECRET}b")
+    ]
+    left = cleaned(tmp_path, *filled)
+    assert [one["params"]["value"] for one in left] == ["a", *[HIDDEN] * len(SECRET), "b"]
+    assert {one["title"] for one in left[1:-1]} == {f'Fill "{HIDDEN}"'}
+
+
+def test_letters_go_of_the_beginning_of_a_typed_secret_too(tmp_path: Path) -> None:
+    archive = a_zip({"0-trace.trace": lines(boxes(*SECRET[:5], ""), boxes("ab", "c"))})
+    left = hidden(tmp_path, archive, SECRET, typed=(SECRET,)).file.path.read_bytes()
+    first, second = events_of(members_of(left)["0-trace.trace"])
+    assert [one[1]["__playwright_value_"] for one in first["snapshot"]["html"][2:]] == [
+        *[HIDDEN] * 5,
+        "",
+    ]
+    assert second == boxes("ab", HIDDEN)
+
+
+def test_how_a_very_long_secret_grew_in_a_field_goes(tmp_path: Path) -> None:
+    secret = "".join(f"{at:x}-" for at in range(0x400, 0x500))
+    sizes = (3, 4, 102, 103, 104, 105, 300, 700, len(secret) - 1)
+    events = [a_snapshot(["P", {}, secret[:size]]) for size in sizes]
+    archive = a_zip({"0-trace.trace": lines(*events)})
+    left = hidden(tmp_path, archive, secret, typed=(secret,)).file.path.read_bytes()
+    told = events_of(members_of(left)["0-trace.trace"])
+    assert [one["snapshot"]["html"][2] for one in told] == [HIDDEN] * len(sizes)
 
 
 @pytest.mark.parametrize("kind", ["stdout", "stderr"])
@@ -138,7 +216,7 @@ def test_pictures_of_a_page_that_had_a_secret_go(tmp_path: Path) -> None:
     found = hidden(tmp_path, a_zip({"0-trace.trace": events, **pictures}), SECRET)
     left = members_of(found.file.path.read_bytes())
     assert found.shows_secret
-    assert found.left_out == ("1 x a picture of a page that showed a secret",)
+    assert found.left_out == ("1 x a frame of the film strip, whose page showed a secret",)
     assert set(left) == {"0-trace.trace", frames[1]["file"]}
     assert events_of(left["0-trace.trace"])[1:] == frames[1:]
 

@@ -3,13 +3,14 @@
 import errno
 import io
 import struct
+import tracemalloc
 
 import pytest
 
 from runners.kit.archives.bounds import Bounds
-from runners.kit.archives.unsearchable import UnsearchableFileError
+from runners.kit.archives.unsearchable import TooMuchError, UnsearchableFileError
 from runners.kit.archives.zip_directory import members_of
-from tests.builders.archives import a_zip
+from tests.builders.archives import a_lying_zip, a_zip
 
 WHOLE = a_zip({"a.txt": b"content"})
 FAR = struct.pack("<4sIQI", b"PK\x06\x07", 0, 2**64 - 1, 1)
@@ -42,3 +43,17 @@ def test_our_disks_error_is_not_the_archives_fault() -> None:
 def test_what_is_no_archive_is_called_broken(content: bytes) -> None:
     with pytest.raises(UnsearchableFileError, match="broken zip archive"):
         members_of(io.BytesIO(content), Bounds())
+
+
+@pytest.mark.parametrize("is_wide_told_elsewhere", [False, True])
+def test_a_list_is_not_read_whose_ends_disagree_over_its_length(
+    *, is_wide_told_elsewhere: bool
+) -> None:
+    file = io.BytesIO(a_lying_zip(20_000, is_wide_told_elsewhere=is_wide_told_elsewhere))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooMuchError, match="over 100 members"):
+            members_of(file, Bounds(members=100))
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()

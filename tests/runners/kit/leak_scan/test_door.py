@@ -79,7 +79,9 @@ def test_a_word_of_our_own_keeps_a_result_clean() -> None:
 class Blind(Scrubber):
     """One that forgets to hide a form of the secrets."""
 
-    def clean(self, result: Any, *, job: Any = None, found: tuple[str, ...] = ()) -> Clean:
+    def clean(
+        self, result: Any, *, job: Any = None, found: tuple[str, ...] = (), **_: Any
+    ) -> Clean:
         secrets = self.secrets_with(job, found)
         return ResultDoor().through(result, encode(result), secrets=secrets)
 

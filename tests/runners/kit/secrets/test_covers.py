@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from runners.kit.secrets.covers import Cover, replacement, united, without_cut_escape
+from runners.kit.secrets.covers import Cover, fitted, replacement, united, without_cut_escape
 from runners.kit.secrets.view import Kind
 
 SHOWN = b"*********"
@@ -49,9 +49,40 @@ def test_what_escapes_nothing_of_a_cover_stays(before: bytes, covered: bytes, ta
     assert without_cut_escape(text, cover).start == len(before) - taken
 
 
+@pytest.mark.parametrize(
+    ("before", "covered", "after", "left"),
+    [
+        ("", "abc\\", '"', 1), ("", "abc\\\\\\", '"', 1), ("\\\\", "\\", '"', 1),
+        ("", "abc\\\\", '"', 0), ("", "abc\\", "n", 0), ("", "abc\\", "", 0),
+        ("", "abc", '"', 0), ("\\", "\\\\", '"', 1),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_backslash_of_a_quote_behind_a_cover_stays(
+    before: str, covered: str, after: str, left: int
+) -> None:
+    text = f"{before}{covered}{after}".encode()
+    cover = Cover(len(before), len(before) + len(covered), Kind.TEXT)
+    assert fitted(text, cover).end == cover.end - left
+
+
 @pytest.mark.parametrize("kind", [Kind.TEXT, Kind.WIDE])
 def test_in_a_text_stands_what_people_are_shown(kind: Kind) -> None:
     assert replacement(b"hunter", kind, shown=SHOWN) == SHOWN
+
+
+@pytest.mark.parametrize(
+    ("covered", "left"),
+    [
+        (b'"hunter', b'"*********'), (b'hunter"', b'*********"'), (b'"hunter"', b'"*********"'),
+        (b'{"a":"hunter"}', b'"*********"'), (b'["hun","ter"]', b'"*********"'),
+        (b'hun","ter', SHOWN), (rb'\"hunter\"', SHOWN), (rb'{\"a\":1}', SHOWN), (b"{1}", SHOWN),
+        (rb'hunter\\"', b'*********"'), (rb'hunter\\\"', SHOWN),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_quotes_that_json_needs_stay(covered: bytes, left: bytes) -> None:
+    assert replacement(covered, Kind.TEXT, shown=SHOWN) == left
 
 
 @pytest.mark.parametrize("size", range(1, 30))

@@ -1,8 +1,11 @@
 """No secret survives, whatever encodings lie over one another; all else stays as it is."""
 
 import base64
+import html
 import json
 import re
+from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 from hypothesis import assume, given, settings
@@ -95,7 +98,9 @@ def test_what_stands_beside_a_secret_stays_byte_by_byte(
 ) -> None:
     parts = [encoding.encode(text.encode()) for text in (before, secret, after)]
     hidden, _ = SecretPattern([secret]).hide(b"".join(parts))
-    assert hidden.endswith(STARS + parts[2]) or encoding.name == "colours"
+    # A quote of its own may be JSON's.
+    shown = (STARS, STARS + b'"') if secret.endswith('"') or secret[:1] in "[{" else (STARS,)
+    assert hidden.endswith(tuple(one + parts[2] for one in shown)) or encoding.name == "colours"
     assert hidden.startswith(parts[0])
 
 
@@ -209,6 +214,33 @@ def test_json_stays_json(secret: str) -> None:
             hidden, count = SecretPattern([secret]).hide(text.encode())
             assert count >= 3
             assert json.loads(hidden)["before\\"][0::2] == ["\\", "\\\\"]
+
+
+@settings(max_examples=300)
+@given(
+    secret=secrets(6, '\\"&é'),
+    is_typed=st.booleans(),
+    size=st.integers(4, 12),
+    inner=st.sampled_from([str, json.dumps, html.escape, quote]),
+    around=st.tuples(*[st.sampled_from(["", "a", "\\", '"', "%", "\n", " "])] * 2),
+)
+def test_lines_of_json_stay_json(
+    secret: str, size: int, inner: Callable[[str], str], around: tuple[str, str], *, is_typed: bool
+) -> None:
+    pattern = SecretPattern([secret], typed=[secret] if is_typed else [])
+    told = inner(secret[:size] if is_typed else secret)
+    line = json.dumps({"text": told.join(around), "args": [{"v": told}, told]})
+    hidden, _ = pattern.hide(line.encode())
+    assert len(json.loads(hidden)["args"]) == 2
+
+
+@pytest.mark.parametrize("typed", [r"CORP\alice9!", r"pass\wörd!", "Zq7pw!end\\", 'Zq7pw"!end'])
+def test_a_secret_with_signs_of_json_leaves_json_at_each_of_its_lengths(typed: str) -> None:
+    pattern = SecretPattern([typed], typed=[typed])
+    for size in range(1, len(typed) + 1):
+        told = json.dumps({"v": typed[:size]})
+        line = json.dumps({"text": told, "args": [json.dumps(told), f"{typed[:size]}\\"]})
+        json.loads(pattern.hide(line.encode())[0])
 
 
 @pytest.mark.parametrize("place", range(3))

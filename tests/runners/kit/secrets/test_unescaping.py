@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from runners.kit.secrets.compiled import found_in
+from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.secrets.unescaping import (
     CSS_SIGN,
     ENTITY_SIGN,
@@ -18,6 +19,7 @@ from runners.kit.secrets.unescaping import (
     unprintable,
 )
 from runners.kit.secrets.view import Kind, View
+from runners.kit.sensitive import HIDDEN
 
 Undo = Callable[[bytes], Iterator[View]]
 
@@ -71,6 +73,29 @@ def test_an_escape_is_replaced_by_its_meaning_wherever_it_stands(
     [view] = undo(b"<" + escape + b"-" + escape + b">")
     assert view.content == b"<" + meaning + b"-" + meaning + b">"
     assert view.kind is Kind.TEXT
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [(rb"\&#65;", rb"\A"), (rb"\\&#65;", rb"\A"), (rb"\%41", rb"\A"), (rb"\&", rb"\&")],
+)
+def test_a_backslash_takes_nothing_of_an_escape_of_another_kind(
+    text: bytes, meaning: bytes
+) -> None:
+    [view] = unescaped(text)
+    assert view.content == meaning
+
+
+@pytest.mark.parametrize("secret", ["X/;\\{%\\", "Ya'c~%:[\\a|\\ +", '0\\,{"cY;_]`', "X\\;:.,b"])
+@pytest.mark.parametrize("form", ["&#{};", "&#x{:x};", "%{:02x}"])
+@pytest.mark.parametrize("before", ["\\", "\\\\", "C:\\"])
+def test_a_secret_goes_whose_escapes_stand_behind_a_backslash(
+    secret: str, form: str, before: str
+) -> None:
+    told = before + "".join(form.format(ord(char)) for char in secret)
+    hidden, count = SecretPattern([secret]).hide(told.encode())
+    assert count == 1
+    assert hidden.endswith(HIDDEN.encode())
 
 
 @pytest.mark.parametrize(("undo", "escape", "meaning"), UNDONE, ids=IDS)

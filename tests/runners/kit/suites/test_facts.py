@@ -137,12 +137,22 @@ def test_an_error_outside_of_tests_names_its_place() -> None:
     assert told({**fact, "file": ""}).errors == ["boom"]
 
 
-@pytest.mark.parametrize(("own", "blamed"), [(False, "no display"), (True, None)])
-def test_a_launch_that_the_suites_own_options_spoilt_is_not_our_fault(
-    *, own: bool, blamed: str | None
-) -> None:
-    facts = told({"fact": "launchFailed", "message": "no display", "own": own})
-    assert facts.launch_error == blamed
+def test_a_later_launch_makes_no_earlier_one_forgotten() -> None:
+    first = {"fact": "launchFailed", "launch": "1-0", "message": "no display"}
+    later = {**first, "launch": "2-0", "message": "unknown argument", "own": True}
+    lost = told(first, later, {"fact": "launched", "launch": "3-0"}).lost_launch
+    assert lost is not None
+    assert lost.message == "no display"
+    assert told(first, {"fact": "ended", "status": "passed"}).lost_launch is None
+
+
+@pytest.mark.parametrize(("worker", "is_slow"), [(0, True), (-1, False)])
+def test_a_launch_at_the_stop_was_slow_if_its_process_waited(worker: int, *, is_slow: bool) -> None:
+    facts = told(began(), {"fact": "launching", "launch": "1-0", "at": 1})
+    facts.stop()
+    facts.take(json.dumps({"fact": "awake", "worker": worker}).encode())
+    assert facts.lost_launch is not None
+    assert facts.lost_launch.is_slow is is_slow
 
 
 def test_attachments_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,19 +173,24 @@ def test_attachments_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatc
 def test_what_becomes_of_browsers_after_the_stop_is_our_doing() -> None:
     facts = told(began(), test_began())
     facts.stop()
-    launch = {"fact": "launchFailed", "message": "browser has been closed", "own": False}
+    launch = {"fact": "launchFailed", "message": "browser has been closed"}
     for fact in (launch, {"fact": "browserKilled", "signal": "SIGKILL"}):
         facts.take(json.dumps(fact).encode())
-    assert (facts.launch_error, facts.browser_taken) == (None, False)
+    assert (facts.lost_launch, facts.browser_taken) == (None, False)
 
 
 def test_only_what_was_told_before_the_stop_was_in_time() -> None:
     passed = {"fact": "ended", "status": "passed"}
-    assert told(began(), passed).passed_in_time
+    assert told(began(), passed).end_in_time == "passed"
     late = told(began())
     late.stop()
     late.take(json.dumps(passed).encode())
-    assert not late.passed_in_time
+    assert (late.end, late.end_in_time) == ("passed", None)
+
+
+def test_the_end_of_one_of_several_commands_is_not_that_of_the_suite() -> None:
+    again = told(began(), {"fact": "ended", "status": "passed"}, began())
+    assert (again.end, again.end_in_time) == (None, None)
 
 
 def test_a_test_that_was_stopped_took_the_time_since_it_began() -> None:

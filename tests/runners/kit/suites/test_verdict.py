@@ -10,7 +10,7 @@ from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.program import Ended, Limits
 from runners.kit.run_time import RunTime
 from runners.kit.suites.facts import SuiteFacts
-from runners.kit.suites.verdict import MESSAGE_CHARS, because, failure_of, launch_failure
+from runners.kit.suites.verdict import MESSAGE_CHARS, because, failure_of
 
 LIMITS = Limits(memory_mb=4096)
 
@@ -72,8 +72,20 @@ def test_a_run_in_which_every_test_passed_has_no_failure() -> None:
 def test_a_suite_that_was_through_when_it_was_stopped_has_passed() -> None:
     end = an_end(timed_out=True, exit_code=None, signal=9)
     assert said(facts(a_test()), end).startswith("TIMEOUT: The suite was stopped after 45 s to ")
-    book = facts(a_test(), passed_in_time=True)
+    book = facts(a_test(), end_in_time="passed")
     assert failure_of(book, end, LIMITS, time=TIME, installed_s=0) is None
+
+
+def test_a_suite_that_had_failed_when_it_was_stopped_is_told_by_its_test() -> None:
+    """Its command went on: a reporter of its own sends a report, or another command follows."""
+    end = an_end(timed_out=True, exit_code=None, signal=9)
+    assert said(facts(failed("Error: no lamp"), end="failed", end_in_time="failed"), end) == (
+        "SCRIPT: [chromium] a.spec.ts:7 > basket: Error: no lamp."
+    )
+    early = facts(a_test(), end="timedout", end_in_time="timedout")
+    assert "globalTimeout" in said(early, end)
+    assert said(facts(a_test(), end="failed", end_in_time="failed"), end).startswith("TIMEOUT: ")
+    assert said(facts(failed("Error: no"), end="failed"), end).startswith("TIMEOUT: ")
 
 
 def test_a_flaky_test_is_no_failure() -> None:
@@ -270,33 +282,6 @@ def test_a_very_long_error_is_cut() -> None:
     assert failure is not None
     assert len(failure.message) == MESSAGE_CHARS
     assert failure.kind is FailureKind.SCRIPT
-
-
-LAUNCH = "browserType.launch: Target page, context or browser has been closed\nBrowser logs:"
-
-
-@pytest.mark.parametrize(
-    ("tests", "end"),
-    [
-        ([a_test(status="interrupted", outcome="skipped")], "timedout"),
-        ([a_test()], "timedout"),
-        ([failed("Error: no"), a_test(status="interrupted", outcome="skipped")], "failed"),
-    ],
-)
-def test_a_launch_that_the_suites_own_limits_ended_is_no_fault_of_ours(
-    tests: list[SuiteTest], end: str
-) -> None:
-    assert launch_failure(facts(*tests, end=end, launch_error=LAUNCH)) is None
-
-
-@pytest.mark.parametrize("end", ["failed", "timedout"])
-def test_a_launch_that_failed_a_test_is_ours(end: str) -> None:
-    book = facts(failed(f"Error: {LAUNCH}"), end=end, launch_error=LAUNCH)
-    assert launch_failure(book) == LAUNCH
-
-
-def test_a_launch_before_the_tests_is_ours() -> None:
-    assert launch_failure(facts(end="failed", launch_error=LAUNCH)) == LAUNCH
 
 
 def test_that_a_tests_time_was_up_is_told_before_what_came_of_it() -> None:

@@ -1,0 +1,23 @@
+"""What is noted of a change: names, never values."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One change; also the notice that it is committed."""
+
+    account_id: str
+    key_id: str | None
+    """The API key that asked for it. None: a link, or somebody at the service's own machine."""
+    operation: str
+    """Of the OpenAPI document, or of a command."""
+    resource: str
+    """As its path has it: `checks`."""
+    resource_id: str | None
+    """None: several, or none."""
+    fields: tuple[str, ...]
+    """The names of those that were set or changed."""
+    address: str | None
+    """None: not known."""
+    at_ms: int

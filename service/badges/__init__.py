@@ -1,0 +1,1 @@
+"""A check's status as a small picture."""

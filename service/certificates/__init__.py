@@ -1,0 +1,1 @@
+"""Certificates that runs show to hosts that ask for them."""

@@ -1,0 +1,79 @@
+"""What may be a client certificate; pure."""
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+HOST_PATTERN: Final = r"^[A-Za-z0-9.*?:_\[\]!-]+$"
+_HOST_LETTERS: Final = re.compile(HOST_PATTERN)
+MAX_TOGETHER_BYTES: Final = 512 * 1024
+"""Of all certificates of an account: each job that can use them carries them."""
+_MOST_ROUNDS: Final = 1_000_000
+_MOST_BLOCKS: Final = 1 << 20
+"""Of scrypt, each of 128 bytes. Opening an encrypted key may take half a second, and 128 MiB, and
+no more: meanwhile nobody else is served."""
+_SCRYPT_NUMBERS: Final = 3
+"""How often, blocks, lanes; a length may follow, as it may follow the rounds of other hashes."""
+_ENCRYPTED_BEGINS: Final = "-----BEGIN ENCRYPTED PRIVATE KEY-----"
+_ENCRYPTED: Final = re.compile(f"{_ENCRYPTED_BEGINS}([A-Za-z0-9+/=\\s]+)-----END")
+_SEQUENCE: Final = 0x30
+_INTEGER: Final = 0x02
+
+
+def host_problem(host: str) -> str | None:
+    """Why a text is no host or glob. None: it is one."""
+    if "//" in host:
+        return "is an address; use its host alone, as in api.shop.example or *.shop.example"
+    if not _HOST_LETTERS.fullmatch(host):
+        return "must be a host or a glob, as in api.shop.example, *.shop.example or *:8443"
+    return None
+
+
+def together_problem(size_bytes: int) -> str | None:
+    """Why certificates are too many for one account. None: they are not."""
+    if size_bytes <= MAX_TOGETHER_BYTES:
+        return None
+    return f"{size_bytes} bytes together; use at most {MAX_TOGETHER_BYTES}"
+
+
+def cost_problem(key_pem: str) -> str | None:
+    """Why opening an encrypted key would take too long. None: it would not.
+
+    Whoever made it chose how often its passphrase is hashed.
+    """
+    found = _ENCRYPTED.findall(key_pem)
+    if len(found) < key_pem.count(_ENCRYPTED_BEGINS):
+        # What opens it might read on past lines that we do not know.
+        return "holds more than base64 between its first line and its last; leave that out"
+    if all(map(_opens_soon, found)):
+        return None
+    return "hashes its passphrase too often; encrypt it anew with: openssl pkcs8 -topk8"
+
+
+def _opens_soon(key_base64: str) -> bool:
+    try:
+        numbers = tuple(_integers(base64.b64decode("".join(key_base64.split()))))
+    except (binascii.Error, IndexError):
+        return True  # it will not open at all
+    if len(numbers) < _SCRYPT_NUMBERS:
+        return max(numbers[:1], default=0) <= _MOST_ROUNDS
+    return math.prod(numbers[:_SCRYPT_NUMBERS]) <= _MOST_BLOCKS
+
+
+def _integers(der: bytes) -> Iterator[int]:
+    """The integers of a DER text's sequences, at any depth: rounds, block sizes, lengths."""
+    position = 0
+    while position < len(der):
+        tag, length, position = der[position], der[position + 1], position + 2
+        if length > 0x80:
+            size = length - 0x80
+            length = int.from_bytes(der[position : position + size])
+            position += size
+        if tag == _SEQUENCE:
+            continue  # what it holds comes next
+        content, position = der[position : position + length], position + length
+        if tag == _INTEGER:
+            yield int.from_bytes(content, signed=True)

@@ -1,0 +1,117 @@
+"""The commands of the service beside serving: `python -m service keys`, and `picket keys` alike.
+
+Each imports its part when it runs, so that `--help` answers at once.
+"""
+# ruff: noqa: PLC0415 - the reason stands above
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from service.errors import CommandError
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_BAD_INPUT = 2
+_OWN_FAULT = 70
+
+
+@click.group(context_settings=_CONTEXT)
+def commands() -> None:
+    """What the service's own machine can do to its database; without a command it serves."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry a command out; the exit code."""
+    try:
+        commands.main(list(arguments), prog_name="python -m service", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        return _BAD_INPUT
+    except CommandError as problem:
+        print(problem, file=sys.stderr)  # noqa: T201 - the command line prints
+        return _OWN_FAULT if problem.own_fault else _BAD_INPUT
+    return 0
+
+
+@commands.group(short_help="Make, list and revoke API keys of the service on this machine.")
+def keys() -> None:
+    """Make, list and revoke API keys of the service on this machine.
+
+    It reads the same environment variables as the service, which may be running.
+    """
+
+
+@keys.command("create")
+@click.option("--name", default="", metavar="NAME", help="What tells it from others.")
+@click.option(
+    "--role",
+    type=click.Choice(["READ_ONLY", "READ_WRITE"], case_sensitive=False),
+    default="READ_WRITE",
+    show_default=True,
+    help="What it may do.",
+)
+@click.option("--program", is_flag=True, help="For a program: it begins with sv_, not cu_.")
+@click.option("--account", metavar="ID", help="Whose it is; needed where there are several.")
+def create_key(*, name: str, role: str, program: bool, account: str | None) -> None:
+    """Make an API key and print it, this once."""
+    from service.commands import NewKeyOptions, create_key
+
+    create_key(NewKeyOptions(name=name, role=role, program=program, account=account))
+
+
+@keys.command("list")
+def list_keys() -> None:
+    """Print all API keys, ended ones as well, without their secrets."""
+    from service.commands import list_keys
+
+    list_keys()
+
+
+@keys.command("revoke")
+@click.argument("key_id")
+def revoke_key(key_id: str) -> None:
+    """End the API key with this id; a running service refuses it within seconds."""
+    from service.commands import revoke_key
+
+    revoke_key(key_id)
+
+
+@commands.group(short_help="Make and list accounts of the service on this machine.")
+def accounts() -> None:
+    """Make and list accounts of the service on this machine; they share nothing."""
+
+
+@accounts.command("create")
+@click.argument("name")
+def create_account(name: str) -> None:
+    """Make a further account; `keys create --account` makes its first key."""
+    from service.commands import create_account
+
+    create_account(name)
+
+
+@accounts.command("list")
+def list_accounts() -> None:
+    """Print all accounts."""
+    from service.commands import list_accounts
+
+    list_accounts()
+
+
+@commands.command(short_help="Print who changed what in the service on this machine.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
+@click.option("--account", metavar="ID", help="Of this account alone.")
+def audit(*, limit: int, account: str | None) -> None:
+    """Print the newest changes, one JSON object a line, the newest first."""
+    from service.commands import print_audit
+
+    print_audit(limit=limit, account=account)
+
+
+@commands.command(short_help="Print the OpenAPI document of the public API.")
+def openapi() -> None:
+    """Print the OpenAPI document of the public API; nothing is started and no setting is read."""
+    from service.commands import print_openapi
+
+    print_openapi()

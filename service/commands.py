@@ -1,0 +1,135 @@
+"""`keys`, `accounts`, `audit` and `openapi`: the service's books, at its own machine."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+import click
+
+from service.accounts import actions as accounts
+from service.accounts.actions import KeyWish
+from service.accounts.model import Role
+from service.audit import actions as audit
+from service.console import Console, at_console
+from service.db.engine import DatabaseBusyError, DatabaseUnusableError
+from service.errors import CommandError, SettingsError
+from service.http.errors import NotFoundError
+from service.http.routers import document
+from service.settings import read_settings
+
+T = TypeVar("T")
+
+_MOST_NAME_LETTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKeyOptions:
+    """What key is wanted."""
+
+    name: str
+    role: str
+    program: bool
+    account: str | None
+    """None: of the only one that there is."""
+
+
+def create_key(options: NewKeyOptions) -> None:
+    """Make an API key and print it."""
+    wish = KeyWish(
+        name=options.name[:_MOST_NAME_LETTERS],
+        role=Role(options.role.upper()),
+        of_user=not options.program,
+    )
+
+    def act(console: Console) -> tuple[str, str]:
+        owner = options.account or _only_account(console)
+        key_id, key = accounts.create_key(
+            console.connection, console.pepper, owner, wish=wish, now_ms=console.now_ms
+        )
+        console.note("keys create", account_id=owner, resource_id=key_id)
+        return key_id, key.raw
+
+    key_id, raw = _done(act)
+    click.echo(raw)
+    click.echo(f"id {key_id}, {wish.role}; the key is shown this once", err=True)
+
+
+def list_keys() -> None:
+    """Print all API keys."""
+    for key in _done(lambda console: accounts.all_keys(console.connection)):
+        ended = "" if key.revoked_ms is None else f"  revoked {_day(key.revoked_ms)}"
+        made = f"{key.masked}  {key.role:<10}  {_day(key.created_ms)}"
+        click.echo(f"{key.id}  {key.account_id}  {made}  {key.name}{ended}")
+
+
+def revoke_key(key_id: str) -> None:
+    """End an API key."""
+
+    def act(console: Console) -> None:
+        found = [one for one in accounts.all_keys(console.connection) if one.id == key_id]
+        if not found or found[0].revoked_ms is not None:
+            raise CommandError(f"there is no good key {key_id}; see keys list")
+        account_id = found[0].account_id
+        accounts.end_key(console.connection, key_id, account_id=account_id, now_ms=console.now_ms)
+        console.note("keys revoke", account_id=account_id, resource_id=key_id)
+
+    _done(act)
+    click.echo(f"revoked {key_id}")
+
+
+def create_account(name: str) -> None:
+    """Make an account and print its id."""
+    if not 0 < len(name.strip()) <= _MOST_NAME_LETTERS:
+        raise CommandError(f"NAME has {len(name)} letters; use 1 to {_MOST_NAME_LETTERS}")
+
+    def act(console: Console) -> str:
+        made = accounts.create_account(console.connection, name=name, now_ms=console.now_ms)
+        console.note("accounts create", account_id=made.id, resource_id=made.id)
+        return made.id
+
+    click.echo(_done(act))
+
+
+def list_accounts() -> None:
+    """Print all accounts."""
+    for row in _done(lambda console: accounts.all_accounts(console.connection)):
+        click.echo(f"{row.id}  {_day(row.created_ms)}  {row.name}")
+
+
+def print_audit(*, limit: int, account: str | None) -> None:
+    """Print the newest changes."""
+    entries = _done(lambda c: audit.newest(c.connection, limit=limit, account_id=account))
+    for entry in entries:
+        at = datetime.fromtimestamp(entry.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        told = {"at": at, **asdict(entry)}
+        del told["at_ms"]
+        click.echo(json.dumps(told))
+
+
+def print_openapi() -> None:
+    """Print the document."""
+    click.echo(json.dumps(document(), indent=2, ensure_ascii=False))
+
+
+def _done(act: Callable[[Console], T]) -> T:
+    try:
+        return at_console(read_settings(), act)
+    except SettingsError as problem:
+        raise CommandError(str(problem)) from problem
+    except NotFoundError as problem:
+        raise CommandError(problem.message.rstrip(".")) from problem
+    except (DatabaseBusyError, DatabaseUnusableError) as problem:
+        raise CommandError(str(problem), own_fault=True) from problem
+
+
+def _only_account(console: Console) -> str:
+    found = accounts.all_accounts(console.connection)
+    if len(found) != 1:
+        raise CommandError(f"there are {len(found)} accounts; name one with --account")
+    return found[0].id
+
+
+def _day(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()

@@ -1,0 +1,1 @@
+"""Groups of checks, and the settings that their checks share."""

@@ -1,0 +1,96 @@
+"""Setting groups up, changing and deleting them, and what that means for their checks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection
+
+from service.checks import actions as checks
+from service.checks import changes as check_changes
+from service.checks.changes import Scope
+from service.checks.places import hold_known
+from service.checks.scripted import phases
+from service.checks.spec import doc_of
+from service.groups import store
+from service.groups.actions import find, with_variables
+from service.groups.bodies import AnyGroupWrite
+from service.groups.model import BASE_URL, GroupRow
+from service.http.errors import ConflictError
+from service.locations import actions as locations
+from service.triggers import actions as triggers
+from service.triggers.model import Runs, Target
+from service.variables import changes as variables
+from service.variables.bodies import EnvironmentVariable
+from service.variables.model import Owner
+
+
+def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRow:
+    """Set up a group.
+
+    Raises:
+        InvalidError: it names a location or a snippet that is not there.
+    """
+    values = _values(connection, scope, body)
+    made = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
+    group_id = store.add(connection, {**values, **made})
+    return _hang_on(connection, scope, group_id, body)
+
+
+def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite) -> GroupRow:
+    """Set a group up anew; its checks go by it from their next run on.
+
+    Raises:
+        NotFoundError: the account has no such group.
+        InvalidError: it names a location or a snippet that is not there, or one of its checks
+            could not run like this.
+    """
+    find(connection, scope.account_id, group_id)
+    values = _values(connection, scope, body)
+    store.change(connection, group_id, {**values, "updated_ms": scope.now_ms})
+    group = _hang_on(connection, scope, group_id, body)
+    check_changes.apply_group(connection, scope, group)
+    return group
+
+
+def delete(connection: Connection, scope: Scope, group_id: int) -> None:
+    """Forget a group.
+
+    Raises:
+        NotFoundError: the account has no such group.
+        ConflictError: checks are in it.
+    """
+    group = find(connection, scope.account_id, group_id)
+    count, names = checks.users_of_group(connection, scope.account_id, group_id)
+    if count:
+        shown = ", ".join(names) + (" and others" if count > len(names) else "")
+        raise ConflictError(
+            f"The check group {group.name} holds {count} checks ({shown}); delete them, or take"
+            " them out of it, first."
+        )
+    variables.forget(connection, Owner.group(scope.account_id, group_id))
+    triggers.forget(connection, Target(Runs.GROUP, str(group_id)))
+    store.remove(connection, group_id)
+
+
+def _values(connection: Connection, scope: Scope, body: AnyGroupWrite) -> Mapping[str, Any]:
+    doc = doc_of(body)
+    hold_known(doc, list(locations.ids_by_slug(connection, scope.account_id)))
+    phases(connection, scope.account_id, doc)
+    return {"name": body.name, "form": body.form, "doc": doc}
+
+
+def _hang_on(connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite) -> GroupRow:
+    store.replace_tags(connection, group_id, body.tags or [])
+    owner = Owner.group(scope.account_id, group_id)
+    variables.replace(connection, owner, _variables(body), vault=scope.vault)
+    (group,) = with_variables(connection, [find(connection, scope.account_id, group_id)])
+    return group
+
+
+def _variables(body: AnyGroupWrite) -> list[EnvironmentVariable]:
+    """The group's own, and its address, which checks read in the same way."""
+    own = list(body.environment_variables or ())
+    url = body.api_check_defaults.url if body.api_check_defaults else None
+    if not url:
+        return own
+    return [*own, EnvironmentVariable.model_validate({"key": BASE_URL, "value": url})]

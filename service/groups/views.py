@@ -1,0 +1,60 @@
+"""Groups as the API shows them: what was written, every default filled in, and what we know."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from service.checks.alert_fields import AlertSettings
+from service.checks.views import request_for_readers
+from service.groups.bodies import GroupFields
+from service.groups.model import BASE_URL, GroupRow
+from service.http.times import spelled
+from service.variables.model import VariableRow
+from service.variables.views import Sight, shown_doc
+from service.variables.views import compared as variable
+from service.vault.sealing import Vault
+
+
+class GroupShown(GroupFields):
+    """A check group."""
+
+    id: int
+    double_check: bool
+    use_global_alert_settings: bool | None
+    """True: the account's alert settings, not the group's."""
+    alert_settings: AlertSettings | None
+    """Null: the group has none."""
+    run_parallel: bool | None
+    """Null: as each check says."""
+    created_at: datetime = Field(alias="created_at")
+    updated_at: datetime | None = Field(alias="updated_at")
+    """Null: never changed."""
+
+
+def shown(group: GroupRow, sight: Sight) -> dict[str, Any]:
+    """A stored group, read with its variables, as its answer."""
+    return {
+        "id": group.id,
+        **(group.doc if sight.may_write else _for_readers(group.doc)),
+        "environmentVariables": [shown_doc(one, sight) for one in _own(group)],
+        "created_at": spelled(group.created_ms),
+        "updated_at": spelled(group.updated_ms),
+    }
+
+
+def compared(group: GroupRow, vault: Vault) -> dict[str, Any]:
+    """All of a group, its secrets too: to tell what a change changed, and never for an answer."""
+    whole = shown(group, Sight(vault, may_write=True))
+    return {**whole, "environmentVariables": [variable(one, vault) for one in _own(group)]}
+
+
+def _own(group: GroupRow) -> Sequence[VariableRow]:
+    """Without the group's address, which stands elsewhere in its answer."""
+    has_url = bool(group.doc["apiCheckDefaults"]["url"])
+    return [one for one in group.variables if not (has_url and one.key == BASE_URL)]
+
+
+def _for_readers(doc: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**doc, "apiCheckDefaults": request_for_readers(doc["apiCheckDefaults"])}

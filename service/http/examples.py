@@ -1,0 +1,130 @@
+"""Examples of the OpenAPI document: what to send, and what a refusal looks like."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+from service.http.errors import phrase
+
+_PLACES: Final = {"privateLocations": ["default"], "frequency": 10}
+_TEST: Final = "const { test } = require('@playwright/test'); test('works', async"
+_CHECKS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "api": {
+        "name": "Orders",
+        "request": {
+            "method": "POST",
+            "url": "https://shop.example/api/orders",
+            "headers": [{"key": "accept", "value": "application/json"}],
+            "body": '{"sku": 7}',
+            "bodyType": "JSON",
+            "assertions": [{"source": "STATUS_CODE", "comparison": "EQUALS", "target": "201"}],
+        },
+    },
+    "url": {"name": "Front page", "request": {"url": "https://shop.example/"}},
+    "tcp": {"name": "Mail", "request": {"hostname": "mail.example", "port": 25}},
+    "dns": {"name": "Zone", "request": {"recordType": "A", "query": "shop.example"}},
+    "icmp": {"name": "Router", "request": {"hostname": "10.0.0.1", "pingCount": 10}},
+    "heartbeat": {
+        "name": "Backup",
+        "heartbeat": {"period": 1, "periodUnit": "days", "grace": 30, "graceUnit": "minutes"},
+    },
+    "browser": {
+        "name": "Login",
+        "script": f"{_TEST} ({{ page }}) => {{ await page.goto('https://shop.example/login') }})",
+    },
+    "multistep": {
+        "name": "Order",
+        "script": f"{_TEST} ({{ request }}) => {{ await request.get('https://shop.example/') }})",
+    },
+    "playwright": {"name": "Checkout", "codeBundlePath": "0" * 64},
+}
+_AGENTIC: Final = {
+    "name": "Basket",
+    "prompt": "Open https://shop.example, put a lamp into the basket, and see that it is there.",
+    "agentRuntime": {"skills": ["browser"]},
+    "locations": ["us-east-1"],
+    "frequency": 30,
+}
+_SNIPPET: Final = {"name": "login", "script": "module.exports = async () => 'token'"}
+_CERTIFICATE: Final = {
+    "host": "*.shop.example",
+    "cert": "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----\n",
+    "key": "-----BEGIN ENCRYPTED PRIVATE KEY-----\n...\n-----END ENCRYPTED PRIVATE KEY-----\n",
+    "passphrase": "open sesame",
+}
+_GROUP: Final = {
+    "name": "Shop",
+    "tags": ["shop"],
+    "privateLocations": ["default"],
+    "concurrency": 2,
+    "apiCheckDefaults": {"url": "https://shop.example", "headers": [], "queryParameters": []},
+    "retryStrategy": {"type": "FIXED", "baseBackoffSeconds": 10, "maxRetries": 2},
+}
+BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{f"POST /v1/checks/{kind}": {**body, **_PLACES} for kind, body in _CHECKS.items()},
+    **{f"PUT /v1/checks/{kind}/{{id}}": {**body, **_PLACES} for kind, body in _CHECKS.items()},
+    "POST /v1/checks/agentic": _AGENTIC,
+    "PUT /v1/checks/agentic/{id}": _AGENTIC,
+    "POST /v1/check-groups": _GROUP,
+    "PUT /v1/check-groups/{id}": _GROUP,
+    "POST /v2/check-groups": _GROUP,
+    "PUT /v2/check-groups/{id}": {**_GROUP, "retryStrategy": "FALLBACK"},
+    "POST /v1/checks": {**_CHECKS["url"], **_PLACES, "checkType": "URL"},
+    "PUT /v1/checks/{id}": {**_CHECKS["url"], **_PLACES, "checkType": "URL"},
+    "POST /v1/snippets": _SNIPPET,
+    "PUT /v1/snippets/{id}": _SNIPPET,
+    "POST /v1/variables": {"key": "API_URL", "value": "https://shop.example/api"},
+    "PUT /v1/variables/{key}": {"value": "https://shop.example/api/v2", "locked": True},
+    "POST /v1/client-certificates": _CERTIFICATE,
+    "POST /v1/private-locations": {"name": "Warehouse", "slugName": "warehouse"},
+    "PUT /v1/private-locations/{id}": {"name": "Warehouse", "icon": "location", "proxyUrl": None},
+    "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
+}
+"""By method and path; a test sends them."""
+_MESSAGES: Final[Mapping[int, str]] = {
+    400: '"frequency" is 7; use one of 0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440.',
+    401: "Bad Token: send an API key (cu_…) as Authorization: Bearer <key>.",
+    403: "This API key is READ_ONLY; POST takes one that is READ_WRITE.",
+    404: "There is no check 019b0f5e-7a43-7d12-8f6e-0c8f3f1f6a2b.",
+    408: "The session has not ended within 30 s; ask again.",
+    409: "There is a snippet login already; use another name.",
+    413: "The body is too large; use at most 1048576 bytes.",
+    415: "The body is text/plain; send JSON, and content-type: application/json.",
+    422: (
+        "This Idempotency-Key came with another request before; use a new one for each request,"
+        " and the same one only to send the same request again."
+    ),
+    429: "Too many requests; try again in 1 s.",
+    500: "The service made a mistake; it is in its log.",
+    503: "The database is busy; try again.",
+    507: "The bundle cannot be kept: No space left on device. Send it again later.",
+}
+_ATTRIBUTES: Final[Mapping[int, Mapping[str, int]]] = {
+    413: {"limitBytes": 1048576},
+    429: {"retryAfter": 1},
+}
+
+
+def add_examples(name: str, operation: dict[str, Any]) -> None:
+    """Put them into an operation; `name` is its method and path."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is not None and name in BODIES:
+        content["example"] = deepcopy(BODIES[name])
+    for status, response in operation["responses"].items():
+        if status in _REFUSALS:
+            response["content"]["application/json"]["example"] = deepcopy(_REFUSALS[status])
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    body = {
+        "statusCode": status,
+        "error": phrase(status),
+        "message": _MESSAGES[status],
+        "attributes": dict(_ATTRIBUTES.get(status, {})),
+    }
+    if status == 400:
+        body["validation"] = {"source": "payload", "keys": ["frequency"]}
+    return body
+
+
+_REFUSALS: Final = {str(status): _refusal(status) for status in _MESSAGES}

@@ -1,0 +1,24 @@
+"""A request that may come twice, and the answer that it gets both times."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request with an Idempotency-Key."""
+
+    account_id: str
+    key: str = field(repr=False)
+    """As it was sent; it opens the kept answer, and is stored nowhere."""
+    request: bytes = field(repr=False)
+    """Method, path and body: what must be the same again."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """An answer to give again."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes

@@ -1,0 +1,74 @@
+"""Looking at a session, and waiting for its end."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from service.http.backend import Backend
+from service.results import actions as results
+from service.results.model import StoredResult
+from service.sessions import actions
+from service.sessions.model import Session
+from service.sessions.rules import deadline_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A session at one moment."""
+
+    session: Session
+    results: tuple[StoredResult, ...]
+    now_ms: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has reached its final state."""
+        return self.session.stopped_ms is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One session of an account."""
+
+    backend: Backend
+    account_id: str
+    session_id: str
+
+    async def look(self) -> Seen:
+        """The session as it is; one past its deadline is ended first.
+
+        Raises:
+            NotFoundError: the account has no such session.
+        """
+        seen = await self.backend.database.read(self._query)
+        overdue = not seen.is_over and seen.now_ms >= deadline_ms(seen.session)
+        return await self.backend.database.write(self._query_ended) if overdue else seen
+
+    async def wait(self, *, max_wait_s: float) -> Seen:
+        """The session at its end, or as it is once so much time has passed.
+
+        Raises:
+            NotFoundError: the account has no such session.
+        """
+        # Whoever ends the session between the first look and the wait must find us here.
+        with self.backend.waiters.registered(self.session_id) as ended:
+            seen = await self.look()
+            if seen.is_over:
+                return seen
+            left_s = max(0, deadline_ms(seen.session) - seen.now_ms) / 1000
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), min(max_wait_s, left_s))
+            return await self.look()
+
+    def _query(self, connection: Connection) -> Seen:
+        now_ms = self.backend.clock.now_ms(connection)
+        session = actions.find(connection, self.account_id, self.session_id)
+        return Seen(session, tuple(results.of_session(connection, session.id)), now_ms)
+
+    def _query_ended(self, connection: Connection) -> Seen:
+        session = actions.find(connection, self.account_id, self.session_id)
+        now_ms = self.backend.clock.now_ms(connection)
+        actions.end_overdue(connection, session, now_ms=now_ms)
+        return self._query(connection)

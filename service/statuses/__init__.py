@@ -1,0 +1,1 @@
+"""How each check stands by its newest result."""

@@ -1,0 +1,1 @@
+"""Links that run a check without an API key."""

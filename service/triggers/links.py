@@ -1,0 +1,214 @@
+"""`/checks/{checkId}/trigger/{token}` and its like: run by a link, answer with the verdict."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Final
+
+from fastapi import Depends, Path, Query
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from service.audit import actions as audit
+from service.audit.model import Entry
+from service.http.address import address_of
+from service.http.auth import hold_back
+from service.http.backend import Backend, BackendDep
+from service.http.error_body import body_of
+from service.http.errors import (
+    InvalidError,
+    NotFoundError,
+    RunNotPassedError,
+    StillRunningError,
+)
+from service.http.operations import open_operations
+from service.http.rate import RateClass
+from service.http.routes import answers, operation_id
+from service.http.strict import NO_NUL, Text
+from service.results.model import ResultType, RunStatus, StoredResult
+from service.sessions.group_runs import GroupRun, run_group
+from service.sessions.model import Session
+from service.sessions.triggers import Target as Wanted
+from service.sessions.triggers import trigger
+from service.sessions.watching import Seen, Watch
+from service.triggers import actions
+from service.triggers.model import Runs, Target, TriggerRow, VerdictShown
+
+router = open_operations("triggers")
+
+_OF_CHECK: Final = "/checks/{checkId}/trigger/{token}"
+_OF_GROUP: Final = "/check-groups/{groupId}/trigger/{token}"
+MAX_WAIT_S: Final = 30
+_FINAL: Final = ResultType.FINAL
+Start = Callable[[Connection, TriggerRow, int], Sequence[Session]]
+_FRESH: Final[Mapping[str, str]] = {"cache-control": "no-store"}
+_GOOD: Final = frozenset({RunStatus.PASSED, RunStatus.DEGRADED})
+_ANSWERS: Final = answers(200, VerdictShown, "It passed.", 400, 404, 408, 503)
+
+CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
+GroupId = Annotated[int, Path(alias="groupId", ge=1, le=(1 << 63) - 1)]
+Token = Annotated[str, Path(pattern=NO_NUL, max_length=200)]
+
+
+def _place(
+    location: Annotated[
+        Text | None,
+        Query(alias="runLocation", description="Slug: run there alone, not at all locations."),
+    ] = None,
+    url: Annotated[
+        str | None, Query(alias="environmentUrl", description="Refused: it is not followed.")
+    ] = None,
+) -> str | None:
+    if url:
+        raise InvalidError(
+            '"environmentUrl" would not be followed: the check runs with its own address;'
+            " leave it out.",
+            keys=("environmentUrl",),
+            source="query",
+        )
+    return location or None
+
+
+class _Call:
+    """A call of a link."""
+
+    def __init__(
+        self,
+        request: Request,
+        backend: BackendDep,
+        place: Annotated[str | None, Depends(_place)],
+    ) -> None:
+        self.backend: Backend = backend
+        self.place = place
+        """Slug. None: everywhere."""
+        self._request = request
+
+    def noted(self, row: TriggerRow, target: Target, *, now_ms: int) -> Entry:
+        """What the audit log keeps of it; whoever called has no key."""
+        route = self._request.scope["route"]
+        return Entry(
+            account_id=row.account_id,
+            key_id=None,
+            operation=operation_id(route),
+            resource=route.path.split("/")[1],
+            resource_id=target.owner_id,
+            fields=("runLocation",) if self.place else (),
+            address=address_of(self._request),
+            at_ms=now_ms,
+        )
+
+
+CallDep = Annotated[_Call, Depends(_Call)]
+
+
+@router.get(_OF_CHECK, responses=_ANSWERS)
+async def run_check_by_link(check_id: CheckId, token: Token, call: CallDep) -> Response:
+    """Run a check now and wait for its end: 200 when it passes, 503 when it does not.
+
+    It needs no key but the token in the address. After 30 seconds the answer is 408, and the run
+    goes on. The calls of one trigger are limited to 10 a minute. Other query parameters, which
+    tell of a deployment, are passed over.
+    """
+    target = Target(Runs.CHECK, check_id)
+    wanted = Wanted(check_ids=frozenset({check_id}), location=call.place)
+
+    def start(connection: Connection, row: TriggerRow, now_ms: int) -> Sequence[Session]:
+        return trigger(connection, row.account_id, wanted, now_ms=now_ms)
+
+    return await _run(call, target, token, start=start)
+
+
+@router.get(_OF_GROUP, responses=_ANSWERS)
+async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> Response:
+    """Run a check group now and wait for its end: 200 when all of its checks pass, 503 otherwise.
+
+    As with the link of a check; checks that do not run at `runLocation` are left out.
+    """
+    target, wanted = (
+        Target(Runs.GROUP, str(group_id)),
+        GroupRun(group_id=group_id, location=call.place),
+    )
+
+    def start(connection: Connection, row: TriggerRow, now_ms: int) -> Sequence[Session]:
+        return run_group(connection, row.account_id, wanted, now_ms=now_ms)
+
+    return await _run(call, target, token, start=start)
+
+
+async def _run(call: _Call, target: Target, token: str, *, start: Start) -> Response:
+    """Open the trigger, start what it runs, wait for the end of all of it."""
+    backend = call.backend
+    row = await _opened(backend, target, token)
+
+    def change(connection: Connection) -> Sequence[Session]:
+        now_ms = backend.clock.now_ms(connection)
+        actions.note_call(connection, row, now_ms=now_ms)
+        started = start(connection, row, now_ms)
+        audit.note(connection, call.noted(row, target, now_ms=now_ms))
+        return started
+
+    sessions = await backend.database.write(change)
+    until_s = backend.monotonic() + MAX_WAIT_S
+    return _verdict([await _end_of(backend, row, one, until_s=until_s) for one in sessions])
+
+
+async def _end_of(backend: Backend, row: TriggerRow, started: Session, *, until_s: float) -> Seen:
+    """A session at its end.
+
+    Raises:
+        StillRunningError: it has not ended in time; nobody looks at the others any more.
+    """
+    left_s = max(0.0, until_s - backend.monotonic())
+    seen = await Watch(backend, row.account_id, started.id).wait(max_wait_s=left_s)
+    if seen.is_over:
+        return seen
+    raise StillRunningError(
+        f"The run has not ended within {MAX_WAIT_S} s, and goes on as session {started.id}; calling"
+        " the link again would start another one.",
+        attributes={"checkSessionId": started.id},
+    )
+
+
+async def _opened(backend: Backend, target: Target, token: str) -> TriggerRow:
+    """The trigger of a link.
+
+    Raises:
+        NotFoundError: there is none, or the token is not its own; which of them is not said.
+        TooManyError: it was called too often.
+    """
+    pepper = backend.pepper
+    row = await backend.database.read(
+        lambda c: actions.opened_by(c, target, token=token, pepper=pepper)
+    )
+    if row is None:
+        raise NotFoundError("There is no such trigger.")
+    hold_back(backend.limits.wait_s(RateClass.TRIGGER_LINKS, str(row.id)))
+    return row
+
+
+def _verdict(seen: Sequence[Seen]) -> Response:
+    finals = [[one for one in each.results if one.result_type is _FINAL] for each in seen]
+    facts = VerdictShown(
+        has_failures=any(one.status.has_failures for each in finals for one in each),
+        response_time=_longest(one for each in finals for one in each),
+    ).model_dump()
+    bad = [_why_not(each.session, own) for each, own in zip(seen, finals, strict=True)]
+    if not any(bad):
+        return JSONResponse(facts, headers=dict(_FRESH))
+    refusal = RunNotPassedError(" ".join(one for one in bad if one))
+    return JSONResponse({**body_of(refusal), **facts}, status_code=503, headers=dict(_FRESH))
+
+
+def _longest(finals: Iterable[StoredResult]) -> int | None:
+    times = [one.response_time_ms for one in finals if one.response_time_ms is not None]
+    return math.floor(max(times)) if times else None
+
+
+def _why_not(session: Session, finals: Sequence[StoredResult]) -> str:
+    """Why a check did not pass; empty: it did."""
+    if finals and all(one.status in _GOOD for one in finals):
+        return ""
+    bad = ", ".join(
+        f"{one.status.value} at {one.location}" for one in finals if one.status not in _GOOD
+    )
+    return f"The check {session.name} did not pass: {bad or 'nobody ran it'}."

@@ -1,0 +1,73 @@
+"""Triggers as they are stored and as people see them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pydantic import Field
+
+from service.http.strict import Shown
+from service.http.times import Moment
+
+PREFIX: Final = "tr_"
+
+
+class Runs(StrEnum):
+    """What a trigger runs."""
+
+    CHECK = "check"
+    GROUP = "check group"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What one trigger runs."""
+
+    runs: Runs
+    owner_id: str
+    """Of the check or the group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerRow:
+    """A trigger as it is stored; its token is not."""
+
+    id: int
+    account_id: str
+    masked: str
+    created_ms: int
+    called_ms: int | None
+    """None: never."""
+
+
+class TriggerShown(Shown):
+    """A trigger."""
+
+    id: int
+    token: str
+    """Whole in the answer that made it, and shown nowhere else: later only its last letters are."""
+    created_at: Moment = Field(alias="created_at")
+    called_at: Moment | None = Field(alias="called_at")
+    """When its link was called last. Null: never."""
+    updated_at: Moment | None = Field(alias="updated_at")
+    """Always null: a trigger that is made anew is another one."""
+
+
+class CheckTriggerShown(TriggerShown):
+    """A trigger of a check."""
+
+    check_id: str
+
+
+class GroupTriggerShown(TriggerShown):
+    """A trigger of a check group."""
+
+    group_id: int
+
+
+class VerdictShown(Shown):
+    """What the run of a trigger's link came to."""
+
+    has_failures: bool
+    response_time: int | None
+    """Milliseconds; of several runs, the longest. Null: nothing was measured."""

@@ -1,0 +1,1 @@
+"""Variables and secrets of accounts, groups and checks."""

@@ -1,0 +1,98 @@
+"""`/v1/variables`: variables and secrets that all checks of an account have."""
+
+from typing import Annotated
+
+from fastapi import Body, Path
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.http.auth import CallerDep
+from service.http.backend import BackendDep
+from service.http.changing import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
+from service.http.ignored import ignored_header
+from service.http.operations import keyed_operations
+from service.http.paging import PageDep, page_of
+from service.http.routes import answers, json_model
+from service.http.strict import NO_NUL
+from service.variables import actions, changes
+from service.variables.bodies import VariableChange, VariableShown, VariableWrite
+from service.variables.views import Sight, compared, shown
+
+router = keyed_operations("variables", prefix="/v1/variables")
+
+_ONE = "/{key}"
+# Wider than a key may be: what cannot be one is not there.
+VariableKey = Annotated[str, Path(alias="key", pattern=NO_NUL, max_length=1000)]
+_SHOWN = "The variable; the value of a secret is empty."
+
+
+@router.get("", responses=page_of(list[VariableShown], "A page of variables, by key."))
+async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
+    """List the account's variables and secrets."""
+    rows = await backend.database.read(
+        lambda connection: actions.page(
+            connection, caller.account_id, limit=page.one_more, offset=page.offset
+        )
+    )
+    sight = Sight(backend.vault, may_write=caller.may_write)
+    return page.answer(rows, lambda row: shown(row, sight).model_dump(mode="json"))
+
+
+@router.post("", status_code=201, responses=answers(201, VariableShown, _SHOWN, 409))
+async def create_variable(
+    request: Request, creating: CreateDep, body: Annotated[VariableWrite, Body()]
+) -> Response:
+    """Set a variable or a secret that all checks of the account have from their next run on."""
+    ignored, sight = (
+        ignored_header(await request.json(), body),
+        Sight(creating.vault, may_write=True),
+    )
+
+    def change(connection: Connection, _now_ms: int) -> Changed:
+        row = changes.create(connection, creating.account_id, body, vault=creating.vault)
+        answer = json_model(shown(row, sight), status=201, headers=ignored)
+        return Changed(answer=answer, resource_id=row.key, fields=sent_fields(body))
+
+    return await creating.make(change)
+
+
+@router.get(_ONE, responses=answers(200, VariableShown, _SHOWN, 404))
+async def read_variable(key: VariableKey, caller: CallerDep, backend: BackendDep) -> Response:
+    """Read a variable; of a secret all but its value."""
+    row = await backend.database.read(
+        lambda connection: actions.find(connection, caller.account_id, key)
+    )
+    return json_model(shown(row, Sight(backend.vault, may_write=caller.may_write)))
+
+
+@router.put(_ONE, responses=answers(200, VariableShown, _SHOWN, 404, 409))
+async def replace_variable(
+    key: VariableKey,
+    request: Request,
+    changing: ChangeDep,
+    body: Annotated[VariableChange, Body()],
+) -> Response:
+    """Change or rename a variable; a secret that stays one keeps its value where that is empty."""
+    ignored = ignored_header(await request.json(), body)
+    account_id, vault = changing.account_id, changing.vault
+
+    def change(connection: Connection, _now_ms: int) -> Changed:
+        before = actions.find(connection, account_id, key)
+        row = changes.replace_one(connection, account_id, key, body=body, vault=vault)
+        fields = changed_fields(compared(before, vault), compared(row, vault))
+        answer = json_model(shown(row, Sight(vault, may_write=True)), headers=ignored)
+        return Changed(answer=answer, resource_id=key, fields=fields)
+
+    return await changing.make(change)
+
+
+@router.delete(_ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
+async def delete_variable(key: VariableKey, changing: ChangeDep) -> Response:
+    """Delete a variable; templates that name it fail from their next run on."""
+
+    def change(connection: Connection, _now_ms: int) -> Changed:
+        changes.delete(connection, changing.account_id, key)
+        return gone(key)
+
+    return await changing.make(change)

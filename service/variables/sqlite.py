@@ -1,0 +1,48 @@
+"""The variables of runs on SQLite, by the driver: a claim asks for them."""
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import Connection
+
+from service.db.sqlite_group import driver
+from service.variables.model import Level, Owner, VariableRow
+
+_OF_RUNS: Final = """
+SELECT level, owner_id, key, value, locked, secret FROM variable
+WHERE level = 'account' AND owner_id = ?
+UNION ALL
+SELECT level, owner_id, key, value, locked, secret FROM variable
+WHERE level = 'group' AND owner_id IN (SELECT value FROM json_each(?))
+UNION ALL
+SELECT level, owner_id, key, value, locked, secret FROM variable
+WHERE level = 'check' AND owner_id IN (SELECT value FROM json_each(?))
+"""
+
+
+class SqliteRunVariables:
+    """Implements `VariablesOfRuns`."""
+
+    def of_runs(
+        self,
+        connection: Connection,
+        account_id: str,
+        *,
+        group_ids: Iterable[str],
+        check_ids: Iterable[str],
+    ) -> list[VariableRow]:
+        """What the account, these groups and these checks have."""
+        asked = (account_id, json.dumps(list(group_ids)), json.dumps(list(check_ids)))
+        return [
+            VariableRow(
+                owner=Owner(account_id, Level(level), owner_id),
+                key=key,
+                value=value,
+                locked=bool(locked),
+                secret=bool(secret),
+            )
+            for level, owner_id, key, value, locked, secret in driver(connection).execute(
+                _OF_RUNS, asked
+            )
+        ]

@@ -1,0 +1,75 @@
+"""The vault of a service's start: its keys come from a setting, or from a file that it makes."""
+
+from pathlib import Path
+from typing import Final
+
+import structlog
+from sqlalchemy import Connection
+
+from service.certificates import seals as certificates
+from service.db.engine import Database
+from service.errors import SettingsError
+from service.own_file import make_own_file
+from service.settings import Settings
+from service.variables import seals as variables
+from service.vault.keys import keys_of, new_key
+from service.vault.sealing import Vault
+
+log = structlog.get_logger()
+
+FILE: Final = "master-key"
+
+
+async def open_vault(settings: Settings, database: Database) -> Vault:
+    """The vault that all stored values open in; those of an older key are sealed anew.
+
+    Raises:
+        SettingsError: there is no key, or not the one that values were sealed with.
+    """
+    heads = await database.read(_heads)
+    vault = _vault(settings, may_make=not heads)
+    if unknown := sorted(head[1:].hex() for head in heads if not vault.knows(head)):
+        raise _wrong_key(settings, unknown[0])
+    if not all(map(vault.is_current, heads)):
+        log.info("vault.sealed_anew", values=await database.write(lambda c: _seal_anew(c, vault)))
+    return vault
+
+
+def _heads(connection: Connection) -> frozenset[bytes]:
+    return variables.heads(connection) | certificates.heads(connection)
+
+
+def _seal_anew(connection: Connection, vault: Vault) -> int:
+    return variables.seal_anew(connection, vault) + certificates.seal_anew(connection, vault)
+
+
+def _vault(settings: Settings, *, may_make: bool) -> Vault:
+    if settings.master_keys:
+        return Vault(settings.master_keys)
+    file = _file(settings)
+    try:
+        if may_make and not file.exists():
+            make_own_file(file, f"{new_key()}\n".encode())
+        return Vault(keys_of(file.read_text(encoding="ascii")))
+    except FileNotFoundError as problem:
+        raise _unusable(f"{file}, the key that secrets are encrypted with, is gone") from problem
+    except OSError as problem:
+        raise _unusable(f"{file} cannot be used ({problem.strerror})") from problem
+    except UnicodeDecodeError as problem:
+        raise _unusable(f"{file} holds no key in hex or base64") from problem
+    except ValueError as problem:
+        raise SettingsError((f"{file} {problem}",)) from problem
+
+
+def _unusable(what: str) -> SettingsError:
+    return SettingsError((f"{what}; bring it back, or set SERVICE_MASTER_KEY",))
+
+
+def _wrong_key(settings: Settings, unknown: str) -> SettingsError:
+    where = "SERVICE_MASTER_KEY" if settings.master_keys else str(_file(settings))
+    with_it = f"key {unknown}, with which secrets in the database are encrypted"
+    return SettingsError((f"{where} does not hold the {with_it}; add that key at its end",))
+
+
+def _file(settings: Settings) -> Path:
+    return settings.database_file.with_name(FILE)

@@ -1,0 +1,28 @@
+"""The service's commands under our name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from picket.__main__ import main
+
+
+def test_the_document_is_printed_without_a_service(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["openapi"]) == 0
+    assert "/v1/checks/url" in json.loads(capsys.readouterr().out)["paths"]
+
+
+def test_a_command_tells_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["keys", "create", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: picket keys create")
+
+
+def test_a_refusal_and_a_wrong_option_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERVICE_DATA_DIR", str(tmp_path / "nowhere"))
+    assert main(["keys", "list"]) == 2
+    assert capsys.readouterr().err.startswith("picket: there is no database at")
+    assert main(["audit", "--limit", "0"]) == 2
+    assert "see picket audit --help" in capsys.readouterr().err

@@ -1,0 +1,71 @@
+"""What comes next is worked on meanwhile: in order, a little of it, and errors arrive."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from runners.kit.archives.ahead import THREADS, each_with, one_ahead
+
+
+def test_items_come_in_order_with_what_was_made_of_them() -> None:
+    assert list(each_with(str, range(20))) == [(number, str(number)) for number in range(20)]
+    assert list(one_ahead(iter("abc"))) == ["a", "b", "c"]
+    assert list(each_with(str, ())) == list(one_ahead(())) == []
+
+
+def test_few_items_are_held_at_once() -> None:
+    taken = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(20):
+            taken.append(number)
+            yield number
+
+    assert next(each_with(str, numbers())) == (0, "0")
+    assert len(taken) == THREADS + 1
+
+
+def test_two_are_worked_on_at_once_and_none_of_them_where_they_are_used() -> None:
+    together = threading.Barrier(THREADS, timeout=10)
+
+    def work(_: int) -> int:
+        together.wait()
+        return threading.get_ident()
+
+    assert threading.get_ident() not in {made for _, made in each_with(work, range(2 * THREADS))}
+
+
+def test_the_next_is_made_while_one_is_used() -> None:
+    is_used = threading.Event()
+
+    def pieces() -> Iterator[bool]:
+        yield True
+        yield is_used.wait(10)
+
+    ahead = one_ahead(pieces())
+    assert next(ahead)
+    is_used.set()
+    assert next(ahead)
+
+
+def broken() -> Iterator[int]:
+    yield 1
+    raise ValueError("broken")
+
+
+def test_what_breaks_arrives() -> None:
+    with pytest.raises(ValueError, match="broken"):
+        list(one_ahead(broken()))
+    with pytest.raises(ValueError, match="broken"):
+        list(each_with(str, broken()))
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(each_with(int, ("1", "x")))
+
+
+def test_no_thread_is_left_where_the_rest_is_not_wanted() -> None:
+    before = threading.active_count()
+    for ahead in (each_with(str, range(20)), one_ahead(iter(range(20)))):
+        next(ahead)
+        ahead.close()
+    assert threading.active_count() == before

@@ -1,0 +1,122 @@
+"""What a check says about things that come later is kept as it was sent, and told again."""
+
+from typing import Any
+
+import pytest
+
+from service.http.routers import document
+from tests.builders.any_check import TYPES, least_body
+from tests.builders.check_bodies import check_body
+from tests.servers.public_api import ApiUser
+
+LATER = {
+    "useGlobalAlertSettings": False,
+    "alertSettings": {
+        "escalationType": "TIME_BASED",
+        "runBasedEscalation": {"failedRunThreshold": 5},
+        "timeBasedEscalation": {"minutesFailingThreshold": 30},
+        "reminders": {"amount": 100_000, "interval": 30},
+        "parallelRunFailureThreshold": {"enabled": True, "percentage": 100},
+    },
+    "alertChannelSubscriptions": [
+        {"alertChannelId": 7, "activated": True},
+        {"alertChannelId": 9, "activated": False},
+    ],
+    "triggerIncident": {
+        "serviceId": "b1c1",
+        "severity": "CRITICAL",
+        "name": "Shop is down",
+        "description": "Nobody can buy.",
+        "notifySubscribers": True,
+    },
+    "muted": True,
+    "doubleCheck": False,
+    "groupOrder": 3,
+    "description": "What buyers see first.",
+}
+STRATEGY = {
+    "type": "LINEAR",
+    "baseBackoffSeconds": 7,
+    "sameRegion": False,
+    "maxRetries": 3,
+    "maxDurationSeconds": 90,
+    "onlyOn": ["NETWORK_ERROR"],
+}
+REFUSED = {
+    "playwright": {"retryStrategy"},
+    "agentic": {"retryStrategy", "triggerIncident", "groupId", "runParallel"},
+}
+"""What a type does not have is not kept, either; the types' own tests say how it is refused."""
+ZERO = "0001-01-01T00:00:00Z"
+
+
+async def what_is_kept(user: ApiUser, kind: str) -> dict[str, Any]:
+    """The fields that a type keeps, each unlike its default."""
+    group = (await user.post("/v1/check-groups", {"name": "Shop"})).body
+    runs = {"groupId": group["id"], "retryStrategy": STRATEGY, "runParallel": True}
+    every = {**LATER, **runs}
+    return {name: every[name] for name in every.keys() - REFUSED.get(kind, set())}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+async def test_what_later_features_need_is_kept_by_every_type(alice: ApiUser, kind: str) -> None:
+    kept = await what_is_kept(alice, kind)
+    least = await least_body(alice, kind)
+    made = await alice.post(f"/v1/checks/{kind}", {**least, **kept})
+    assert made.status == 201, made.body
+    read = (await alice.get(f"/v1/checks/{made.body['id']}")).body
+    (listed,) = (await alice.get("/v1/checks")).body
+    for shown in (made.body, read, listed):
+        assert {name: shown[name] for name in kept} == kept
+    path = f"/v1/checks/{kind}/{made.body['id']}"
+    again = await alice.put(path, {**read, "created_at": ZERO, "updated_at": ZERO, "id": ""})
+    assert again.status == 200, again.body
+    assert {name: again.body[name] for name in kept} == kept
+    bare = (await alice.put(path, least)).body
+    assert not [name for name in kept if name != "doubleCheck" and bare[name] == kept[name]]
+    assert (await alice.put(path, {**least, **kept})).status == 200
+    (listed,) = (await alice.get("/v1/checks")).body
+    assert {name: listed[name] for name in kept} == kept
+
+
+@pytest.mark.parametrize("kind", TYPES)
+async def test_what_is_kept_stands_in_the_document(alice: ApiUser, kind: str) -> None:
+    body = document()["paths"][f"/v1/checks/{kind}"]["post"]["requestBody"]
+    model = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    schema = document()["components"]["schemas"][model]
+    assert (await what_is_kept(alice, kind)).keys() <= schema["properties"].keys()
+
+
+async def test_zeros_and_empty_ids_are_none(alice: ApiUser) -> None:
+    empty = {
+        "id": "",
+        "groupId": 0,
+        "setupSnippetId": 0,
+        "tearDownSnippetId": 0,
+        "runtimeId": "",
+        "created_at": ZERO,
+        "updated_at": ZERO,
+        "alertChannelSubscriptions": None,
+        "localSetupScript": "",
+        "triggerIncident": None,
+        "alertSettings": None,
+    }
+    made = await alice.post("/v1/checks/api", check_body("api", **empty))
+    assert made.status == 201, made.body
+    none = ("groupId", "setupSnippetId", "runtimeId", "triggerIncident", "alertSettings")
+    assert {made.body[name] for name in none} == {None}
+    assert made.body["alertChannelSubscriptions"] == []
+
+
+async def test_a_region_runs_what_names_it_once_somebody_has_agents_there(alice: ApiUser) -> None:
+    """`locations` names regions, `privateLocations` everything else."""
+    body = check_body("url", locations=["eu-west-1"], privateLocations=[])
+    refused = await alice.post("/v1/checks/url", body)
+    assert refused.status == 400
+    assert "nothing runs there" in refused.body["message"]
+    place = await alice.post("/v1/private-locations", {"name": "Ireland", "slugName": "eu-west-1"})
+    assert place.body["keys"][0]["rawKey"].startswith("pl_")
+    check = (await alice.post("/v1/checks/url", body)).body
+    target = {"target": {"checkId": [check["id"]]}}
+    (session,) = (await alice.post("/v1/check-sessions/trigger", target)).body["sessions"]
+    assert session["runLocations"] == ["eu-west-1"]

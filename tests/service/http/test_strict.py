@@ -1,0 +1,71 @@
+"""Whatever clients of the established service send is taken, and slips of the pen are not."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders.check_bodies import LEAST, check_body, with_request
+from tests.servers.public_api import ApiUser
+
+OF_OTHERS = (
+    *("id", "checkType", "created_at", "updated_at", "alertChannels", "pingUrl", "accountId"),
+    *("script", "scriptPath", "dependencies", "snapshots", "logicalId", "projectId", "sourceFile"),
+    *("sslCheckDomain", "sslChecksEnabled", "playwrightConfig", "heartbeat", "environments"),
+    *("setupScript", "tearDownScript", "setupSnippetId", "tearDownSnippetId", "localSetupScript"),
+    *("localTearDownScript", "maxPacketLossThreshold", "degradedPacketLossThreshold", "prompt"),
+    *("codeBundlePath", "testCommand", "installCommand", "browsers", "cacheHash", "workingDir"),
+    *("degradedResponseTime", "maxResponseTime", "frequencyOffset", "isPreview", "deletedAt"),
+    *("alertPolicyId", "muteUntil", "agentRuntime", "traceId", "pwProjects", "pwTags", "include"),
+)
+"""Fields that its clients send with any type, those of other types and of later versions too."""
+
+
+@pytest.mark.parametrize("kind", LEAST)
+@pytest.mark.parametrize("empty", [None, ""])
+async def test_fields_of_other_types_and_versions_are_passed_over(
+    alice: ApiUser, kind: str, empty: Any
+) -> None:
+    body = check_body(kind)
+    known = (await alice.post(f"/v1/checks/{kind}", body)).body
+    more = {name: empty for name in OF_OTHERS if name not in known}
+    answer = await alice.post(f"/v1/checks/{kind}", {**body, **more})
+    assert answer.status == 201, answer.body
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant", "path"),
+    [
+        ({"maxResponsTime": 5}, "maxResponseTime", "maxResponsTime"),
+        ({"privateLocation": ["default"]}, "privateLocations", "privateLocation"),
+        ({"groupid": 7}, "groupId", "groupid"),
+        ({"tag": ["a"]}, "tags", "tag"),
+        ({"retryStrategy": {"type": "FIXED", "maxRetriess": 3}}, "maxRetries", None),
+    ],
+)
+async def test_a_field_that_is_nearly_a_known_one_is_refused(
+    alice: ApiUser, slip: dict[str, Any], meant: str, path: str | None
+) -> None:
+    answer = await alice.post("/v1/checks/api", check_body("api", **slip))
+    key = path or "retryStrategy.maxRetriess"
+    assert answer.status == 400
+    assert answer.body["message"] == f'"{key}" is not known here, where {meant} may be meant.'
+    assert answer.body["validation"]["keys"] == [key]
+
+
+async def test_a_slip_deep_in_a_body_is_told_with_its_path(alice: ApiUser) -> None:
+    body = with_request("api", headers=[{"key": "a", "value": "b", "loked": True}])
+    answer = await alice.post("/v1/checks/api", body)
+    assert answer.body["validation"]["keys"] == ["request.headers[0].loked"]
+
+
+async def test_a_slip_in_another_body_is_refused_too(alice: ApiUser) -> None:
+    secret = {"key": "TOKEN", "value": "x", "secrets": True}
+    assert (await alice.post("/v1/variables", secret)).status == 400
+    place = {"name": "Cellar", "slugName": "cellar", "proxyURL": "http://p.test"}
+    assert (await alice.post("/v1/private-locations", place)).status == 400
+
+
+@pytest.mark.timeout(20)
+async def test_a_hundred_thousand_unknown_fields_cost_little(alice: ApiUser) -> None:
+    many = {f"{'x' * 4}{number}": 1 for number in range(60_000)}
+    assert (await alice.post("/v1/checks/api", {**check_body("api"), **many})).status == 201

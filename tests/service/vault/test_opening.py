@@ -1,0 +1,133 @@
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+from structlog.testing import capture_logs
+
+from service.db.engine import Database
+from service.db.ids import new_id
+from service.db.sqlite import open_sqlite
+from service.db.tables import client_certificate, metadata, variable
+from service.errors import SettingsError
+from service.settings import Settings
+from service.variables import changes, store
+from service.variables.bodies import EnvironmentVariable, VariableWrite
+from service.variables.model import Owner
+from service.vault.opening import open_vault
+from service.vault.sealing import HEAD_BYTES, Vault
+from tests.builders.certificates import a_client_certificate
+from tests.builders.vaults import MASTER_KEY
+from tests.builders.world import new_account
+
+NEW_KEY = bytes(32)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = open_sqlite(tmp_path / "service.db")
+    await opened.write(metadata.create_all)
+    yield opened
+    await opened.close()
+
+
+def settings(folder: Path, *keys: bytes) -> Settings:
+    return Settings(data_dir=folder, database_file=folder / "service.db", master_keys=keys)
+
+
+def files(folder: Path) -> set[str]:
+    return {one.name for one in folder.iterdir()}
+
+
+async def seal(database: Database, vault: Vault) -> tuple[str, str]:
+    """A secret of an account, and a certificate; the account's id and the certificate's."""
+    body = VariableWrite(key="TOKEN", value="s3cr3t", secret=True)
+    account_id = await database.write(new_account)
+    await database.write(lambda c: changes.create(c, account_id, body, vault=vault))
+    row = await database.write(lambda c: a_client_certificate(c, account_id, vault))
+    return account_id, row.id
+
+
+async def test_a_first_start_makes_a_key_that_only_its_owner_reads(
+    database: Database, tmp_path: Path
+) -> None:
+    vault = await open_vault(settings(tmp_path), database)
+    file = tmp_path / "master-key"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    sealed = vault.seal("s3cr3t", ("here",))
+    again = await open_vault(settings(tmp_path), database)
+    assert again.open(sealed, ("here",)) == "s3cr3t"
+    assert "master-key" in files(tmp_path)
+    assert not any(name.startswith("master-key.") for name in files(tmp_path))
+
+
+async def test_a_key_that_is_set_makes_no_file(database: Database, tmp_path: Path) -> None:
+    await open_vault(settings(tmp_path, MASTER_KEY), database)
+    assert not (tmp_path / "master-key").exists()
+
+
+async def test_another_key_than_that_of_the_values_is_refused(
+    database: Database, tmp_path: Path
+) -> None:
+    await seal(database, Vault([MASTER_KEY]))
+    with pytest.raises(SettingsError) as caught:
+        await open_vault(settings(tmp_path, NEW_KEY), database)
+    (sentence,) = caught.value.problems
+    assert sentence.startswith("SERVICE_MASTER_KEY does not hold the key ")
+    assert NEW_KEY.hex() not in sentence
+
+
+async def test_a_key_file_that_is_gone_is_not_made_anew_over_what_it_sealed(
+    database: Database, tmp_path: Path
+) -> None:
+    await seal(database, await open_vault(settings(tmp_path), database))
+    (tmp_path / "master-key").unlink()
+    with pytest.raises(SettingsError, match="is gone; bring it back, or set SERVICE_MASTER_KEY"):
+        await open_vault(settings(tmp_path), database)
+    assert not (tmp_path / "master-key").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no key\n", b"\xff\xfe"])
+async def test_a_key_file_with_something_else_in_it_is_told(
+    database: Database, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "master-key").write_bytes(content)
+    with pytest.raises(SettingsError, match="master-key holds"):
+        await open_vault(settings(tmp_path), database)
+
+
+async def test_a_new_key_before_the_old_one_seals_everything_anew(
+    database: Database, tmp_path: Path
+) -> None:
+    account_id, certificate_id = await seal(database, Vault([MASTER_KEY]))
+    owner = Owner.check(account_id, new_id(1))
+    wanted = [EnvironmentVariable(key="URL", value="http://10.0.0.1")]
+    await database.write(lambda c: changes.replace(c, owner, wanted, vault=Vault([MASTER_KEY])))
+    await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
+    alone = await open_vault(settings(tmp_path, NEW_KEY), database)
+    for row in await database.read(store.every):
+        assert alone.open(row.value, row.place) in {"s3cr3t", "http://10.0.0.1"}
+    assert certificate_id
+
+
+async def test_what_does_not_open_keeps_no_new_key_and_no_start_back(
+    database: Database, tmp_path: Path
+) -> None:
+    vault = Vault([MASTER_KEY])
+    account_id, certificate_id = await seal(database, vault)
+    kept = VariableWrite(key="KEPT", value="kept")
+    await database.write(lambda c: changes.create(c, account_id, kept, vault=vault))
+    moved = vault.seal("moved", ("elsewhere",))
+    lost = update(variable).where(variable.c.key == "TOKEN").values(value=moved)
+    await database.write(lambda c: c.execute(lost))
+    await database.write(lambda c: c.execute(update(client_certificate).values(key=moved)))
+    with capture_logs() as told:
+        opened = await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
+    rows = {row.key: row for row in await database.read(store.every)}
+    assert opened.is_current(rows["KEPT"].value[:HEAD_BYTES])
+    assert rows["TOKEN"].value == moved
+    by_event = {line["event"]: line for line in told}
+    assert by_event["variables.unreadable"]["key"] == "TOKEN"
+    assert by_event["certificates.unreadable"]["certificate_id"] == certificate_id
+    assert by_event["vault.sealed_anew"]["values"] == 1
