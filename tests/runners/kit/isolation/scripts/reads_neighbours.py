@@ -10,6 +10,6 @@ for path in glob.glob("/proc/[0-9]*/environ"):
     except OSError:
         pass
 for path in glob.glob("/tmp/picket-run-*/*"):
-    if os.path.dirname(path) != os.getcwd():
+    if os.path.basename(path) == "work":  # the rest is what agents of other tests keep there
         found.append(path)
 os.write(3, json.dumps(found).encode() + b"\n")
