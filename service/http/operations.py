@@ -7,12 +7,14 @@ for each application: with a hundred operations half a second, in the first requ
 from fastapi import APIRouter, Depends
 
 from service.http.auth import limit_by_address
+from service.http.late_routes import LateRoute
 from service.http.routes import EVERYWHERE, operation_id, refusals
 
 
 def keyed_operations(tag: str, *, prefix: str = "") -> APIRouter:
     """Operations that need an API key."""
     return APIRouter(
+        route_class=LateRoute,
         prefix=prefix,
         tags=[tag],
         responses=refusals(*EVERYWHERE),
@@ -23,6 +25,7 @@ def keyed_operations(tag: str, *, prefix: str = "") -> APIRouter:
 def open_operations(tag: str, *, prefix: str = "") -> APIRouter:
     """Operations that need none; who asks too often from one address is refused."""
     return APIRouter(
+        route_class=LateRoute,
         prefix=prefix,
         tags=[tag],
         responses=refusals(429, 500),

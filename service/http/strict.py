@@ -36,6 +36,7 @@ class Strict(BaseModel):
         allow_inf_nan=False,
         alias_generator=to_camel,
         use_attribute_docstrings=True,
+        defer_build=True,
     )
 
     @model_validator(mode="before")
@@ -69,6 +70,7 @@ class Shown(BaseModel):
         alias_generator=to_camel,
         populate_by_name=True,
         use_attribute_docstrings=True,
+        defer_build=True,
         serialize_by_alias=True,
     )
 
