@@ -24,6 +24,11 @@ _MOST_SPANS: Final = 500_000
 _MEMORY_BYTES: Final = 32 << 20
 _HIDDEN: Final = HIDDEN.encode()
 _STRING: Final = rb'(?:[^"\\]|\\.)*'
+_STRING_WITHIN: Final = rb'(?:[^"\\]|\\\\[^"\\]|\\{3}"|\\{4})*'
+"""Of JSON that is a text of JSON, as scripts print it: there `\\"` begins and ends it."""
+_SPACE_WITHIN: Final = rb"(?:\s|\\+n)*"
+_COLOUR: Final = rb"(?:(?:\x1b|\\u001b)\[[0-9;]*m)?"
+_BEFORE_NAME: Final = rb"(?:^|[\s\"'m]|\\[nt])"
 _SCHEME: Final = re.compile(r"(?i)^\s*(?:basic|bearer|digest|token|apikey|negotiate)\s+")
 _BASIC: Final = re.compile(r"(?i)^\s*basic\s+")
 _COOKIES: Final = ("cookie", "set-cookie")
@@ -106,16 +111,8 @@ class HeaderHiding:
 
 
 def _compile(names: list[str]) -> Any:
-    name = "|".join(re.escape(name) for name in names).encode()
-    quoted = rb'"(?i:' + name + rb')"'
-    value = rb'"value"\s*:\s*"(' + _STRING + rb')"'
-    ways = (
-        rb'"name"\s*:\s*' + quoted + rb"\s*,\s*" + value,
-        value + rb'\s*,\s*"name"\s*:\s*' + quoted,
-        quoted + rb'\s*:\s*"(' + _STRING + rb')"',
-        rb"(?:^|[\s\"'m]|\\[nt])(?i:" + name + rb"): ?((?:[^\r\n\"\\\x1b]|\\[\"\\/])+)",
-        rb'"cookies"\s*:\s*\[((?:[^"\]]|"' + _STRING + rb'")+)\]',
-    )
+    name = rb"(?i:" + "|".join(re.escape(name) for name in names).encode() + rb")"
+    ways = (*_in_json(name), *_within_json(name), *_printed(name))
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _MEMORY_BYTES
@@ -123,10 +120,42 @@ def _compile(names: list[str]) -> Any:
     return re2.compile(b"|".join(ways), options)
 
 
+def _in_json(name: bytes) -> Iterator[bytes]:
+    """Expressions for headers of that name, each with one group for the value."""
+    quoted = rb'"' + name + rb'"'
+    value = rb'"value"\s*:\s*"(' + _STRING + rb')"'
+    yield rb'"name"\s*:\s*' + quoted + rb"\s*,\s*" + value
+    yield value + rb'\s*,\s*"name"\s*:\s*' + quoted
+    yield quoted + rb'\s*:\s*(?:\[\s*)?"(' + _STRING + rb')"'
+    yield rb'"cookies"\s*:\s*\[((?:[^"\]]|"' + _STRING + rb'")+)\]'
+
+
+def _within_json(name: bytes) -> Iterator[bytes]:
+    """The same where JSON is a text of JSON, or a text of such a one."""
+    quoted = rb'\\"' + name + rb'\\"'
+    value = rb'\\"value\\"\s*:\s*\\"(' + _STRING_WITHIN + rb')\\"'
+    apart = _SPACE_WITHIN + rb"," + _SPACE_WITHIN
+    yield rb'\\"name\\"\s*:\s*' + quoted + apart + value
+    yield value + apart + rb'\\"name\\"\s*:\s*' + quoted
+    yield quoted + rb"\s*:\s*(?:\[" + _SPACE_WITHIN + rb')?\\"(' + _STRING_WITHIN + rb')\\"'
+    deep = rb'\\{3,}"'
+    yield deep + name + deep + rb"\s*:\s*(?:\[" + _SPACE_WITHIN + rb")?" + deep + rb'([^"\\]+)\\'
+
+
+def _printed(name: bytes) -> Iterator[bytes]:
+    """The same in call logs, in what consoles print of objects, and on command lines."""
+    text = _COLOUR + rb"'((?:[^'\\\r\n]|\\['\"\\/])+)'"
+    apart = rb": ?(?:\[" + _SPACE_WITHIN + rb")?"
+    yield rb"'" + name + rb"'" + apart + text
+    yield _BEFORE_NAME + name + apart + text
+    yield rb"'" + name + rb": ?([^'\r\n\"\\\x1b]+)'"
+    yield _BEFORE_NAME + name + rb": ?((?:[^\r\n\"\\\x1b]|\\[\"\\/])+)"
+
+
 def hint(names: Iterable[str]) -> str:
     """What is there whenever there is such a header, as an expression."""
     name = "|".join(map(re.escape, sorted(names)))
-    return rf'(?i:{name})(?:"|: ?[^\s"])|"cookies"\s*:\s*\[\s*[^\s\]]'
+    return rf'(?i:{name})(?:["\'\\]|: ?[^\s"])|"cookies"\s*:\s*\[\s*[^\s\]]'
 
 
 _COOKIE_VALUE: Final = re.compile(rb'("value"\s*:\s*")((?:[^"\\]|\\.)*)(")')

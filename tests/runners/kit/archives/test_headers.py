@@ -35,6 +35,66 @@ def test_a_value_is_hidden_by_its_name(text: str) -> None:
     assert count == 1
 
 
+@pytest.mark.parametrize("within", range(4))
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"Authorization": "Bearer TOKEN"},
+        {"headers": {"x-api-key": "TOKEN", "accept": "*/*"}},
+        {"X-Api-Key": ["TOKEN"]},
+        {"cookie": "id=TOKEN; b=c"},
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_value_is_hidden_by_its_name_in_json_that_is_a_text(
+    said: Any, within: int, indent: int | None
+) -> None:
+    text = json.dumps(said, indent=indent)
+    for _ in range(within):
+        text = json.dumps({"type": "console", "text": text, "after": "stays"})
+    hiding = HeaderHiding(SENSITIVE_HEADERS)
+    hiding.look(text.replace("TOKEN", TOKEN).encode())
+    hidden, count = hiding.hide(text.replace("TOKEN", TOKEN).encode())
+    assert (TOKEN in hidden.decode(), count, hiding.found) == (False, 1, (TOKEN,))
+    for _ in range(within):
+        assert json.loads(hidden)["after"] == "stays"
+        hidden = json.loads(hidden)["text"]
+    json.loads(hidden)
+
+
+@pytest.mark.parametrize("order", [("name", "value"), ("value", "name")])
+def test_lists_of_headers_are_known_in_json_that_is_a_text(order: tuple[str, str]) -> None:
+    header = {"name": "Authorization", "value": f"Bearer {TOKEN}"}
+    said = json.dumps([{key: header[key] for key in order}, {"name": "a", "value": "b"}], indent=1)
+    hidden, count = HeaderHiding(SENSITIVE_HEADERS).hide(json.dumps({"text": said}).encode())
+    assert count == 1
+    header["value"] = HIDDEN
+    assert json.loads(json.loads(hidden)["text"]) == [header, {"name": "a", "value": "b"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ 'x-api-key': 'TOKEN', accept: '*/*' }",
+        "{ authorization: 'Bearer TOKEN', accept: '*/*' }",
+        "{ accept: '*/*', 'set-cookie': [ 'id=TOKEN; Path=/' ] }",
+        "{\n  'proxy-authorization': \x1b[32m'Basic TOKEN'\x1b[39m,\n}",
+        "curl -H 'x-api-key: TOKEN' --data '{}' https://shop.example/",
+    ],
+)
+@pytest.mark.parametrize("is_in_json", [False, True])
+def test_a_value_is_hidden_by_its_name_in_what_scripts_print(
+    text: str, *, is_in_json: bool
+) -> None:
+    text = json.dumps({"type": "stdout", "text": text}) if is_in_json else text
+    hiding = HeaderHiding(SENSITIVE_HEADERS)
+    hiding.look(text.replace("TOKEN", TOKEN).encode())
+    hidden, _ = hiding.hide(text.replace("TOKEN", TOKEN).encode())
+    assert (TOKEN in hidden.decode(), TOKEN in hiding.found) == (False, True)
+    ends = text.partition("TOKEN")[2].partition("'")[2]
+    assert hidden.decode().endswith(ends)
+
+
 @pytest.mark.parametrize(
     "text",
     ['{"name":"accept","value":"text/html"}', '{"cookies":[]}', '{"name":"cookie","value":""}'],
