@@ -22,9 +22,11 @@ class Numbers:
         if self._pattern is None:
             return block, 0
         out, at, count = [], 0, 0
-        for match in self._pattern.finditer(block):
+        match = self._pattern.search(block)
+        while match is not None:
             out += [block[at : match.start(1)], _IN_PLACE]
             at, count = match.end(1), count + 1
+            match = self._pattern.search(block, at)  # the comma behind is before the next, too
         return (b"".join((*out, block[at:])), count) if count else (block, 0)
 
 

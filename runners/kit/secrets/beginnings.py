@@ -4,12 +4,16 @@ Each form finds the longest beginning at once: one a beginning would be sixty fo
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from runners.kit.secrets import whole
 from runners.kit.secrets.characters import alike, each_mixed, mixed
 from runners.kit.secrets.following import Form, char_parts
-from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, whole_texts
+from runners.kit.secrets.forms import whole_texts
 from runners.kit.secrets.job_secrets import beginning_of
+
+_MOST_CHARS: Final = 1024
+"""Nobody types longer ones."""
 
 
 class Beginnings:
@@ -17,7 +21,7 @@ class Beginnings:
 
     def __init__(self, secret: str) -> None:
         self._least = beginning_of(secret) or secret
-        self._secret = secret[:MIXED_LIMIT_CHARS]
+        self._secret = secret[:_MOST_CHARS]
 
     def text_cores(self) -> Iterator[str]:
         """What is found wherever one of the text forms is."""

@@ -12,7 +12,7 @@ from runners.kit.secrets import whole
 from runners.kit.secrets.bricks import LETTERS_AND_DIGITS
 from runners.kit.secrets.characters import alike, mixed
 from runners.kit.secrets.compiled import found_in
-from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, long_text_forms, whole_texts
+from runners.kit.secrets.forms import whole_texts
 from runners.kit.secrets.pieces import pieces
 from runners.kit.secrets.views import sign_runs
 
@@ -22,10 +22,7 @@ CORE_CHARS: Final = 6
 
 def text_cores(secret: str) -> Iterator[str]:
     """Expressions of which one is found in each form that is written character by character."""
-    if len(secret) > MIXED_LIMIT_CHARS:
-        yield from (form.head for form in long_text_forms(secret))
-    else:
-        yield from (mixed(_core(alike(piece))) for piece in pieces(secret))
+    yield from (mixed(_core(alike(piece))) for piece in pieces(secret))
 
 
 def whole_cores(secret: str) -> Iterator[str]:

@@ -18,8 +18,8 @@ from runners.kit.secrets.following import Form, char_parts, form
 from runners.kit.secrets.pieces import decoded, pieces
 from runners.kit.variables import UNENCODED
 
-MIXED_LIMIT_CHARS: Final = 1024
-"""Longer secrets (keys, certificates) are looked for in whole encoded forms and by the line."""
+MIXED_LIMIT_CHARS: Final = 8192
+"""Longer secrets are looked for as plain text in their usual forms, and by the line."""
 COMPILED_CHARS: Final = 48
 """Forms of longer secrets are not compiled as a whole: ten of 300 characters would take 70 MB."""
 _FOR_HTML: Final = re.compile("[<>&]")
@@ -35,10 +35,7 @@ def text_forms(secret: str) -> Iterator[str]:
 
 def long_text_forms(secret: str) -> Iterator[Form]:
     """The same of a longer one."""
-    if len(secret) > MIXED_LIMIT_CHARS:
-        for encoded in _encoded(written_forms(secret)):
-            yield form(whole.byte_parts(encoded[at : at + 1] for at in range(len(encoded))))
-    elif len(secret) > COMPILED_CHARS:
+    if len(secret) > COMPILED_CHARS:
         for piece in map(alike, pieces(secret)):
             yield form(char_parts(piece, each_mixed(piece)))
 

@@ -8,6 +8,8 @@ from urllib.parse import unquote, unquote_plus
 SHORTEST_DECODED_CHARS: Final = 4
 FRAGMENT_CHARS: Final = 8
 """Shorter fragments of a URL are words like `user`."""
+WHOLE_FROM_CHARS: Final = 1024
+"""Longer secrets have hundreds of fragments by chance, and are looked for as a whole."""
 END_CHARS: Final = 16
 """What previews show of a long value."""
 
@@ -29,7 +31,8 @@ class Cut(NamedTuple):
 
 def pieces(secret: str) -> tuple[str, ...]:
     """The secret, and its pieces that are secret by themselves."""
-    found = (piece for cut in CUTS for piece in cut.of(secret))
+    cuts = CUTS if len(secret) <= WHOLE_FROM_CHARS else ()
+    found = (piece for cut in cuts for piece in cut.of(secret))
     return tuple(dict.fromkeys((secret, *found)))
 
 

@@ -28,8 +28,6 @@ from runners.kit.secrets.view import Kind
 from runners.kit.secrets.views import sign_runs, views
 from runners.kit.secrets.whole import kind_of
 
-WHOLE_LIMIT_CHARS: Final = 8192
-"""Longer secrets are looked for as plain text in their usual forms."""
 DEEPEST: Final = 3
 """How many encodings over one another are undone; the forms themselves know one more."""
 
@@ -94,12 +92,11 @@ class Search:
 
         `hint`: an expression for what else may be looked for at once.
         """
-        short = [secret for secret in secrets if len(secret) <= WHOLE_LIMIT_CHARS]
-        long = [secret for secret in secrets if len(secret) > WHOLE_LIMIT_CHARS]
+        short = [secret for secret in secrets if len(secret) <= MIXED_LIMIT_CHARS]
+        long = [secret for secret in secrets if len(secret) > MIXED_LIMIT_CHARS]
         longest = max(map(len, short), default=0)
         self._reach = _reach_bytes(longest)
-        mixed = MOST_BYTES_PER_CHAR * (min(longest, MIXED_LIMIT_CHARS) + 1)
-        self._far = max(self._reach, mixed)
+        self._far = max(self._reach, MOST_BYTES_PER_CHAR * (longest + 1))
         """How far a form may go on beyond its core."""
         self._long = [form.encode() for secret in long for form in usual_forms(secret)]
         self._short = short

@@ -32,8 +32,8 @@ from contract.scripted import MultiStepSpec
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from contract.wire import encode
 from runners.kit.scrub import Scrubber
+from runners.kit.secrets.forms import MIXED_LIMIT_CHARS
 from runners.kit.secrets.job_secrets import usable
-from runners.kit.secrets.search import WHOLE_LIMIT_CHARS
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 from runners.kit.variables import UNENCODED, fill_request
 from tests.builders.observations import a_result, an_icmp_observation, an_outcome, http_evidence
@@ -484,7 +484,7 @@ def test_lines_of_a_secret_are_secret() -> None:
     assert cleaned_body(secret, f"x {line} short") == f"x {HIDDEN} short"
 
 
-@pytest.mark.parametrize("size", [257, 1700, WHOLE_LIMIT_CHARS + 1])
+@pytest.mark.parametrize("size", [257, 1700, MIXED_LIMIT_CHARS + 1])
 @pytest.mark.parametrize("encoder", ["raw", "URL", "JSON"])
 def test_long_secrets_go_in_their_usual_forms(size: int, encoder: str) -> None:
     secret = ('abc/d+e "f' * size)[:size].strip()

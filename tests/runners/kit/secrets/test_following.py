@@ -1,6 +1,7 @@
 """Long secrets are followed from their heads on, and found where compiled forms would be."""
 
 import base64
+import html
 import json
 import string
 import subprocess
@@ -99,14 +100,18 @@ def test_forms_with_one_head_are_all_followed_and_the_longest_is_told() -> None:
     assert list(spans(all_of, b"0123456789-bc 0123456789-x 01234567")) == [(0, 13), (14, 25)]
 
 
-@pytest.mark.parametrize("size", [49, 64, 300, 1000, 1025, 3000])
+@pytest.mark.parametrize("size", [49, 64, 300, 1000, 1025, 3000, 8192])
 def test_a_long_secret_goes_in_each_form_and_what_begins_like_it_stays(size: int) -> None:
     secret = long_secret(size)
     pattern = SecretPattern([secret])
     forms = (
         secret.encode(),
         json.dumps(secret)[1:-1].encode(),
+        json.dumps(json.dumps({"in": json.dumps({"in": secret})})).encode(),
+        html.escape(secret).encode(),
+        repr(secret).replace("&", r"\x26").encode(),
         quote(secret, safe="").encode(),
+        quote(quote(secret, safe=""), safe="").encode(),
         base64.b64encode(secret.encode()),
         secret.encode().hex().encode(),
         secret.encode("utf-16-le"),
