@@ -31,7 +31,7 @@ test: .venv/.ready-for-tests ## Run every test, format, lint, type and import ch
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-api: .venv/.ready-for-tests ## Hold the API against its document: 300 requests at random for each operation
-	@API_EXAMPLES=300 $(BIN)/pytest -n 0 -s tests/service/http/test_contract.py $(ARGS)
+	@API_EXAMPLES=300 $(BIN)/pytest -n $$(nproc) -p no:randomly tests/service/http/test_contract.py $(ARGS)
 
 check: format test ## Format, then run every test
 

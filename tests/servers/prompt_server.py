@@ -20,6 +20,8 @@ async def serve_promptly(config: uvicorn.Config) -> AsyncIterator[str]:
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
     sock = socket.create_server(("127.0.0.1", 0))
+    # As the service's own: without it each answer of two writes takes 40 ms on a kept connection.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     await server.startup(sockets=[sock])
     await server.on_tick(0)
     try:
