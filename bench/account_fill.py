@@ -19,7 +19,6 @@ from service.accounts.keys import Pepper
 from service.accounts.model import FirstSecrets, GivenKeys
 from service.checks import changes as checks
 from service.checks.bodies import ApiCheckWrite, TcpCheckWrite, UrlCheckWrite
-from service.checks.changes import Scope
 from service.checks.typed_bodies import AnyCheckWrite
 from service.db.engine import Database
 from service.db.migrate import migrate
@@ -28,6 +27,7 @@ from service.groups import changes as groups
 from service.groups.bodies import GroupWrite
 from service.results.model import Record, ResultType, RunStatus
 from service.results.recording import record
+from service.vault.scope import Scope
 from service.vault.sealing import Vault
 
 T = TypeVar("T")

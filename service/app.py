@@ -96,11 +96,9 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         NewerSchemaError: a newer service has used the database.
     """
     clock = clock or ProcessClock()
+    pepper, vault = await _prepared(settings)
     database = open_sqlite(settings.database_file)
     try:
-        await database.write(migrate)
-        pepper = await _held_pepper(database, settings)
-        vault = await open_vault(settings, database)
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
         await database.write(lambda c: endings.forgive(c, now_ms=clock.now_ms(c)))
         backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
@@ -132,6 +130,19 @@ async def _loops(
         finally:
             for task in tasks:
                 task.cancel()
+
+
+async def _prepared(settings: Settings) -> tuple[Pepper, Vault]:
+    """What opens the database, which has the newest schema then and no secret in clear.
+
+    It is closed again: its log, which goes then, may tell what was in clear before.
+    """
+    database = open_sqlite(settings.database_file)
+    try:
+        await database.write(migrate)
+        return await _held_pepper(database, settings), await open_vault(settings, database)
+    finally:
+        await database.close()
 
 
 async def _held_pepper(database: Database, settings: Settings) -> Pepper:

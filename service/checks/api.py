@@ -1,5 +1,6 @@
 """`/v1/checks`: read, list and delete checks."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Query
@@ -8,9 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.checks import actions, changes
-from service.checks.changes import Scope
 from service.checks.model import CheckFilter, CheckKind, CheckRow, StatusFilter
-from service.checks.views import AnyCheckShown, shown, with_group
+from service.checks.views import AnyCheckShown, shown
 from service.http.auth import CallerDep
 from service.http.backend import BackendDep
 from service.http.changing import Changed, ChangeDep, gone
@@ -19,6 +19,7 @@ from service.http.paging import PageDep, page_of
 from service.http.routes import ONE, CheckId, answers, json
 from service.http.strict import Text
 from service.variables.views import Sight
+from service.vault.scope import Scope
 
 router = keyed_operations("checks", prefix="/v1/checks")
 
@@ -76,8 +77,8 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
 
     rows = await backend.database.read(query)
     base_url, sight = backend.base_url(request), Sight(backend.vault, may_write=caller.may_write)
-    seen = tuple(map(with_group, rows)) if apply_group_settings else rows
-    return page.answer(seen, lambda row: shown(row, base_url=base_url, sight=sight))
+    show = partial(shown, base_url=base_url, sight=sight, as_it_runs=apply_group_settings)
+    return page.answer(rows, show)
 
 
 @router.get(ONE, responses=answers(200, AnyCheckShown, "The check.", 404))
@@ -96,9 +97,8 @@ async def read_check(
         return actions.with_variables(connection, [found])
 
     (row,) = await backend.database.read(query)
-    row = with_group(row) if apply_group_settings else row
-    sight = Sight(backend.vault, may_write=caller.may_write)
-    return json(shown(row, base_url=backend.base_url(request), sight=sight))
+    base_url, sight = backend.base_url(request), Sight(backend.vault, may_write=caller.may_write)
+    return json(shown(row, base_url=base_url, sight=sight, as_it_runs=apply_group_settings))
 
 
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))

@@ -15,7 +15,6 @@ from service.checks.bodies import (
     TcpCheckWrite,
     UrlCheckWrite,
 )
-from service.checks.changes import Scope
 from service.checks.script_bodies import (
     AgenticCheckWrite,
     BrowserCheckWrite,
@@ -51,6 +50,7 @@ from service.http.ignored import HEADER, ignored_header
 from service.http.operations import keyed_operations
 from service.http.routes import ONE, CheckId, answers, json
 from service.variables.views import Sight
+from service.vault.scope import Scope
 
 router = keyed_operations("checks", prefix="/v1/checks")
 

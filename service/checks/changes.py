@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,24 +13,18 @@ from service.checks.bodies import HeartbeatCheckWrite
 from service.checks.effect import Effect, Owned, effect_of, owned_by
 from service.checks.model import CheckRow
 from service.checks.places import PLACES
+from service.checks.sealing import opened_spec, readable, sealed
 from service.checks.spec import doc_of, type_of, variables_of
 from service.checks.typed_bodies import AnyCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
 from service.groups.model import GroupRow
+from service.groups.sealing import readable as readable_group
 from service.http.errors import InvalidError
 from service.variables import changes as variables
 from service.variables.model import Owner
-from service.vault.sealing import Vault
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose checks, when, and what seals their variables."""
-
-    account_id: str
-    now_ms: int
-    vault: Vault
+from service.vault.scope import Scope
+from service.vault.sealing import UnsealableError
 
 
 def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckRow:
@@ -45,8 +38,7 @@ def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckR
     check_id, doc = new_id(scope.now_ms), _doc(check, kept_token=None)
     effect = _effect(connection, scope, doc, check)
     row = {
-        **_columns(doc),
-        **effect.columns,
+        **_sealed(scope, check_id, {**_columns(doc), **effect.columns}),
         "id": check_id,
         "account_id": scope.account_id,
         "type": type_of(check).value,
@@ -77,8 +69,8 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
         )
     doc = _doc(check, kept_token=_token_of(before.doc))
     effect = _effect(connection, scope, doc, check)
-    values = {**_columns(doc), **effect.columns, "updated_ms": scope.now_ms}
-    store.update_check(connection, check_id, values)
+    values = _sealed(scope, check_id, {**_columns(doc), **effect.columns})
+    store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
     _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
     _run_on(connection, scope, before, effect=effect, token=_token_of(doc))
@@ -102,15 +94,13 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
 
     Raises:
         InvalidError: one of them cannot run with these settings.
+        UnreadableError: secrets of one of them do not open.
     """
-    owned = owned_by(connection, scope.account_id)
-    specs = store_members.specs_of_group(connection, group.id)
-    found = [
-        (row, _effect_in(connection, owned, row, group))
-        for row in store_members.members(connection, scope.account_id, group.id)
-    ]
-    changed = [(row, one) for row, one in found if not one.is_of(row, specs[row.id])]
-    store_members.put_effects(connection, {row.id: one.columns for row, one in changed})
+    changed = _changed_by(connection, scope, readable_group(group, scope.vault))
+    effects = {
+        row.id: _sealed(scope, row.id, {"doc": row.doc, **one.columns}) for row, one in changed
+    }
+    store_members.put_effects(connection, effects)
     for row, one in changed:
         if any(row.effective[field] != one.columns["applied"][field] for field in PLACES):
             store.replace_locations(connection, row.id, one.location_ids)
@@ -118,10 +108,38 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
             _run_on(connection, scope, row, effect=one, token=_token_of(row.doc))
 
 
+def _changed_by(
+    connection: Connection, scope: Scope, group: GroupRow
+) -> list[tuple[CheckRow, Effect]]:
+    """The checks of a group that come to something else by it now."""
+    owned = owned_by(connection, scope.account_id)
+    specs = store_members.specs_of_group(connection, group.id)
+    changed = []
+    for stored in store_members.members(connection, scope.account_id, group.id):
+        row = readable(stored, scope.vault)
+        effect = _effect_in(connection, owned, row, group)
+        if not effect.is_of(row, _spec(scope, row.id, specs[row.id])):
+            changed.append((row, effect))
+    return changed
+
+
+def _spec(scope: Scope, check_id: str, stored: bytes) -> bytes | None:
+    """None: it does not open, so that whatever takes its place is another one."""
+    try:
+        return opened_spec(stored, scope.vault, account_id=scope.account_id, check_id=check_id)
+    except UnsealableError:
+        return None
+
+
+def _sealed(scope: Scope, check_id: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    return sealed(columns, scope.vault, account_id=scope.account_id, check_id=check_id)
+
+
 def _effect(
     connection: Connection, scope: Scope, doc: Mapping[str, Any], check: AnyCheckWrite
 ) -> Effect:
-    group = groups.named(connection, scope.account_id, doc["groupId"])
+    named = groups.named(connection, scope.account_id, doc["groupId"])
+    group = readable_group(named, scope.vault) if named else None
     owned = owned_by(connection, scope.account_id)
     return effect_of(connection, owned, doc, kind=type_of(check), group=group)
 

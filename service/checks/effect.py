@@ -45,8 +45,11 @@ class Effect:
         """Whether it runs."""
         return bool(self.columns["activated"])
 
-    def is_of(self, row: CheckRow, spec: bytes) -> bool:
-        """Whether a check of a group comes to this already; `spec`: what is stored of it."""
+    def is_of(self, row: CheckRow, spec: bytes | None) -> bool:
+        """Whether a check of a group, whole, comes to this already.
+
+        `spec`: what runs need by now. None: nobody knows.
+        """
         return bool(self.columns["applied"] == row.applied and self.columns["spec"] == spec)
 
 

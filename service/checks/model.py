@@ -1,7 +1,7 @@
 """Checks as they are stored, asked for, and known to other features."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from contract.checks import CheckType, Lane
@@ -41,9 +41,10 @@ class CheckFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
-    """A check as it is stored."""
+    """A check as it is stored: what is secret in it stands apart (`service.vault.bodies`)."""
 
     id: str
+    account_id: str
     type: str
     name: str
     activated: bool
@@ -56,6 +57,8 @@ class CheckRow:
     """None: it is in no group."""
     applied: Mapping[str, Any] | None = None
     """`doc` with the settings of its group. None: it is in no group."""
+    secrets: bytes | None = field(default=None, repr=False)
+    """What is missing in `doc` and `applied`, sealed. None: nothing is."""
     variables: Sequence[VariableRow] = ()
     """Its own; read by `actions.with_variables` alone."""
 
@@ -103,7 +106,7 @@ class CheckTerms:
     doc: Mapping[str, Any]
     """With the settings of its group."""
     spec: bytes
-    """JSON of the contract's spec."""
+    """JSON of the contract's spec, sealed if it holds a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +114,24 @@ class ScriptedRow:
     """A check that may use snippets."""
 
     id: str
+    account_id: str
     type: str
     doc: Mapping[str, Any]
     group_id: int | None
     """None: it is in no group."""
     spec: bytes
-    """JSON of the contract's spec."""
+    """JSON of the contract's spec, sealed if it holds a secret."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedRow:
+    """A check with secrets, as it takes to seal them anew."""
+
+    id: str
+    account_id: str
+    doc: Mapping[str, Any]
+    applied: Mapping[str, Any] | None
+    """None: it is in no group."""
+    spec: bytes = field(repr=False)
+    secrets: bytes | None = field(repr=False)
+    """None: an earlier version left it in clear, and there was nothing to seal."""

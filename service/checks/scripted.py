@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+import structlog
 from sqlalchemy import Connection
 
 from contract.checks import SPEC_TYPES, ApiSpec, CheckSpec, CheckType
@@ -11,10 +12,15 @@ from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
 from contract.wire import decode, encode
 from service.bundles import actions as bundles
 from service.checks import store, store_members
+from service.checks.model import ScriptedRow
+from service.checks.sealing import is_sealed, opened_spec, sealed_spec
 from service.groups import actions as groups
 from service.groups.model import GroupRow
 from service.http.errors import InvalidError
 from service.snippets import actions as snippets
+from service.vault.sealing import UnsealableError, Vault
+
+log = structlog.get_logger()
 
 _Doc = Mapping[str, Any]
 _SETUP: Final = ("localSetupScript", "setupSnippetId")
@@ -48,7 +54,7 @@ def completed(
             return spec
 
 
-def refresh(connection: Connection, account_id: str) -> None:
+def refresh(connection: Connection, account_id: str, *, vault: Vault) -> None:
     """A snippet has changed: runs that have not begun yet see it.
 
     Raises:
@@ -57,12 +63,28 @@ def refresh(connection: Connection, account_id: str) -> None:
     known = groups.of_account(connection, account_id)
     changed: dict[str, dict[str, bytes]] = {}
     for row in store.scripted(connection, account_id):
-        spec = decode(row.spec, SPEC_TYPES[CheckType(row.type)])
         group = known[row.group_id] if row.group_id is not None else None
-        fresh = encode(completed(connection, account_id, spec, doc=row.doc, group=group))
-        if fresh != row.spec:
-            changed[row.id] = {"spec": fresh}
+        stored = _refreshed(connection, row, group, vault=vault)
+        if stored is not None:
+            changed[row.id] = {"spec": stored}
     store_members.put_effects(connection, changed)
+
+
+def _refreshed(
+    connection: Connection, row: ScriptedRow, group: GroupRow | None, *, vault: Vault
+) -> bytes | None:
+    """The spec to store. None: it stays, also where it does not open, which no run can mend."""
+    named = {"account_id": row.account_id, "check_id": row.id}
+    try:
+        before = opened_spec(row.spec, vault, **named)
+    except UnsealableError as problem:
+        log.exception("checks.unreadable", check_id=row.id, reason=str(problem))
+        return None
+    spec = decode(before, SPEC_TYPES[CheckType(row.type)])
+    fresh = encode(completed(connection, row.account_id, spec, doc=row.doc, group=group))
+    if fresh == before:
+        return None
+    return sealed_spec(fresh, vault, **named) if is_sealed(row.spec) else fresh
 
 
 def phases(connection: Connection, account_id: str, doc: _Doc) -> tuple[str | None, str | None]:

@@ -34,6 +34,7 @@ from service.results.model import RunStatus
 
 COLUMNS: Final = (
     check_.c.id,
+    check_.c.account_id,
     check_.c.type,
     check_.c.name,
     check_.c.activated,
@@ -43,6 +44,7 @@ COLUMNS: Final = (
     check_.c.updated_ms,
     check_.c.group_id,
     check_.c.applied,
+    check_.c.secrets,
 )
 NAME_COLUMNS: Final = (check_.c.id, check_.c.type, check_.c.name, check_.c.created_ms)
 _ONE: Final[Select[Any]] = select(*COLUMNS).where(
@@ -88,7 +90,12 @@ _PLACES_IN_USE: Final = (
     .distinct()
 )
 _SCRIPTED: Final = select(
-    check_.c.id, check_.c.type, check_.c.doc, check_.c.group_id, check_.c.spec
+    check_.c.id,
+    check_.c.account_id,
+    check_.c.type,
+    check_.c.doc,
+    check_.c.group_id,
+    check_.c.spec,
 ).where(
     check_.c.account_id == bindparam("account_id"),
     check_.c.lane == Lane.MAIN.value,

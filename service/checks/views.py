@@ -24,12 +24,12 @@ from service.checks.script_bodies import (
     MultiStepCheckWrite,
     PlaywrightCheckWrite,
 )
+from service.checks.sealing import opened, readable
 from service.http.strict import Shown
 from service.http.times import spelled
 from service.variables.views import Sight, shown_doc
 from service.variables.views import compared as variable
-from service.vault.sealing import Vault
-from service.vault.texts import without_credentials
+from service.vault.sealing import UnsealableError, Vault
 
 
 class AlertChannels(Shown):
@@ -133,18 +133,23 @@ AnyCheckShown = (
     | AgenticCheckShown
 )
 """For the OpenAPI document; `shown` makes the values, which were validated when written."""
-_PAIRS: Final = ("headers", "queryParameters")
 _WITH_VARIABLES: Final = frozenset({"API", "URL", "BROWSER", "MULTI_STEP", "PLAYWRIGHT"})
 
 
-def with_group(row: CheckRow) -> CheckRow:
-    """The check with its group's settings in the place of what it left open."""
-    return replace(row, doc=row.effective)
+def shown(
+    row: CheckRow, *, base_url: str, sight: Sight, as_it_runs: bool = False
+) -> dict[str, Any]:
+    """A stored check, read with its variables, as its answer; what is not shown is not opened.
 
+    `as_it_runs`: with its group's settings in the place of what it left open.
 
-def shown(row: CheckRow, *, base_url: str, sight: Sight) -> dict[str, Any]:
-    """A stored check, read with its variables, as its answer."""
-    doc = row.doc if sight.may_write else _for_readers(row.doc)
+    Raises:
+        UnreadableError: a secret is to be shown, and does not open.
+    """
+    seen = readable(row, sight.vault) if sight.may_write else row
+    doc = seen.effective if as_it_runs else seen.doc
+    if not sight.may_write:
+        doc = _for_readers(doc)
     answer: dict[str, Any] = {
         "id": row.id,
         "checkType": row.type,
@@ -161,37 +166,28 @@ def shown(row: CheckRow, *, base_url: str, sight: Sight) -> dict[str, Any]:
 
 
 def compared(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
-    """All of a check, its secrets too: to tell what a change changed, and never for an answer."""
+    """All of a check, its secrets too: to tell what a change changed, and never for an answer.
+
+    Secrets that do not open are like no other, so that whatever takes their place is a change.
+    """
     variables = [variable(one, vault) for one in row.variables]
-    bare = replace(row, variables=())
+    bare = replace(_opened(row, vault), variables=())
     whole = shown(bare, base_url=base_url, sight=Sight(vault, may_write=True))
     return {**whole, "environmentVariables": variables}
 
 
 def _for_readers(doc: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What was written, without what opens a door: pings change states, too."""
-    found = dict(doc)
-    if "request" in doc:
-        found["request"] = request_for_readers(doc["request"])
-    if "heartbeat" in doc:
-        found["heartbeat"] = {**doc["heartbeat"], "pingToken": ""}
-    return found
+    """What is stored in clear, without what else opens a door: pings change states."""
+    if "heartbeat" not in doc:
+        return doc
+    return {**doc, "heartbeat": {**doc["heartbeat"], "pingToken": ""}}
 
 
-def request_for_readers(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A check's request, or what a group adds to it, for keys that only read."""
-    found: dict[str, Any] = {
-        name: [_unlocked(one) for one in request[name]] for name in _PAIRS if name in request
-    }
-    if credentials := request.get("basicAuth"):
-        found["basicAuth"] = {**credentials, "password": ""}
-    if url := request.get("url"):
-        found["url"] = without_credentials(url)
-    return {**request, **found}
-
-
-def _unlocked(pair: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**pair, "value": ""} if pair.get("locked") else pair
+def _opened(row: CheckRow, vault: Vault) -> CheckRow:
+    try:
+        return opened(row, vault)
+    except UnsealableError:
+        return replace(row, doc={**row.doc, "request": None}, secrets=None)
 
 
 def _with_ping_url(heartbeat: Mapping[str, Any], base_url: str) -> dict[str, Any]:

@@ -240,8 +240,13 @@ def _connect(engine: Engine, path: Path) -> Connection:
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
-    # Without the last one, savepoints keep their copies of pages in a file.
-    settings = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "temp_store=MEMORY")
+    settings = (
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+        "temp_store=MEMORY",  # savepoints would keep their copies of pages in a file
+        "secure_delete=ON",  # what is gone must not stand in the file; many builds do so anyway
+    )
     for pragma in settings:
         connection.execute(f"PRAGMA {pragma}")
 

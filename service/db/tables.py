@@ -105,9 +105,11 @@ private_location: Final = Table(
     Column("name", String, nullable=False),
     Column("slug_name", String, nullable=False),
     Column("icon", String, nullable=False),
-    Column("proxy_url", String),  # may hold credentials; None: direct
+    Column("proxy_url", String),  # without credentials; None: direct
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger),  # None: never changed
+    # The whole address, sealed by service.vault; None: it holds no credentials
+    Column("sealed_proxy_url", LargeBinary),
     UniqueConstraint("account_id", "slug_name"),
 )
 
@@ -183,13 +185,16 @@ check_: Final = Table(
     Column("frequency", Integer, nullable=False),  # minutes; 0: every frequency_offset seconds
     Column("frequency_offset", Integer),  # None: the phase comes from the id
     Column("run_parallel", Boolean, nullable=False),
-    Column("doc", JSON, nullable=False),  # the check as the API shows it
-    Column("spec", LargeBinary, nullable=False),  # contract.wire.encode(spec); a claim splices it
+    Column("doc", JSON, nullable=False),  # the check as keys are shown it that only read
+    # contract.wire.encode(spec), sealed if it holds a secret; a claim splices it
+    Column("spec", LargeBinary, nullable=False),
     Column("version", Integer, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger),  # None: never changed
     Column("group_id", BigInteger),  # None: it is in no group; a group with checks is not deleted
     Column("applied", JSON(none_as_null=True)),  # doc with its group's settings; None: as doc
+    # service.vault.bodies: what is missing in doc and applied, sealed; None: nothing is
+    Column("secrets", LargeBinary),
     Index(None, "account_id", "created_ms"),
     Index(
         None,
@@ -208,9 +213,10 @@ check_group: Final = Table(
     Column("account_id", ForeignKey("account.id", ondelete="CASCADE"), nullable=False),
     Column("name", String, nullable=False),
     Column("form", SmallInteger, nullable=False),  # of the body that wrote it: 1 or 2
-    Column("doc", JSON, nullable=False),  # the group as the API shows it
+    Column("doc", JSON, nullable=False),  # the group as keys are shown it that only read
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger),  # None: never changed
+    Column("secrets", LargeBinary),  # as those of checks
     Index(None, "account_id", "id"),
     sqlite_autoincrement=True,  # checks name groups by number
 )

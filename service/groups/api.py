@@ -8,9 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.checks import actions as checks
-from service.checks.changes import Scope
 from service.checks.model import CheckRow
-from service.checks.views import AnyCheckShown, with_group
+from service.checks.views import AnyCheckShown
 from service.checks.views import shown as shown_check
 from service.groups import actions, changes
 from service.groups.bodies import AnyGroupWrite, GroupV2Write, GroupWrite
@@ -34,6 +33,7 @@ from service.http.paging import PageDep, page_of
 from service.http.routes import answers, json
 from service.http.strict import NO_NUL, Text
 from service.variables.views import Sight
+from service.vault.scope import Scope
 
 router = keyed_operations("check groups")
 
@@ -116,7 +116,7 @@ class _Reading:
 
     def check(self, row: CheckRow) -> dict[str, object]:
         """A check of a group, as it runs."""
-        return shown_check(with_group(row), base_url=self._base_url, sight=self.sight)
+        return shown_check(row, base_url=self._base_url, sight=self.sight, as_it_runs=True)
 
 
 CreatingDep = Annotated[_Creating, Depends(_Creating)]

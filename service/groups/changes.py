@@ -7,7 +7,6 @@ from sqlalchemy import Connection
 
 from service.checks import actions as checks
 from service.checks import changes as check_changes
-from service.checks.changes import Scope
 from service.checks.places import hold_known
 from service.checks.scripted import phases
 from service.checks.spec import doc_of
@@ -15,6 +14,7 @@ from service.groups import store
 from service.groups.actions import find, with_variables
 from service.groups.bodies import AnyGroupWrite
 from service.groups.model import BASE_URL, GroupRow
+from service.groups.sealing import sealed
 from service.http.errors import ConflictError
 from service.locations import actions as locations
 from service.triggers import actions as triggers
@@ -22,6 +22,7 @@ from service.triggers.model import Runs, Target
 from service.variables import changes as variables
 from service.variables.bodies import EnvironmentVariable
 from service.variables.model import Owner
+from service.vault.scope import Scope
 
 
 def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRow:
@@ -30,9 +31,11 @@ def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRo
     Raises:
         InvalidError: it names a location or a snippet that is not there.
     """
-    values = _values(connection, scope, body)
+    values, doc = _values(connection, scope, body)
     made = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
-    group_id = store.add(connection, {**values, **made})
+    # Its number, for which secrets are sealed, is known only then.
+    group_id = store.add(connection, {**values, **made, "doc": {}})
+    store.change(connection, group_id, _sealed(scope, group_id, doc))
     return _hang_on(connection, scope, group_id, body)
 
 
@@ -45,8 +48,9 @@ def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupW
             could not run like this.
     """
     find(connection, scope.account_id, group_id)
-    values = _values(connection, scope, body)
-    store.change(connection, group_id, {**values, "updated_ms": scope.now_ms})
+    values, doc = _values(connection, scope, body)
+    changed = {**values, **_sealed(scope, group_id, doc), "updated_ms": scope.now_ms}
+    store.change(connection, group_id, changed)
     group = _hang_on(connection, scope, group_id, body)
     check_changes.apply_group(connection, scope, group)
     return group
@@ -72,11 +76,18 @@ def delete(connection: Connection, scope: Scope, group_id: int) -> None:
     store.remove(connection, group_id)
 
 
-def _values(connection: Connection, scope: Scope, body: AnyGroupWrite) -> Mapping[str, Any]:
+def _values(
+    connection: Connection, scope: Scope, body: AnyGroupWrite
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Columns of its row, and its body."""
     doc = doc_of(body)
     hold_known(doc, list(locations.ids_by_slug(connection, scope.account_id)))
     phases(connection, scope.account_id, doc)
-    return {"name": body.name, "form": body.form, "doc": doc}
+    return {"name": body.name, "form": body.form}, doc
+
+
+def _sealed(scope: Scope, group_id: int, doc: Mapping[str, Any]) -> Mapping[str, Any]:
+    return sealed(doc, scope.vault, account_id=scope.account_id, group_id=group_id)
 
 
 def _hang_on(connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite) -> GroupRow:

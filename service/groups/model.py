@@ -1,11 +1,12 @@
 """Groups as they are stored and asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
 from service.variables.model import VariableRow
+from service.vault.sealing import Place
 
 BASE_URL: Final = "GROUP_BASE_URL"
 """What scripts and templates call a group's `apiCheckDefaults.url`."""
@@ -32,9 +33,10 @@ class GroupFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """A group as it is stored."""
+    """A group as it is stored: what is secret in it stands apart (`service.vault.bodies`)."""
 
     id: int
+    account_id: str
     name: str
     form: Form
     doc: Mapping[str, Any]
@@ -43,3 +45,15 @@ class GroupRow:
     """None: never changed."""
     variables: Sequence[VariableRow] = ()
     """Its own; read by `actions.with_variables` alone."""
+    secrets: bytes | None = field(default=None, repr=False)
+    """What is missing in `doc`, sealed. None: nothing is."""
+
+    @property
+    def place(self) -> Place:
+        """Where its secrets are sealed for."""
+        return place_of(self.account_id, self.id)
+
+
+def place_of(account_id: str, group_id: int) -> Place:
+    """Where the secrets of a group are sealed for."""
+    return ("check_group", account_id, str(group_id), "secrets")

@@ -11,6 +11,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    func,
     insert,
     select,
     update,
@@ -18,14 +19,17 @@ from sqlalchemy import (
 
 from service.db.tables import check_group, check_group_tag
 from service.groups.model import Form, GroupFilter, GroupRow
+from service.vault.sealing import HEAD_BYTES
 
 _COLUMNS: Final = (
     check_group.c.id,
+    check_group.c.account_id,
     check_group.c.name,
     check_group.c.form,
     check_group.c.doc,
     check_group.c.created_ms,
     check_group.c.updated_ms,
+    check_group.c.secrets,
 )
 _ALL: Final[Select[Any]] = (
     select(*_COLUMNS)
@@ -33,6 +37,12 @@ _ALL: Final[Select[Any]] = (
     .order_by(check_group.c.id)
 )
 _ONE: Final = _ALL.where(check_group.c.id == bindparam("wanted"))
+_SEALED: Final[Select[Any]] = select(*_COLUMNS).where(check_group.c.secrets.is_not(None))
+_HEADS: Final = (
+    select(func.substr(check_group.c.secrets, 1, HEAD_BYTES))
+    .where(check_group.c.secrets.is_not(None))
+    .distinct()
+)
 _REMOVE_TAGS: Final = delete(check_group_tag).where(check_group_tag.c.group_id == bindparam("gone"))
 _REMOVE: Final = delete(check_group).where(check_group.c.id == bindparam("gone"))
 
@@ -81,6 +91,21 @@ def remove(connection: Connection, group_id: int) -> None:
     connection.execute(_REMOVE, {"gone": group_id})
 
 
+def heads(connection: Connection) -> frozenset[bytes]:
+    """What sealed secrets begin with: which keys they were sealed with."""
+    return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
+
+
+def sealed(connection: Connection) -> list[GroupRow]:
+    """Every group with secrets, whosever it is."""
+    return list(map(_read, connection.execute(_SEALED)))
+
+
+def put_secrets(connection: Connection, row: GroupRow) -> None:
+    """Store the secrets of a group sealed anew, and what is left of it."""
+    change(connection, row.id, {"doc": row.doc, "secrets": row.secrets})
+
+
 def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.tag is not None:
@@ -96,9 +121,11 @@ def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
 def _read(row: Row[Any]) -> GroupRow:
     return GroupRow(
         id=row.id,
+        account_id=row.account_id,
         name=row.name,
         form=Form(row.form),
         doc=row.doc,
         created_ms=row.created_ms,
         updated_ms=row.updated_ms,
+        secrets=row.secrets,
     )

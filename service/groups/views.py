@@ -1,20 +1,21 @@
 """Groups as the API shows them: what was written, every default filled in, and what we know."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from pydantic import Field
 
 from service.checks.alert_fields import AlertSettings
-from service.checks.views import request_for_readers
 from service.groups.bodies import GroupFields
 from service.groups.model import BASE_URL, GroupRow
+from service.groups.sealing import opened, readable
 from service.http.times import spelled
 from service.variables.model import VariableRow
 from service.variables.views import Sight, shown_doc
 from service.variables.views import compared as variable
-from service.vault.sealing import Vault
+from service.vault.sealing import UnsealableError, Vault
 
 
 class GroupShown(GroupFields):
@@ -34,10 +35,15 @@ class GroupShown(GroupFields):
 
 
 def shown(group: GroupRow, sight: Sight) -> dict[str, Any]:
-    """A stored group, read with its variables, as its answer."""
+    """A stored group, read with its variables, as its answer; what is not shown is not opened.
+
+    Raises:
+        UnreadableError: a secret is to be shown, and does not open.
+    """
+    seen = readable(group, sight.vault) if sight.may_write else group
     return {
         "id": group.id,
-        **(group.doc if sight.may_write else _for_readers(group.doc)),
+        **seen.doc,
         "environmentVariables": [shown_doc(one, sight) for one in _own(group)],
         "created_at": spelled(group.created_ms),
         "updated_at": spelled(group.updated_ms),
@@ -45,8 +51,11 @@ def shown(group: GroupRow, sight: Sight) -> dict[str, Any]:
 
 
 def compared(group: GroupRow, vault: Vault) -> dict[str, Any]:
-    """All of a group, its secrets too: to tell what a change changed, and never for an answer."""
-    whole = shown(group, Sight(vault, may_write=True))
+    """All of a group, its secrets too: to tell what a change changed, and never for an answer.
+
+    Secrets that do not open are like no other, so that whatever takes their place is a change.
+    """
+    whole = shown(_opened(group, vault), Sight(vault, may_write=True))
     return {**whole, "environmentVariables": [variable(one, vault) for one in _own(group)]}
 
 
@@ -56,5 +65,8 @@ def _own(group: GroupRow) -> Sequence[VariableRow]:
     return [one for one in group.variables if not (has_url and one.key == BASE_URL)]
 
 
-def _for_readers(doc: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**doc, "apiCheckDefaults": request_for_readers(doc["apiCheckDefaults"])}
+def _opened(group: GroupRow, vault: Vault) -> GroupRow:
+    try:
+        return opened(group, vault)
+    except UnsealableError:
+        return replace(group, doc={**group.doc, "apiCheckDefaults": {"url": None}}, secrets=None)

@@ -12,8 +12,10 @@ from sqlalchemy import Connection
 from contract.checks import CheckType, Lane
 from service.jobs.answers import render
 from service.jobs.enclosures import enclosures, may_carry
+from service.jobs.endings import end_unreadable
 from service.jobs.engines import queue_of
-from service.jobs.model import LEASE_MS, Claimant, ReadyJob
+from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
+from service.jobs.opening import are_open, opened_jobs, opened_place
 from service.jobs.queue import Deal, JobQueue, ReadyQuery
 from service.vault.sealing import Vault
 
@@ -59,11 +61,17 @@ def deal(
         for lane in Lane:
             more |= dealer.serve(lane, check_types, [(claimants[p], hands[p]) for p in places])
     next_due_ms: int | None = None
-    if more:
+    jobs = dealer.rendered(hands)
+    if more or any(map(_is_cut, jobs, hands)):
         next_due_ms = now_ms
     elif not all(hands):
         next_due_ms = queue.next_due_ms(connection, table.location_id, now_ms=now_ms)
-    return Dealt(dealer.rendered(hands), next_due_ms, now_ms)
+    return Dealt(jobs, next_due_ms, now_ms)
+
+
+def _is_cut(jobs: Sequence[bytes], hand: Sequence[ReadyJob]) -> bool:
+    """Runs of a hand have ended here, so that there may be others for it."""
+    return len(jobs) < len(hand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +86,9 @@ class _Dealer:
         repeated = [one.claim_id for one in claimants if one.repeated]
         if not repeated:
             return [[] for _ in claimants]
-        dealt = self.queue.dealt(self.connection, self.table.location_id, repeated)
+        dealt = self.queue.dealt(self.connection, self.location_id, repeated)
         leases = [(job.id, job.fence + 1) for jobs in dealt.values() for job in jobs]
-        self.queue.renew(self.connection, self.table.location_id, leases, now_ms=self.now_ms)
+        self.queue.renew(self.connection, self.location_id, leases, now_ms=self.now_ms)
         return [dealt.get(one.claim_id, []) for one in claimants]
 
     def serve(
@@ -95,7 +103,7 @@ class _Dealer:
         if not wanted or not check_types:
             return False
         limit = min(wanted, _MOST_AT_ONCE)
-        query = ReadyQuery(self.table.location_id, lane, check_types, limit)
+        query = ReadyQuery(self.location_id, lane, check_types, limit)
         ready = self.queue.ready(self.connection, query, now_ms=self.now_ms)
         jobs = iter(ready)
         deals: list[Deal] = []
@@ -110,13 +118,32 @@ class _Dealer:
         """What was dealt, as agents read it."""
         if not any(hands):
             return [[] for _ in hands]
-        place = self.queue.place(self.connection, self.table.location_id)
+        place, hands = self._opened(self.queue.place(self.connection, self.location_id), hands)
         write = partial(render, place=place, now_ms=self.now_ms)
         laden = [job for hand in hands for job in hand if may_carry(job, place)]
         if not laden:
             return [[write(job) for job in hand] for hand in hands]
         given = enclosures(self.connection, self.table.vault, place, laden)
         return [[write(job, enclosed=given.get(job.id)) for job in hand] for hand in hands]
+
+    @property
+    def location_id(self) -> str:
+        """Where it is dealt."""
+        return self.table.location_id
+
+    def _opened(
+        self, place: JobPlace, hands: Sequence[Sequence[ReadyJob]]
+    ) -> tuple[JobPlace, Sequence[Sequence[ReadyJob]]]:
+        """With what is sealed of them opened; runs of which it does not open end here."""
+        if place.sealed_proxy_url is None and all(map(are_open, hands)):
+            return place, hands
+        vault = self.table.vault
+        whole = opened_place(place, self.location_id, vault)
+        found = [opened_jobs(hand, place.account_id, vault) if whole else [] for hand in hands]
+        kept = {job.id for hand in found for job in hand}
+        lost = [job.id for hand in hands for job in hand if job.id not in kept]
+        end_unreadable(self.connection, lost, now_ms=self.now_ms)
+        return whole or place, found
 
     def _deal(self, job: ReadyJob, who: Claimant) -> Deal:
         lease_ms = LEASE_MS[Lane(job.lane)]

@@ -87,6 +87,14 @@ def end_queued(connection: Connection, check_id: str, *, now_ms: int) -> None:
     _settle(connection, [(job, paused) for job in jobs], now_ms=now_ms)
 
 
+def end_unreadable(connection: Connection, job_ids: Sequence[int], *, now_ms: int) -> None:
+    """What these runs need does not open: no agent can do them."""
+    if job_ids:
+        unreadable = GiveUp(RunStatus.ERROR, Cause.UNREADABLE)
+        jobs = queue_of(connection).held(connection, job_ids).values()
+        _settle(connection, [(job, unreadable) for job in jobs], now_ms=now_ms)
+
+
 def end_queued_at(connection: Connection, location_id: str, *, now_ms: int) -> None:
     """Nobody is there to do a location's scheduled runs: those that wait end here."""
     ids = store.queued_at(connection, location_id)

@@ -98,6 +98,7 @@ class ReadyJob(NamedTuple):
     check_type: str
     check_name: str
     spec: bytes
+    """As it is stored: sealed if it holds a secret."""
     last_ping_ms: int | None
     """Heartbeats only. None: no ping came yet."""
     refresh_cache: int | None
@@ -115,6 +116,8 @@ class JobPlace(NamedTuple):
     """None: direct."""
     presents: bool
     """The account has client certificates."""
+    sealed_proxy_url: bytes | None = None
+    """The whole address, of which `proxy_url` is a part. None: that is it."""
 
 
 class HeldJob(NamedTuple):

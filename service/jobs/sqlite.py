@@ -58,7 +58,7 @@ _DEALT: Final = (
 )
 _PLACE: Final = """
 SELECT account_id, slug_name, proxy_url,
-  EXISTS (SELECT 1 FROM client_certificate c WHERE c.account_id = l.account_id)
+  EXISTS (SELECT 1 FROM client_certificate c WHERE c.account_id = l.account_id), sealed_proxy_url
 FROM private_location l WHERE id = ?
 """
 _NEXT_DUE: Final = """

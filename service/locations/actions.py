@@ -21,6 +21,9 @@ from service.locations.model import (
     NewLocation,
     QueueSample,
 )
+from service.locations.sealing import sealed
+from service.vault.scope import Scope
+from service.vault.sealing import Vault
 
 
 def create_first(
@@ -28,38 +31,45 @@ def create_first(
 ) -> str:
     """The location that every new account begins with; its id."""
     body = LocationWrite.model_validate({"name": slug.capitalize(), "slugName": slug})
-    return _create(connection, account_id, body=body, key=key, now_ms=now_ms).id
+    return _create(connection, _row(account_id, body, now_ms=now_ms), key).id
 
 
 def create(
-    connection: Connection, account_id: str, *, body: LocationWrite, pepper: Pepper, now_ms: int
+    connection: Connection, scope: Scope, *, body: LocationWrite, pepper: Pepper
 ) -> NewLocation:
     """Make a location and its first key.
 
     Raises:
         ConflictError: the account has a location with this slug.
     """
+    row = _row(scope.account_id, body, now_ms=scope.now_ms)
     key = pepper.new_key(LOCATION_PREFIX)
-    return _create(connection, account_id, body=body, key=key, now_ms=now_ms)
+    return _create(connection, _with_proxy(row, body.proxy_url, scope.vault), key)
 
 
-def _create(
-    connection: Connection, account_id: str, *, body: LocationWrite, key: NewKey, now_ms: int
-) -> NewLocation:
-    slug = body.slug_name
-    if any(row.slug_name == slug for row in store.of_account(connection, account_id)):
-        raise ConflictError(f"There is a private location {slug} already; use another slugName.")
-    row = LocationRow(
+def _row(account_id: str, body: LocationWrite, *, now_ms: int) -> LocationRow:
+    """What was sent, but for its proxy."""
+    return LocationRow(
         id=new_id(now_ms),
+        account_id=account_id,
         name=body.name,
-        slug_name=slug,
+        slug_name=body.slug_name,
         icon=body.icon,
-        proxy_url=body.proxy_url,
         created_ms=now_ms,
-        updated_ms=None,
     )
-    store.insert_location(connection, row, account_id=account_id)
-    key_id = _add_key(connection, row.id, key, now_ms=now_ms)
+
+
+def _with_proxy(row: LocationRow, proxy_url: str | None, vault: Vault) -> LocationRow:
+    columns = sealed(proxy_url, vault, account_id=row.account_id, location_id=row.id)
+    return replace(row, **columns)
+
+
+def _create(connection: Connection, row: LocationRow, key: NewKey) -> NewLocation:
+    slug = row.slug_name
+    if any(one.slug_name == slug for one in store.of_account(connection, row.account_id)):
+        raise ConflictError(f"There is a private location {slug} already; use another slugName.")
+    store.insert_location(connection, row)
+    key_id = _add_key(connection, row.id, key, now_ms=row.created_ms)
     return NewLocation(id=row.id, key_id=key_id, raw_key=key.raw, masked_key=key.masked)
 
 
@@ -137,20 +147,11 @@ def find(connection: Connection, account_id: str, location_id: str) -> LocationR
     return row
 
 
-def change(
-    connection: Connection,
-    account_id: str,
-    location_id: str,
-    *,
-    body: LocationChange,
-    now_ms: int,
-) -> None:
+def change(connection: Connection, scope: Scope, location_id: str, body: LocationChange) -> None:
     """Change name, icon and proxy."""
-    row = find(connection, account_id, location_id)
-    changed = replace(
-        row, name=body.name, icon=body.icon, proxy_url=body.proxy_url, updated_ms=now_ms
-    )
-    store.update_location(connection, changed)
+    row = find(connection, scope.account_id, location_id)
+    changed = replace(row, name=body.name, icon=body.icon, updated_ms=scope.now_ms)
+    store.update_location(connection, _with_proxy(changed, body.proxy_url, scope.vault))
 
 
 def create_key(

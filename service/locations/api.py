@@ -1,17 +1,17 @@
 """`/v1/private-locations` and `/v1/locations`: where checks run from."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Body, Path, Query
 from pydantic.alias_generators import to_camel
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from service.accounts.model import Caller
 from service.agents import actions as agents
 from service.http.auth import CallerDep
-from service.http.backend import Backend, BackendDep
+from service.http.backend import BackendDep
 from service.http.changing import (
     Changed,
     ChangeDep,
@@ -40,13 +40,16 @@ from service.locations.model import (
 )
 from service.locations.regions import regions_shown
 from service.locations.rules import why_no_window
+from service.locations.sealing import opened, readable
 from service.locations.views import (
     location_shown,
     location_with_versions,
     new_location_shown,
     queue_metrics,
 )
-from service.vault.texts import without_credentials
+from service.variables.views import Sight
+from service.vault.scope import Scope
+from service.vault.sealing import UnsealableError, Vault
 
 router = keyed_operations("private locations", prefix="/v1/private-locations")
 regions_router = open_operations("locations", prefix="/v1/locations")
@@ -76,16 +79,15 @@ async def list_locations(
     ] = False,
 ) -> Response:
     """List private locations."""
-    locations = await backend.database.read(
-        lambda connection: _seen(
-            connection,
-            actions.of_account(connection, caller.account_id),
-            now_ms=backend.clock.now_ms(connection),
-            versions=versions,
-        )
-    )
-    seen = [_for(caller, location) for location in locations]
-    return json([location.model_dump(by_alias=True, mode="json") for location in seen])
+    sight = Sight(backend.vault, may_write=caller.may_write)
+
+    def query(connection: Connection) -> list[LocationShown]:
+        rows = [_in(sight, row) for row in actions.of_account(connection, caller.account_id)]
+        now_ms = backend.clock.now_ms(connection)
+        return _seen(connection, rows, now_ms=now_ms, versions=versions)
+
+    locations = await backend.database.read(query)
+    return json([location.model_dump(by_alias=True, mode="json") for location in locations])
 
 
 @router.post(
@@ -96,8 +98,9 @@ async def create_location(body: Annotated[LocationWrite, Body()], creating: Crea
     account_id, pepper = creating.account_id, creating.backend.pepper
 
     def change(connection: Connection, now_ms: int) -> Changed:
-        made = actions.create(connection, account_id, body=body, pepper=pepper, now_ms=now_ms)
-        row = actions.find(connection, account_id, made.id)
+        scope = Scope(account_id, now_ms, creating.vault)
+        made = actions.create(connection, scope, body=body, pepper=pepper)
+        row = readable(actions.find(connection, account_id, made.id), scope.vault)
         answer = json_model(new_location_shown(row, made=made), status=201)
         return Changed(answer=answer, resource_id=row.id, fields=sent_fields(body))
 
@@ -109,28 +112,29 @@ async def read_location(
     location_id: LocationId, caller: CallerDep, backend: BackendDep
 ) -> Response:
     """Read a private location."""
-    shown = await backend.database.read(
-        lambda connection: _shown(connection, backend, caller.account_id, location_id)
-    )
-    return json_model(_for(caller, shown))
+    sight = Sight(backend.vault, may_write=caller.may_write)
+
+    def query(connection: Connection) -> LocationShown:
+        row = _in(sight, actions.find(connection, caller.account_id, location_id))
+        return _shown(connection, row, now_ms=backend.clock.now_ms(connection))
+
+    return json_model(await backend.database.read(query))
 
 
 @router.put(ONE, responses=answers(200, LocationShown, _SHOWN, 404))
 async def change_location(
-    location_id: LocationId,
-    body: Annotated[LocationChange, Body()],
-    changing: ChangeDep,
-    backend: BackendDep,
+    location_id: LocationId, body: Annotated[LocationChange, Body()], changing: ChangeDep
 ) -> Response:
     """Change a private location; its slug stays."""
     account_id = changing.account_id
 
     def change(connection: Connection, now_ms: int) -> Changed:
-        before = asdict(actions.find(connection, account_id, location_id))
-        actions.change(connection, account_id, location_id, body=body, now_ms=now_ms)
-        after = asdict(actions.find(connection, account_id, location_id))
-        answer = json_model(_shown(connection, backend, account_id, location_id))
-        fields = tuple(map(to_camel, changed_fields(before, after)))
+        scope = Scope(account_id, now_ms, changing.vault)
+        before = _compared(actions.find(connection, account_id, location_id), scope.vault)
+        actions.change(connection, scope, location_id, body)
+        row = readable(actions.find(connection, account_id, location_id), scope.vault)
+        fields = tuple(map(to_camel, changed_fields(before, asdict(row))))
+        answer = json_model(_shown(connection, row, now_ms=now_ms))
         return Changed(answer=answer, resource_id=location_id, fields=fields)
 
     return await changing.make(change)
@@ -209,26 +213,28 @@ def _time_ms(name: str, text: str) -> int:
     return found
 
 
-def _for(caller: Caller, shown: LocationShown) -> LocationShown:
-    """Keys that only read see no credentials of the proxy."""
-    if caller.may_write or shown.proxy_url is None:
-        return shown
-    return shown.model_copy(update={"proxy_url": without_credentials(shown.proxy_url)})
+def _in(sight: Sight, row: LocationRow) -> LocationRow:
+    """Keys that only read see no credentials of the proxy, as it is stored."""
+    return readable(row, sight.vault) if sight.may_write else row
 
 
-def _shown(
-    connection: Connection, backend: Backend, account_id: str, location_id: str
-) -> LocationShown:
-    row = actions.find(connection, account_id, location_id)
-    now_ms = backend.clock.now_ms(connection)
-    keys = actions.keys_of(connection, [location_id])
-    seen = agents.seen_at(connection, [location_id])
+def _compared(row: LocationRow, vault: Vault) -> dict[str, Any]:
+    """To tell what a change changed; a proxy that does not open is like no other."""
+    try:
+        return asdict(opened(row, vault))
+    except UnsealableError:
+        return {**asdict(row), "proxy_url": "", "sealed_proxy_url": None}
+
+
+def _shown(connection: Connection, row: LocationRow, *, now_ms: int) -> LocationShown:
+    keys = actions.keys_of(connection, [row.id])
+    seen = agents.seen_at(connection, [row.id])
     outages = actions.outages(connection)
     return location_shown(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms)
 
 
 def _seen(
-    connection: Connection, rows: tuple[LocationRow, ...], *, now_ms: int, versions: bool
+    connection: Connection, rows: Sequence[LocationRow], *, now_ms: int, versions: bool
 ) -> list[LocationShown]:
     ids = [row.id for row in rows]
     keys, seen = actions.keys_of(connection, ids), agents.seen_at(connection, ids)

@@ -166,14 +166,17 @@ class LocationRow:
     """A private location as it is stored."""
 
     id: str
+    account_id: str
     name: str
     slug_name: str
     icon: str
-    proxy_url: str | None = field(repr=False)
-    """May hold credentials. None: direct."""
+    proxy_url: str | None = field(default=None, repr=False)
+    """Without credentials, once it is stored. None: direct."""
     created_ms: int
-    updated_ms: int | None
+    updated_ms: int | None = None
     """None: never changed."""
+    sealed_proxy_url: bytes | None = field(default=None, repr=False)
+    """The whole of it. None: it holds no credentials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

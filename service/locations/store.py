@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from service.accounts.keys import NewKey
 from service.db.tables import location_key, location_outage, location_sample, private_location
 from service.locations.model import KeyDigest, KeyRow, LocationRow, QueueSample
+from service.vault.sealing import HEAD_BYTES
 
 _OF_ACCOUNT: Final = (
     select(private_location)
@@ -46,6 +47,14 @@ _OUTAGES: Final = select(location_outage)
 _END_OUTAGE: Final = delete(location_outage).where(
     location_outage.c.location_id == bindparam("location")
 )
+_MAY_CHANGE: Final = ("name", "icon", "proxy_url", "sealed_proxy_url", "updated_ms")
+_HAS_SECRET: Final = private_location.c.sealed_proxy_url.is_not(None)
+_SEALED: Final = select(private_location).where(_HAS_SECRET)
+_HEADS: Final = (
+    select(func.substr(private_location.c.sealed_proxy_url, 1, HEAD_BYTES))
+    .where(_HAS_SECRET)
+    .distinct()
+)
 _NEWEST_SAMPLE: Final = select(func.max(location_sample.c.at_ms))
 _FORGET_SAMPLES: Final = delete(location_sample).where(
     (location_sample.c.at_ms < bindparam("before_ms"))
@@ -78,20 +87,27 @@ def _location(row: Row[tuple[object, ...]]) -> LocationRow:
     return LocationRow(**{name: getattr(row, name) for name in LocationRow.__dataclass_fields__})
 
 
-def insert_location(connection: Connection, row: LocationRow, *, account_id: str) -> None:
+def insert_location(connection: Connection, row: LocationRow) -> None:
     """Store a location."""
     values = {name: getattr(row, name) for name in LocationRow.__dataclass_fields__}
-    connection.execute(insert(private_location), {**values, "account_id": account_id})
+    connection.execute(insert(private_location), values)
 
 
 def update_location(connection: Connection, row: LocationRow) -> None:
     """Store what may change of a location."""
-    change = (
-        update(private_location)
-        .where(private_location.c.id == row.id)
-        .values(name=row.name, icon=row.icon, proxy_url=row.proxy_url, updated_ms=row.updated_ms)
-    )
-    connection.execute(change)
+    change = update(private_location).where(private_location.c.id == row.id)
+    values = {name: getattr(row, name) for name in _MAY_CHANGE}
+    connection.execute(change.values(**values))
+
+
+def heads(connection: Connection) -> frozenset[bytes]:
+    """What sealed addresses of proxies begin with: which keys they were sealed with."""
+    return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
+
+
+def sealed(connection: Connection) -> list[LocationRow]:
+    """Every location with such an address, whosever it is."""
+    return list(map(_location, connection.execute(_SEALED)))
 
 
 def delete_location(connection: Connection, location_id: str) -> None:

@@ -58,6 +58,7 @@ class Cause(StrEnum):
     PAUSED = "paused"
     OVERLOADED = "overloaded"
     AGENT_ERROR = "agent_error"
+    UNREADABLE = "unreadable"
 
 
 OF_NO_CLAIM: Final = 0

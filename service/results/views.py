@@ -44,6 +44,10 @@ _CAUSES: Final = {
     Cause.PAUSED: "The check was deactivated before the run began.",
     Cause.OVERLOADED: "The agents had no room for the run.",
     Cause.AGENT_ERROR: "The agents failed to do the run; their logs say why.",
+    Cause.UNREADABLE: (
+        "The service could not open a stored secret that the run needs, of the check or of its "
+        "location's proxy; its log says which. Set it anew by PUT."
+    ),
 }
 
 

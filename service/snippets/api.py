@@ -17,6 +17,7 @@ from service.http.routes import ONE, answers, json_model
 from service.snippets import actions, changes
 from service.snippets.model import SnippetShown, SnippetWrite
 from service.snippets.views import shown
+from service.vault.scope import Scope
 
 router = keyed_operations("snippets", prefix="/v1/snippets")
 
@@ -42,7 +43,8 @@ async def create_snippet(
     ignored = ignored_header(await request.json(), body)
 
     def change(connection: Connection, now_ms: int) -> Changed:
-        row = changes.create(connection, creating.account_id, body, now_ms=now_ms)
+        scope = Scope(creating.account_id, now_ms, creating.vault)
+        row = changes.create(connection, scope, body)
         answer = json_model(shown(row), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=str(row.id), fields=sent_fields(body))
 
@@ -70,7 +72,8 @@ async def replace_snippet(
 
     def change(connection: Connection, now_ms: int) -> Changed:
         before = shown(actions.find(connection, account_id, snippet_id))
-        row = changes.replace(connection, account_id, snippet_id, body=body, now_ms=now_ms)
+        scope = Scope(account_id, now_ms, changing.vault)
+        row = changes.replace(connection, scope, snippet_id, body)
         fields = changed_fields(before.model_dump(), shown(row).model_dump())
         answer = json_model(shown(row), headers=ignored)
         return Changed(answer=answer, resource_id=str(row.id), fields=fields)
@@ -82,8 +85,9 @@ async def replace_snippet(
 async def delete_snippet(snippet_id: SnippetId, changing: ChangeDep) -> Response:
     """Delete a snippet; refused while it is the setup or teardown of a check."""
 
-    def change(connection: Connection, _now_ms: int) -> Changed:
-        changes.delete(connection, changing.account_id, snippet_id)
+    def change(connection: Connection, now_ms: int) -> Changed:
+        scope = Scope(changing.account_id, now_ms, changing.vault)
+        changes.delete(connection, scope, snippet_id)
         return gone(str(snippet_id))
 
     return await changing.make(change)

@@ -9,25 +9,24 @@ from service.http.errors import ConflictError
 from service.snippets import store
 from service.snippets.actions import find
 from service.snippets.model import SnippetRow, SnippetWrite
+from service.vault.scope import Scope
 
 
-def create(
-    connection: Connection, account_id: str, body: SnippetWrite, *, now_ms: int
-) -> SnippetRow:
+def create(connection: Connection, scope: Scope, body: SnippetWrite) -> SnippetRow:
     """Make a snippet; scripts that import its name find it from their next run on.
 
     Raises:
         ConflictError: the account has one of this name.
     """
-    _hold_free(connection, account_id, body.name, but=None)
-    row = {"account_id": account_id, "name": body.name, "script": body.script}
-    snippet_id = store.add(connection, {**row, "created_ms": now_ms, "updated_ms": None})
-    scripted.refresh(connection, account_id)
-    return find(connection, account_id, snippet_id)
+    _hold_free(connection, scope.account_id, body.name, but=None)
+    row = {"account_id": scope.account_id, "name": body.name, "script": body.script}
+    snippet_id = store.add(connection, {**row, "created_ms": scope.now_ms, "updated_ms": None})
+    scripted.refresh(connection, scope.account_id, vault=scope.vault)
+    return find(connection, scope.account_id, snippet_id)
 
 
 def replace(
-    connection: Connection, account_id: str, snippet_id: int, *, body: SnippetWrite, now_ms: int
+    connection: Connection, scope: Scope, snippet_id: int, body: SnippetWrite
 ) -> SnippetRow:
     """Change a snippet; the checks that use it run with the new one from their next run on.
 
@@ -35,36 +34,36 @@ def replace(
         NotFoundError: the account has no such snippet.
         ConflictError: another one has this name.
     """
-    find(connection, account_id, snippet_id)
-    _hold_free(connection, account_id, body.name, but=snippet_id)
-    values = {"name": body.name, "script": body.script, "updated_ms": now_ms}
+    find(connection, scope.account_id, snippet_id)
+    _hold_free(connection, scope.account_id, body.name, but=snippet_id)
+    values = {"name": body.name, "script": body.script, "updated_ms": scope.now_ms}
     store.change(connection, snippet_id, values)
-    scripted.refresh(connection, account_id)
-    return find(connection, account_id, snippet_id)
+    scripted.refresh(connection, scope.account_id, vault=scope.vault)
+    return find(connection, scope.account_id, snippet_id)
 
 
-def delete(connection: Connection, account_id: str, snippet_id: int) -> None:
+def delete(connection: Connection, scope: Scope, snippet_id: int) -> None:
     """Forget a snippet. Scripts that import it by name fail from their next run on.
 
     Raises:
         NotFoundError: the account has no such snippet.
         ConflictError: it is a phase of a check or a group.
     """
-    row = find(connection, account_id, snippet_id)
-    uses, names = checks.users_of_snippet(connection, account_id, snippet_id)
+    row = find(connection, scope.account_id, snippet_id)
+    uses, names = checks.users_of_snippet(connection, scope.account_id, snippet_id)
     if uses:
         shown = ", ".join(names) + (" and others" if uses > len(names) else "")
         raise ConflictError(
             f"The snippet {row.name} is the setup or teardown of {uses} checks ({shown});"
             " change or delete them first."
         )
-    if of_groups := groups.users_of_snippet(connection, account_id, snippet_id):
+    if of_groups := groups.users_of_snippet(connection, scope.account_id, snippet_id):
         raise ConflictError(
             f"The snippet {row.name} is the setup or teardown of the check group {of_groups[0]};"
             " change that first."
         )
     store.remove(connection, snippet_id)
-    scripted.refresh(connection, account_id)
+    scripted.refresh(connection, scope.account_id, vault=scope.vault)
 
 
 def _hold_free(connection: Connection, account_id: str, name: str, *, but: int | None) -> None:

@@ -123,9 +123,9 @@ def every(connection: Connection) -> list[VariableRow]:
     return list(map(_read, connection.execute(_EVERY)))
 
 
-def put_value(connection: Connection, row: VariableRow, sealed: bytes) -> None:
+def put_value(connection: Connection, row: VariableRow) -> None:
     """Store the value of a variable sealed anew."""
-    values = {**_named(row.owner), "wanted": row.key, "sealed": sealed}
+    values = {**_named(row.owner), "wanted": row.key, "sealed": row.value}
     connection.execute(_RESEAL, values)
 
 

@@ -1,34 +1,49 @@
 """The vault of a service's start: its keys come from a setting, or from a file that it makes."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from sqlalchemy import Connection
 
 from service.certificates import seals as certificates
+from service.checks import seals as checks
 from service.db.engine import Database
 from service.errors import SettingsError
+from service.groups import seals as groups
+from service.locations import seals as locations
 from service.own_file import make_own_file
 from service.settings import Settings
 from service.variables import seals as variables
+from service.vault.anew import Shelf, seal_anew
+from service.vault.bodies import CLEAR
 from service.vault.keys import keys_of, new_key
 from service.vault.sealing import Vault
 
 log = structlog.get_logger()
 
 FILE: Final = "master-key"
+_SHELVES: Final[tuple[Shelf[Any], ...]] = (
+    variables.SHELF,
+    certificates.SHELF,
+    checks.SHELF,
+    groups.SHELF,
+    locations.SHELF,
+)
 
 
 async def open_vault(settings: Settings, database: Database) -> Vault:
     """The vault that all stored values open in; those of an older key are sealed anew.
 
+    So is what an earlier version has left in clear.
+
     Raises:
         SettingsError: there is no key, or not the one that values were sealed with.
     """
     heads = await database.read(_heads)
-    vault = _vault(settings, may_make=not heads)
-    if unknown := sorted(head[1:].hex() for head in heads if not vault.knows(head)):
+    by_keys = heads - {CLEAR}
+    vault = _vault(settings, may_make=not by_keys)
+    if unknown := sorted(head[1:].hex() for head in by_keys if not vault.knows(head)):
         raise _wrong_key(settings, unknown[0])
     if not all(map(vault.is_current, heads)):
         log.info("vault.sealed_anew", values=await database.write(lambda c: _seal_anew(c, vault)))
@@ -36,11 +51,11 @@ async def open_vault(settings: Settings, database: Database) -> Vault:
 
 
 def _heads(connection: Connection) -> frozenset[bytes]:
-    return variables.heads(connection) | certificates.heads(connection)
+    return frozenset[bytes]().union(*(shelf.heads(connection) for shelf in _SHELVES))
 
 
 def _seal_anew(connection: Connection, vault: Vault) -> int:
-    return variables.seal_anew(connection, vault) + certificates.seal_anew(connection, vault)
+    return sum(seal_anew(connection, shelf, vault) for shelf in _SHELVES)
 
 
 def _vault(settings: Settings, *, may_make: bool) -> Vault:

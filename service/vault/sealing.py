@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from service.vault.keys import KEY_ID_BYTES, key_id
 
 _VERSION: Final = b"\1"
+SEALED: Final = _VERSION[0]
+"""The first byte of a sealed value; no text of ours begins with it."""
 HEAD_BYTES: Final = len(_VERSION) + KEY_ID_BYTES
 """A sealed value begins with its version and the id of its key."""
 _NONCE_BYTES: Final = 12

@@ -11,6 +11,15 @@ _CREDENTIALS: Final = re.compile(r"^([^/?#]*//)[^/?#]*@")
 """The user and the password of an address, behind its scheme."""
 
 
+_OF_PROXY: Final = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
+"""The same of a proxy, of which nothing else may have an @: its password may hold any sign."""
+
+
+def proxy_without_credentials(address: str) -> str:
+    """A proxy's address as it is shown to those who only read."""
+    return _OF_PROXY.sub(lambda found: found[1] or "", address)
+
+
 def without_credentials(address: str) -> str:
     """The address as it is shown to those who only read."""
     return _CREDENTIALS.sub(r"\1", address)

@@ -17,4 +17,6 @@ def group_body(**fields: Any) -> dict[str, Any]:
 def a_group(form: Form = Form.V1, **fields: Any) -> GroupRow:
     """The same as it is stored."""
     doc = doc_of(_MODELS[form].model_validate(group_body(**fields)))
-    return GroupRow(id=1, name="Shop", form=form, doc=doc, created_ms=0, updated_ms=None)
+    return GroupRow(
+        id=1, account_id="a-1", name="Shop", form=form, doc=doc, created_ms=0, updated_ms=None
+    )

@@ -84,15 +84,18 @@ class RunningService:
 
 
 @asynccontextmanager
-async def serve_service(directory: Path, **settings: Any) -> AsyncIterator[RunningService]:
-    """Serve it; the first start's secrets are at hand."""
+async def serve_service(
+    directory: Path, *, first_secrets: FirstSecrets | None = None, **settings: Any
+) -> AsyncIterator[RunningService]:
+    """Serve it; the first start's secrets are at hand, or those given, of an earlier one."""
     chosen = Settings(data_dir=directory, database_file=directory / "service.db", **settings)
     async with running(chosen) as service, aiohttp.ClientSession() as http:
-        assert service.first_secrets is not None
+        secrets = service.first_secrets or first_secrets
+        assert secrets is not None
         front = Front()
         front.open(service.app)
         async with _listening(service, front) as url:
-            yield RunningService(url, service, front, service.first_secrets, http)
+            yield RunningService(url, service, front, secrets, http)
 
 
 @asynccontextmanager

@@ -1,0 +1,94 @@
+"""Bodies of checks and groups as they are stored: what is secret in them stands apart, sealed.
+
+What is left in its place is what keys are shown that only read: an empty password, an empty value
+of what is locked, a URL without its credentials.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from service.vault.sealing import Place, UnsealableError, Vault
+from service.vault.texts import without_credentials
+
+Body = Mapping[str, Any]
+Bodies = Mapping[str, Body | None]
+"""Of one row, by column. None: the column is empty."""
+
+CLEAR: Final = b"\0"
+"""Stands for sealed secrets where an earlier version left them in the body; no seal begins so."""
+_REQUESTS: Final = ("request", "apiCheckDefaults")
+_PAIRS: Final = ("headers", "queryParameters")
+_Path = tuple[str | int, ...]
+
+
+class _Secret(NamedTuple):
+    path: _Path
+    text: str
+
+
+class _Found(NamedTuple):
+    path: _Path
+    text: str
+    shown: str
+    """What is left in its place."""
+
+
+def sealed(
+    bodies: Bodies, vault: Vault, place: Place
+) -> tuple[dict[str, Body | None], bytes | None]:
+    """The bodies without what is secret in them, and that, sealed. None: nothing is."""
+    found = [one for column, body in bodies.items() for one in _found(column, body)]
+    if not found:
+        return dict(bodies), None
+    bare = _with_texts(bodies, ((one.path, one.shown) for one in found))
+    secrets = [_Secret(one.path, one.text) for one in found]
+    return bare, vault.seal(msgspec.json.encode(secrets).decode(), place)
+
+
+def opened(bodies: Bodies, secrets: bytes | None, vault: Vault, place: Place) -> Bodies:
+    """The bodies whole. No secrets: they are that already.
+
+    Raises:
+        UnsealableError: the secrets were changed, or belong to another row or to other bodies.
+    """
+    if secrets is None or secrets == CLEAR:
+        return bodies
+    found = msgspec.json.decode(vault.open(secrets, place), type=list[_Secret])
+    try:
+        return _with_texts(bodies, found)
+    except (LookupError, TypeError) as problem:
+        raise UnsealableError("it does not fit what is stored beside it") from problem
+
+
+def _found(column: str, body: Body | None) -> Iterator[_Found]:
+    for name in _REQUESTS:
+        request = (body or {}).get(name)
+        if request:
+            yield from (one._replace(path=(column, name, *one.path)) for one in _of(request))
+
+
+def _of(request: Body) -> Iterator[_Found]:
+    """What of a check's request, or of what a group adds to it, is secret."""
+    for name in _PAIRS:
+        for order, pair in enumerate(request.get(name, ())):
+            if pair.get("locked") and pair["value"]:
+                yield _Found((name, order, "value"), pair["value"], "")
+    password = (request.get("basicAuth") or {}).get("password")
+    if password:
+        yield _Found(("basicAuth", "password"), password, "")
+    url = request.get("url") or ""
+    if (shown := without_credentials(url)) != url:
+        yield _Found(("url",), url, shown)
+
+
+def _with_texts(bodies: Bodies, texts: Iterable[tuple[_Path, str]]) -> dict[str, Body | None]:
+    whole: dict[str, Any] = deepcopy(dict(bodies))
+    for (*way, last), text in texts:
+        part: Any = whole
+        for step in way:
+            part = part[step]
+        part[last] = text
+    return whole
