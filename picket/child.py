@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LOG_LEVEL")
+_INHERITED: Final = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LOG_LEVEL"),
+    *("PICKET_RUNTIMES", "CHROMIUM_PATH"),
+)
 """All that a child gets of our environment: no proxy, no key, no database of somebody's."""
 _TAIL_BYTES: Final = 64 * 1024
 

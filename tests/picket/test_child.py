@@ -68,16 +68,18 @@ async def test_a_child_that_does_not_listen_is_killed(module: Path) -> None:
     assert child.exit_code == -signal.SIGKILL
 
 
-async def test_a_child_gets_its_settings_and_nothing_of_ours(
+async def test_a_child_gets_its_settings_and_of_ours_what_describes_the_machine(
     module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SERVICE_SECRET_TOKEN", "ours")
     monkeypatch.setenv("HTTPS_PROXY", "http://ours")
     monkeypatch.setenv("DATABASE_URL", "ours")
+    monkeypatch.setenv("PICKET_RUNTIMES", "/of/this/machine")
     child = await start(module, POLITE)
     (line,) = child.last_lines(1)
     await child.stop(limit_s=LONG_S)
     assert "given" in line
+    assert "PICKET_RUNTIMES" in line
     for name in ("SERVICE_SECRET_TOKEN", "HTTPS_PROXY", "DATABASE_URL"):
         assert name not in line
 

@@ -53,6 +53,12 @@ def by_name(findings: list[Finding]) -> dict[str, Finding]:
     return {finding.what: finding for finding in findings}
 
 
+@pytest.fixture
+def light(tmp_path: Path) -> dict[str, str]:
+    """Of an agent without ports and scripts: to try these takes a browser."""
+    return {"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0", "PICKET_RUNTIMES": str(tmp_path)}
+
+
 @pytest.fixture(autouse=True)
 def _far_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("picket.doctor_service._LIMIT_S", LONG_S)
@@ -199,8 +205,10 @@ def test_two_settings_of_one_port_are_a_failure() -> None:
     assert first.what == "AGENT_HEALTH_PORT"
 
 
-async def test_every_wrong_setting_is_a_finding_and_the_rest_is_still_looked_at() -> None:
-    findings = await examine({"AGENT_HEALTH_PORT": "99999", "HEARTBEAT_PORT": "0"})
+async def test_every_wrong_setting_is_a_finding_and_the_rest_is_still_looked_at(
+    light: dict[str, str],
+) -> None:
+    findings = await examine({**light, "AGENT_HEALTH_PORT": "99999"})
     wrong = [each.seen for each in findings if each.what == "settings"]
     assert wrong == ["API_KEY is not set", "SERVICE_URL is not set", "AGENT_HEALTH_PORT is 99999"]
     found = by_name(findings)
@@ -224,9 +232,8 @@ async def test_a_bundle_without_certificates_is_a_finding(
     assert roots.seen == "/etc/passwd holds no certificates that can be read"
 
 
-async def test_a_rule_that_is_none_is_told_apart_from_its_mend() -> None:
-    quiet = {"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}
-    findings = await examine({**quiet, "EGRESS_DENY": "10.0.0.0/99"})
+async def test_a_rule_that_is_none_is_told_apart_from_its_mend(light: dict[str, str]) -> None:
+    findings = await examine({**light, "EGRESS_DENY": "10.0.0.0/99"})
     found = findings[2]
     assert found.seen == "EGRESS_DENY has the rule '10.0.0.0/99'"
     assert found.mend.startswith("write a network")
@@ -240,10 +247,9 @@ def test_a_misspelt_setting_is_a_warning_with_the_nearest_name() -> None:
     assert found.mend == "did you mean AGENT_HEALTH_PORT?"
 
 
-async def test_secrets_that_cannot_be_hidden_are_a_warning() -> None:
-    quiet = {"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}
+async def test_secrets_that_cannot_be_hidden_are_a_warning(light: dict[str, str]) -> None:
     findings = await examine(
-        {**quiet, "SERVICE_SECRET_PIN": "q7z", "SERVICE_SECRET_DB": "long-enough"}
+        {**light, "SERVICE_SECRET_PIN": "q7z", "SERVICE_SECRET_DB": "long-enough"}
     )
     (found,) = [each for each in findings if each.what == "secrets"]
     assert found.health is Health.WARN
@@ -252,12 +258,13 @@ async def test_secrets_that_cannot_be_hidden_are_a_warning() -> None:
 
 
 def test_the_command_ends_with_1_when_something_fails(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    light: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("API_KEY", raising=False)
     assert main(["doctor", "--json"]) == 1
     findings = json.loads(capsys.readouterr().out)
     assert {"health", "what", "seen", "mend"} == set(findings[0])
+    monkeypatch.setenv("PICKET_RUNTIMES", light["PICKET_RUNTIMES"])
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("fail  settings")
@@ -265,8 +272,9 @@ def test_the_command_ends_with_1_when_something_fails(
 
 
 async def test_the_command_ends_with_3_when_the_key_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    light: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("PICKET_RUNTIMES", light["PICKET_RUNTIMES"])
     async with FakeService() as service:
         monkeypatch.setenv("SERVICE_URL", service.url)
         monkeypatch.setenv("API_KEY", "pl_a_wrong_key")
@@ -274,9 +282,10 @@ async def test_the_command_ends_with_3_when_the_key_is_refused(
     assert "refuses API_KEY" in capsys.readouterr().out
 
 
-async def test_types_that_a_machine_lacks_something_for_are_warned_of(tmp_path: Path) -> None:
-    environ = {"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0", "PICKET_RUNTIMES": str(tmp_path)}
-    found = by_name(await examine(environ))
+async def test_types_that_a_machine_lacks_something_for_are_warned_of(
+    light: dict[str, str],
+) -> None:
+    found = by_name(await examine(light))
     assert found["BROWSER checks"].health is Health.WARN
     assert found["BROWSER checks"].seen.startswith("are not taken: There is no Node runtime")
     assert found["URL checks"].health is Health.OK

@@ -1,4 +1,5 @@
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from contract.checks import CheckType
 from picket.demo_target import DemoPorts
 from picket.starter_checks import starter_checks
+from picket.starter_scripts import runs_scripts
 from picket.starting import says
 from service.checks import bodies, script_bodies
 
@@ -33,6 +35,12 @@ def test_every_type_of_one_look_has_a_starter_check() -> None:
 def test_where_scripts_can_run_they_have_starter_checks_too() -> None:
     assert {check.kind for check in EVERY} == set(BODIES)
     assert any("localSetupScript" in check.body for check in EVERY)
+
+
+def test_a_machine_whose_runtimes_are_said_to_be_elsewhere_runs_what_is_there(
+    tmp_path: Path,
+) -> None:
+    assert not runs_scripts({"PICKET_RUNTIMES": str(tmp_path)})
 
 
 def test_starter_checks_have_different_names() -> None:

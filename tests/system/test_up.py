@@ -28,16 +28,21 @@ LOOKS = {"PASSED", "DEGRADED", "FAILED"}
 
 
 class Up:
-    """A running `picket up`."""
+    """A running `picket up`; `light` is one without scripts, whose set-up takes half of a start."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, light: bool = False) -> None:
         self.data = folder / "data"
         self._out = folder / "out.txt"
         self._err = folder / "err.txt"
         command = [sys.executable, "-m", "picket", "up", "--data-dir", str(self.data), *options]
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+                command,
+                env=without_scripts(folder) if light else None,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
             )
 
     @property
@@ -77,6 +82,13 @@ class Up:
             for process in Path("/proc").glob("[0-9]*")
             if _is_of(self.data, process) and module.encode() in _read(process / "cmdline")
         ]
+
+
+def without_scripts(folder: Path) -> dict[str, str]:
+    """The environment of a machine that has no runtime."""
+    empty = folder / "no-runtimes"
+    empty.mkdir(exist_ok=True)
+    return os.environ | {"PICKET_RUNTIMES": str(empty)}
 
 
 def _is_of(data: Path, process: Path) -> bool:
@@ -147,7 +159,7 @@ async def test_a_second_start_creates_nothing_twice(folder: Path) -> None:
 
 @pytest.mark.parametrize("module", ["service", "agent"])
 def test_the_death_of_a_part_ends_it_with_the_end_of_its_log(module: str, folder: Path) -> None:
-    up = Up(folder, "--until-results", "1000")
+    up = Up(folder, "--until-results", "1000", light=True)
     up.until_results(1)
     for child in up.children(f"-m\0{module}"):
         os.kill(child, signal.SIGKILL)
@@ -162,7 +174,9 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(folder: Path) -> None:
     data, err = folder / "data", folder / "err.txt"
     command = [sys.executable, "-m", "picket", "up", "--data-dir", str(data)]
     with err.open("w") as said:
-        up = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)
+        up = subprocess.Popen(
+            command, env=without_scripts(folder), stdout=subprocess.PIPE, stderr=said, text=True
+        )
         assert up.stdout is not None
         assert up.stdout.readline().startswith("API")
         up.stdout.close()
@@ -172,16 +186,16 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(folder: Path) -> None:
 
 
 def test_a_lost_key_is_said_with_the_way_out(folder: Path) -> None:
-    assert Up(folder, "--until-results", "1").wait() == 0
+    assert Up(folder, "--until-results", "1", light=True).wait() == 0
     (folder / "data" / "api-key").unlink()
-    up = Up(folder, "--until-results", "1")
+    up = Up(folder, "--until-results", "1", light=True)
     assert up.wait() == 3
     assert "start over with --fresh" in up.err
     assert up.children() == []
 
 
 def test_silence_ends_it_when_results_are_wanted(folder: Path) -> None:
-    up = Up(folder, "--until-results", "1000", "--patience", "3")
+    up = Up(folder, "--until-results", "1000", "--patience", "3", light=True)
     eventually(lambda: up.results() or up.process.poll() is not None)
     for child in up.children("-m\0agent"):
         os.kill(child, signal.SIGSTOP)
@@ -191,7 +205,7 @@ def test_silence_ends_it_when_results_are_wanted(folder: Path) -> None:
 
 
 def test_nothing_is_left_when_it_is_killed_itself(folder: Path) -> None:
-    up = Up(folder)
+    up = Up(folder, light=True)
     up.until_results(1)
     up.process.kill()
     up.process.wait()
