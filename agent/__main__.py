@@ -17,24 +17,22 @@ _THREADS_TURN_S: Final = 0.001
 
 def main(environ: Mapping[str, str] | None = None) -> int:
     """Live until told to stop; the exit code: 0 stopped, 1 crashed, 2 cannot start, 3 refused."""
-    lean.load_libraries()
-    # Only now, because these import what must be loaded leanly first.
-    import structlog  # noqa: PLC0415
-    import uvloop  # noqa: PLC0415
+    with lean.undisturbed():
+        lean.load_libraries()
+        # Only now, because these import what must be loaded leanly first.
+        import structlog  # noqa: PLC0415
+        import uvloop  # noqa: PLC0415
 
-    from agent import last_words  # noqa: PLC0415
-    from agent.app import run  # noqa: PLC0415
-    from agent.ports import PortUnavailableError  # noqa: PLC0415
-    from agent.settings import BadSettingsError, read_settings  # noqa: PLC0415
-    from runners.kit.http_roots import NoRootsError, system_bundle  # noqa: PLC0415
+        from agent import last_words  # noqa: PLC0415
+        from agent.app import run  # noqa: PLC0415
+        from agent.ports import PortUnavailableError  # noqa: PLC0415
+        from agent.settings import BadSettingsError, read_settings  # noqa: PLC0415
+        from runners.kit.http_roots import NoRootsError, system_bundle  # noqa: PLC0415
 
     try:
         last_words.guard(os.environ if environ is None else environ)
         settings = read_settings(environ)
         system_bundle()  # raises before anything is claimed that would need it
-        # What is loaded by now lives for ever; the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
         # Runs leave few cycles behind; by default it would look for them after every tenth run.
         gc.set_threshold(_NEW_OBJECTS_PER_COLLECTION)
         sys.setswitchinterval(_THREADS_TURN_S)

@@ -23,16 +23,17 @@ CALL_LIMIT_S: Final = 2.0
 
 def main() -> int:
     """Live until told to stop; the exit code."""
-    lean.load_libraries()
-    import uvloop  # noqa: PLC0415 - after the lean loading, as in the agent itself
+    with lean.undisturbed():
+        lean.load_libraries()
+        import uvloop  # noqa: PLC0415 - after the lean loading, as in the agent itself
 
-    from agent import app, client, source  # noqa: PLC0415 - the same
-    from agent.backoff import Pace  # noqa: PLC0415 - the same
-    from agent.ground import Makeup  # noqa: PLC0415 - the same
-    from agent.settings import read_settings  # noqa: PLC0415 - the same
-    from runners.registry import RUNNERS  # noqa: PLC0415 - the same
-    from tests.faults.counted_tasks import tell_tasks_when_asked  # noqa: PLC0415 - the same
-    from tests.faults.filing import filing, leaving  # noqa: PLC0415 - the same
+        from agent import app, client, source  # noqa: PLC0415 - the same
+        from agent.backoff import Pace  # noqa: PLC0415 - the same
+        from agent.ground import Makeup  # noqa: PLC0415 - the same
+        from agent.settings import read_settings  # noqa: PLC0415 - the same
+        from runners.registry import RUNNERS  # noqa: PLC0415 - the same
+        from tests.faults.counted_tasks import tell_tasks_when_asked  # noqa: PLC0415 - the same
+        from tests.faults.filing import filing, leaving  # noqa: PLC0415 - the same
 
     assert client.QUICK_LIMIT_S > CALL_LIMIT_S
     client.QUICK_LIMIT_S = CALL_LIMIT_S  # type: ignore[misc]

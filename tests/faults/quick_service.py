@@ -18,18 +18,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
-from contract.checks import Lane
 from service import __main__ as program
-from service import app
-from service.agents import api, presence
-from service.db import sqlite, sqlite_group
-from service.jobs import endings, model, rules, waiting
-from service.locations import health
-from service.locations import rules as location_rules
-from service.results import ingest
-from tests.faults.counted_tasks import tell_tasks_when_asked
+from service import lean
+
+with lean.loading():  # as the service itself
+    from sqlalchemy import Connection
+
+    from contract.checks import Lane
+    from service import app
+    from service.agents import api, presence
+    from service.db import sqlite, sqlite_group
+    from service.jobs import endings, model, rules, waiting
+    from service.locations import health
+    from service.locations import rules as location_rules
+    from service.results import ingest
+    from tests.faults.counted_tasks import tell_tasks_when_asked
 
 _REAP_S: Final = 0.2
 _LOOK_S: Final = 0.5
