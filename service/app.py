@@ -198,7 +198,8 @@ def _assemble(
     agents = _agents(backend, desk, presence, metrics)
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
     app = FastAPI(title="Picket", openapi_url=None, docs_url=None, redoc_url=None)
-    app.router.routes += [*PingApi(database, clock).routes(), *page.routes()]
+    pings = PingApi(database, clock, backend.limits)
+    app.router.routes += [*pings.routes(), *page.routes()]
     front = _application(app, agents, backend, answered=metrics.answered)
     # The last is the first to see a request: all others know where it comes from. Agents' calls
     # pass it by: nothing asks from where they come, and it is 2 % of a claim.

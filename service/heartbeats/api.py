@@ -13,7 +13,10 @@ from starlette.routing import Route
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, is_watched, take_pings
+from service.http.address import place_of
+from service.http.auth import hold_back
 from service.http.errors import NotFoundError
+from service.http.rate import RateClass, RateLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class PingApi:
 
     database: Database
     clock: Clock
+    limits: RateLimits
 
     def routes(self) -> list[Route]:
         """GET and POST of `/ping/{token}`, with a slash at its end or without; no body is read."""
@@ -33,9 +37,7 @@ class PingApi:
         if request.method == "HEAD":
             # Starlette lets HEAD in with GET, but who only looks at a link does not ping.
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
-        # Looked up first, so that guessing tokens does not take the writer's time.
-        if not await self.database.read(lambda c: is_watched(c, token)):
-            raise NotFoundError("No check waits for pings with this token.")
+        await self._hold(request, token)
         ping = ReceivedPing(
             ping_id=None,
             token=token,
@@ -50,6 +52,22 @@ class PingApi:
 
         await self.database.write(change)
         return Response(b'{"status":"ok"}', media_type="application/json")
+
+    async def _hold(self, request: Request, token: str) -> None:
+        """Looks the token up first, so that guessing tokens does not take the writer's time.
+
+        Raises:
+            NotFoundError: no check waits for pings with it.
+            TooManyError: it pings too often, or too many others were guessed from there.
+        """
+        place = place_of(request)
+        if not self.limits.knows(RateClass.PINGS, token):
+            # Who guesses does not take the readers' time either; neighbours that pinged go on.
+            hold_back(self.limits.would_wait_s(RateClass.GUESSED_PINGS, place))
+        if not await self.database.read(lambda c: is_watched(c, token)):
+            hold_back(self.limits.wait_s(RateClass.GUESSED_PINGS, place))
+            raise NotFoundError("No check waits for pings with this token.")
+        hold_back(self.limits.wait_s(RateClass.PINGS, token))
 
 
 def _source(headers: Mapping[str, str]) -> str:

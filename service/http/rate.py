@@ -21,6 +21,10 @@ class RateClass(StrEnum):
     """Samples of a location's queue, per API key."""
     TRIGGER_LINKS = "trigger links"
     """Calls of a trigger's link, per trigger."""
+    PINGS = "pings"
+    """Pings of a heartbeat that come to the service itself, per token."""
+    GUESSED_PINGS = "guessed pings"
+    """Pings with tokens that no heartbeat has, per address."""
     AGENTS = "agents"
     """All calls of agents, per location key."""
     REFUSED = "refused keys"
@@ -41,6 +45,8 @@ ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.RESULT_LISTS: Allowance(600),
     RateClass.LOCATION_METRICS: Allowance(300, 24 * 3600),
     RateClass.TRIGGER_LINKS: Allowance(10),
+    RateClass.PINGS: Allowance(300),
+    RateClass.GUESSED_PINGS: Allowance(300),
     RateClass.AGENTS: Allowance(120_000),
     RateClass.REFUSED: Allowance(300),
 }
@@ -80,6 +86,10 @@ class RateLimits:
         """How long the next request would have to wait; counts none."""
         return self._of[kind].would_wait_s(name)
 
+    def knows(self, kind: RateClass, name: str) -> bool:
+        """Whether it is one of those that asked of late."""
+        return self._of[kind].knows(name)
+
 
 class RateLimit:
     """One class."""
@@ -111,3 +121,7 @@ class RateLimit:
             return 0
         now_s = self._monotonic()
         return max(max(self._free_at_s[name], now_s) + self._step_s - now_s - self._in_s, 0)
+
+    def knows(self, name: str) -> bool:
+        """Whether it is one of those that asked of late."""
+        return name in self._free_at_s

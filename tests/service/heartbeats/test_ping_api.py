@@ -1,9 +1,11 @@
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from service.http.rate import ALLOWANCES, RateClass
 from tests.servers.service import RunningService, serve_service
 
 BEAT = {"period": 1, "periodUnit": "minutes", "grace": 30, "graceUnit": "seconds"}
@@ -51,3 +53,47 @@ async def test_a_ping_is_what_the_next_job_counts_from(service: RunningService) 
     await service.hello()
     [job] = (await service.claim()).body["jobs"]
     assert 0 <= job["spec"]["silentForSeconds"] < 60
+
+
+async def pings_until_held_back(service: RunningService, token: str) -> list[int]:
+    """What each of them was answered; some drip in while they are sent."""
+
+    async def one() -> int:
+        async with service.http.get(f"{service.url}/ping/{token}") as answer:
+            return answer.status
+
+    seen: list[int] = []
+    for _ in range(10):
+        seen += await asyncio.gather(*(one() for _ in range(100)))
+        if 429 in seen:
+            return seen
+    raise AssertionError("1000 pings, and none was held back")
+
+
+async def test_a_token_that_pings_without_end_is_held_back_and_no_other(
+    service: RunningService,
+) -> None:
+    body = {"name": "Hourly", "heartbeat": {**BEAT, "pingToken": "hourly-token"}}
+    assert (await service.alice.post("/v1/checks/heartbeat", body)).status == 201
+    seen = await pings_until_held_back(service, "nightly-token")
+    assert seen.count(200) >= ALLOWANCES[RateClass.PINGS].requests
+    assert await ping(service, "GET", "hourly-token") == 200
+
+
+async def test_a_ping_that_is_held_back_is_told_in_the_words_of_the_specification(
+    service: RunningService,
+) -> None:
+    await pings_until_held_back(service, "guessed")
+    async with service.http.get(f"{service.url}/ping/guessed") as answer:
+        refusal = await answer.json()
+        assert 1 <= int(answer.headers["retry-after"]) <= 60
+    assert (refusal["statusCode"], refusal["error"]) == (429, "Too Many Requests")
+
+
+async def test_whoever_guesses_tokens_is_held_back_and_neighbours_ping_on(
+    service: RunningService,
+) -> None:
+    assert await ping(service, "GET", "nightly-token") == 200
+    seen = await pings_until_held_back(service, "guessed")
+    assert set(seen) == {404, 429}
+    assert await ping(service, "GET", "nightly-token") == 200
