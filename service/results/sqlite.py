@@ -25,7 +25,7 @@ INSERT INTO check_state (check_id, status, since_ms, result_id, result_ms) VALUE
 ON CONFLICT (check_id) DO UPDATE SET
   since_ms = CASE WHEN status = excluded.status THEN since_ms ELSE excluded.since_ms END,
   status = excluded.status, result_id = excluded.result_id, result_ms = excluded.result_ms
-WHERE excluded.result_ms >= result_ms
+WHERE (excluded.result_ms, excluded.result_id) > (result_ms, result_id)
 """
 _FINAL_FENCE: Final = "SELECT fence FROM run_final WHERE run_id = ?"
 _SETTLED: Final = """

@@ -102,6 +102,7 @@ _TELLS_OF_TLS: Final = and_(check_.c.type.in_(TYPES_WITH_TLS), _SIZE <= _MOST_LI
 _STANDINGS: Final[Select[Any]] = (
     select(
         result.c.check_id,
+        result.c.id,
         case((_TELLS_OF_TLS, _BODY)),
         result.c.status,
         result.c.location,
@@ -140,11 +141,20 @@ def of_check(
 def standings(connection: Connection, check_ids: Sequence[str]) -> dict[str, Standing]:
     """How each check stands that has a final result, by the newest one."""
     found: dict[str, Standing] = {}
+    newest: dict[str, str] = {}
     for some in _in_groups(check_ids, _GROUP):
-        for check_id, body, status, *rest in connection.execute(_STANDINGS, {"check_ids": some}):
-            days = days_to_expiry(body) if body else None
-            found[check_id] = Standing._make((_STATUSES[status], *rest, days))
+        for check_id, its_id, body, *rest in connection.execute(_STANDINGS, {"check_ids": some}):
+            # Of two of one millisecond the one that lists show first.
+            if its_id < newest.get(check_id, ""):
+                continue
+            newest[check_id] = its_id
+            found[check_id] = _standing(body, *rest)
     return found
+
+
+def _standing(body: bytes | None, status: str, *rest: Any) -> Standing:
+    days = days_to_expiry(body) if body else None
+    return Standing._make((_STATUSES[status], *rest, days))
 
 
 def counts(

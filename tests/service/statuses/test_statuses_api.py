@@ -103,3 +103,20 @@ async def test_the_statuses_of_all_checks_come_in_one_answer(
     assert [one["checkId"] for one in listed] == [one["id"] for one in checks]
     assert [one["checkId"] for one in listed if one["hasFailures"]] == [checks[100]["id"]]
     assert listed[100] == await status_of(alice, checks[100])
+
+
+async def test_of_two_results_of_one_millisecond_all_take_the_same_for_the_newest(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    for number in range(10):
+        check = await a_check(alice, name=f"Check {number}")
+        await store(api, check, FAILED)
+        await store(api, check, passed())
+        newest = (await alice.get(f"/v1/check-results/{check['id']}")).body[0]
+        status = await status_of(alice, check)
+        badge = (await alice.get(f"/v1/badges/checks/{check['id']}")).body
+        failing = (await alice.get("/v1/checks?status=failing&limit=100")).body
+        assert status["lastCheckRunId"] == str(newest["checkRunId"])
+        assert status["hasFailures"] is newest["hasFailures"]
+        assert ("failing" in badge) is newest["hasFailures"]
+        assert (check["id"] in {one["id"] for one in failing}) is newest["hasFailures"]
