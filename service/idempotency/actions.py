@@ -7,7 +7,7 @@ answer, or nothing at all when the first one failed.
 import hashlib
 import hmac
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -23,6 +23,10 @@ from service.idempotency.store import SealedRow
 LIFETIME_MS: Final = 24 * 3600 * 1000
 MOST_PER_ACCOUNT: Final = 10_000
 """Answers that are kept; the oldest go before their time."""
+MOST_BYTES_PER_ACCOUNT: Final = 64 * 1024 * 1024
+"""Of these answers together: that of a trigger may have megabytes."""
+_UNCOUNTED_BYTES: Final = 4 * 1024 * 1024
+"""To count 10,000 answers takes 10 ms, so it is done each time that so much has come."""
 _NONCE_BYTES: Final = 12
 
 
@@ -35,6 +39,9 @@ class Answers:
     """
 
     pepper: Pepper
+    most_bytes: int = MOST_BYTES_PER_ACCOUNT
+    _since_counted: dict[str, int] = field(default_factory=dict, repr=False)
+    """Bytes by account; one that is missing was never counted in this process."""
 
     def find(self, connection: Connection, asked: Asked, *, now_ms: int) -> Kept | None:
         """The answer to give again. None: the request is new.
@@ -58,6 +65,14 @@ class Answers:
         row = SealedRow(request_hash=self._request_hash(asked), answer=sealed, created_ms=now_ms)
         store.put(connection, asked.account_id, self._key_hash(asked), row)
         store.keep_newest(connection, asked.account_id, MOST_PER_ACCOUNT)
+        self._bound(connection, asked.account_id, len(sealed))
+
+    def _bound(self, connection: Connection, account_id: str, added_bytes: int) -> None:
+        since = self._since_counted.get(account_id, _UNCOUNTED_BYTES) + added_bytes
+        if since > _UNCOUNTED_BYTES:
+            store.keep_within(connection, account_id, self.most_bytes)
+            since = 0
+        self._since_counted[account_id] = since
 
     def _key_hash(self, asked: Asked) -> bytes:
         return self.pepper.keyed(_plain("find", asked))

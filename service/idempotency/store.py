@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
 from service.db.tables import idempotency
 
@@ -22,6 +22,11 @@ _NEWEST_BEYOND: Final = (
     .order_by(idempotency.c.created_ms.desc())
     .limit(1)
     .offset(bindparam("most"))
+)
+_SIZES: Final = (
+    select(idempotency.c.created_ms, func.length(idempotency.c.answer))
+    .where(_OF_ACCOUNT)
+    .order_by(idempotency.c.created_ms.desc())
 )
 _FORGET_OF: Final = delete(idempotency).where(
     _OF_ACCOUNT, idempotency.c.created_ms <= bindparam("until_ms")
@@ -63,6 +68,17 @@ def keep_newest(connection: Connection, account_id: str, most: int) -> None:
     until_ms = connection.execute(_NEWEST_BEYOND, values).scalar()
     if until_ms is not None:
         connection.execute(_FORGET_OF, {"account": account_id, "until_ms": until_ms})
+
+
+def keep_within(connection: Connection, account_id: str, most_bytes: int) -> None:
+    """Forget an account's oldest beyond so many bytes; those of its newest moment stay."""
+    left_bytes, newest_ms = most_bytes, None
+    for created_ms, size_bytes in connection.execute(_SIZES, {"account": account_id}):
+        newest_ms = created_ms if newest_ms is None else newest_ms
+        left_bytes -= size_bytes
+        if left_bytes < 0 and created_ms < newest_ms:
+            connection.execute(_FORGET_OF, {"account": account_id, "until_ms": created_ms})
+            return
 
 
 def forget(connection: Connection, *, before_ms: int) -> int:

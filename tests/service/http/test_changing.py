@@ -12,8 +12,9 @@ from service.db.tables import idempotency
 from service.idempotency import actions as answers
 from service.idempotency import store
 from service.idempotency.actions import LIFETIME_MS
+from service.idempotency.model import Asked, Kept
 from tests.builders.check_bodies import check_body
-from tests.servers.public_api import Answer, ApiUser, PublicApi
+from tests.servers.public_api import PEPPER, Answer, ApiUser, PublicApi
 
 SNIPPET = {"name": "login", "script": "module.exports = 'hunter2'"}
 
@@ -131,6 +132,39 @@ async def test_an_accounts_answers_are_bounded(api: PublicApi, alice: ApiUser) -
         return sorted(row.created_ms for row in rows)
 
     assert await api.database.write(put) == [2, 3, 4]
+
+
+async def test_an_accounts_answers_are_bounded_by_their_bytes(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    mebibyte, kept = 1024 * 1024, answers.Answers(PEPPER, most_bytes=12 * 1024 * 1024)
+
+    def keep(connection: Any) -> list[int]:
+        for number in range(40):
+            asked = Asked(account_id=alice.secrets.account_id, key=f"{number}", request=b"")
+            answer = Kept(status=201, headers={}, body=bytes(mebibyte))
+            kept.keep(connection, asked, answer, now_ms=number)
+        rows = connection.execute(select(idempotency.c.created_ms))
+        return sorted(row.created_ms for row in rows)
+
+    left = await api.database.write(keep)
+    assert left == list(range(left[0], 40))
+    assert 11 <= len(left) <= 16
+
+
+async def test_an_answer_that_is_too_long_by_itself_is_kept_all_the_same(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    kept = answers.Answers(PEPPER, most_bytes=1000)
+
+    def keep(connection: Any) -> list[int]:
+        for number in range(3):
+            asked = Asked(account_id=alice.secrets.account_id, key=f"{number}", request=b"")
+            answer = Kept(status=201, headers={}, body=bytes(5 * 1024 * 1024))
+            kept.keep(connection, asked, answer, now_ms=number)
+        return [row.created_ms for row in connection.execute(select(idempotency.c.created_ms))]
+
+    assert await api.database.write(keep) == [2]
 
 
 async def test_a_change_is_noted_by_names_and_never_by_values(
