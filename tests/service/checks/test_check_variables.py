@@ -231,3 +231,71 @@ async def test_another_value_of_a_secret_is_noted_as_a_change(
     await alice.put(path, {**check, "environmentVariables": [{**TOKEN, "value": "another"}]})
     same, other = reversed(await api.database.read(lambda c: audit.newest(c, limit=2)))
     assert (same.fields, other.fields) == ((), ("environmentVariables",))
+
+
+PASSWORD = {"username": "shop", "password": SECRET}
+
+
+async def a_check_with_a_password(user: ApiUser, **request: Any) -> dict[str, Any]:
+    body = check_body("api")
+    body["request"] |= {"basicAuth": PASSWORD, **request}
+    answer = await user.post("/v1/checks/api", body)
+    assert answer.status == 201, answer.body
+    return dict(answer.body)
+
+
+async def test_another_password_is_noted_as_a_change_and_the_same_one_is_not(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    check = await a_check_with_a_password(alice)
+    path = f"/v1/checks/api/{check['id']}"
+    await alice.put(path, check)
+    other = {**check["request"], "basicAuth": {**PASSWORD, "password": "another"}}
+    await alice.put(path, {**check, "request": other})
+    first, second = reversed(await api.database.read(lambda c: audit.newest(c, limit=2)))
+    assert (first.fields, second.fields) == ((), ("request",))
+
+
+async def test_a_check_whose_password_cannot_be_read_any_more_can_be_set_up_anew(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    check = await a_check_with_a_password(alice)
+    path, lost = f"/v1/checks/{check['id']}", Vault([bytes(32)]).seal("lost", ("check",))
+    await api.database.write(lambda c: c.execute(update(check_).values(secrets=lost)))
+    unreadable = await alice.get(path)
+    assert unreadable.status == 500
+    assert unreadable.body["message"].startswith(
+        f"The stored secrets of the check {check['id']} cannot be read: "
+    )
+    bob = await api.colleague("Bob", role=Role.READ_ONLY)
+    assert (await bob.get(path)).body["request"]["basicAuth"] == {**PASSWORD, "password": ""}
+    assert (await alice.put(f"/v1/checks/api/{check['id']}", check)).status == 200
+    [entry] = await api.database.read(lambda c: audit.newest(c, limit=1))
+    assert entry.fields == ("request",)
+    assert (await alice.get(path)).body["request"] == check["request"]
+
+
+async def test_nobody_finds_a_check_by_the_password_in_its_url(alice: ApiUser) -> None:
+    check = await a_check_with_a_password(alice, url=f"https://shop:{SECRET}@shop.test/orders")
+    found = [
+        (await alice.get(f"/v1/checks?apiCheckUrlFilterPattern={part}")).body
+        for part in (SECRET, "shop.test/orders")
+    ]
+    assert found == [[], [check]]
+
+
+async def test_what_is_not_read_with_its_group_is_shown_as_it_was_written(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    """The same fields of a check and its group are two secrets."""
+    given = {"headers": [{"key": "x-group", "value": "group's", "locked": True}]}
+    group = (await alice.post("/v1/check-groups", {"name": "G", "apiCheckDefaults": given})).body
+    own = {"key": "x-own", "value": SECRET, "locked": True}
+    body = check_body("api", groupId=group["id"])
+    body["request"] |= {"headers": [own]}
+    check = (await alice.post("/v1/checks/api", body)).body
+    path = f"/v1/checks/{check['id']}"
+    assert (await alice.get(path)).body["request"]["headers"] == [own]
+    runs = (await alice.get(f"{path}?applyGroupSettings=true")).body
+    assert runs["request"]["headers"] == [own, *given["headers"]]
+    assert (await alice.get(f"/v1/check-groups/{group['id']}/checks")).body == [runs]

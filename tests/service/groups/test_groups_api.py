@@ -12,6 +12,7 @@ from service.accounts.model import Role
 from service.audit import actions as audit
 from service.db.tables import (
     check_,
+    check_group,
     check_group_tag,
     check_location,
     heartbeat,
@@ -570,3 +571,58 @@ async def test_the_audit_log_names_what_changed_and_no_secret(
     assert (newest.operation, newest.resource_id) == ("replaceCheckGroup", str(group["id"]))
     assert newest.fields == ("environmentVariables", "muted")
     assert SECRET not in repr(log)
+
+
+PASSWORD = {"username": "shop", "password": SECRET}
+
+
+async def test_another_password_of_a_group_is_noted_and_reaches_its_checks_sealed(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    group = await a_group(alice, apiCheckDefaults={"basicAuth": PASSWORD})
+    await a_check(alice, group, "api")
+    path = f"{PATHS[0]}/{group['id']}"
+    specs = [(await api.database.read(lambda c: c.execute(select(check_.c.spec)).scalar_one()))]
+    for password in (SECRET, "another"):
+        given = {**group["apiCheckDefaults"], "basicAuth": {**PASSWORD, "password": password}}
+        assert (await alice.put(path, {**group, "apiCheckDefaults": given})).status == 200
+        query = select(check_.c.spec)
+        specs.append(await api.database.read(lambda c, q=query: c.execute(q).scalar_one()))
+    log = [one.fields for one in await api.database.read(lambda c: audit.newest(c, limit=2))]
+    assert log == [("apiCheckDefaults",), ()]
+    assert specs[0] == specs[1] != specs[2], "the same password leaves the checks as they are"
+    assert not any(b"another" in spec or SECRET.encode() in spec for spec in specs)
+
+
+async def test_a_group_whose_password_cannot_be_read_any_more_can_be_set_up_anew(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    group = await a_group(alice, apiCheckDefaults={"basicAuth": PASSWORD})
+    path = f"{PATHS[0]}/{group['id']}"
+    await api.database.write(
+        lambda c: c.execute(update(check_group).values(secrets=b"\1 not sealed"))
+    )
+    sentence = f"The stored secrets of the check group {group['id']} cannot be read: "
+    refused = [
+        await alice.get(path),
+        await alice.post("/v1/checks/api", check_body("api", groupId=group["id"])),
+    ]
+    assert [one.status for one in refused] == [500, 500]
+    assert all(one.body["message"].startswith(sentence) for one in refused)
+    assert (await alice.put(path, group)).status == 200
+    [entry] = await api.database.read(lambda c: audit.newest(c, limit=1))
+    assert entry.fields == ("apiCheckDefaults",)
+    assert (await alice.get(path)).body["apiCheckDefaults"] == group["apiCheckDefaults"]
+
+
+async def test_a_check_that_cannot_be_read_is_named_when_its_group_changes(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    group = await a_group(alice)
+    request = {**check_body("api")["request"], "basicAuth": PASSWORD}
+    check = await a_check(alice, group, "api", request=request)
+    await api.database.write(lambda c: c.execute(update(check_).values(secrets=b"\1 not sealed")))
+    answer = await alice.put(f"{PATHS[0]}/{group['id']}", {**group, "muted": True})
+    assert answer.status == 500
+    assert f"The stored secrets of the check {check['id']} cannot be read" in answer.body["message"]
+    assert (await alice.get(f"{PATHS[0]}/{group['id']}")).body["muted"] is False

@@ -2,12 +2,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, select, update
 
 from service.accounts.model import Role
 from service.agents.keys import LocationKeys
 from service.agents.model import Opened
-from service.db.tables import agent, location_outage, location_sample
+from service.audit import actions as audit
+from service.db.tables import agent, location_outage, location_sample, private_location
 from service.locations.views import CONNECTED_MS, version_order
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import PEPPER, ApiUser, PublicApi
@@ -260,3 +261,41 @@ async def test_credentials_of_a_proxy_are_for_those_who_may_write(
     assert {one["proxyUrl"] for one in listed} == {None, "http://proxy.test:3128"}
     assert (await reader.get(path)).body["proxyUrl"] == "http://proxy.test:3128"
     assert (await alice.get(path)).body["proxyUrl"] == CELLAR["proxyUrl"]
+
+
+async def test_any_sign_in_the_password_of_a_proxy_is_part_of_it(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    """Nobody has to have written it as a URL wants it."""
+    reader = await api.colleague("Rita", role=Role.READ_ONLY)
+    for order, password in enumerate(("a/b", "a@b", "a?b#c", "{{{PROXY_PASSWORD}}}")):
+        address = f"http://probe:{password}@proxy.test:3128"
+        location = await made(alice, slugName=f"cellar-{order}", proxyUrl=address)
+        path = f"{PATH}/{location['id']}"
+        assert location["proxyUrl"] == (await alice.get(path)).body["proxyUrl"] == address
+        assert (await reader.get(path)).body["proxyUrl"] == "http://proxy.test:3128"
+
+
+async def test_a_proxy_without_credentials_is_stored_as_it_is(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    await made(alice, proxyUrl="http://proxy.test:3128")
+    query = select(private_location).where(private_location.c.slug_name == "cellar")
+    row = await api.database.read(lambda c: c.execute(query).one())
+    assert (row.proxy_url, row.sealed_proxy_url) == ("http://proxy.test:3128", None)
+
+
+async def test_a_proxy_that_cannot_be_read_any_more_can_be_set_anew(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    location = await made(alice)
+    path, body = f"{PATH}/{location['id']}", {"name": "Cellar", "proxyUrl": CELLAR["proxyUrl"]}
+    await alice.put(path, body)
+    lost = update(private_location).where(private_location.c.id == location["id"])
+    await api.database.write(lambda c: c.execute(lost.values(sealed_proxy_url=b"\1 not sealed")))
+    answer = await alice.get(path)
+    assert answer.status == 500
+    assert "The stored proxyUrl of the private location cellar cannot" in answer.body["message"]
+    assert (await alice.put(path, body)).body["proxyUrl"] == CELLAR["proxyUrl"]
+    again, same = await api.database.read(lambda c: audit.newest(c, limit=2))
+    assert (same.fields, again.fields) == ((), ("proxyUrl",))

@@ -1,12 +1,14 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
+from structlog.testing import capture_logs
 
-from contract.checks import ApiSpec
+from contract.checks import ApiSpec, BasicAuth
 from contract.scripted import BrowserSpec, Dependency
 from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
+from service.checks.sealing import is_sealed, opened_spec
 from service.db.tables import check_
 from tests.builders.check_bodies import check_body, script_body
 from tests.builders.groups import group_body
@@ -211,3 +213,38 @@ async def test_more_snippets_than_a_job_can_carry_are_refused(alice: ApiUser) ->
 async def test_no_number_is_too_large_to_be_no_snippet(alice: ApiUser, snippet_id: int) -> None:
     answer = await alice.post("/v1/check-groups", group_body(setupSnippetId=snippet_id))
     assert (answer.status, answer.body["validation"]["keys"]) == (400, ["setupSnippetId"])
+
+
+async def test_a_check_with_a_password_has_the_changed_snippet_and_stays_sealed(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    snippet_id = await a_snippet(alice, script="old")
+    body = check_body("api", setupSnippetId=snippet_id)
+    body["request"] |= {"basicAuth": {"username": "u", "password": "s3cr3t-passw0rd"}}
+    check = await made(alice, "api", body)
+    await alice.put(f"/v1/snippets/{snippet_id}", {"name": "sign", "script": "new"})
+    query = select(check_.c.spec)
+    stored = await api.database.read(lambda c: c.execute(query).scalar_one())
+    assert is_sealed(stored)
+    named = {"account_id": alice.secrets.account_id, "check_id": check["id"]}
+    spec = decode(opened_spec(stored, api.backend.vault, **named), ApiSpec)
+    assert (spec.setup_script, spec.request.basic_auth) == (
+        "new",
+        BasicAuth(username="u", password="s3cr3t-passw0rd"),
+    )
+
+
+async def test_a_check_that_cannot_be_read_holds_no_snippet_back(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    snippet_id = await a_snippet(alice, script="old")
+    broken, other = [
+        await made(alice, "api", check_body("api", setupSnippetId=snippet_id)) for _ in range(2)
+    ]
+    lost = update(check_).where(check_.c.id == broken["id"]).values(spec=b"\1 not sealed")
+    await api.database.write(lambda c: c.execute(lost))
+    with capture_logs() as logs:
+        changed = await alice.put(f"/v1/snippets/{snippet_id}", {"name": "sign", "script": "new"})
+    assert changed.status == 200
+    assert (await spec_of(api, other, ApiSpec)).setup_script == "new"
+    assert broken["id"] in {one["check_id"] for one in logs if one["event"] == "checks.unreadable"}

@@ -6,22 +6,46 @@ import pytest
 from sqlalchemy import update
 from structlog.testing import capture_logs
 
+from service.accounts.keys import Pepper
+from service.checks import changes as check_changes
+from service.checks import sealing as check_sealing
+from service.checks import store_secrets
+from service.checks.bodies import ApiCheckWrite
 from service.db.engine import Database
 from service.db.ids import new_id
 from service.db.sqlite import open_sqlite
-from service.db.tables import client_certificate, metadata, variable
+from service.db.tables import (
+    check_,
+    check_group,
+    client_certificate,
+    metadata,
+    private_location,
+    variable,
+)
 from service.errors import SettingsError
+from service.groups import changes as group_changes
+from service.groups import sealing as group_sealing
+from service.groups import store as group_store
+from service.groups.bodies import GroupWrite
+from service.locations import actions as locations
+from service.locations import sealing as location_sealing
+from service.locations import store as location_store
+from service.locations.model import LocationWrite
 from service.settings import Settings
 from service.variables import changes, store
 from service.variables.bodies import EnvironmentVariable, VariableWrite
 from service.variables.model import Owner
 from service.vault.opening import open_vault
+from service.vault.scope import Scope
 from service.vault.sealing import HEAD_BYTES, Vault
 from tests.builders.certificates import a_client_certificate
+from tests.builders.check_bodies import check_body
+from tests.builders.groups import group_body
 from tests.builders.vaults import MASTER_KEY
 from tests.builders.world import new_account
 
 NEW_KEY = bytes(32)
+PASSWORD = "s3cr3t-passw0rd"
 
 
 @pytest.fixture
@@ -109,6 +133,65 @@ async def test_a_new_key_before_the_old_one_seals_everything_anew(
     for row in await database.read(store.every):
         assert alone.open(row.value, row.place) in {"s3cr3t", "http://10.0.0.1"}
     assert certificate_id
+
+
+async def seal_bodies(database: Database, vault: Vault) -> tuple[str, int, str]:
+    """A check in a group and a location, with a password each; their ids."""
+    account_id = await database.write(new_account)
+    scope = Scope(account_id, 1, vault)
+    place = LocationWrite.model_validate(
+        {"name": "Cellar", "slugName": "cellar", "proxyUrl": f"http://u:{PASSWORD}@p:1"}
+    )
+    pepper = Pepper(b"of tests")
+    cellar = await database.write(lambda c: locations.create(c, scope, body=place, pepper=pepper))
+    given = {"basicAuth": {"username": "u", "password": PASSWORD}}
+    body = GroupWrite.model_validate(group_body(apiCheckDefaults=given))
+    group = await database.write(lambda c: group_changes.create(c, scope, body))
+    check = ApiCheckWrite.model_validate(
+        check_body("api", privateLocations=["cellar"], groupId=group.id)
+    )
+    made = await database.write(lambda c: check_changes.create(c, scope, check))
+    return made.id, group.id, cellar.id
+
+
+async def test_a_new_key_seals_bodies_and_proxies_anew(database: Database, tmp_path: Path) -> None:
+    await seal_bodies(database, Vault([MASTER_KEY]))
+    with capture_logs() as told:
+        await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
+    alone = await open_vault(settings(tmp_path, NEW_KEY), database)
+    assert [line["values"] for line in told if line["event"] == "vault.sealed_anew"] == [3]
+    [check] = await database.read(store_secrets.sealed)
+    [group] = await database.read(group_store.sealed)
+    [cellar] = await database.read(location_store.sealed)
+    named = {"account_id": check.account_id, "check_id": check.id}
+    password = {"username": "u", "password": PASSWORD}
+    applied = check_sealing.opened_bodies(check, alone)["applied"]
+    assert applied is not None
+    assert applied["request"]["basicAuth"] == password
+    assert PASSWORD in check_sealing.opened_spec(check.spec, alone, **named).decode()
+    assert group_sealing.opened(group, alone).doc["apiCheckDefaults"]["basicAuth"] == password
+    assert location_sealing.opened(cellar, alone).proxy_url == f"http://u:{PASSWORD}@p:1"
+
+
+async def test_bodies_that_do_not_open_keep_no_start_back(
+    database: Database, tmp_path: Path
+) -> None:
+    vault = Vault([MASTER_KEY])
+    ids = await seal_bodies(database, vault)
+    moved = vault.seal("moved", ("elsewhere",))
+    for table, column in (
+        (check_, "secrets"),
+        (check_group, "secrets"),
+        (private_location, "sealed_proxy_url"),
+    ):
+        await database.write(lambda c, t=table, n=column: c.execute(update(t).values({n: moved})))
+    with capture_logs() as told:
+        await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
+    by_event = {line["event"]: line for line in told}
+    assert by_event["checks.unreadable"]["check_id"] == ids[0]
+    assert by_event["groups.unreadable"]["group_id"] == str(ids[1])
+    assert by_event["locations.unreadable"]["location_id"] == ids[2]
+    assert by_event["vault.sealed_anew"]["values"] == 0
 
 
 async def test_what_does_not_open_keeps_no_new_key_and_no_start_back(
