@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, func, select, update
+from sqlalchemy import Connection, Select, bindparam, func, select, update
 
 from service.checks.model import SealedRow
 from service.db.tables import check_
@@ -19,6 +19,13 @@ _SEALED: Final[Select[Any]] = select(
     check_.c.secrets,
 ).where(_HAS_SECRETS)
 
+_STORED: Final = ("doc", "applied", "spec", "secrets")
+_PUT: Final = (
+    update(check_)
+    .where(check_.c.id == bindparam("of_row"))
+    .values({name: bindparam(name) for name in _STORED})
+)
+
 
 def heads(connection: Connection) -> frozenset[bytes]:
     """What sealed secrets begin with; specs are always sealed together with them."""
@@ -33,10 +40,4 @@ def sealed(connection: Connection) -> list[SealedRow]:
 
 def put_secrets(connection: Connection, row: SealedRow) -> None:
     """Store the secrets of a check sealed anew, and what is left of it."""
-    values = {
-        "doc": row.doc,
-        "applied": row.applied,
-        "spec": row.spec,
-        "secrets": row.secrets,
-    }
-    connection.execute(update(check_).where(check_.c.id == row.id).values(**values))
+    connection.execute(_PUT, {**{name: getattr(row, name) for name in _STORED}, "of_row": row.id})

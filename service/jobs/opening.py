@@ -24,7 +24,7 @@ def opened_place(place: JobPlace, location_id: str, vault: Vault) -> JobPlace | 
 
 
 def are_open(jobs: Iterable[ReadyJob]) -> bool:
-    """Whether no spec is sealed; said in 0.05 µs a job."""
+    """Whether no spec is sealed; said in 0.07 µs a job."""
     return not any(is_sealed(job.spec) for job in jobs)
 
 

@@ -5,7 +5,6 @@ of what is locked, a URL without its credentials.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -59,7 +58,7 @@ def opened(bodies: Bodies, secrets: bytes | None, vault: Vault, place: Place) ->
     found = msgspec.json.decode(vault.open(secrets, place), type=list[_Secret])
     try:
         return _with_texts(bodies, found)
-    except (LookupError, TypeError) as problem:
+    except (LookupError, TypeError, ValueError) as problem:
         raise UnsealableError("it does not fit what is stored beside it") from problem
 
 
@@ -85,10 +84,15 @@ def _of(request: Body) -> Iterator[_Found]:
 
 
 def _with_texts(bodies: Bodies, texts: Iterable[tuple[_Path, str]]) -> dict[str, Body | None]:
-    whole: dict[str, Any] = deepcopy(dict(bodies))
-    for (*way, last), text in texts:
-        part: Any = whole
-        for step in way:
-            part = part[step]
-        part[last] = text
+    whole: dict[str, Any] = dict(bodies)
+    for path, text in texts:
+        whole = _with_text(whole, path, text)
     return whole
+
+
+def _with_text(part: Any, path: _Path, text: str) -> Any:
+    """A copy of what lies on the path, since the rest may be large."""
+    copy: Any = list(part) if isinstance(part, list) else dict(part)
+    step, *rest = path
+    copy[step] = _with_text(part[step], tuple(rest), text) if rest else text
+    return copy
