@@ -4,6 +4,7 @@ Laws are tried on the same examples each time, so that a run is red for what was
 with `HYPOTHESIS_PROFILE=explore` they are tried on new ones.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -30,6 +31,16 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+
+def pytest_collection() -> None:
+    """What is loaded and collected stays to the end: nobody looks through it for garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 _FIRST = (

@@ -13,8 +13,8 @@ from runners.kit.icmp_socket import PingerUnavailableError
 from runners.kit.memory_promises import TooLittleMemoryError
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext, Runner
-from runners.kit.runtimes import find_runtimes
 from runners.registry import RUNNABLE, runner_for
+from tests.builders.scripts import runtimes_here
 
 
 class Broken:
@@ -38,7 +38,7 @@ def with_broken(broken: Broken) -> Any:
 
 
 async def test_every_type_that_has_a_runner_works_here() -> None:
-    async with open_harness(find_runtimes()) as harness:
+    async with open_harness(runtimes_here()) as harness:
         found = await boot_check(RUNNABLE, runner_for=runner_for, harness=harness)
     assert {one.check_type: one.problem for one in found} == dict.fromkeys(RUNNABLE)
     assert set(working_types(found)) == RUNNABLE

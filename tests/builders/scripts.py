@@ -29,7 +29,7 @@ async def a_scripted_context(
     """`changes`: fields of the context. A machine without a runtime fails the test."""
     pem = None if extra_roots is None else await asyncio.to_thread(extra_roots.read_text)
     async with (
-        open_harness(runtimes or _installed(), extra_roots=extra_roots) as harness,
+        open_harness(runtimes or runtimes_here(), extra_roots=extra_roots) as harness,
         a_context(egress=egress, extra_ca_pem=pem, names=names) as ctx,
     ):
         assert harness is not None, "no runtime is installed: run `make test`"
@@ -43,8 +43,8 @@ async def a_scripted_context(
 
 
 @cache
-def _installed() -> Runtimes:
-    """Looked for once: the browser is started for it, and 30 MB are read."""
+def runtimes_here() -> Runtimes:
+    """This machine's. Looked for once: the browser is started for it, and 30 MB are read."""
     return find_runtimes()
 
 

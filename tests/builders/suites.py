@@ -15,12 +15,11 @@ from agent.boot_suite import BOOT_SUITE
 from contract.scripted import PlaywrightSpec
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import find_runtimes
 from runners.kit.suites.bundle import BundleError
 from runners.kit.suites.bundle_archive import pack
 from runners.kit.suites.places import SuitePlaces, suites_of
 from runners.playwright import PlaywrightRunner
-from tests.builders.scripts import a_scripted_context
+from tests.builders.scripts import a_scripted_context, runtimes_here
 
 ROOT: Final = Path(__file__).parents[2]
 SUITES: Final = ROOT / "tests/suites"
@@ -79,7 +78,7 @@ def a_fresh_scaffold(folder: Path, *, url: str) -> PlaywrightSpec:
     """What `npm init playwright` writes today; its tests look at this page, not at theirs."""
     project = folder / "scaffold-of-today"
     project.mkdir()
-    npm = find_runtimes().get(None).node.parent / "npm"
+    npm = runtimes_here().get(None).node.parent / "npm"
     written = subprocess.run(
         [npm, "init", "--yes", "playwright@latest", "--", "--quiet", "--no-browsers"],
         cwd=project,

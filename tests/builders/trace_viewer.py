@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from aiohttp import web
 
-from runners.kit.runtimes import find_runtimes
+from tests.builders.scripts import runtimes_here
 
 _LOOK: Final = Path(__file__).with_name("trace_viewer.cjs")
 
@@ -27,7 +27,7 @@ class Viewed(msgspec.Struct, frozen=True):
 
 async def viewed(trace: Path) -> Viewed:
     """Open a trace in the viewer of the newest runtime."""
-    runtimes = find_runtimes()
+    runtimes = runtimes_here()
     runtime = runtimes.get(None)
     core = runtime.modules / "playwright-core"
     assert runtimes.browser is not None

@@ -31,6 +31,7 @@ from runners.kit.secrets.job_secrets import usable
 from tests.builders.context import a_context
 from tests.builders.observations import a_result
 from tests.builders.patience import LONG_S
+from tests.builders.scripts import runtimes_here
 from tests.builders.specs import (
     a_job,
     a_secret,
@@ -74,7 +75,7 @@ class Bench:
 @contextlib.asynccontextmanager
 async def a_bench(page: Page = JSON, **context: Any) -> AsyncIterator[Bench]:
     async with (
-        open_harness(find_runtimes()) as harness,
+        open_harness(runtimes_here()) as harness,
         http_origin(page) as origin,
         a_context(harness=harness) as ctx,
     ):
@@ -94,7 +95,7 @@ def said(result: Outcome) -> str:
 def linked_runtimes(folder: Path) -> Runtimes:
     """Those of this machine, each behind a link."""
     folder.chmod(0o755)  # scripts of other users run from there
-    for runtime in find_runtimes().by_id.values():
+    for runtime in runtimes_here().by_id.values():
         (folder / runtime.id).symlink_to(runtime.node.parents[1])
     return find_runtimes(folder)
 
@@ -548,7 +549,7 @@ async def test_libraries_behind_a_link_are_found() -> None:
 
 async def test_libraries_that_node_may_not_read_are_no_fault_of_the_script() -> None:
     async with a_bench() as bench:
-        found = find_runtimes().get(None)
+        found = runtimes_here().get(None)
         shut = replace(found, modules=found.modules.parent / "elsewhere")
         job = ScriptJob(
             file="setup.js",
@@ -638,7 +639,7 @@ async def test_scripts_trust_the_further_roots(tmp_path: Path) -> None:
     roots.write_bytes(pem_of(ca))
     async with (
         http_origin(reply(b"t0ken"), tls=good(ca)) as origin,
-        open_harness(find_runtimes(), extra_roots=roots) as harness,
+        open_harness(runtimes_here(), extra_roots=roots) as harness,
         a_context(harness=harness) as ctx,
     ):
         result = await Bench(origin, ctx).run(

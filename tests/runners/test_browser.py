@@ -16,9 +16,9 @@ from runners.kit.failures import CheckFailed
 from runners.kit.judge import judge
 from runners.kit.playwright_verdict import BrowserDidNotStartError
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import MissingRuntimeError, find_runtimes
+from runners.kit.runtimes import MissingRuntimeError
 from tests.builders.hanging_browser import hanging_browser
-from tests.builders.scripts import a_scripted_context, names
+from tests.builders.scripts import a_scripted_context, names, runtimes_here
 from tests.servers.measured_site import (
     BLOCKED_MS,
     CONSOLE_ERRORS,
@@ -73,7 +73,7 @@ def a_test(body: str) -> str:
     )
 
 
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_a_page_is_measured_and_its_errors_are_counted(site: str, runtime_id: str) -> None:
     done = "await expect(page).toHaveTitle('Done');"
     script = a_test(f"await page.goto('{site}/'); {done}")
@@ -155,7 +155,7 @@ async def test_a_failed_test_is_told_with_its_place_and_keeps_its_files(site: st
     ],
     ids=["test syntax", "test import", "plain import", "module import"],
 )
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_what_cannot_be_loaded_is_told_by_the_scripts_own_file(
     runtime_id: str, path: str, script: str, message: str
 ) -> None:
@@ -165,7 +165,7 @@ async def test_what_cannot_be_loaded_is_told_by_the_scripts_own_file(
     assert "/picket-run-" not in outcome.failure.message
 
 
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_a_test_that_fails_after_its_end_keeps_its_files(site: str, runtime_id: str) -> None:
     script = a_test(f"await page.goto('{site}/plain');")
     script += "test.afterEach(() => { throw new Error('not tidy'); });\n"
@@ -252,7 +252,7 @@ async def test_a_plain_script_awaits_and_requires_as_it_likes(site: str) -> None
     assert {one.kind for one in outcome.artifacts} >= {"trace", "screenshot"}
 
 
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_a_plain_module_that_throws_is_told_with_its_place(
     site: str, runtime_id: str
 ) -> None:
@@ -343,7 +343,7 @@ await browser.close();
 
 
 @pytest.mark.parametrize("script", [TYPED_TEST, TYPED_PLAIN], ids=["test", "plain"])
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_typescript_needs_no_path(script: str, runtime_id: str) -> None:
     outcome = await looked(script, runtime_id=runtime_id)
     assert outcome.failure is None, outcome.failure
@@ -359,7 +359,7 @@ async def test_a_script_that_ends_its_process_fails_the_check() -> None:
 async def test_a_browser_that_is_not_there_or_does_not_start_is_our_fault(
     browser: str | None,
 ) -> None:
-    found = find_runtimes()
+    found = runtimes_here()
     path = None if browser is None else Path(browser)
     runtimes = type(found)(by_id=found.by_id, browser=path)
     with pytest.raises((MissingRuntimeError, BrowserDidNotStartError)):
@@ -369,7 +369,7 @@ async def test_a_browser_that_is_not_there_or_does_not_start_is_our_fault(
 @pytest.mark.parametrize("own", ["", "test.setTimeout(1500);"])
 async def test_a_browser_that_hangs_as_it_starts_is_our_fault(own: str) -> None:
     script = a_test("await page.goto('about:blank');") + own
-    found = find_runtimes()
+    found = runtimes_here()
     with hanging_browser() as browser:
         runtimes = type(found)(by_id=found.by_id, browser=browser)
         for timeout_s in ENOUGH_S:

@@ -10,9 +10,8 @@ from contract.result import Outcome, Status
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.judge import judge
-from runners.kit.runtimes import find_runtimes
 from runners.multi_step import MultiStepRunner
-from tests.builders.scripts import a_scripted_context
+from tests.builders.scripts import a_scripted_context, runtimes_here
 from tests.servers.measured_site import measured_site
 from tests.servers.tcp import swallowing_port
 
@@ -80,7 +79,7 @@ def a_test(site: str, body: str) -> str:
     )
 
 
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_a_test_is_stopped_in_its_step_with_trace_and_video(
     site: str, runtime_id: str
 ) -> None:
@@ -96,7 +95,7 @@ async def test_a_test_is_stopped_in_its_step_with_trace_and_video(
     assert [step.took_ms for step in evidence.steps][-1] is None
 
 
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_a_plain_script_is_stopped_in_its_call_with_trace_and_video(
     site: str, runtime_id: str
 ) -> None:

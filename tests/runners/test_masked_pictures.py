@@ -13,12 +13,11 @@ from runners.browser import BrowserRunner
 from runners.kit.cleaning import clean_in_child
 from runners.kit.judge import judge
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import find_runtimes
 from runners.kit.scrub import Scrubber
 from runners.playwright import PlaywrightRunner
 from tests.builders.agents import metrics
 from tests.builders.patience import OFTEN
-from tests.builders.scripts import a_scripted_context
+from tests.builders.scripts import a_scripted_context, runtimes_here
 from tests.builders.specs import a_job
 from tests.builders.suites import BUNDLES, a_suite_context, a_written_suite
 
@@ -101,7 +100,7 @@ async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> Seen:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 @pytest.mark.parametrize("script", [TEST, PLAIN])
 async def test_a_picture_of_a_page_that_shows_a_secret_is_kept_and_is_the_same_for_any_secret(
     script: str, runtime_id: str
@@ -128,7 +127,7 @@ test('types', async ({ page }) => {
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 @pytest.mark.parametrize("size", [4, 12])
 async def test_a_picture_shows_nothing_of_a_secret_that_is_being_typed(
     runtime_id: str, size: int

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from runners.kit.runtimes import find_runtimes
+from tests.builders.scripts import runtimes_here
 
 PLAYWRIGHT_TESTS = Path(__file__).parent / "playwright"
 
@@ -11,7 +11,7 @@ PLAYWRIGHT_TESTS = Path(__file__).parent / "playwright"
 def test_what_is_loaded_into_playwright_passes_its_own_tests() -> None:
     files = [str(path) for path in sorted(PLAYWRIGHT_TESTS.glob("*.test.cjs"))]
     done = subprocess.run(
-        [str(find_runtimes().get(None).node), "--test", *files],
+        [str(runtimes_here().get(None).node), "--test", *files],
         capture_output=True,
         text=True,
         check=False,

@@ -7,12 +7,11 @@ import pytest
 from contract.result import FailureKind, Outcome
 from contract.scripted import MultiStepSpec
 from runners.kit.judge import judge
-from runners.kit.runtimes import find_runtimes
 from runners.multi_step import MultiStepRunner
-from tests.builders.scripts import a_scripted_context
+from tests.builders.scripts import a_scripted_context, runtimes_here
 
 NO_LIMIT: dict[str, object] = {"timeout": 0}
-both_runtimes = pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+both_runtimes = pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 
 
 async def looked(script: str, *, timeout_s: float = 60.0, **changes: Any) -> Outcome:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from runners.kit.runtimes import find_runtimes
+from tests.builders.scripts import runtimes_here
 
 SCRIPT_TESTS = Path(__file__).parent / "script"
 
 
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 def test_the_script_program_passes_its_own_tests_on_every_runtime(runtime_id: str) -> None:
-    runtime = find_runtimes().get(runtime_id)
+    runtime = runtimes_here().get(runtime_id)
     files = [str(path) for path in sorted(SCRIPT_TESTS.glob("*.test.cjs"))]
     done = subprocess.run(
         [str(runtime.node), "--test", *files],

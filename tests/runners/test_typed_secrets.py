@@ -18,12 +18,11 @@ from runners.browser import BrowserRunner
 from runners.kit.cleaning import clean_in_child
 from runners.kit.judge import judge
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import find_runtimes
 from runners.kit.scrub import Scrubber
 from runners.playwright import PlaywrightRunner
 from tests.builders.agents import metrics
 from tests.builders.observations import a_result
-from tests.builders.scripts import a_scripted_context
+from tests.builders.scripts import a_scripted_context, runtimes_here
 from tests.builders.specs import a_job
 from tests.builders.suites import BUNDLES, SUITES, a_suite_context, a_written_suite
 
@@ -143,7 +142,7 @@ async def ran(script: str, runtime_id: str) -> dict[str, bytes]:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 @pytest.mark.parametrize("way", WAYS)
 async def test_no_beginning_of_a_typed_secret_leaves_in_any_file(way: str, runtime_id: str) -> None:
     left = await ran(a_test(way), runtime_id)
@@ -159,7 +158,7 @@ async def test_nothing_leaves_where_so_much_was_told_that_a_secret_could_be_set_
     for (let at = 0; at < 201; at++) fs.writeSync(Number(process.env.PICKET_FACTS_FD), {flood});
     """
     script = a_test("by the keyboard").replace("  await open(page);", way + "await open(page);")
-    (newest, *_) = find_runtimes().installed
+    (newest, *_) = runtimes_here().installed
     spec = BrowserSpec(script=script, runtime_id=newest)
     async with a_scripted_context(location_secrets={"SERVICE_SECRET_TOKEN": SECRET}) as ctx:
         outcome = judge(spec, await BrowserRunner().observe(spec, ctx))
@@ -171,7 +170,7 @@ async def test_nothing_leaves_where_so_much_was_told_that_a_secret_could_be_set_
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_none_leaves_of_a_plain_script(runtime_id: str) -> None:
     assert_no_beginning_is_left(await ran(PLAIN, runtime_id))
 

@@ -17,9 +17,9 @@ from contract.job import Job, RunSource
 from contract.result import Status
 from contract.scripted import BrowserSpec
 from contract.wire import encode
-from runners.kit.runtimes import find_runtimes
 from tests.builders.agent_process import ROOT, AgentProcess
 from tests.builders.archives import members_of
+from tests.builders.scripts import runtimes_here
 from tests.builders.specs import a_job, a_variable, an_api_spec, an_http_request
 from tests.builders.suites import SUITES
 from tests.fakes.service import KEY, FakeService, Fault
@@ -187,7 +187,7 @@ def environment_of(pid: int) -> bytes:
 async def test_what_a_script_does_with_a_secret_of_the_agent_stays_with_the_agent(
     service: FakeService, tmp_path: Path
 ) -> None:
-    runtimes = str(find_runtimes().get(None).modules.parents[1])
+    runtimes = str(runtimes_here().get(None).modules.parents[1])
     more = {"PICKET_RUNTIMES": runtimes, "AGENT_SENSITIVE_HEADERS": "Cookie, X-Session"}
     environ = {**SECRETS, **more}
     async with echoing_site() as site, AgentProcess(service, tmp_path, environ) as agent:

@@ -8,9 +8,9 @@ import pytest
 
 from contract.checks import Lane
 from contract.result import Status
-from runners.kit.runtimes import find_runtimes
 from tests.builders.agent_process import AgentProcess, Target
 from tests.builders.agents import until
+from tests.builders.scripts import runtimes_here
 from tests.builders.specs import a_job, an_api_spec
 from tests.fakes.service import FakeService
 
@@ -47,7 +47,7 @@ async def test_an_api_check_with_a_script_runs_and_its_secret_stays(
 ) -> None:
     spec = an_api_spec(target.url, setup_script=SCRIPT)
     service.offer(a_job(spec, deadline_s=240))
-    runtimes = find_runtimes().get(None).modules.parents[1]
+    runtimes = runtimes_here().get(None).modules.parents[1]
     async with AgentProcess(service, tmp_path, {"PICKET_RUNTIMES": str(runtimes)}) as agent:
         await service.until(lambda: len(service.results) == 1)
         (result,) = service.results

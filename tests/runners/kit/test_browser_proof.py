@@ -7,11 +7,11 @@ import pytest
 
 from runners.kit.browser_proof import Proof, is_our_fault
 from runners.kit.launches import LostLaunch
-from runners.kit.runtimes import find_runtimes
 from runners.kit.sandbox import Sandbox
 from tests.builders.hanging_browser import hanging_browser
+from tests.builders.scripts import runtimes_here
 
-FOUND = find_runtimes()
+FOUND = runtimes_here()
 LOST = LostLaunch(message="browserType.launch: mkdtemp ENOENT", is_slow=False)
 SLOW = LostLaunch(message="browserType.launch: Timeout 30000ms exceeded.", is_slow=True)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from contract.runtimes import RUNTIMES
-from runners.kit.runtimes import Runtime, find_runtimes
+from runners.kit.runtimes import Runtime
 from runners.kit.slot_users import SLOT_UIDS
+from tests.builders.scripts import runtimes_here
 
-FOUND = find_runtimes()
+FOUND = runtimes_here()
 IS_CI = bool(os.environ.get("CI"))
 EACH = pytest.mark.parametrize("runtime", FOUND.by_id.values(), ids=FOUND.installed)
 needs_browser = pytest.mark.skipif(

@@ -24,11 +24,10 @@ from runners.kit.playwright_spare import Spare, start_spare, starts_alone
 from runners.kit.playwright_spares import PlaywrightSpares
 from runners.kit.program import Limits
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import find_runtimes
 from runners.kit.workspace import Workspace
 from runners.multi_step import MultiStepRunner
 from tests.builders.agents import until
-from tests.builders.scripts import a_scripted_context
+from tests.builders.scripts import a_scripted_context, runtimes_here
 from tests.servers.measured_site import measured_site
 
 PATIENT: dict[str, object] = {
@@ -37,7 +36,7 @@ PATIENT: dict[str, object] = {
     "use": {"navigationTimeout": 0},
 }
 SAYS_PID = "console.log(process.pid);"
-both_runtimes = pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+both_runtimes = pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 
 
 @contextlib.asynccontextmanager

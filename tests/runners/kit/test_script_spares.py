@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from runners.kit.harness import Harness, open_harness
-from runners.kit.runtimes import Runtime, find_runtimes
+from runners.kit.runtimes import Runtime
 from runners.kit.script_messages import ScriptJob, ScriptRequest
 from runners.kit.script_run import ScriptRunner
 from tests.builders.agents import until
 from tests.builders.patience import LONG_S
+from tests.builders.scripts import runtimes_here
 
 REQUEST = ScriptRequest(
     method="GET", url="http://shop.test/", body="", headers={}, query_parameters={}
@@ -21,7 +22,7 @@ REQUEST = ScriptRequest(
 
 @contextlib.asynccontextmanager
 async def a_harness(spares: int = 2) -> AsyncIterator[Harness]:
-    async with open_harness(find_runtimes(), spares=spares) as harness:
+    async with open_harness(runtimes_here(), spares=spares) as harness:
         assert harness is not None, "no runtime is installed: run `make test`"
         yield harness
 

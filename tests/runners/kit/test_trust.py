@@ -15,10 +15,9 @@ from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit import trust
 from runners.kit.judge import judge
-from runners.kit.runtimes import find_runtimes
 from runners.kit.trust import Roots, Trust, build_database
 from runners.multi_step import MultiStepRunner
-from tests.builders.scripts import a_scripted_context
+from tests.builders.scripts import a_scripted_context, runtimes_here
 from tests.servers.http_certificates import (
     expired,
     good,
@@ -72,7 +71,7 @@ async def visited(url: str, roots: Path | None, **changes: Any) -> Outcome:
         return judge(spec, await BrowserRunner().observe(spec, ctx))
 
 
-@pytest.mark.parametrize("runtime_id", find_runtimes().installed)
+@pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 async def test_pages_fetches_sockets_and_requests_trust_the_further_roots(
     ca: trustme.CA, roots: Path, runtime_id: str
 ) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from runners.kit.runtimes import CODE_CACHE, Runtimes, find_runtimes
 from runners.kit.warming import main, warm
+from tests.builders.scripts import runtimes_here
 
-FOUND = find_runtimes()
+FOUND = runtimes_here()
 
 
 def linked(folder: Path, runtime_id: str) -> Runtimes:
