@@ -1,6 +1,7 @@
 """`picket service` and `picket agent` in the foreground: their codes and what they never say."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -11,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from picket.api_client import ApiRefusedError, PublicApi
-from picket.ports import free_ports
 from tests.builders.patience import LONG_S
 from tests.system.waiting import until
 
@@ -39,23 +39,33 @@ async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
 
 @asynccontextmanager
 async def a_service(folder: Path) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
-    (port,) = free_ports(1)
+    """At a port that it chooses itself: one that was free before may be somebody else's by now."""
     process = await start(
         "service",
         SERVICE_HOST="127.0.0.1",
-        SERVICE_PORT=str(port),
+        SERVICE_PORT="0",
         SERVICE_DATA_DIR=str(folder),
         FIRST_API_KEY=API_KEY,
         FIRST_LOCATION_KEY=LOCATION_KEY,
+        LOG_FORMAT="json",
     )
     try:
-        async with PublicApi(f"http://127.0.0.1:{port}", API_KEY) as api:
-            await until(api.locations)
-        yield f"http://127.0.0.1:{port}", process
+        yield f"http://127.0.0.1:{await port_of(process)}", process
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+async def port_of(process: asyncio.subprocess.Process) -> int:
+    """Where it listens, by its own word, once it is ready; until then it says no key."""
+    assert process.stdout is not None
+    async with asyncio.timeout(LONG_S):
+        async for line in process.stdout:
+            assert not any(key in line.decode() for key in (API_KEY, LOCATION_KEY))
+            if b'"service.ready"' in line:
+                return int(json.loads(line)["port"])
+    raise AssertionError("it ended before it was ready")
 
 
 @pytest.mark.parametrize(
