@@ -8,6 +8,7 @@ from runners.kit.secrets import characters, pieces, views, whole
 REGISTRIES = {
     "plain ways": (characters, "PLAIN_WAYS"),
     "escapes": (characters, "ESCAPES"),
+    "quotes": (characters, "QUOTINGS"),
     "cuts": (pieces, "CUTS"),
     "codings": (whole, "CODINGS"),
     "undoings": (views, "UNDOINGS"),
@@ -38,6 +39,7 @@ CASES: dict[str, dict[str, Case]] = {
         "replacement character": Case("hüntér", "h\ufffdnt\ufffdr".encode()),
         "UTF-8 read as Latin-1": Case("hüntér", "hÃ¼ntÃ©r".encode()),
         "percent": Case("hunt/er", b"hunt%2fer"),
+        "percent and code units": Case("hunt€er", b"hunt%u20ACer"),
         "quoted-printable": Case("hunt=er", b"hunt=3Der"),
         "decimal entity": Case("hunt<er", b"hunt&#60;er"),
         "hexadecimal entity": Case("hunt<er", b"hunt&#x3C;er"),
@@ -53,6 +55,10 @@ CASES: dict[str, dict[str, Case]] = {
         "octal escape": Case("hunt<er", rb"hunt\074er"),
         "CSS escape": Case("hunt<er", rb"hunt\3c er"),
         "letter escape": Case("hunt\ter", rb"hunt\ter"),
+    },
+    "quotes": {
+        "doubled": Case('hunt"er', b'hunt""er'),
+        "broken off": Case("hunt'er", rb"hunt'\''er"),
     },
     "cuts": {
         "decoded once more": Case("hunt%2Fer+two", b"hunt/er two"),

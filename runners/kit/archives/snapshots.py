@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any, Final
 
 import re2
@@ -21,6 +21,8 @@ _HEAD_BYTES: Final = 100
 _PIECE_CHARS: Final = 3
 _HINT_CHARS: Final = 6
 _LONGEST_CHARS: Final = 64
+_MASKED: Final = r"[*]|\xe2\x80\xa2|\xe2\x97\x8f|\\u2022|\\u25cf"
+"""What stands for letters before the last one, which some pages show for a moment."""
 _TYPED_CHARS: Final = 1024
 """Of what is typed letter by letter; nobody types so much."""
 _DEEPEST: Final = 100
@@ -143,23 +145,36 @@ class SplitTexts:
 
 
 class Beginnings:
-    """Finds how typed secrets grew in fields."""
+    """Finds how typed secrets grew in fields, and fields with a single letter of theirs each.
+
+    A page may hand on the focus, write the letters in another case, and have other such fields
+    among them: what they spell together is not asked.
+    """
 
     def __init__(self, typed: Iterable[str]) -> None:
+        typed = tuple(typed)
         wanted = [[*map(_in_json, secret[:_TYPED_CHARS])] for secret in _longest_of(typed)]
         first = "|".join(form for chars in wanted for form in _beginnings(chars, at_least=1))
         grown = "|".join(
             form for chars in wanted for form in _beginnings(chars, at_least=_PIECE_CHARS)
         )
         field = rf'("__playwright_value_":")(?:(?:{first})"|{_STRING}?(?:{grown}){_STRING}")'
-        source = rf'{field}|()(?:{grown})"'
-        self._pattern = re.compile(source.encode("latin-1")) if wanted else None
+        letter = "|".join(map(_in_json, sorted(set(_in_any_case(typed)))))
+        box = rf'("(?:__playwright_value_|value)":")(?:{_MASKED})*(?:{letter})"'
+        source = rf'{field}|{box}|(?:{grown})"'
+        encoded = source.encode("latin-1")
+        self._pattern = re.compile(encoded, re.IGNORECASE) if wanted else None
 
     def hide(self, block: bytes) -> tuple[bytes, int]:
         """The block without them, and how many there were."""
         if self._pattern is None or _MARK not in block:
             return block, 0
         return self._pattern.subn(rb"\g<1>\g<2>" + _HIDDEN + b'"', block)
+
+
+def _in_any_case(texts: Iterable[str]) -> Iterator[str]:
+    for char in chain.from_iterable(texts):
+        yield from (one for one in (char, char.upper(), char.lower()) if len(one) == 1)
 
 
 def _in_json(char: str) -> str:

@@ -22,7 +22,7 @@ def _latin() -> re2.Options:
 
 
 _TOKEN: Final = re.compile(
-    rb"(%[0-9A-Fa-f]{2}"
+    rb"(%[0-9A-Fa-f]{2}|%u[dD][89abAB][0-9A-Fa-f]{2}%u[dD][c-fC-F][0-9A-Fa-f]{2}|%u[0-9A-Fa-f]{4}"
     rb"|\\(?:[uU][dD][89abAB][0-9A-Fa-f]{2}\\[uU][dD][c-fC-F][0-9A-Fa-f]{2}"
     rb"|u\{0{0,16}[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}"
     rb"|N\{[A-Za-z0-9 \-]{2,80}\}|[0-7]{1,3}|\r?\n|[^\r])"
@@ -101,6 +101,9 @@ def _quoted_byte(found: re.Match[bytes]) -> bytes:
 @lru_cache(maxsize=16384)
 def _read(token: bytes) -> bytes:
     match token[0]:
+        case 0x25 if token.startswith(b"%u"):
+            units = bytes.fromhex(token.replace(b"%u", b"").decode())
+            return units.decode("utf-16-be", "replace").encode()
         case 0x25:
             return bytes((int(token[1:], 16),))
         case 0x26:

@@ -13,6 +13,10 @@ SHORT_BYTES: Final = 6
 _JOINED_LIMIT_BYTES: Final = 512
 """Longer ones are looked for one by one."""
 _LAYERS: Final = 6
+_QUOTINGS: Final = (
+    ('"', '""'), ("'", "''"), ("'", r"'\''"), ("'", "'\"'\"'"),
+)  # fmt: skip
+"""How CSV, SQL and shells write a quote between quotes."""
 _TELLING_CHARS: Final = 4
 """A text of which less is left when it is misread could be any."""
 _NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}".encode()
@@ -99,6 +103,10 @@ def _loosely(text: bytes) -> bytes:
 
 def _looks(secret: str) -> Iterator[bytes]:
     """The bytes of the secret in each character set, and what is left when it is unescaped too."""
+    for quote, instead in _QUOTINGS:
+        if quote in secret[1:-1]:
+            quoted = secret[0] + secret[1:-1].replace(quote, instead) + secret[-1]
+            yield quoted.encode("utf-8", "surrogatepass")
     for text in {secret, *(unicodedata.normalize(form, secret) for form in ("NFC", "NFD"))}:
         whole = text.encode("utf-8", "surrogatepass")
         yield whole

@@ -6,11 +6,12 @@ Letters and digits are encoded by nobody, or all of them; `views` undoes that.
 """
 
 import html.entities
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
+from runners.kit.secrets.backslashes import ESCAPES, Way, encodings, utf8
 from runners.kit.secrets.bricks import (
     AMPERSAND,
     BACKSLASH,
@@ -34,14 +35,6 @@ _AFTER_NAME: Final = f"{SEMICOLON}?"
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}".encode()
 
 
-class Way(NamedTuple):
-    """One way of writing a character."""
-
-    name: str
-    of: Callable[[str], Iterator[str]]
-    """Expressions for the character; none where it is not written so."""
-
-
 def alike(text: str) -> str:
     """The text without what each encoding writes in another way."""
     # Escaping doubles backslashes, so how many there are beside each other says nothing.
@@ -62,7 +55,9 @@ def each_mixed(text: str) -> Iterator[str]:
     """
     is_joined = text[0] == _SLASH and len(text) > 1
     yield from (_after_backslash(text[1]), "") if is_joined else (_first(text[0]),)
-    yield from map(_character, text[1 + is_joined :])
+    rest = text[1 + is_joined :]
+    yield from (_character(char) + _quoting(char) for char in rest[:-1])
+    yield from map(_character, rest[-1:])
 
 
 def _character(char: str) -> str:
@@ -94,6 +89,12 @@ def _after_backslash(char: str) -> str:
     return f"(?:{BACKSLASH}{_first(char)}|(?:{encoded}){_character(char)})"
 
 
+def _quoting(char: str) -> str:
+    """What may stand behind a quote within a text; the first and the last one need no more."""
+    forms = [form for way in QUOTINGS for form in way.of(char)]
+    return f"(?:{'|'.join(forms)})?" if forms else ""
+
+
 def _plain(char: str) -> list[str]:
     return _compact(form for way in PLAIN_WAYS for form in way.of(char))
 
@@ -114,22 +115,12 @@ def _escaped(char: str) -> str:
     return "|".join(form for way in ESCAPES for form in way.of(char))
 
 
-def _utf8(char: str) -> bytes:
-    return char.encode("utf-8", "surrogatepass")
-
-
-def _encodings(char: str) -> tuple[bytes, ...]:
-    """The character in UTF-8, and in Latin-1 where that differs."""
-    encoded = _utf8(char)
-    return (encoded, bytes([ord(char)])) if 128 <= ord(char) < 256 else (encoded,)
-
-
 def _raw(char: str) -> Iterator[str]:
-    yield literal(_utf8(char))
+    yield literal(utf8(char))
 
 
 def _latin1(char: str) -> Iterator[str]:
-    yield from map(literal, _encodings(char)[1:])
+    yield from map(literal, encodings(char)[1:])
 
 
 def _replacement(char: str) -> Iterator[str]:
@@ -141,7 +132,7 @@ def _replacement(char: str) -> Iterator[str]:
 def _misread(char: str) -> Iterator[str]:
     """`Ã¼` for `ü`: its bytes read as Latin-1, or as Windows has that, and written anew."""
     if ord(char) >= 128:
-        encoded = _utf8(char)
+        encoded = utf8(char)
         for charset in ("latin-1", "cp1252"):
             with suppress(UnicodeDecodeError):
                 yield literal(encoded.decode(charset).encode())
@@ -151,13 +142,21 @@ def _percent(char: str) -> Iterator[str]:
     yield from _in_signs(char, before_each=PERCENT)
 
 
+def _percent_units(char: str) -> Iterator[str]:
+    """`%u20AC`, as `escape` of JavaScript has it for what `%E9` cannot say."""
+    if ord(char) >= 128:
+        units = char.encode("utf-16-be", "surrogatepass")
+        pairs = (units[at : at + 2].hex() for at in range(0, len(units), 2))
+        yield "".join(f"{PERCENT}u{hex_digits(pair)}" for pair in pairs)
+
+
 def _quoted_printable(char: str) -> Iterator[str]:
     yield from _in_signs(char, before_each=EQUALS)
 
 
 def _in_signs(char: str, *, before_each: str) -> Iterator[str]:
     """The bytes as numbers after a sign; of several bytes some may stand as they are."""
-    for encoded in _encodings(char):
+    for encoded in encodings(char):
         if len(encoded) == 1:
             yield hex_byte(encoded, after=before_each)
         else:
@@ -209,6 +208,7 @@ PLAIN_WAYS: tuple[Way, ...] = (
     Way("replacement character", _replacement),
     Way("UTF-8 read as Latin-1", _misread),
     Way("percent", _percent),
+    Way("percent and code units", _percent_units),
     Way("quoted-printable", _quoted_printable),
     Way("decimal entity", _decimal_entity),
     Way("hexadecimal entity", _hexadecimal_entity),
@@ -219,56 +219,23 @@ PLAIN_WAYS: tuple[Way, ...] = (
 """Ways that need no backslash."""
 
 
-def _units(char: str) -> Iterator[str]:
-    r"""`\u00e9`, pairs above the basic plane; `\ufffd` or `\u00c3\u00a9` where it was misread."""
-    units = char.encode("utf-16-be", "surrogatepass")
-    pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
-    yield BACKSLASHES.join(f"u{hex_digits(unit)}" for unit in pairs)
-    if ord(char) >= 128:
-        yield f"u{hex_digits('fffd')}"
-        yield BACKSLASHES.join(f"u00{hex_digits(f'{byte:02x}')}" for byte in _utf8(char))
+def _doubled(char: str) -> Iterator[str]:
+    """As in CSV, SQL and YAML."""
+    if char in _QUOTES:
+        yield _character(char)
 
 
-def _braces(char: str) -> Iterator[str]:
-    yield rf"u\{{0*{hex_digits(f'{ord(char):x}')}\}}"
+def _broken_off(char: str) -> Iterator[str]:
+    r"""`'\''` and `'"'"'`, as in a shell's single quotes."""
+    if char == "'":
+        single, double = map(_character, _QUOTES)
+        yield single * 2
+        yield (double + single) * 2
 
 
-def _long(char: str) -> Iterator[str]:
-    yield f"U{hex_digits(f'{ord(char):08x}')}"
-
-
-def _two_digits(char: str) -> Iterator[str]:
-    r"""`\xe9`, and `\xc3\xa9` as Python writes bytes."""
-    for encoded in _encodings(char):
-        yield BACKSLASHES.join(f"x{hex_digits(f'{byte:02x}')}" for byte in encoded)
-
-
-def _octal(char: str) -> Iterator[str]:
-    for encoded in _encodings(char):
-        yield BACKSLASHES.join(f"{byte:03o}" for byte in encoded)
-
-
-def _css(char: str) -> Iterator[str]:
-    yield f"0*{hex_digits(f'{ord(char):x}')} ?"
-
-
-def _letter(char: str) -> Iterator[str]:
-    letter = _LETTERS.get(char)
-    if letter is not None:
-        yield letter
-
-
-_LETTERS: Final = {
-    "\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v", "\a": "a", "\x1b": "e"
-}  # fmt: skip
-
-ESCAPES: tuple[Way, ...] = (
-    Way("unicode escape", _units),
-    Way("unicode escape in braces", _braces),
-    Way("unicode escape of eight digits", _long),
-    Way("escape of two digits", _two_digits),
-    Way("octal escape", _octal),
-    Way("CSS escape", _css),
-    Way("letter escape", _letter),
+_QUOTES: Final = "'\""
+QUOTINGS: tuple[Way, ...] = (
+    Way("doubled", _doubled),
+    Way("broken off", _broken_off),
 )
-"""What follows a backslash."""
+"""What follows a quote where quotes are around it all."""

@@ -15,7 +15,7 @@ HEAD_PARTS: Final = 8
 """So many are compiled together of a form that is found as a whole only."""
 _REMEMBERED_PARTS: Final = 512
 _REMEMBERED_HEADS: Final = 1024
-_ALONE: Final = LETTERS_AND_DIGITS | set("!\"#$'()*+,-./:;<>?@[]^_`{|}~")
+_ALONE: Final = LETTERS_AND_DIGITS | set("!#$()*+,-./:;<>?@[]^_`{|}~")
 """Of these nothing longer begins with the character itself, as `&amp;` does with `&`."""
 
 

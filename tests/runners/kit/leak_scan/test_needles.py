@@ -20,6 +20,10 @@ SPACED = "two words"
         ("déjà+vu", "a déjà vu b".encode().decode("latin-1").encode()),
         ("sôleÂ", "a sôleÂ\N{NO-BREAK SPACE}b".encode("latin-1")),
         ("ends in\r", b"a ends in\r\n"),
+        ('some"word', b'"a","some""word"'),
+        ("some'word", b"VALUES ('some''word')"),
+        ("some'word", rb"curl 'some'\''word'"),
+        ("some'word", b"curl 'some'\"'\"'word'"),
     ],
 )
 @pytest.mark.parametrize("others", [(), (SPACED,)])
