@@ -15,6 +15,7 @@ const TYPING = {
   type: ({ text }) => text,
   keyboardType: ({ text }) => text,
   keyboardInsertText: ({ text }) => (isLetter(text) ? text : ''), // whole, a page sees nothing grow
+  fill: ({ value }) => (isLetter(value) ? value : ''), // of fields for a letter each a page tells all
   press: ({ key }) => letterOf(key, isShifted),
   keyboardPress: ({ key }) => letterOf(key, isShifted),
   keyboardDown: ({ key }) => (hold(key) ? letterOf(key, isShifted) : null),

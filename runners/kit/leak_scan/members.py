@@ -77,6 +77,7 @@ def _zipped(file: IO[bytes], most: int) -> Iterator[Member]:
     if _marks_in(file) > most:
         raise UnscannableError(f"an archive in it has more than {most} members")
     with zipfile.ZipFile(file) as archive:
+        _check_that_nothing_follows(file, archive.comment)
         known = archive.infolist()
         _check_that_nothing_lies_between(file, known, archive.start_dir)
         for number, one in enumerate(known, start=1):
@@ -142,6 +143,20 @@ def _check_that_nothing_lies_between(
             raise UnscannableError("an archive in it holds more than its list names")
 
 
+def _check_that_nothing_follows(file: IO[bytes], comment: bytes) -> None:
+    """Behind the end there is a comment and nothing else, which only other programs would read."""
+    file.seek(-_END.size - len(comment), io.SEEK_END)
+    if file.read(len(_END_MARK)) != _END_MARK:
+        raise UnscannableError("an archive in it goes on after its end")
+
+
+def _check_that_zeros_follow(file: IO[bytes], at: int) -> None:
+    file.seek(at)
+    while piece := file.read(_PIECE_BYTES):
+        if piece.strip(b"\0"):
+            raise UnscannableError("an archive in it goes on after its end")
+
+
 def _end_of(file: IO[bytes], one: zipfile.ZipInfo) -> int:
     file.seek(one.header_offset + _LENGTHS_AT)
     name, extra = struct.unpack("<HH", file.read(4))
@@ -159,6 +174,7 @@ def _tarred(file: IO[bytes], most: int) -> Iterator[Member]:
             opened = archive.extractfile(one) if one.isfile() else None
             content = iter(()) if opened is None else _pieces(opened)
             yield Member(name, MemberKind.ARCHIVE_MEMBER, f"member {number}", content)
+        _check_that_zeros_follow(file, archive.offset)
 
 
 def _pieces(content: IO[bytes]) -> Iterator[bytes]:

@@ -33,6 +33,7 @@ test('texts and keys are told, and what types no letter is not', () => {
     ['type', { selector: '#a', text: 'Zebra ü' }],
     ['keyboardType', { text: 'on' }],
     ['fill', { value: 'filled' }],
+    ['fill', { value: 'f' }],
     ['press', { key: 'Z' }],
     ['keyboardPress', { key: 'Enter' }],
     ['keyboardPress', { key: 'Escape' }],
@@ -40,7 +41,7 @@ test('texts and keys are told, and what types no letter is not', () => {
     ['keyboardInsertText', { text: 'x' }],
     ['keyboardInsertText', { text: 'whole' }],
   ])}) typing.hear(method, params);`;
-  assert.deepEqual(told(script), ['Zebra ü', 'on', 'Z', '\n', 'A', 'x']);
+  assert.deepEqual(told(script), ['Zebra ü', 'on', 'f', 'Z', '\n', 'A', 'x']);
 });
 
 function ofKeys(...keys) {

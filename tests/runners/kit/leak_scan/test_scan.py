@@ -265,6 +265,14 @@ def test_what_an_archive_does_not_name_is_not_overlooked(tmp_path: Path) -> None
         scan_file(path, [SECRET])
 
 
+@pytest.mark.parametrize("archive", [zipped(a=b"x"), tarred("a", b"x")], ids=["zip", "tar"])
+def test_what_follows_an_archive_within_another_is_not_overlooked(archive: bytes) -> None:
+    follows = archive + gzip.compress(SECRET.encode())
+    with pytest.raises(UnscannableError, match="goes on after its end"):
+        scan_bytes(zipped(inner=follows), [SECRET])
+    assert scan_bytes(zipped(inner=archive), [SECRET]) == ()
+
+
 def test_an_encrypted_member_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "locked.zip"
     content = bytearray(zipped(a=b"x"))
