@@ -38,7 +38,10 @@ class HeaderHiding:
     """Hides these headers' values, and remembers what they were."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._pattern = _compile(sorted(names))
+        names = sorted(names)
+        self._pattern = _compile(names, is_bare=False)
+        self._bare = _compile(names, is_bare=True)
+        """Tells where a header is, and not where its value is in it: in half the time."""
         self._found: dict[str, bool] = {}
         """Values, and whether it was a cookie's."""
         self._headers: dict[bytes, tuple[int, int]] = {}
@@ -59,9 +62,10 @@ class HeaderHiding:
     def look(self, text: bytes) -> bool:
         """Remember the values; whether there are any."""
         spans = array("Q")
-        for match in self._pattern.finditer(text):
+        for match in self._bare.finditer(text):
             at, end = match.span()
-            begins, ends = self._headers.get(text[at:end]) or self._taken_apart(match)
+            known = self._headers.get(text[at:end])
+            begins, ends = known or self._taken_apart(self._pattern.search(text, at))
             if begins < ends:
                 spans.extend((at + begins, at + ends))
         if self._spans_left >= len(spans):
@@ -110,12 +114,13 @@ class HeaderHiding:
                 self._found.setdefault(value, is_cookie)
 
 
-def _compile(names: list[str]) -> Any:
+def _compile(names: list[str], *, is_bare: bool) -> Any:
     name = rb"(?i:" + "|".join(re.escape(name) for name in names).encode() + rb")"
     ways = (*_in_json(name), *_within_json(name), *_printed(name))
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.max_mem = _MEMORY_BYTES
+    options.never_capture = is_bare
     options.log_errors = False
     return re2.compile(b"|".join(ways), options)
 

@@ -14,7 +14,7 @@ from runners.kit.archives.snapshots import HTML, SNAPSHOTS, SplitTexts
 from runners.kit.secrets.covers import Cover
 from runners.kit.secrets.job_secrets import usable, with_beginnings
 from runners.kit.secrets.pattern import SecretPattern
-from runners.kit.secrets.search import begins_in
+from runners.kit.secrets.places import begins_in
 from runners.kit.secrets.stream import HidingStream
 from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import re2
 
-from runners.kit.secrets.search import begins_in
+from runners.kit.secrets.places import begins_in
 from runners.kit.sensitive import HIDDEN
 
 _HIDDEN: Final = HIDDEN.encode()

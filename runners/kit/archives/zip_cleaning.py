@@ -96,8 +96,10 @@ class ZipCleaning:
         elif joined is not search:
             for member in pages:
                 self._trace.read_again(member.name, self._blocks(member), joined)
-        if joined is not search and self._depth == 1:
-            search.pattern.let_go()  # those in it look for the same, and there may be many of them
+        if self._depth == 1:  # those in it look for the same, and there may be many of them
+            joined.pattern.let_go_beside()
+            if joined is not search:
+                search.pattern.let_go()
         return joined
 
     def _taken(self, member: Member) -> tuple[Member, bytes | None]:

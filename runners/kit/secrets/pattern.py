@@ -71,6 +71,10 @@ class SecretPattern:
         """Give back memory until it is used again."""
         self._search.let_go()
 
+    def let_go_beside(self) -> None:
+        """The same of what `look` alone takes."""
+        self._search.let_go_beside()
+
     def hide_in_text(self, text: str) -> tuple[str, int]:
         """The same for people, who are shown the same in the place of every form."""
         encoded = text.encode("utf-8", "surrogatepass")

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from runners.kit.secrets.beginnings import Beginnings
 from runners.kit.secrets.bricks import GROWTH, MOST_BYTES_PER_CHAR
-from runners.kit.secrets.compiled import Compiled, Placed, apart, compiled, compiled_once, spans
+from runners.kit.secrets.compiled import Compiled, Placed, compiled, compiled_once, spans
 from runners.kit.secrets.cores import text_cores, whole_cores
 from runners.kit.secrets.covers import Cover, fitted, united
 from runners.kit.secrets.following import Form, followed
@@ -24,6 +24,7 @@ from runners.kit.secrets.forms import (
     whole_forms,
 )
 from runners.kit.secrets.job_secrets import beginning_of
+from runners.kit.secrets.places import Places, around, begins_in, each_apart
 from runners.kit.secrets.view import Kind
 from runners.kit.secrets.views import sign_runs, views
 from runners.kit.secrets.whole import kind_of
@@ -118,7 +119,12 @@ class Search:
 
     def let_go(self) -> None:
         """Give back the memory of what was compiled; the next look compiles it anew."""
-        for name in ("_look", "_look_beside", "_groups", "_whole"):
+        for name in ("_look", "_look_beside", "_hints", "_groups", "_whole"):
+            self.__dict__.pop(name, None)
+
+    def let_go_beside(self) -> None:
+        """The same of what finds the hint as well."""
+        for name in ("_look_beside", "_hints"):
             self.__dict__.pop(name, None)
 
     def covers(self, text: bytes) -> list[Cover]:
@@ -132,42 +138,61 @@ class Search:
 
     def look(self, text: bytes, *, most: int) -> Looked | None:
         """What is covered, and where the hint begins. None: that are more places."""
-        looked = (span for expression in self._look_beside for span in apart(expression, text))
-        places = list(islice(looked, most + 1))
-        if len(places) > most:
+        of_base64 = list(islice(each_apart(_base64(), text), most + 1))
+        places = list(islice(each_apart(self._look_beside, text), most + 1 - len(of_base64)))
+        if len(of_base64) + len(places) > most:
             return None
         hinted = tuple(place for place in places if begins_in(place, text, self._hints))
         # A place of both is one of a sign or a core too, wherever in it that begins.
         seen = [one for one in places if one not in hinted or begins_in(one, text, self._look)]
-        found = self._found_at(sorted(seen), text, DEEPEST)
+        found = self._found_at(of_base64, seen, text, DEEPEST)
         return Looked(_first(found, text, most=most), hinted)
 
     def _found(self, text: bytes, deeper: int) -> Iterator[Cover]:
-        seen = sorted(span for expression in self._look for span in apart(expression, text))
-        yield from self._found_at(seen, text, deeper)
+        of_base64 = [*each_apart(_base64(), text)]
+        yield from self._found_at(of_base64, [*each_apart(self._look, text)], text, deeper)
 
-    def _found_at(self, seen: list[tuple[int, int]], text: bytes, deeper: int) -> Iterator[Cover]:
+    def _may_be_in(self, text: bytes) -> bool:
+        """Whether there is anything of which what stands around would be searched."""
+        expressions = (*_base64(), *self._look)
+        return any(expression.search(text) is not None for expression in expressions) or any(
+            form in text for form in self._long
+        )
+
+    def _found_at(
+        self, of_base64: Places, others: Places, text: bytes, deeper: int
+    ) -> Iterator[Cover]:
         """What is covered around the places of signs and cores."""
         for form in self._long:
             yield from _plain(text, form)
-        for start, end in _around(seen, self._far, len(text)):
-            yield from _moved(start, self._direct(text[start:end]))
-        for start, end in _around(seen, self._reach, len(text)) if deeper else ():
+        for start, end in around(sorted(others), self._far, len(text)):
+            yield from _moved(start, self._as_text(text[start:end]))
+        seen = sorted((*of_base64, *others))
+        for start, end in around(seen, self._far, len(text)):
+            yield from _moved(start, self._as_a_whole(text[start:end]))
+        for start, end in around(seen, self._reach, len(text)) if deeper else ():
             for window_start, window_end in self._windows(start, end):
                 beneath = self._beneath(text[window_start:window_end], deeper)
                 yield from _moved(window_start, beneath)
 
-    def _direct(self, stretch: bytes) -> Iterator[Cover]:
-        """Forms as they stand; those character by character are many, and show in their cores."""
+    def _as_text(self, stretch: bytes) -> Iterator[Cover]:
+        """Forms character by character, which are many, and show in their cores."""
         for group in self._groups:
             yield from group.covers(stretch)
+
+    def _as_a_whole(self, stretch: bytes) -> Iterator[Cover]:
+        """Forms in which an encoding changes all of a secret at once."""
         for expression in self._whole:
             for start, end in spans(expression, stretch):
                 yield Cover(start, end, kind_of(stretch[start:end]))
 
     def _beneath(self, window: bytes, deeper: int) -> Iterator[Cover]:
         """What is covered in what the window reads decoded."""
-        for view in views(window):
+        read = [*views(window)]
+        # Nearly all of them are noise, which is looked through at once.
+        if not self._may_be_in(b"".join(view.content for view in read)):
+            return
+        for view in read:
             for cover in united(self._found(view.content, deeper - 1)):
                 start, end = view.place(cover.start, cover.end - 1)
                 yield Cover(start, end, cover.kind if view.kind is Kind.TEXT else view.kind)
@@ -182,6 +207,7 @@ class Search:
 
     @cached_property
     def _look(self) -> tuple[Placed, ...]:
+        """For all but base64."""
         return self._looking()
 
     @cached_property
@@ -194,10 +220,10 @@ class Search:
         return compiled([self._hint])
 
     def _looking(self, *beside: str) -> tuple[Placed, ...]:
-        base64, *others = sign_runs()
+        _, *others = sign_runs()
         cores = (*self._cores(text_cores), *self._cores(whole_cores))
         typed = (core for one in self._typed for core in (*one.text_cores(), *one.whole_cores()))
-        return (*compiled_once(base64), *compiled([*others, GROWTH, *cores, *typed, *beside]))
+        return compiled([*others, GROWTH, *cores, *typed, *beside])
 
     @cached_property
     def _groups(self) -> tuple[_Group, ...]:
@@ -228,6 +254,11 @@ class Search:
         return [*(form for secret in self._short for form in long_whole_forms(secret)), *grown]
 
 
+def _base64() -> tuple[Placed, ...]:
+    """For runs of its signs."""
+    return compiled_once(sign_runs()[0])
+
+
 def _text_cores(secrets: Iterable[str]) -> list[str]:
     return [core for secret in secrets for core in text_cores(secret)]
 
@@ -244,29 +275,6 @@ def _first(found: Iterator[Cover], text: bytes, *, most: int) -> list[Cover] | N
     """What is covered. None: that is more."""
     first = list(islice(found, most + 1))
     return united(fitted(text, cover) for cover in first) if len(first) <= most else None
-
-
-def begins_in(place: tuple[int, int], text: bytes, expressions: Iterable[Placed]) -> bool:
-    """Whether one of them is found anywhere from the place's first byte to its last."""
-    start, end = place
-    return any(
-        expression.match(text, at) is not None
-        for expression in expressions
-        for at in range(start, end)
-    )
-
-
-def _around(seen: Iterable[tuple[int, int]], reach: int, size: int) -> Iterator[tuple[int, int]]:
-    """What stands around the places, as far as that; no two touch."""
-    start = end = 0
-    for seen_start, seen_end in seen:
-        if seen_start - reach > end:
-            if end:
-                yield start, end
-            start = max(0, seen_start - reach)
-        end = max(end, min(size, seen_end + reach))
-    if end:
-        yield start, end
 
 
 def _reach_bytes(chars: int) -> int:
