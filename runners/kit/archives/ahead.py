@@ -25,13 +25,3 @@ def each_with(
                 yield first, made.result()
         for item, made in under_way:
             yield item, made.result()
-
-
-def one_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
-    """The items, of which the next is made while one is used."""
-    making = iter(items)
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, making, None)
-        while (item := coming.result()) is not None:
-            coming = thread.submit(next, making, None)
-            yield item

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from runners.kit.archives.ahead import each_with, one_ahead
+from runners.kit.archives.ahead import each_with
 from runners.kit.archives.blocks import in_blocks
 from runners.kit.archives.contents import Contents, Passage
 from runners.kit.archives.held_texts import HELD_BYTES, CleanText, clean_held
@@ -268,8 +268,7 @@ class ZipCleaning:
             self._writer.rename_last(renamed)
 
     def _blocks(self, member: Member) -> Iterator[bytes]:
-        blocks = in_blocks(self._unpacked(member))
-        return one_ahead(blocks) if member.size_bytes > _HELD_BYTES else blocks
+        return in_blocks(self._unpacked(member))
 
     def _unpacked(self, member: Member) -> Iterator[bytes]:
         return unpacked_of(self._source, member, self._contents.budget)

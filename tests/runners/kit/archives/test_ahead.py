@@ -5,13 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from runners.kit.archives.ahead import THREADS, each_with, one_ahead
+from runners.kit.archives.ahead import THREADS, each_with
 
 
 def test_items_come_in_order_with_what_was_made_of_them() -> None:
     assert list(each_with(str, range(20))) == [(number, str(number)) for number in range(20)]
-    assert list(one_ahead(iter("abc"))) == ["a", "b", "c"]
-    assert list(each_with(str, ())) == list(one_ahead(())) == []
+    assert list(each_with(str, ())) == []
 
 
 def test_few_items_are_held_at_once() -> None:
@@ -36,27 +35,12 @@ def test_two_are_worked_on_at_once_and_none_of_them_where_they_are_used() -> Non
     assert threading.get_ident() not in {made for _, made in each_with(work, range(2 * THREADS))}
 
 
-def test_the_next_is_made_while_one_is_used() -> None:
-    is_used = threading.Event()
-
-    def pieces() -> Iterator[bool]:
-        yield True
-        yield is_used.wait(10)
-
-    ahead = one_ahead(pieces())
-    assert next(ahead)
-    is_used.set()
-    assert next(ahead)
-
-
 def broken() -> Iterator[int]:
     yield 1
     raise ValueError("broken")
 
 
 def test_what_breaks_arrives() -> None:
-    with pytest.raises(ValueError, match="broken"):
-        list(one_ahead(broken()))
     with pytest.raises(ValueError, match="broken"):
         list(each_with(str, broken()))
     with pytest.raises(ValueError, match="invalid literal"):
@@ -65,7 +49,7 @@ def test_what_breaks_arrives() -> None:
 
 def test_no_thread_is_left_where_the_rest_is_not_wanted() -> None:
     before = set(threading.enumerate())
-    for ahead in (each_with(str, range(20)), one_ahead(iter(range(20)))):
-        next(ahead)
-        ahead.close()
+    ahead = each_with(str, range(20))
+    next(ahead)
+    ahead.close()
     assert set(threading.enumerate()) <= before, "those of earlier tests may end meanwhile"
