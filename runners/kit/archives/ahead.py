@@ -11,6 +11,9 @@ Made = TypeVar("Made")
 THREADS: Final = 2
 """Two blocks are searched at once: more of them would take memory, and processors of checks."""
 
+MOST_HELD: Final = 2 * THREADS
+"""Items at once. With fewer no work is waiting while the one who hands it out is busy."""
+
 
 def each_with(
     work: Callable[[Item], Made], items: Iterable[Item]
@@ -20,7 +23,7 @@ def each_with(
     with ThreadPoolExecutor(THREADS) as threads:
         for item in items:
             under_way.append((item, threads.submit(work, item)))
-            if len(under_way) > THREADS:
+            if len(under_way) >= MOST_HELD:
                 first, made = under_way.popleft()
                 yield first, made.result()
         for item, made in under_way:

@@ -12,7 +12,7 @@ from runners.kit.archives.zip_directory import Member, unpacked_of
 from runners.kit.archives.zip_writing import Packed, packed_of
 
 HELD_BYTES: Final = 1 << 19
-"""Of the longest. Three are in memory at once: packed, as they were, clean, and packed again."""
+"""Of the longest. Four are in memory at once: packed, as they were, clean, and packed again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runners.kit.archives.ahead import THREADS, each_with
+from runners.kit.archives.ahead import MOST_HELD, THREADS, each_with
 
 
 def test_items_come_in_order_with_what_was_made_of_them() -> None:
@@ -22,7 +22,7 @@ def test_few_items_are_held_at_once() -> None:
             yield number
 
     assert next(each_with(str, numbers())) == (0, "0")
-    assert len(taken) == THREADS + 1
+    assert len(taken) == MOST_HELD
 
 
 def test_two_are_worked_on_at_once_and_none_of_them_where_they_are_used() -> None:
@@ -33,6 +33,20 @@ def test_two_are_worked_on_at_once_and_none_of_them_where_they_are_used() -> Non
         return threading.get_ident()
 
     assert threading.get_ident() not in {made for _, made in each_with(work, range(2 * THREADS))}
+
+
+def test_work_waits_for_threads_and_not_threads_for_work() -> None:
+    are_taken = threading.Event()
+
+    def numbers() -> Iterator[int]:
+        yield from range(THREADS + 1)
+        are_taken.set()
+        yield THREADS + 1
+
+    def work(number: int) -> bool:
+        return number != 0 or are_taken.wait(10)
+
+    assert all(made for _, made in each_with(work, numbers()))
 
 
 def broken() -> Iterator[int]:
