@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-import re2
-
 from runners.kit.archives import embedded, headers
 from runners.kit.archives.blocks import in_blocks
+from runners.kit.archives.expressions import compiled
 from runners.kit.archives.numbers import Numbers
 from runners.kit.archives.snapshots import HTML, SNAPSHOTS, SplitTexts
 from runners.kit.secrets.covers import Cover
@@ -23,9 +22,6 @@ Edit = Callable[[bytes], tuple[bytes, int]]
 _OVERLAP_BYTES: Final = 1 << 16
 """So much of a block is looked at again with the next one."""
 _HIDDEN_IN_NAME: Final = b"hidden"
-
-
-_MEMORY_BYTES: Final = 32 << 20
 
 
 class Seen(NamedTuple):
@@ -88,7 +84,7 @@ class Search:
 
     @cached_property
     def _in_json(self) -> Any:
-        return _compile(self._hint_in_json)
+        return compiled(self._hint_in_json)
 
     @cached_property
     def _hint_in_json(self) -> str:
@@ -96,7 +92,7 @@ class Search:
 
     @cached_property
     def _elsewhere(self) -> Any:
-        return _compile("|".join(self._hints))
+        return compiled("|".join(self._hints))
 
     @cached_property
     def _hints(self) -> tuple[str, ...]:
@@ -106,7 +102,12 @@ class Search:
 
     @cached_property
     def _in_text(self) -> Any:
-        return _compile("|".join(filter(None, (self.in_html.hint, embedded.HINT))))
+        return compiled("|".join(filter(None, (self.in_html.hint, embedded.HINT))))
+
+    def let_go_of_pages(self) -> bool:
+        """Let go of what other texts than JSON take, until there is another. Whether it was any."""
+        self.in_html.let_go()
+        return self.__dict__.pop("_in_text", None) is not None
 
     def joined(self, found: Iterable[str]) -> "Search":
         """With what was come upon."""
@@ -169,11 +170,3 @@ class Text:
             block, count = edit(block)
             total += count
         return block, total
-
-
-def _compile(source: str) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY_BYTES
-    options.log_errors = False
-    return re2.compile(source.encode("latin-1"), options)

@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import chain, islice, zip_longest
 from typing import Any, Final
 
-import re2
-
+from runners.kit.archives.expressions import compiled
 from runners.kit.secrets.places import begins_in
 from runners.kit.sensitive import HIDDEN
 
@@ -30,8 +29,6 @@ _DEEPEST: Final = 100
 _MOST_PLACES: Final = 64
 _FURTHER_BYTES: Final = 4096
 """Behind a place that hints at one secret, another may be hinted at."""
-_MEMORY_BYTES: Final = 32 << 20
-"""With half of it the hints at 40 secrets run out of states, and take four times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +54,11 @@ class _Pattern:
 
     @cached_property
     def hint(self) -> Any:
-        return _compile(self._sources[0])
+        return compiled(self._sources[0])
 
     @cached_property
     def whole(self) -> Any:
-        return _compile(self._sources[1])
+        return compiled(self._sources[1])
 
 
 class SplitTexts:
@@ -110,9 +107,14 @@ class SplitTexts:
         lines = block[block.rfind(b"\n", 0, place[0]) + 1 : place[1] + _HEAD_BYTES].split(b"\n")
         return any(self._markup.mark in line[:_HEAD_BYTES] for line in lines)
 
+    def let_go(self) -> None:
+        """Give back memory until it is used again."""
+        for name in ("_hint", "_patterns"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def _hint(self) -> Any:
-        return _compile(self.hint)
+        return compiled(self.hint)
 
     @cached_property
     def _patterns(self) -> tuple["_Pattern", ...]:
@@ -226,14 +228,6 @@ def _hints(chars: list[str], markup: Markup) -> str:
 
 def _tail_starts(chars: list[str]) -> range:
     return range(1, len(chars) - _PIECE_CHARS + 1)
-
-
-def _compile(source: str) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY_BYTES
-    options.log_errors = False
-    return re2.compile(source.encode("latin-1"), options)
 
 
 SNAPSHOTS: Final = Markup(

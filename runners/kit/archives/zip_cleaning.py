@@ -25,6 +25,7 @@ from runners.kit.archives.zip_directory import (
     unpacked_of,
 )
 from runners.kit.archives.zip_writing import ZipWriter
+from runners.kit.system_calls import give_back_memory
 
 _PIECE_BYTES: Final = 1 << 18
 _HELD_BYTES: Final = 1 << 20
@@ -157,6 +158,8 @@ class ZipCleaning:
         if not self._trace.needs_cleaning(member.name):
             self._copy(member, named)
             return
+        if self._depth == 1 and search.let_go_of_pages():  # they were written before
+            give_back_memory()
         edits = self._contents.edits(search, self._trace.headers, depth=self._depth)
         cleaned = self._trace.cleaned(member.name, self._blocks(member), search, edits)
         self._add(member, named, self._counted(cleaned))
