@@ -63,7 +63,7 @@ SERVICE_ROWS: Final = (
     ),
     (
         "RESULT_LISTS_PER_MINUTE",
-        "Lists of results that an API key may ask for; 0: no limit. Default: 600.",
+        "Lists of results that an API key may ask for; 0: no limit. Default: 60.",
     ),
     (
         "LOCATION_REQUESTS_PER_MINUTE",

@@ -85,7 +85,7 @@ class Settings:
     """KEY_PEPPER: the secret that keys are hashed with. None: one that is made once and kept."""
     api_requests: int = 600
     """API_REQUESTS_PER_MINUTE: of an API key, or of an address that needs none; 0: no limit."""
-    result_lists: int = 600
+    result_lists: int = 60
     """RESULT_LISTS_PER_MINUTE: lists of results that an API key may ask for; 0: no limit."""
     agent_requests: int = 120_000
     """LOCATION_REQUESTS_PER_MINUTE: of all agents with one location key; 0: no limit."""
@@ -123,7 +123,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         master_keys=reading.value("SERVICE_MASTER_KEY", keys_of, default=()),
         key_pepper=reading.value("KEY_PEPPER", _pepper, default=None),
         api_requests=reading.value("API_REQUESTS_PER_MINUTE", _count, default=600),
-        result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=600),
+        result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=60),
         agent_requests=reading.value("LOCATION_REQUESTS_PER_MINUTE", _count, default=120_000),
         refused_requests=reading.value("REFUSED_REQUESTS_PER_MINUTE", _count, default=300),
         first_api_key=reading.value(

@@ -42,7 +42,7 @@ class Allowance:
 
 ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.GENERAL: Allowance(600),
-    RateClass.RESULT_LISTS: Allowance(600),
+    RateClass.RESULT_LISTS: Allowance(60),
     RateClass.LOCATION_METRICS: Allowance(300, 24 * 3600),
     RateClass.TRIGGER_LINKS: Allowance(10),
     RateClass.PINGS: Allowance(300),

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.http.rate import Allowance, RateLimit
+from service.http.rate import ALLOWANCES, Allowance, RateClass, RateLimit
+from service.settings import Settings
 
 
 @given(st.integers(1, 50), st.lists(st.floats(0, 30), max_size=60))
@@ -27,3 +28,18 @@ def test_a_whole_minutes_worth_may_come_at_once_and_then_drips() -> None:
     now_s = 10.0
     assert rate.wait_s("a") == 0
     assert rate.wait_s("a") == 10
+
+
+def test_without_settings_there_are_as_many_requests_as_at_the_established_service() -> None:
+    assert ALLOWANCES[RateClass.GENERAL] == Allowance(600)
+    assert ALLOWANCES[RateClass.RESULT_LISTS] == Allowance(60)
+    assert ALLOWANCES[RateClass.LOCATION_METRICS] == Allowance(300, 24 * 3600)
+    assert ALLOWANCES[RateClass.TRIGGER_LINKS] == Allowance(10)
+
+
+def test_settings_that_are_not_given_are_the_usual_numbers() -> None:
+    settings = Settings()
+    assert settings.api_requests == ALLOWANCES[RateClass.GENERAL].requests
+    assert settings.result_lists == ALLOWANCES[RateClass.RESULT_LISTS].requests
+    assert settings.agent_requests == ALLOWANCES[RateClass.AGENTS].requests
+    assert settings.refused_requests == ALLOWANCES[RateClass.REFUSED].requests
