@@ -66,6 +66,10 @@ Listing = Annotated[
     Annotated[list[T], Field(max_length=MOST_ITEMS)] | None, AfterValidator(_none_is_empty)
 ]
 """A list; clients send null for an empty one."""
+Joined = Annotated[
+    Annotated[list[T], Field(max_length=2 * MOST_ITEMS)] | None, AfterValidator(_none_is_empty)
+]
+"""A list as it is shown: what the group of a check adds to it is as long at most."""
 MOST_PATTERN_LETTERS: Final = 10_000
 MaybeText = Annotated[Text | None, AfterValidator(_none_is_no_text)]
 """Text; clients send null for none."""

@@ -14,7 +14,7 @@ from service.checks import actions as checks
 from service.checks.model import CheckRow
 from service.db.ids import new_id
 from service.groups import actions as groups
-from service.http.errors import InvalidError, NotFoundError
+from service.http.errors import ConflictError, InvalidError, NotFoundError
 from service.locations import actions as locations
 from service.sessions import store
 from service.sessions.actions import find, pass_turn
@@ -28,6 +28,22 @@ class GroupRun:
     group_id: int
     location: str | None = None
     """Slug: run there alone. None: at all locations of each check."""
+
+
+def hold_one_run(connection: Connection, account_id: str, group_id: int) -> None:
+    """Whoever calls a link has no key, and runs that wait for a day must not pile up.
+
+    Raises:
+        NotFoundError: the account has no such group.
+        ConflictError: a run of the group goes on.
+    """
+    group = groups.find(connection, account_id, group_id)
+    if open_one := store.open_of_group(connection, group.id):
+        raise ConflictError(
+            f"A run of the group {group.name} goes on, as of session {open_one.id}; call again when"
+            " it has ended.",
+            attributes={"checkSessionId": open_one.id},
+        )
 
 
 def run_group(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, and_, bindparam, insert, or_, select, update
 
-from service.db.tables import session
+from service.db.tables import check_, session
 from service.sessions.model import LatestStarts, Session, SessionStatus
 
 _ONE: Final = select(session).where(session.c.id == bindparam("session_id"))
@@ -16,6 +16,12 @@ _OPEN_OF_CHECK: Final = select(session).where(
 )
 _OPEN_OF_GROUPS: Final = select(session).where(
     session.c.group_run.is_not(None), session.c.stopped_ms.is_(None)
+)
+_OPEN_OF_GROUP: Final = (
+    _OPEN_OF_GROUPS.join(check_, check_.c.id == session.c.check_id)
+    .where(check_.c.group_id == bindparam("group_id"))
+    .order_by(session.c.id)
+    .limit(1)
 )
 _EARLY_OF_GROUPS: Final = _OPEN_OF_GROUPS.where(
     or_(
@@ -88,6 +94,11 @@ def open_of_groups(connection: Connection, *, starts: LatestStarts) -> tuple[Ses
     return tuple(map(_read, connection.execute(_EARLY_OF_GROUPS, asdict(starts))))
 
 
+def open_of_group(connection: Connection, group_id: int) -> Session | None:
+    """One of a run of the group that goes on. None: no such run does."""
+    return _session(connection, _OPEN_OF_GROUP, {"group_id": group_id})
+
+
 def first_waiting(connection: Connection, group_run: str) -> Session | None:
     """Whose turn is next in the run of a group. None: nobody waits in it."""
     return _session(connection, _FIRST_WAITING, {"of_run": group_run})
@@ -118,7 +129,7 @@ def settle(
 
 
 def _session(
-    connection: Connection, query: Select[Any], values: Mapping[str, str]
+    connection: Connection, query: Select[Any], values: Mapping[str, str | int]
 ) -> Session | None:
     row = connection.execute(query, values).first()
     return None if row is None else _read(row)

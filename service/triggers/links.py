@@ -26,7 +26,7 @@ from service.http.rate import RateClass
 from service.http.routes import answers, operation_id
 from service.http.strict import NO_NUL, Text
 from service.results.model import ResultType, RunStatus, StoredResult
-from service.sessions.group_runs import GroupRun, run_group
+from service.sessions.group_runs import GroupRun, hold_one_run, run_group
 from service.sessions.model import Session
 from service.sessions.triggers import Target as Wanted
 from service.sessions.triggers import trigger
@@ -118,11 +118,14 @@ async def run_check_by_link(check_id: CheckId, token: Token, call: CallDep) -> R
     return await _run(call, target, token, start=start)
 
 
-@router.get(_OF_GROUP, responses=_ANSWERS)
+@router.get(
+    _OF_GROUP, responses=answers(200, VerdictShown, "All of it passed.", 400, 404, 408, 409, 503)
+)
 async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> Response:
     """Run a check group now and wait for its end: 200 when all of its checks pass, 503 otherwise.
 
-    As with the link of a check; checks that do not run at `runLocation` are left out.
+    As with the link of a check; checks that do not run at `runLocation` are left out. While a run
+    of the group goes on, the answer is 409, and no other one begins.
     """
     target, wanted = (
         Target(Runs.GROUP, str(group_id)),
@@ -130,6 +133,7 @@ async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> R
     )
 
     def start(connection: Connection, row: TriggerRow, now_ms: int) -> Sequence[Session]:
+        hold_one_run(connection, row.account_id, group_id)
         return run_group(connection, row.account_id, wanted, now_ms=now_ms)
 
     return await _run(call, target, token, start=start)
@@ -163,8 +167,8 @@ async def _end_of(backend: Backend, row: TriggerRow, started: Session, *, until_
     if seen.is_over:
         return seen
     raise StillRunningError(
-        f"The run has not ended within {MAX_WAIT_S} s, and goes on as session {started.id}; calling"
-        " the link again would start another one.",
+        f"The run has not ended within {MAX_WAIT_S} s, and goes on as session {started.id}; a"
+        " check's link would start another one.",
         attributes={"checkSessionId": started.id},
     )
 

@@ -13,10 +13,10 @@ from service.checks import running
 from service.db.tables import check_, private_location, session
 from service.groups import store as groups
 from service.groups.model import Form
-from service.http.errors import InvalidError, NotFoundError
+from service.http.errors import ConflictError, InvalidError, NotFoundError
 from service.jobs.endings import reap
 from service.sessions import actions
-from service.sessions.group_runs import GroupRun, run_group
+from service.sessions.group_runs import GroupRun, hold_one_run, run_group
 from service.sessions.model import Session
 from tests.builders.groups import a_group
 from tests.builders.specs import a_heartbeat_spec
@@ -269,3 +269,23 @@ async def test_a_group_of_another_account_is_not_there(world: World) -> None:
     wanted = GroupRun(group_id=group_id)
     with pytest.raises(NotFoundError):
         await world.change(lambda c, now: run_group(c, "a stranger", wanted, now_ms=now))
+
+
+async def test_a_link_starts_no_run_of_a_group_while_one_goes_on(world: World) -> None:
+    first, other = await group(world, concurrency=1), await group(world)
+    await member(world, first, "waits", 0)
+    await member(world, first, "waits for the other", 1)
+
+    async def hold(group_id: int) -> None:
+        await world.change(lambda c, _: hold_one_run(c, world.account_id, group_id))
+
+    await hold(first)
+    await started(world, first)
+    with pytest.raises(ConflictError, match="A run of the group Shop goes on"):
+        await hold(first)
+    await hold(other)
+    await pass_jobs(world, "claim-1")
+    with pytest.raises(ConflictError):
+        await hold(first)
+    await pass_jobs(world, "claim-2")
+    await hold(first)

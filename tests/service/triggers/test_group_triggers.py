@@ -135,3 +135,22 @@ async def test_tags_of_a_group_count_for_sessions_of_its_checks(alice: ApiUser) 
     target = {"target": {"matchTags": [["shop"]]}}
     answer = await alice.post("/v1/check-sessions/trigger", target)
     assert [one["name"] for one in answer.body["sessions"]] == ["A"]
+
+
+async def test_no_other_run_begins_while_one_goes_on(api: PublicApi, alice: ApiUser) -> None:
+    group = await a_group(alice, "first", "second", concurrency=1)
+    link = await a_link(alice, group)
+    running = asyncio.create_task(alice.get(link))
+    rows: Any = ()
+    while not rows:
+        await asyncio.sleep(0.01)
+        rows = await api.database.read(lambda c: c.execute(select(session)).all())
+    refused = await alice.get(link)
+    assert refused.status == 409
+    assert refused.body["message"].startswith("A run of the group Shop goes on, as of session ")
+    assert refused.body["attributes"]["checkSessionId"] in {row.id for row in rows}
+    for row in rows:
+        check = {"id": row.check_id, "checkType": "URL"}
+        await store(api, check, passed(), session_id=row.id)
+    assert (await running).status == 200
+    assert (await called(api, link, passed(), passed())).status == 200
