@@ -16,8 +16,9 @@ from service.checks.bodies import (
     TcpCheckWrite,
     UrlCheckWrite,
 )
+from service.checks.fields import ApiAssertion, Joined, KeyValue, TagText
 from service.checks.model import CheckRow
-from service.checks.requests import Heartbeat
+from service.checks.requests import ApiRequest, Heartbeat
 from service.checks.script_bodies import (
     AgenticCheckWrite,
     BrowserCheckWrite,
@@ -44,15 +45,25 @@ class AlertChannels(Shown):
 class CheckShown(CheckWrite):
     """What every check has beside what was written."""
 
+    tags: Joined[TagText] = Field(default_factory=list)
     id: str
     created_at: datetime = Field(alias="created_at")
     updated_at: datetime | None = Field(alias="updated_at")
     alert_channels: AlertChannels
 
 
+class ApiRequestShown(ApiRequest):
+    """The request of an API check, perhaps with what its group adds."""
+
+    headers: Joined[KeyValue] = Field(default_factory=list)
+    query_parameters: Joined[KeyValue] = Field(default_factory=list)
+    assertions: Joined[ApiAssertion] = Field(default_factory=list)
+
+
 class ApiCheckShown(CheckShown, ApiCheckWrite):
     """An API check."""
 
+    request: ApiRequestShown
     check_type: Literal["API"]
 
 

@@ -10,6 +10,7 @@ from contract.job import Job, RunSource
 from contract.wire import decode
 from service.accounts.model import Role
 from service.audit import actions as audit
+from service.checks.fields import MOST_ITEMS
 from service.db.tables import (
     check_,
     check_group,
@@ -626,3 +627,36 @@ async def test_a_check_that_cannot_be_read_is_named_when_its_group_changes(
     assert answer.status == 500
     assert f"The stored secrets of the check {check['id']} cannot be read" in answer.body["message"]
     assert (await alice.get(f"{PATHS[0]}/{group['id']}")).body["muted"] is False
+
+
+def so_many(kind: str) -> dict[str, Any]:
+    """As many of all that a group adds to its checks as can be written."""
+    numbers = range(MOST_ITEMS)
+    pairs = [{"key": f"{kind}-{number}", "value": "x"} for number in numbers]
+    is_good = {"source": "STATUS_CODE", "comparison": "EQUALS", "target": "200"}
+    return {"headers": pairs, "queryParameters": pairs, "assertions": [is_good for _ in numbers]}
+
+
+def lengths(body: dict[str, Any], document: dict[str, Any]) -> list[tuple[str, int, int]]:
+    """Of each list that a group adds to: name, length, and the length that the document allows."""
+    schemas = document["components"]["schemas"]
+    shown = schemas["ApiCheckShown"]["properties"]
+    request = schemas[shown["request"]["$ref"].rsplit("/", 1)[-1]]["properties"]
+    lists = {"tags": (body["tags"], shown["tags"])}
+    for name in ("headers", "queryParameters", "assertions"):
+        lists[name] = (body["request"][name], request[name])
+    return [
+        (name, len(items), schema["anyOf"][0]["maxItems"])
+        for name, (items, schema) in lists.items()
+    ]
+
+
+async def test_a_check_with_all_that_its_group_adds_fits_the_document(alice: ApiUser) -> None:
+    tags = [[f"{kind}-{number}" for number in range(MOST_ITEMS)] for kind in ("shop", "check")]
+    group = await a_group(alice, tags=tags[0], apiCheckDefaults=so_many("group"))
+    request = {"url": "http://shop.test", **so_many("check")}
+    check = await a_check(alice, group, "api", tags=tags[1], request=request)
+    applied = (await alice.get(f"/v1/checks/{check['id']}?applyGroupSettings=true")).body
+    document = (await alice.get("/openapi.json")).body
+    for name, length, most in lengths(applied, document):
+        assert (name, length, most) == (name, 2 * MOST_ITEMS, 2 * MOST_ITEMS)
