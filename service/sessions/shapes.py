@@ -33,23 +33,23 @@ class _Closed(Strict):
 
 
 class TargetWrite(_Closed):
-    """Which checks to run; both selectors must hold, an empty one lets all through.
+    """Which checks to run; both selectors must hold, and an empty list chooses none.
 
     An unknown field is refused: a selector that is passed over would run every check.
     """
 
     match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | None = None
     """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there.
-    Null or empty: whatever the tags."""
+    Null: whatever the tags."""
     check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | None = None
-    """Any of these checks. Null or empty: whichever the check."""
+    """Any of these checks. Null: whichever the check."""
 
 
 class TriggerWrite(_Closed):
     """What to run now. An unknown field is refused here too."""
 
     target: TargetWrite | None = None
-    """Null or empty: every check that is activated."""
+    """Null or without selectors: every check that is activated."""
     refresh_cache: bool = False
     """Playwright suites install their packages anew, instead of taking kept ones."""
 
@@ -97,3 +97,6 @@ class TriggeredShown(Shown):
     """The sessions that a trigger started, one per check."""
 
     sessions: list[SessionShown]
+    not_run: list[str] = Field(default_factory=list)
+    """Those of `target.checkId` that it started none for: there is no such check, it is not
+    activated, it has other tags, or it is a heartbeat. Left out where there are none."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -19,6 +20,7 @@ from service.sessions import store
 from service.sessions.model import Session, SessionStatus
 from service.sessions.rules import matches_tags
 
+_NOT_RUN: Final = " A heartbeat is never run on demand: it waits for pings."
 MatchTags = tuple[tuple[str, ...], ...]
 
 
@@ -45,12 +47,7 @@ def trigger(
         NotFoundError: it means none. A heartbeat is never run on demand.
         InvalidError: a check does not run at the location.
     """
-    found = checks.to_run(
-        connection, account_id, check_ids=target.check_ids, any_of_tags=_needed(target.match_tags)
-    )
-    chosen = [check for check in found if _means(target, check)]
-    if not chosen:
-        raise NotFoundError("No matching checks were found.")
+    chosen = _chosen(connection, account_id, target)
     starter = _Starter(
         locations.slugs(connection, account_id),
         checks.locations_of_some(connection, [check.id for check in chosen]),
@@ -73,9 +70,18 @@ def _needed(wanted: MatchTags | None) -> frozenset[str] | None:
     return needed if wanted is not None and None not in firsts else None
 
 
+def _chosen(connection: Connection, account_id: str, target: Target) -> list[CheckToRun]:
+    found = checks.to_run(
+        connection, account_id, check_ids=target.check_ids, any_of_tags=_needed(target.match_tags)
+    )
+    meant = [check for check in found if _means(target, check)]
+    chosen = [check for check in meant if check.type is not CheckType.HEARTBEAT]
+    if not chosen:
+        raise NotFoundError("No matching checks were found." + (_NOT_RUN if meant else ""))
+    return chosen
+
+
 def _means(target: Target, check: CheckToRun) -> bool:
-    if check.type is CheckType.HEARTBEAT:
-        return False
     return target.match_tags is None or matches_tags(check.tags, target.match_tags)
 
 

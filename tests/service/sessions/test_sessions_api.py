@@ -83,12 +83,40 @@ async def test_a_target_chooses_checks(alice: ApiUser) -> None:
 
     assert await triggered(alice, None) == ["A", "B"]
     assert await triggered(alice, {}) == ["A", "B"]
-    assert await triggered(alice, {"matchTags": [], "checkId": []}) == ["A", "B"]
+    assert await triggered(alice, {"matchTags": None, "checkId": None}) == ["A", "B"]
+    assert await triggered(alice, {"checkId": []}) == []
+    assert await triggered(alice, {"matchTags": []}) == []
+    assert await triggered(alice, {"checkId": [], "matchTags": [["prod"]]}) == []
     assert await triggered(alice, {"matchTags": [["prod", "web"]]}) == ["A"]
     assert await triggered(alice, {"matchTags": [["prod", "!web"], ["nope"]]}) == ["B"]
     assert await triggered(alice, {"checkId": [b["id"]]}) == ["B"]
     assert await triggered(alice, {"checkId": [a["id"]], "matchTags": [["!web"]]}) == []
     assert await triggered(alice, {"checkId": ["nope"]}) == []
+
+
+async def test_ids_that_led_to_no_session_are_told(alice: ApiUser) -> None:
+    good, off = await a_check(alice), await a_check(alice, activated=False)
+    beat = await a_check(alice, "heartbeat")
+    ids = [off["id"], good["id"], "nope", beat["id"], "nope"]
+    answer = await alice.post(TRIGGER, {"target": {"checkId": ids}})
+    assert answer.status == 201
+    assert [one["checkId"] for one in answer.body["sessions"]] == [good["id"]]
+    assert answer.body["notRun"] == sorted({off["id"], "nope", beat["id"]})
+    answer = await alice.post(TRIGGER, {"target": {"checkId": [good["id"]]}})
+    assert set(answer.body) == {"sessions"}
+
+
+@pytest.mark.parametrize("by", ["id", "tag", "all"])
+async def test_a_trigger_that_means_heartbeats_alone_says_that_they_are_not_run(
+    alice: ApiUser, by: str
+) -> None:
+    beat = await a_check(alice, "heartbeat", tags=["beat"])
+    target = {"id": {"checkId": [beat["id"]]}, "tag": {"matchTags": [["beat"]]}, "all": {}}[by]
+    answer = await alice.post(TRIGGER, {"target": target})
+    assert answer.status == 404
+    assert answer.body["message"] == (
+        "No matching checks were found. A heartbeat is never run on demand: it waits for pings."
+    )
 
 
 async def test_a_target_may_be_long(alice: ApiUser) -> None:
