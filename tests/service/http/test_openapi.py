@@ -211,10 +211,11 @@ async def test_the_trigger_says_what_an_empty_target_means(alice: ApiUser) -> No
     document = (await alice.get("/openapi.json")).body
     operation = document["paths"]["/v1/check-sessions/trigger"]["post"]
     words = " ".join(operation["description"].split())
-    assert "without a target and with an empty one, that is every activated check" in words
+    assert "without a target and with `{}` for one, that is every activated check" in words
+    assert "a selector that is an empty list chooses none" in words
     selectors = document["components"]["schemas"]["TargetWrite"]["properties"]
-    for name in ("matchTags", "checkId"):
-        assert "Null or empty:" in selectors[name]["description"]
+    assert "Null: whatever the tags" in selectors["matchTags"]["description"]
+    assert "Null: whichever the check" in selectors["checkId"]["description"]
 
 
 async def test_the_page_shows_all_of_it_without_loading_anything(
