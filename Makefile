@@ -30,8 +30,8 @@ run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="
 test: .venv/.ready-for-tests ## Run every test, format, lint, type and import checks included
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-test-api: .venv/.ready-for-tests ## Hold the API against its document: 300 requests at random for each operation
-	@API_EXAMPLES=300 $(BIN)/pytest -n $$(nproc) -p no:randomly tests/service/http/test_contract.py $(ARGS)
+test-api: .venv/.ready-for-tests ## Hold the API against its document: some 60,000 requests, 300 at random for each operation
+	@API_EXAMPLES=300 $(BIN)/pytest -n $$(nproc) -s -p no:randomly tests/service/http/test_contract.py $(ARGS)
 
 check: format test ## Format, then run every test
 
