@@ -118,6 +118,12 @@ def test_in_a_week_a_check_runs_in_its_slot_of_each_period_and_never_else(
 
 @settings(max_examples=8, deadline=None)
 @given(IDS, frequencies_and_offsets(), st.integers(0, WEEK_S * 500), OUTAGES)
+@example(
+    "0c6f9d0e-0000-4000-8000-000000000000",
+    (60, 7),
+    500,
+    Outage(MONDAY_S + 5 * 3600, MONDAY_S + 9 * 3600),
+)
 def test_whenever_it_is_made_and_the_service_is_away_each_slot_runs_once_or_is_caught_up_on_by_one(
     check_id: str, chosen: tuple[int, int], age_ms: int, outage: Outage
 ) -> None:
@@ -139,6 +145,10 @@ def test_whenever_it_is_made_and_the_service_is_away_each_slot_runs_once_or_is_c
     extra = [run for run in runs[1:] if run not in awake]
     assert set(extra) <= set(slept)
     assert len(extra) <= 2, "one that was due in the second before, and one that is caught up on"
+    missed = [slot for slot in slept if slot >= outage.begins * 1000]
+    if outage.ends < MONDAY_S + WEEK_S - 2:
+        newest = [] if outage.ends * 1000 in slots else missed[-1:]
+        assert [run for run in extra if run >= outage.begins * 1000] == newest
 
 
 @settings(max_examples=10, deadline=None)
