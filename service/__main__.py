@@ -9,7 +9,7 @@ from service import lean
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Carry a command out, or without one read the settings and serve; the exit code."""
-    # What is kept here may hold passwords of checks: it is for the owner alone.
+    # Keys, scripts and what runs brought back are kept here: it is for the owner alone.
     os.umask(0o077)
     if arguments:
         from service.command_line import run  # noqa: PLC0415 - serving needs none of it

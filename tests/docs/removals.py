@@ -279,6 +279,27 @@ REMOVALS: Final = (
         "tests/faults/test_key_ended.py"
         "::test_what_an_ended_key_held_runs_elsewhere_long_before_its_lease_ends",
     ),
+    Removal(
+        "service/checks/sealing.py",
+        "        spec = sealed_spec(spec, vault, account_id=account_id, check_id=check_id)\n",
+        "        pass\n",
+        "tests/service/vault/test_at_rest.py"
+        "::test_no_password_stands_in_the_files_however_it_came_and_wherever_it_went",
+    ),
+    Removal(
+        "service/vault/opening.py",
+        "    return sum(seal_anew(connection, shelf, vault) for shelf in _SHELVES)\n",
+        "    return 0\n",
+        "tests/service/vault/test_at_rest.py"
+        "::test_what_an_earlier_version_left_in_clear_is_sealed_by_the_next_start",
+    ),
+    Removal(
+        "service/jobs/claims.py",
+        "        end_unreadable(self.connection, lost, now_ms=self.now_ms)\n",
+        "",
+        "tests/service/jobs/test_opening.py"
+        "::test_a_run_whose_secrets_do_not_open_ends_as_our_fault_and_holds_no_other_back",
+    ),
 )
 
 
