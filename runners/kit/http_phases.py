@@ -49,7 +49,7 @@ def _phases(lap: Lap) -> tuple[float | None, ...]:
     """Wait, dns, tcp, tls, first byte, download and total in ms."""
     ticks, resolves = lap.ticks, lap.resolves
     looked_up = max(ticks.queue, ticks.dns)
-    wait, dns = ticks.queue, ticks.dns - ticks.queue
+    wait, dns = ticks.queue, looked_up - ticks.queue
     if not resolves:
         wait, dns = looked_up, 0
     connected = max(ticks.tcp, ticks.tls)
