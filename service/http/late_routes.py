@@ -33,12 +33,20 @@ class LateRoute(APIRoute):
         """Build the route, if it is not built yet, for what it does not know yet."""
         with _BUILDING:
             if declare := self.__dict__.pop("_declare", None):
-                declare()
-                self._build_body()
+                self._build(declare)
         try:
             return self.__dict__[name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def _build(self, declare: Callable[[], None]) -> None:
+        """What fails, as for want of memory, is tried again when somebody asks the next time."""
+        try:
+            declare()
+            self._build_body()
+        except BaseException:
+            self._declare = declare
+            raise
 
     def _build_body(self) -> None:
         """Models put building off in turn; here the warning that FastAPI silences stays silent."""

@@ -15,7 +15,7 @@ from service.jobs.enclosures import enclosures, may_carry
 from service.jobs.endings import end_unreadable
 from service.jobs.engines import queue_of
 from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
-from service.jobs.opening import are_open, opened_jobs, opened_place
+from service.jobs.opening import are_open, opened_jobs, opened_place, past_proxy
 from service.jobs.queue import Deal, JobQueue, ReadyQuery
 from service.vault.sealing import Vault
 
@@ -139,7 +139,8 @@ class _Dealer:
             return place, hands
         vault = self.table.vault
         whole = opened_place(place, self.location_id, vault)
-        found = [opened_jobs(hand, place.account_id, vault) if whole else [] for hand in hands]
+        possible = hands if whole else [past_proxy(hand) for hand in hands]
+        found = [opened_jobs(hand, place.account_id, vault) for hand in possible]
         kept = {job.id for hand in found for job in hand}
         lost = [job.id for hand in hands for job in hand if job.id not in kept]
         end_unreadable(self.connection, lost, now_ms=self.now_ms)

@@ -1,9 +1,11 @@
 """What is sealed of jobs and of their location, opened as they are dealt; most have nothing."""
 
 from collections.abc import Iterable
+from typing import Final
 
 import structlog
 
+from contract.checks import CheckType
 from service.checks.sealing import is_sealed, opened_spec
 from service.jobs.model import JobPlace, ReadyJob
 from service.locations.sealing import opened_proxy
@@ -11,9 +13,12 @@ from service.vault.sealing import UnsealableError, Vault
 
 log = structlog.get_logger()
 
+_BY_PROXY: Final = frozenset({CheckType.URL.value, CheckType.API.value})
+"""Types whose requests go by their location's proxy."""
+
 
 def opened_place(place: JobPlace, location_id: str, vault: Vault) -> JobPlace | None:
-    """The place with its whole proxy. None: it does not open; nothing may go out without it."""
+    """The place with its whole proxy. None: it does not open; nothing may go out past it."""
     named = {"account_id": place.account_id, "location_id": location_id}
     try:
         whole = opened_proxy(place.proxy_url, place.sealed_proxy_url, vault, **named)
@@ -21,6 +26,11 @@ def opened_place(place: JobPlace, location_id: str, vault: Vault) -> JobPlace | 
         log.exception("locations.unreadable", location_id=location_id, reason=str(problem))
         return None
     return place._replace(proxy_url=whole, sealed_proxy_url=None)
+
+
+def past_proxy(jobs: Iterable[ReadyJob]) -> list[ReadyJob]:
+    """The jobs that go by no proxy anyway."""
+    return [job for job in jobs if job.check_type not in _BY_PROXY]
 
 
 def are_open(jobs: Iterable[ReadyJob]) -> bool:

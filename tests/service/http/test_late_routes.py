@@ -7,6 +7,7 @@ from typing import Annotated
 import pytest
 from fastapi import APIRouter, Body
 from fastapi.routing import APIRoute
+from pydantic_core import CoreSchema, core_schema
 from starlette.routing import BaseRoute
 
 from service.http.late_routes import LateRoute
@@ -63,6 +64,32 @@ def test_a_body_is_built_with_its_route_and_without_a_warning() -> None:
 def test_a_route_says_that_it_has_not_what_no_route_has() -> None:
     with pytest.raises(AttributeError, match="wings"):
         a_route().wings  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_route_that_could_not_be_built_is_built_when_it_is_asked_for_again() -> None:
+    """Or each request after the first would be told of a missing attribute, and none answered."""
+    left = [MemoryError()]
+
+    class Heavy:
+        """Takes more memory than there is, once."""
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, *_: object) -> CoreSchema:
+            if left:
+                raise left.pop()
+            return core_schema.int_schema()
+
+    router = APIRouter(route_class=LateRoute)
+
+    @router.post("/parcels")
+    async def send(weight: Annotated[Heavy, Body()]) -> None: ...
+
+    (route,) = router.routes
+    assert isinstance(route, APIRoute)
+    with pytest.raises(MemoryError):
+        _ = route.app
+    assert route.app is not None
+    assert route.body_field is not None
 
 
 def test_threads_that_need_a_route_at_once_find_it_whole() -> None:

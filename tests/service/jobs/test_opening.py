@@ -12,7 +12,7 @@ from service.checks.sealing import sealed_spec
 from service.db.tables import check_, private_location
 from service.jobs.claims import deal
 from service.locations.sealing import sealed
-from tests.builders.specs import a_url_spec, an_api_spec
+from tests.builders.specs import a_tcp_spec, a_url_spec, an_api_spec
 from tests.builders.world import World, a_claimant
 
 SECRET = "s3cr3t/of+nobody"
@@ -91,3 +91,11 @@ async def test_nothing_goes_out_past_a_proxy_whose_address_does_not_open(world: 
         assert await dealt(world, check_id) == []
     assert await ends_of(world, [check_id]) == [("ERROR", "unreadable")]
     assert "locations.unreadable" in {one["event"] for one in logs}
+
+
+async def test_what_goes_by_no_proxy_runs_on_where_its_address_does_not_open(world: World) -> None:
+    await has_proxy(world, as_of="another")
+    port, beat, page = await world.check(a_tcp_spec()), await world.heartbeat(), await world.check()
+    jobs = await dealt(world, port, beat, page)
+    assert [job.check_id for job in jobs] == [port, beat]
+    assert await ends_of(world, [port, beat, page]) == [("ERROR", "unreadable")]
