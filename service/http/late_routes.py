@@ -22,7 +22,7 @@ class LateRoute(APIRoute):
     """A route that knows at first only what routing needs: its path, its methods and its name."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **declared: Any) -> None:
-        self._declare = partial(super().__init__, path, endpoint, **declared)
+        self._declare: Callable[[], None] = partial(super().__init__, path, endpoint, **declared)
         self.path = path
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
         self.endpoint = endpoint
