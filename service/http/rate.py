@@ -86,10 +86,6 @@ class RateLimits:
         """How long the next request would have to wait; counts none."""
         return self._of[kind].would_wait_s(name)
 
-    def knows(self, kind: RateClass, name: str) -> bool:
-        """Whether it is one of those that asked of late."""
-        return self._of[kind].knows(name)
-
 
 class RateLimit:
     """One class."""
@@ -121,7 +117,3 @@ class RateLimit:
             return 0
         now_s = self._monotonic()
         return max(max(self._free_at_s[name], now_s) + self._step_s - now_s - self._in_s, 0)
-
-    def knows(self, name: str) -> bool:
-        """Whether it is one of those that asked of late."""
-        return name in self._free_at_s
