@@ -20,21 +20,17 @@ from contract.checks import (
     ApiSpec,
     CheckSpec,
     CheckType,
-    DnsRequest,
     DnsSpec,
     HeartbeatSpec,
-    HttpRequest,
-    IcmpRequest,
     IcmpSpec,
-    IpFamily,
     Lane,
-    TcpRequest,
     TcpSpec,
     UrlSpec,
     check_type,
     lane,
 )
 from contract.job import Job
+from contract.requests import DnsRequest, HttpRequest, IcmpRequest, IpFamily, TcpRequest
 from contract.result import Outcome, Status
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.egress import EgressRules

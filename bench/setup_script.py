@@ -18,7 +18,8 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from contract.checks import ApiSpec, HttpRequest
+from contract.checks import ApiSpec
+from contract.requests import HttpRequest
 from runners.api import ApiRunner
 from runners.kit.egress import EgressRules
 from runners.kit.harness import Harness, open_harness

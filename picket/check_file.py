@@ -9,12 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from contract.checks import (
-    SOURCES,
-    SPEC_TYPES,
-    CheckSpec,
-    CheckType,
-)
+from contract.checks import SOURCES, SPEC_TYPES, CheckSpec, CheckType
 from contract.job import ClientCertificate, Variable
 from contract.sense import Wrong
 from picket.check_sense import spec_problems

@@ -3,17 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from contract.assertions import Assertion
-from contract.checks import (
-    ApiSpec,
-    CheckSpec,
-    DnsSpec,
-    HttpRequest,
-    IcmpSpec,
-    TcpSpec,
-    UrlSpec,
-    check_type,
-)
+from contract.checks import ApiSpec, CheckSpec, DnsSpec, IcmpSpec, TcpSpec, UrlSpec, check_type
 from contract.playwright_config import config_problem
+from contract.requests import HttpRequest
 from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
 from contract.scripts import dependencies_problem, is_like_a_path, path_problem, script_problem
 from contract.sense import Wrong, assertion_problem, expression_of, path_of

@@ -16,7 +16,7 @@ from agent.boot import TypeChecked, boot_check
 from agent.settings import BadSettingsError, Settings, read_settings
 from agent.settings_table import SETTINGS
 from agent.work import open_scripts
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from picket.doctor_host import (
     data_folder,
     file_limit,

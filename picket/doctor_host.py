@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.ports import PortUnavailableError, open_port
 from agent.settings import Settings
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from picket.findings import Finding, fail, ok, warn
 from runners.kit.icmp import Pinger
 from runners.kit.icmp_socket import PingerUnavailableError

@@ -14,7 +14,7 @@ import aiohttp
 from agent.proxies import Proxy, proxy_for
 from agent.settings import Settings
 from contract import agent_api
-from contract.checks import IpFamily, RecordType
+from contract.requests import IpFamily, RecordType
 from contract.wire import encode
 from picket.findings import Finding, fail, ok, warn
 from picket.trouble import trouble_with

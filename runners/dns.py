@@ -12,7 +12,8 @@ from typing import Final
 import msgspec
 
 from contract.assertions import Source
-from contract.checks import DnsSpec, IpFamily
+from contract.checks import DnsSpec
+from contract.requests import IpFamily
 from contract.result import DnsEvidence, Failure, LogLine, Timings
 from runners.kit.addresses import literal_family, without_brackets
 from runners.kit.dns_exchange import DnsAnswer, ask

@@ -11,7 +11,8 @@ from typing import Final
 import msgspec
 
 from contract.assertions import Source
-from contract.checks import IcmpSpec, IpFamily
+from contract.checks import IcmpSpec
+from contract.requests import IpFamily
 from contract.result import Echo, Failure, IcmpEvidence, Timings
 from runners.kit.addresses import without_brackets
 from runners.kit.icmp import ECHO_INTERVAL_S

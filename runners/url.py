@@ -2,7 +2,8 @@
 
 import msgspec
 
-from contract.checks import BodyType, HttpMethod, HttpRequest, UrlSpec
+from contract.checks import UrlSpec
+from contract.requests import BodyType, HttpMethod, HttpRequest
 from runners.kit.http_body import STORED_BYTES_OF_A_URL
 from runners.kit.http_look import look
 from runners.kit.observation import Observation

@@ -5,7 +5,7 @@ from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import Final
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 
 SOCKET_FAMILY: Final = {
     IpFamily.IPV4: socket.AF_INET,

@@ -6,8 +6,9 @@ from typing import Final, NoReturn
 import msgspec
 
 from contract.assertions import Source
-from contract.checks import ApiSpec, HttpRequest
+from contract.checks import ApiSpec
 from contract.job import Variable
+from contract.requests import HttpRequest
 from contract.result import Failure, LogLine
 from runners.kit.failures import CheckFailed
 from runners.kit.http_chain import Answer, Exchanged

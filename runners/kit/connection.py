@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import FailureKind
 from runners.kit.addresses import SOCKET_FAMILY, shown, socket_address
 from runners.kit.failures import CheckFailed

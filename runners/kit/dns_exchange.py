@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from contract.checks import DnsProtocol
+from contract.requests import DnsProtocol
 from contract.result import FailureKind
 from runners.kit.addresses import SOCKET_FAMILY, literal_family, socket_address
 from runners.kit.connection import blaming_target, connect

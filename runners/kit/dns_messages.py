@@ -21,7 +21,7 @@ import dns.reversename
 import dns.wire
 import msgspec
 
-from contract.checks import RecordType
+from contract.requests import RecordType
 from contract.result import FailureKind
 from runners.kit.addresses import literal_family
 from runners.kit.failures import CheckFailed

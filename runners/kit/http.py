@@ -11,8 +11,8 @@ from zlib import crc32
 import msgspec
 import pycurl
 
-from contract.checks import HttpRequest
 from contract.job import ClientCertificate
+from contract.requests import HttpRequest
 from contract.result import FailureKind
 from runners.kit.curl_multi import CurlMulti
 from runners.kit.egress import EgressRules

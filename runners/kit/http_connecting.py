@@ -4,7 +4,7 @@ import errno
 import os
 from typing import Final
 
-from contract.checks import HttpVersion, IpFamily
+from contract.requests import HttpVersion, IpFamily
 from contract.result import Failure, FailureKind
 from runners.kit.http_attempt import Attempt
 

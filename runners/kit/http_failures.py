@@ -8,7 +8,7 @@ from typing import Final
 
 import pycurl
 
-from contract.checks import HttpVersion
+from contract.requests import HttpVersion
 from contract.result import Failure, FailureKind
 from runners.kit.http_attempt import Attempt
 from runners.kit.http_connecting import (

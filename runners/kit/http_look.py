@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from contract.assertions import Source
-from contract.checks import HttpRequest
+from contract.requests import HttpRequest
 from contract.result import Failure, FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.http_body import STORED_BYTES, STORED_IMAGE_BYTES

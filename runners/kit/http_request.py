@@ -8,9 +8,9 @@ from functools import cached_property, lru_cache
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from contract.checks import BodyType, HttpRequest, HttpVersion, IpFamily, KeyValue
 from contract.http_evidence import SentRequest
 from contract.release import RELEASE
+from contract.requests import BodyType, HttpRequest, HttpVersion, IpFamily, KeyValue
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.request_body import body_of

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pycurl
 
-from contract.checks import IpFamily
 from contract.job import ClientCertificate
+from contract.requests import IpFamily
 from runners.kit.addresses import wrong_family
 from runners.kit.http_request import HopRequest, Origin
 

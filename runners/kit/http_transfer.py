@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import pycurl
 
-from contract.checks import HttpVersion, IpFamily
+from contract.requests import HttpVersion, IpFamily
 from runners.kit.curl_multi import Ended
 from runners.kit.descriptors import Lent, shortage
 from runners.kit.http_request import ACCEPT_ENCODING, FORMLESS, HopRequest

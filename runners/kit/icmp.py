@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import Echo
 from runners.kit.addresses import SocketAddress, packed_address, socket_address
 from runners.kit.deadlines import Deadlines

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 
 PACKET_BYTES: Final = 64
 """Of ICMP: 8 of header and the 56 of payload that ping sends."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from runners.kit.addresses import SOCKET_FAMILY, SocketAddress
 from runners.kit.icmp_messages import (
     ERROR_TYPES,

@@ -24,15 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from contract.assertions import Assertion, AssertionResult, Source
-from contract.checks import (
-    ApiSpec,
-    CheckSpec,
-    DnsSpec,
-    HeartbeatSpec,
-    IcmpSpec,
-    TcpSpec,
-    UrlSpec,
-)
+from contract.checks import ApiSpec, CheckSpec, DnsSpec, HeartbeatSpec, IcmpSpec, TcpSpec, UrlSpec
 from contract.result import (
     DnsEvidence,
     Failure,

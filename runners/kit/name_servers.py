@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from runners.kit.addresses import literal_family
 
 DNS_PORT: Final = 53

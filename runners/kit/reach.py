@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import FailureKind
 from runners.kit.addresses import literal_family
 from runners.kit.failures import CheckFailed

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from contract.checks import BodyType, HttpMethod, HttpRequest
+from contract.requests import BodyType, HttpMethod, HttpRequest
 
 _NO_BODY: Final = frozenset({HttpMethod.HEAD})
 

@@ -5,7 +5,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
-from contract.checks import IpFamily, RecordType
+from contract.requests import IpFamily, RecordType
 from contract.result import FailureKind
 from runners.kit.addresses import SOCKET_FAMILY, literal_family, without_brackets, wrong_family
 from runners.kit.dns_exchange import DnsAnswer, ask

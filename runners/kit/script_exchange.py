@@ -6,8 +6,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from contract.checks import BodyType, HttpMethod, HttpRequest, KeyValue
 from contract.http_evidence import SentRequest
+from contract.requests import BodyType, HttpMethod, HttpRequest, KeyValue
 from contract.result import FailureKind, Timings
 from runners.kit.failures import CheckFailed
 from runners.kit.http_body import as_text, content_type

@@ -22,8 +22,8 @@ from uuid import UUID
 
 import msgspec
 
-from contract.checks import BasicAuth, HttpRequest, KeyValue
 from contract.job import Variable
+from contract.requests import BasicAuth, HttpRequest, KeyValue
 from contract.result import FailureKind
 from runners.kit.dates import LONG_FORMAT, UnreadableDateError, format_date, is_date, read_date
 from runners.kit.failures import CheckFailed

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import FailureKind
 from runners.kit.addresses import shown
 from runners.kit.connection import connect

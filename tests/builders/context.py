@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from runners.kit.addresses import literal_family
 from runners.kit.egress import EgressRules
 from runners.kit.harness import Harness

@@ -9,18 +9,14 @@ from contract.checks import (
     ApiSpec,
     CheckSpec,
     CheckType,
-    DnsRequest,
     DnsSpec,
     HeartbeatSpec,
-    HttpRequest,
-    IcmpRequest,
     IcmpSpec,
-    KeyValue,
-    TcpRequest,
     TcpSpec,
     UrlSpec,
 )
 from contract.job import Job, Variable
+from contract.requests import DnsRequest, HttpRequest, IcmpRequest, KeyValue, TcpRequest
 from contract.scripted import AgenticSpec, BrowserSpec, MultiStepSpec, PlaywrightSpec
 
 NEVER_SLOW: Mapping[str, Any] = {"degraded_after_ms": None, "failed_after_ms": None}

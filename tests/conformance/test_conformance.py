@@ -11,16 +11,9 @@ import msgspec
 import pytest
 
 from contract import wire
-from contract.checks import (
-    SPEC_TYPES,
-    CheckSpec,
-    CheckType,
-    DnsRequest,
-    IcmpRequest,
-    IpFamily,
-    check_type,
-)
+from contract.checks import SPEC_TYPES, CheckSpec, CheckType, check_type
 from contract.job import Job
+from contract.requests import DnsRequest, IcmpRequest, IpFamily
 from contract.result import FailureKind, Outcome, Status
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.egress import EgressRules

@@ -31,24 +31,12 @@ from contract.agent_api import (
 from contract.assertions import Assertion, AssertionResult, Comparison, Source
 from contract.checks import (
     ApiSpec,
-    BasicAuth,
-    BodyType,
     CheckSpec,
     CheckType,
-    DnsProtocol,
-    DnsRequest,
     DnsSpec,
     HeartbeatSpec,
-    HttpMethod,
-    HttpRequest,
-    HttpVersion,
-    IcmpRequest,
     IcmpSpec,
-    IpFamily,
-    KeyValue,
     Lane,
-    RecordType,
-    TcpRequest,
     TcpSpec,
     UrlSpec,
 )
@@ -61,6 +49,20 @@ from contract.http_evidence import (
     TlsFacts,
 )
 from contract.job import ClientCertificate, Job, Lease, RunSource, Variable
+from contract.requests import (
+    BasicAuth,
+    BodyType,
+    DnsProtocol,
+    DnsRequest,
+    HttpMethod,
+    HttpRequest,
+    HttpVersion,
+    IcmpRequest,
+    IpFamily,
+    KeyValue,
+    RecordType,
+    TcpRequest,
+)
 from contract.result import (
     Artifact,
     DnsEvidence,

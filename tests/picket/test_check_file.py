@@ -8,12 +8,12 @@ from contract.checks import (
     ApiSpec,
     CheckType,
     HeartbeatSpec,
-    HttpMethod,
     IcmpSpec,
     TcpSpec,
     UrlSpec,
 )
 from contract.job import Variable
+from contract.requests import HttpMethod
 from picket.check_file import load, parse
 from picket.errors import CommandError, ExitCode
 from runners.registry import RUNNABLE

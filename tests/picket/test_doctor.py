@@ -13,7 +13,7 @@ import pytest
 
 from agent.proxies import Proxy
 from agent.settings import Settings, read_settings
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from picket.__main__ import main
 from picket.doctor import examine, strange_names
 from picket.doctor_host import (

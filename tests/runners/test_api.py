@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from contract.assertions import Assertion, Comparison, Source
-from contract.checks import BodyType, HttpMethod
 from contract.http_evidence import HttpEvidence, SeenResponse
+from contract.requests import BodyType, HttpMethod
 from contract.result import FailureKind, Outcome, Status
 from runners.api import ApiRunner
 from runners.kit.http_body import STORED_BYTES, STORED_IMAGE_BYTES

@@ -14,8 +14,9 @@ import pytest
 import trustme
 
 from contract.assertions import Assertion, Comparison, Source
-from contract.checks import ApiSpec, BodyType, HttpMethod, KeyValue
+from contract.checks import ApiSpec
 from contract.http_evidence import HttpEvidence
+from contract.requests import BodyType, HttpMethod, KeyValue
 from contract.result import FailureKind, LogLine, Outcome, Status
 from contract.scripted import Dependency
 from runners.api import ApiRunner

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.assertions import Comparison, Source
-from contract.checks import DnsProtocol, DnsRequest, RecordType
+from contract.requests import DnsProtocol, DnsRequest, RecordType
 from contract.result import DnsEvidence, FailureKind
 from runners.dns import DnsRunner
 from runners.kit.dns_exchange import ask

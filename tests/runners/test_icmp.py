@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.assertions import Comparison, Source
-from contract.checks import IcmpRequest, IpFamily
+from contract.requests import IcmpRequest, IpFamily
 from contract.result import Echo, FailureKind, IcmpEvidence, Status
 from runners.icmp import IcmpRunner, as_json, latency_of, pace
 from runners.kit.egress import EgressRules

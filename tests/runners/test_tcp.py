@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from contract.assertions import Comparison, Source
-from contract.checks import IpFamily, TcpRequest
+from contract.requests import IpFamily, TcpRequest
 from contract.result import FailureKind, Status, TcpEvidence
 from runners.kit.egress import EgressRules
 from runners.kit.judge import judge

@@ -10,9 +10,9 @@ import pytest
 import trustme
 
 from contract.assertions import Comparison
-from contract.checks import BasicAuth, BodyType, HttpMethod, IpFamily
 from contract.http_evidence import HttpEvidence
 from contract.job import Variable
+from contract.requests import BasicAuth, BodyType, HttpMethod, IpFamily
 from contract.result import FailureKind, Outcome, Status
 from runners.kit.judge import judge
 from runners.kit.name_servers import HostFiles, NameServer, ResolvConf

@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 
 import pytest
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from runners.kit.addresses import SOCKET_FAMILY
 from runners.kit.icmp_messages import internet_checksum
 from runners.kit.icmp_socket import IcmpPrivilege, PingerUnavailableError, open_icmp_socket

@@ -8,8 +8,9 @@ from random import SystemRandom
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from contract.checks import ApiSpec, HttpRequest, KeyValue, UrlSpec
+from contract.checks import ApiSpec, UrlSpec
 from contract.job import Job, Variable
+from contract.requests import HttpRequest, KeyValue
 from runners.kit.secrets.format_words import FORMAT_WORDS
 from runners.kit.sensitive import SENSITIVE_HEADERS
 from runners.kit.variables import Filling, VariableError, fill

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import FailureKind
 from runners.kit.connection import TARGET_FAULTS, blaming_target, connect
 from runners.kit.failures import CheckFailed

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import uvloop
 
-from contract.checks import HttpRequest
+from contract.requests import HttpRequest
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine
 from tests.builders.patience import LONG_S, descriptors, eventually

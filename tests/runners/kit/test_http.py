@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from contract.checks import BasicAuth, BodyType, HttpMethod, HttpRequest, HttpVersion, KeyValue
+from contract.requests import BasicAuth, BodyType, HttpMethod, HttpRequest, HttpVersion, KeyValue
 from runners.kit.egress import EgressRules
 from runners.kit.failures import CheckFailed
 from runners.kit.http import HttpEngine

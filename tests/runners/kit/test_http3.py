@@ -8,8 +8,8 @@ import pytest
 import trustme
 
 from contract.assertions import Comparison, Source
-from contract.checks import BodyType, HttpMethod, HttpRequest, HttpVersion
 from contract.http_evidence import HttpEvidence
+from contract.requests import BodyType, HttpMethod, HttpRequest, HttpVersion
 from contract.result import FailureKind, Outcome, Status
 from runners.api import ApiRunner
 from runners.kit.egress import EgressRules

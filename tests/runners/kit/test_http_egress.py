@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import Failure, FailureKind
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine

@@ -15,7 +15,7 @@ from pathlib import Path
 import pycurl
 import pytest
 
-from contract.checks import HttpVersion, IpFamily
+from contract.requests import HttpVersion, IpFamily
 from contract.result import Failure, FailureKind
 from runners.kit.curl_multi import Ended
 from runners.kit.egress import EgressRules

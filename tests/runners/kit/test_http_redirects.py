@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from contract.checks import BasicAuth, BodyType, HttpMethod, KeyValue
+from contract.requests import BasicAuth, BodyType, HttpMethod, KeyValue
 from contract.result import FailureKind
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine

@@ -10,8 +10,8 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from contract.checks import HttpVersion
 from contract.job import ClientCertificate
+from contract.requests import HttpVersion
 from contract.result import FailureKind
 from runners.kit.egress import EgressRules
 from runners.kit.http import HttpEngine

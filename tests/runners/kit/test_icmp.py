@@ -12,7 +12,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import Echo
 from runners.kit.icmp import MAX_IN_FLIGHT, Pinger
 from runners.kit.icmp_messages import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import FailureKind
 from runners.kit.egress import EgressRules
 from runners.kit.failures import CheckFailed

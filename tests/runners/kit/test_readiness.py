@@ -11,7 +11,8 @@ import trustme
 import uvloop
 
 from contract.assertions import Comparison, Source
-from contract.checks import CheckSpec, DnsRequest, IpFamily, TcpRequest
+from contract.checks import CheckSpec
+from contract.requests import DnsRequest, IpFamily, TcpRequest
 from contract.result import FailureKind
 from runners.kit.connection import connect
 from runners.kit.observation import Observation

@@ -6,7 +6,7 @@ from pathlib import Path
 import dns.rcode
 import pytest
 
-from contract.checks import IpFamily
+from contract.requests import IpFamily
 from contract.result import Failure, FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.name_servers import (

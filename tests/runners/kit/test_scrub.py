@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.assertions import AssertionResult, Comparison, Source
-from contract.checks import BasicAuth, KeyValue
 from contract.http_evidence import Hop, HttpEvidence, SeenResponse, SentRequest
 from contract.job import ClientCertificate, Job
+from contract.requests import BasicAuth, KeyValue
 from contract.result import (
     DnsEvidence,
     Failure,

@@ -12,8 +12,8 @@ import pytest
 import trustme
 
 from contract.assertions import Comparison, Source
-from contract.checks import TcpRequest
 from contract.http_evidence import Certificate
+from contract.requests import TcpRequest
 from contract.result import Failure, FailureKind
 from runners.kit.runner import RunContext
 from runners.kit.tls_words import certificate_fault, handshake_fault

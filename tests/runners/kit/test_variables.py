@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.checks import BasicAuth, HttpRequest, KeyValue
+from contract.requests import BasicAuth, HttpRequest, KeyValue
 from contract.result import FailureKind
 from runners.kit.variables import Filling, VariableError, fill, fill_request
 from tests.builders.specs import a_variable, an_http_request

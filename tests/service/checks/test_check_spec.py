@@ -6,20 +6,22 @@ from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
     SPEC_TYPES,
     ApiSpec,
-    BasicAuth,
-    BodyType,
     CheckSpec,
     CheckType,
     DnsSpec,
     HeartbeatSpec,
+    IcmpSpec,
+    TcpSpec,
+    UrlSpec,
+)
+from contract.requests import (
+    BasicAuth,
+    BodyType,
     HttpMethod,
     HttpRequest,
-    IcmpSpec,
     IpFamily,
     KeyValue,
     RecordType,
-    TcpSpec,
-    UrlSpec,
 )
 from contract.wire import decode, encode
 from service.checks.bodies import (

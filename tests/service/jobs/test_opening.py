@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from sqlalchemy import update
 from structlog.testing import capture_logs
 
-from contract.checks import ApiSpec, BasicAuth, HttpRequest
+from contract.checks import ApiSpec
 from contract.job import Job
+from contract.requests import BasicAuth, HttpRequest
 from contract.wire import encode
 from service.checks.sealing import sealed_spec
 from service.db.tables import check_, private_location

@@ -4,7 +4,8 @@ import pytest
 from sqlalchemy import select, update
 from structlog.testing import capture_logs
 
-from contract.checks import ApiSpec, BasicAuth
+from contract.checks import ApiSpec
+from contract.requests import BasicAuth
 from contract.scripted import BrowserSpec, Dependency
 from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
