@@ -50,7 +50,7 @@ SETTINGS: Final = (
         default=REQUIRED,
         allowed=(
             "the address of the service, which begins with http:// or https://, as in "
-            "https://picket.example, and holds no credentials"
+            "https://picket.example, without /v1, and holds no credentials"
         ),
         meaning="Where the service is.",
     ),

@@ -52,9 +52,13 @@ def location_key(text: str) -> str:
 
 
 def service_url(text: str) -> str:
-    """An http or https address without credentials, query and fragment, no slash at its end."""
+    """An http or https address without credentials, query and fragment, no slash at its end.
+
+    One of its API is none: what the agent asks for begins with that itself.
+    """
     parts = _http_url(text)
-    if parts.username is not None or parts.query or parts.fragment:
+    is_of_api = parts.path.rstrip("/").endswith(("/v1", "/v2"))
+    if parts.username is not None or parts.query or parts.fragment or is_of_api:
         raise ValueError(text)
     return text.rstrip("/")
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -120,12 +121,13 @@ def _seen(
         workspace.remove()
     if workspace.unsearchable_because is not None:
         result = without_details(result, workspace.unsearchable_because)
+    clean = partial(
+        scrubber.clean, job=job, found=workspace.secrets, typed_among=workspace.typed_among
+    )
     try:
-        return scrubber.clean(
-            result, job=job, found=workspace.secrets, typed_among=workspace.typed_among
-        )
+        return clean(result)
     except (LeakError, UnscannableError) as problem:
-        raise CommandError(f"the result is withheld: {problem}") from problem
+        return clean(without_details(result, str(problem)))
 
 
 def settings_for_runs(environ: Mapping[str, str]) -> Settings:

@@ -48,6 +48,8 @@ def scrub_file(file: Path, options: ScrubOptions) -> int:
         raise CommandError("say either --check, or --out and where the scrubbed file goes")
     if not file.is_file():
         raise CommandError(f"FILE is {file}; use a readable file")
+    if options.out is not None and options.out.exists() and options.out.samefile(file):
+        raise CommandError(f"--out is {options.out}, which is FILE itself; use another file")
     secrets = _secrets_in(options.secret_files)
     if options.out is None:
         return _check(file, secrets, typed=secrets if options.typed else ())

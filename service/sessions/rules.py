@@ -65,9 +65,15 @@ def latest_starts(now_ms: int) -> LatestStarts:
 
 
 def matches_tags(tags: Collection[str], wanted: Sequence[Sequence[str]]) -> bool:
-    """One group of `wanted` holds wholly; a tag that begins with `!` must not be there."""
-    return any(all(_holds(tag, tags) for tag in group) for group in wanted)
+    """One group of `wanted` holds wholly; a tag that begins with `!` must not be there.
+
+    A group without tags, and a `!` without one, hold for no check: they come of a variable that is
+    empty, and would run every one.
+    """
+    return any(group and all(_holds(tag, tags) for tag in group) for group in wanted)
 
 
 def _holds(tag: str, tags: Collection[str]) -> bool:
+    if tag == "!":
+        return False
     return tag[1:] not in tags if tag.startswith("!") else tag in tags

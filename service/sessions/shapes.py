@@ -40,7 +40,7 @@ class TargetWrite(_Closed):
 
     match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | None = None
     """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there.
-    Null: whatever the tags."""
+    A group without tags, and a `!` without one, match none. Null: whatever the tags."""
     check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | None = None
     """Any of these checks. Null: whichever the check."""
 

@@ -125,6 +125,8 @@ def test_a_bad_value_is_one_line_with_what_is_allowed(name: str, value: str, lin
         "http://a b",
         "http://a..b",
         f"http://{'a' * 64}.test",
+        "https://picket.example/v1",
+        "https://picket.example/monitoring/v1/",
     ],
 )
 def test_a_service_url_that_leads_nowhere_is_refused(value: str) -> None:

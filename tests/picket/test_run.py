@@ -71,6 +71,27 @@ def test_nothing_but_the_verdict_is_shown_of_a_run_whose_secrets_were_not_all_he
     assert "could be searched for all" in str(outcome["log"])
 
 
+MADE_OF_ITS_SECRET = """
+type: BROWSER
+script: |
+  process.env.SERVICE_SECRET_KEY = 'fr3sh-key';
+  const codes = [...process.env.SERVICE_SECRET_KEY].map((one) => one.charCodeAt(0));
+  console.log(JSON.stringify(codes));
+"""
+
+
+def test_of_a_run_that_told_what_it_made_of_a_secret_the_verdict_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = tmp_path / "check.yaml"
+    check.write_text(MADE_OF_ITS_SECRET)
+    assert main(["run", str(check), "--json"]) == ExitCode.OK
+    outcome = json.loads(capsys.readouterr().out)["outcome"]
+    assert outcome["status"] == "PASSED"
+    (line,) = outcome["log"]
+    assert line["message"].startswith("The details of this result are withheld: secret found in")
+
+
 SHOWS = "await (await require('playwright').chromium.launch()).newPage(); throw new Error()"
 
 

@@ -54,6 +54,15 @@ def test_a_scrubbed_file_is_written_beside_and_the_other_stays(
     assert main(["scrub", str(out), "--secret-file", secret_file, "--check"]) == 0
 
 
+def test_a_file_is_not_scrubbed_onto_itself(
+    tmp_path: Path, secret_file: str, capsys: Printed
+) -> None:
+    file = a_file(tmp_path, f"token {SECRET}".encode())
+    assert main(["scrub", file, "--secret-file", secret_file, "--out", file]) == 2
+    assert f"--out is {file}, which is FILE itself; use another file" in capsys.readouterr().err
+    assert Path(file).read_text() == f"token {SECRET}"
+
+
 def test_beginnings_count_where_the_secret_was_typed_letter_by_letter(
     tmp_path: Path, secret_file: str, capsys: Printed
 ) -> None:
