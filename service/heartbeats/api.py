@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from sqlalchemy import Connection
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -29,14 +27,16 @@ class PingApi:
 
     def routes(self) -> list[Route]:
         """GET and POST of `/ping/{token}`, with a slash at its end or without; no body is read."""
-        paths = ("/ping/{token}", "/ping/{token}/")
-        return [Route(path, self._ping, methods=["GET", "POST"]) for path in paths]
+        return [self._route(path) for path in ("/ping/{token}", "/ping/{token}/")]
+
+    def _route(self, path: str) -> Route:
+        """Starlette lets HEAD in with GET, but who only looks at a link does not ping."""
+        route = Route(path, self._ping)
+        route.methods = {"GET", "POST"}
+        return route
 
     async def _ping(self, request: Request) -> Response:
         token = str(request.path_params["token"])
-        if request.method == "HEAD":
-            # Starlette lets HEAD in with GET, but who only looks at a link does not ping.
-            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED)
         await self._hold(request, token)
         ping = ReceivedPing(
             ping_id=None,
