@@ -34,9 +34,9 @@ def test_a_jobs_number_never_comes_again_on_sqlite() -> None:
     assert "id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT" in job
 
 
-JOINED_BY: Final = {"check_": {"results"}, "check_group_tag": {"checks"}}
+JOINED_BY: Final = {"check_": {"results", "sessions"}, "check_group_tag": {"checks"}}
 """Who else reads a table, because a join in one statement takes a tenth of the time of two: what is
-newest of each check, and checks by the tags of their groups."""
+newest of each check, what goes on of a group, and checks by the tags of their groups."""
 
 
 def test_each_table_belongs_to_one_feature() -> None:
