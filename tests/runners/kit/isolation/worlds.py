@@ -3,7 +3,7 @@
 import ctypes
 import json
 import os
-import random
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +43,7 @@ def kept(capabilities: str) -> list[str]:
 
 def prefix(world: str, number: int | None) -> list[str]:
     """`number`: who nobody is. None: somebody new."""
-    number = number or random.choice(STRANGERS)
+    number = number or secrets.choice(STRANGERS)  # not `random`: all workers draw the same
     is_user = {
         "as we are": [],
         "root of a container": kept(DOCKERS_OWN),
