@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from runners.kit.processes import all_pids, look_up, user_of
+from runners.kit.processes import all_pids, user_of
 from runners.kit.program import Ended, Limits, Program
 from runners.kit.sandbox import Sandbox
 from runners.kit.workspace import Workspace
@@ -65,17 +65,10 @@ async def nobody_else_has(uid: int, sandbox: Sandbox) -> None:
 
 
 def survivors(uid: int) -> list[str]:
-    """Whatever runs as the script's user, but us and who waits for our death."""
+    """Whatever runs as the script's user, but us."""
     ours = {os.getpid(), os.getppid()}
-    if uid == os.getuid():
-        ours |= {pid for pid in all_pids() if is_guard(pid)}
     living = [pid for pid in all_pids() if user_of(pid) == uid and pid not in ours]
     return [f"{pid} {command(pid)}" for pid in living]
-
-
-def is_guard(pid: int) -> bool:
-    seen = look_up(pid)
-    return seen is not None and seen.parent == os.getpid() and "after-death" in command(pid)
 
 
 def command(pid: int) -> str:
@@ -119,6 +112,7 @@ async def main(play: dict[str, Any]) -> None:
     await nobody_else_has(uid, sandbox)
     workspace.remove()
     theirs.remove()
+    await sandbox.close()  # its own helpers may be of the script's user
     told = {
         "ended": msgspec.to_builtins(ended),
         "facts": [fact.decode(errors="replace")[:2000] for fact in facts[1:50]],
@@ -130,7 +124,6 @@ async def main(play: dict[str, Any]) -> None:
     }
     if sandbox._users is not None:
         sandbox._users.give_back(uid)
-    await sandbox.close()
     told["more_open_files"] = open_files() - before
     told["tasks"] = len(asyncio.all_tasks()) - 1
     say(json.dumps(told))

@@ -72,8 +72,8 @@ def cast(script: str, **more: Any) -> dict[str, Any]:
 def play(world: str, script: str, **more: Any) -> dict[str, Any]:
     """What came of a script; nothing of it may be left, whatever it was."""
     told = play_as(None, world, script, **more)
-    assert told["survivors"] == []
-    assert told["left"] == []
+    assert told["survivors"] == [], told["survivors"]
+    assert told["left"] == [], told["left"]
     return told
 
 
