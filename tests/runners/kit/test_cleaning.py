@@ -190,11 +190,16 @@ def a_picture(folder: Path, look: Look) -> RunFile:
 
 def _children() -> list[int]:
     tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    return [int(pid) for task in tasks for pid in _read(task / "children").split()]
 
 
 def _line(pid: int) -> bytes:
+    return _read(Path(f"/proc/{pid}/cmdline"))
+
+
+def _read(path: Path) -> bytes:
+    """Nothing of a thread or process that has ended meanwhile."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return path.read_bytes()
     except OSError:
         return b""

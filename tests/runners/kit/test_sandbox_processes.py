@@ -1,18 +1,18 @@
 """Scripts that multiply, hide, hang or strike: none outlives its run, none hurts the agent."""
 
-from tests.runners.kit.isolation.worlds import in_every_world, needs_root, play
+from tests.runners.kit.isolation.worlds import in_every_world, needs_root, play, play_short
 
 
 @in_every_world
 def test_a_script_that_ignores_polite_signals_is_ended(world: str) -> None:
-    ended = play(world, "ignores_sigterm.js", timeout_s=1)["ended"]
+    ended = play_short(world, "ignores_sigterm.js")["ended"]
     assert ended["timed_out"]
     assert ended["exit_code"] is None
 
 
 @in_every_world
 def test_a_fork_bomb_is_ended_to_the_last_process(world: str) -> None:
-    ended = play(world, "forks.py", timeout_s=2)["ended"]
+    ended = play_short(world, "forks.py")["ended"]
     assert ended["timed_out"] or ended["stopped_because"]
 
 

@@ -105,6 +105,12 @@ async def main(play: dict[str, Any]) -> None:
     beside = play.get("neighbour")
     child = beside and await sandbox.start(program(beside, theirs), owner=theirs)
     ended, facts = await run(sandbox, play, workspace)
+    if not facts:
+        await sandbox.close()
+        workspace.remove()
+        theirs.remove()
+        say("{}")
+        return
     uid = json.loads(facts[0])["uid"]
     if child:
         await child.kill()
