@@ -18,6 +18,12 @@ def let_leases_run_out(database: Path) -> None:
     _change(database, "UPDATE job SET lease_until_ms = 1 WHERE state = 1")
 
 
+def let_leases_last(database: Path) -> None:
+    """Whatever is leased now is so for an hour, however long an agent takes to start."""
+    until_ms = time.time_ns() // 1_000_000 + 3_600_000
+    _change(database, f"UPDATE job SET lease_until_ms = {until_ms} WHERE state = 1")
+
+
 def make_due(database: Path) -> None:
     """The next run of every check is due now."""
     now_ms = time.time_ns() // 1_000_000

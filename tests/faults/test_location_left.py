@@ -36,7 +36,7 @@ async def test_scheduled_runs_at_a_location_that_was_left_are_missed_until_an_ag
     await scene.trigger(checks)
     await scene.service.logged("location.unavailable")
     await scene.until(lambda: scene.ledger().missed >= 3)
-    assert "no_agent" in scene.ledger().causes
+    await scene.until(lambda: "no_agent" in scene.ledger().causes)
     await scene.start_agent("second")
     await scene.service.logged("location.available")
     await scene.until(lambda: scene.ledger().triggered == 3)

@@ -20,6 +20,12 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield made
 
 
+async def hold_runs(scene: Scene) -> None:
+    """All of them wait before any agent comes, which would ask for as many as there are then."""
+    await scene.check("/held", count=RUNS)
+    await scene.until(lambda: scene.ledger().open_runs == RUNS)
+
+
 async def start_small_agent(scene: Scene, name: str) -> AgentChild:
     """One slot, and it asks for as many jobs as there are."""
     return await scene.start_agent(name, UPTIME_CONCURRENCY="1", QUICK_GREED=str(RUNS))
@@ -33,7 +39,7 @@ async def gave_back(scene: Scene, agent: AgentChild, count: int) -> None:
 
 
 async def test_what_three_agents_had_no_room_for_is_missed_as_overloaded(scene: Scene) -> None:
-    await scene.check("/held", count=RUNS)
+    await hold_runs(scene)
     for number, left in enumerate((9, 8, 7), start=1):
         agent = await start_small_agent(scene, f"agent-{number}")
         await scene.target.held(number)
@@ -45,7 +51,7 @@ async def test_what_three_agents_had_no_room_for_is_missed_as_overloaded(scene: 
 
 
 async def test_runs_that_one_agent_has_no_room_for_are_done_by_the_next(scene: Scene) -> None:
-    await scene.check("/held", count=RUNS)
+    await hold_runs(scene)
     agent = await start_small_agent(scene, "small")
     await scene.target.held(1)
     await gave_back(scene, agent, RUNS - 1)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.faults.passing_time import move_plans_back
+from tests.faults.passing_time import let_leases_last, move_plans_back
 from tests.faults.processes import Child
 from tests.faults.scene import API_KEY, Scene
 
@@ -128,6 +128,7 @@ async def test_the_programs_that_people_run_survive_a_crash_of_each_other(scene:
     await scene.on_disk(5)
     await agent.kill()
     await scene.start_service()
+    let_leases_last(scene.database)
     await scene.start_agent(module="agent")
     await scene.until(lambda: scene.ledger().final == 5)
     ledger = await scene.settle()

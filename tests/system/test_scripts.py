@@ -56,10 +56,10 @@ async def test_an_api_check_with_a_script_runs_and_its_secret_stays(
         waiting = children_of(int(pid))
         agent.signal(signal.SIGTERM)
         assert await agent.exit_code() == 0
+    await until(lambda: not any(map(is_there, waiting)))
     assert result.outcome.status is Status.PASSED, result.outcome.failure
     assert words == ["Front", "page", "cellar", "undefined"]
     assert result.outcome.log[1].message == "*********"
-    assert not any(map(is_there, waiting))
 
 
 async def test_an_agent_without_a_runtime_leaves_such_checks_to_others(
