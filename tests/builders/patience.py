@@ -18,6 +18,9 @@ OFTEN: Final = range(20)
 GROWING_S: Final = (0.3, 3.0, 30.0)
 """Time limits to try in turn, where a test needs that some steps are taken before time is up."""
 
+BLOCKS: Final = "for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);"
+"""JavaScript that keeps its thread as an endless loop does, and no processor with it."""
+
 RUNNERS_LIMITS: Final = (
     "runners.dns.SERVER_TIMEOUT_S",
     "runners.kit.api_scripts.LIMIT_S",

@@ -24,15 +24,22 @@ async def a_scripted_context(
     egress: EgressRules | None = None,
     extra_roots: Path | None = None,
     names: Mapping[str, tuple[str, ...]] | None = None,
+    loads_ahead: bool = False,
     **changes: Any,
 ) -> AsyncIterator[RunContext]:
-    """`changes`: fields of the context. A machine without a runtime fails the test."""
+    """A machine without a runtime fails the test.
+
+    `loads_ahead`: after a run a Playwright is loaded for the next one, a second's work, for which
+    there is no memory else. `changes`: fields of the context.
+    """
     pem = None if extra_roots is None else await asyncio.to_thread(extra_roots.read_text)
     async with (
         open_harness(runtimes or runtimes_here(), extra_roots=extra_roots) as harness,
         a_context(egress=egress, extra_ca_pem=pem, names=names) as ctx,
     ):
         assert harness is not None, "no runtime is installed: run `make test`"
+        if not loads_ahead:
+            harness.playwrights._free_mb = lambda: 0.0
         network = ctx.network
         object.__setattr__(network, "harness", harness)
         workspace = Workspace()

@@ -11,6 +11,7 @@ from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
 from runners.kit.observation import Observation
 from runners.playwright import PlaywrightRunner
+from tests.builders.patience import BLOCKS
 from tests.builders.suites import BUNDLES, a_suite_context, a_written_suite
 
 ENOUGH_S = (10, 30, 60)
@@ -96,7 +97,7 @@ async def test_a_busy_test_says_so_and_its_trace_so_far_is_kept(tmp_path: Path) 
         "const { test } = require('@playwright/test');\n"
         "test('pays', async ({ page }) => {\n"
         "  await page.goto('data:text/html,<h1>Tea</h1>');\n"
-        "  for (;;) {}\n"
+        f"  {BLOCKS}\n"
         "});\n"
     )
     seen = await hung(tmp_path, {"a.spec.js": script}, until="busy")

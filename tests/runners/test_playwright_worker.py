@@ -8,6 +8,7 @@ from contract.result import FailureKind, Outcome
 from contract.scripted import MultiStepSpec
 from runners.kit.judge import judge
 from runners.multi_step import MultiStepRunner
+from tests.builders.patience import BLOCKS
 from tests.builders.scripts import a_scripted_context, runtimes_here
 
 ENOUGH_S = (12.0, 30.0, 60.0)
@@ -105,7 +106,7 @@ async def test_an_error_that_nobody_catches_fails_the_test(how: str, runtime_id:
 
 @both_runtimes
 async def test_a_step_that_blocks_all_behind_it_is_named(runtime_id: str) -> None:
-    body = "await test.step('counts the stars', async () => { while (true) {} });"
+    body = f"await test.step('counts the stars', async () => {{ {BLOCKS} }});"
     for timeout_s in ENOUGH_S:
         outcome = await looked(a_file(body), timeout_s=timeout_s, runtime_id=runtime_id)
         assert outcome.failure is not None

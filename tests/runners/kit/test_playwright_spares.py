@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -38,6 +39,7 @@ PATIENT: dict[str, object] = {
 ENOUGH_S = (12.0, 30.0, 60.0)
 """Time limits to try in turn, where a script is to come to its end before time is up."""
 SAYS_PID = "console.log(process.pid);"
+a_loading_context = partial(a_scripted_context, loads_ahead=True)
 both_runtimes = pytest.mark.parametrize("runtime_id", runtimes_here().installed)
 
 
@@ -89,7 +91,7 @@ def a_test(body: str, fixtures: str = "request") -> str:
 
 @both_runtimes
 async def test_a_spare_runs_one_job_and_is_gone_with_it(runtime_id: str) -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         assert spares_of(ctx).waiting == ()
         seen = [await pid_of_a_run(ctx, runtime_id=runtime_id)]
         for _ in range(2):
@@ -111,7 +113,7 @@ async def test_a_job_sees_of_its_spare_what_it_would_see_of_a_start_of_its_own(
         const text = JSON.stringify({ ...rest, ...process.env, cwd: process.cwd() });
         console.log(text.replaceAll(/run-[^/"]+/g, 'run'));
     """
-    async with a_scripted_context(variables=(Variable(key="TEA", value="black"),)) as ctx:
+    async with a_loading_context(variables=(Variable(key="TEA", value="black"),)) as ctx:
         plain = await steps(ctx, a_test(tells), runtime_id=runtime_id)
         await a_spare(ctx)
         spared = await steps(ctx, a_test(tells), runtime_id=runtime_id)
@@ -121,7 +123,7 @@ async def test_a_job_sees_of_its_spare_what_it_would_see_of_a_start_of_its_own(
 
 
 async def test_a_spare_that_was_killed_costs_the_check_nothing() -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         killed = pid_of(await a_spare(ctx))
         os.kill(killed, signal.SIGKILL)
@@ -134,7 +136,7 @@ async def test_without_playwrights_internals_a_job_starts_plainly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("runners.kit.playwright_spare._INTERNAL", ("playwright/lib/gone.js",))
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         await until(lambda: not spares_of(ctx)._ended.is_set())
         assert await pid_of_a_run(ctx) > 0
@@ -149,7 +151,7 @@ def test_what_node_and_playwright_read_as_they_load_has_a_start_of_its_own(name:
 
 async def test_a_run_that_starts_by_itself_leaves_the_one_that_waits_to_others() -> None:
     zone = "console.log(new Date(0).getHours(), Intl.DateTimeFormat().resolvedOptions().timeZone);"
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         spare = await a_spare(ctx)
         in_tokyo = msgspec.structs.replace(ctx, variables=(Variable(key="TZ", value="Asia/Tokyo"),))
@@ -160,7 +162,7 @@ async def test_a_run_that_starts_by_itself_leaves_the_one_that_waits_to_others()
 async def test_a_spare_that_does_not_take_its_job_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         stopped = pid_of(await a_spare(ctx))
         os.kill(stopped, signal.SIGSTOP)
@@ -183,7 +185,7 @@ async def test_a_spare_whose_start_is_cancelled_leaves_no_folder(
         return place
 
     monkeypatch.setattr("runners.kit.playwright_spare.make_place", slow)
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         harness = ctx.network.scripts()
         runtime = harness.runtimes.get(None)
         limits = Limits(memory_mb=1000)
@@ -199,7 +201,7 @@ async def test_a_spare_whose_start_is_cancelled_leaves_no_folder(
 
 
 async def test_while_a_run_is_under_way_or_memory_is_short_none_is_loaded() -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         kept, runtime = spares_of(ctx), ctx.network.scripts().runtimes.get(None)
         await pid_of_a_run(ctx)
         await a_spare(ctx)
@@ -214,7 +216,7 @@ async def test_while_a_run_is_under_way_or_memory_is_short_none_is_loaded() -> N
 
 
 async def test_kinds_that_nobody_uses_any_more_keep_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         pid = pid_of(await a_spare(ctx))
         monkeypatch.setattr("runners.kit.playwright_spares.IDLE_S", 0.0)
@@ -224,7 +226,7 @@ async def test_kinds_that_nobody_uses_any_more_keep_none(monkeypatch: pytest.Mon
 
 
 async def test_nothing_waits_when_the_harness_is_closed() -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         spare = await a_spare(ctx)
     assert not is_there(pid_of(spare))
@@ -242,7 +244,7 @@ async def test_nothing_waits_when_the_harness_is_closed() -> None:
     ],
 )
 async def test_scripts_of_every_kind_run_in_spares(path: str, script: str) -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         spare = await a_spare(ctx)
         outcome = await steps(ctx, script, script_path=path)
@@ -251,7 +253,7 @@ async def test_scripts_of_every_kind_run_in_spares(path: str, script: str) -> No
 
 
 async def test_time_and_place_of_a_failure_count_from_the_job_not_from_the_spare() -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         spare = await a_spare(ctx)
         spare._started_at -= 1000
@@ -266,7 +268,7 @@ async def test_time_and_place_of_a_failure_count_from_the_job_not_from_the_spare
 
 @both_runtimes
 async def test_pages_are_measured_and_traces_hide_us_in_a_spare_as_well(runtime_id: str) -> None:
-    async with measured_site() as url, a_scripted_context(keeps_files=True) as ctx:
+    async with measured_site() as url, a_loading_context(keeps_files=True) as ctx:
         spec = BrowserSpec(
             script=a_test(
                 f"await page.goto('{url}/'); await expect(page).toHaveTitle('Done');", "page"
@@ -310,7 +312,7 @@ async def traced(spec: BrowserSpec, ctx: RunContext) -> tuple[list[str], list[st
     ],
 )
 async def test_what_ends_a_run_is_named_the_same(body: str, kind: FailureKind, word: str) -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         for timeout_s in ENOUGH_S:
             await a_spare(ctx)
@@ -326,7 +328,7 @@ async def test_what_ends_a_run_is_named_the_same(body: str, kind: FailureKind, w
 async def test_variables_that_no_program_can_be_given_are_refused_here_as_well() -> None:
     """The one that waits gets them by its input; the browser that it starts could not."""
     large = Variable(key="LARGE", value="x" * 200_000)
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         await a_spare(ctx)
         with pytest.raises(CheckFailed, match="The variable LARGE has 200006 bytes"):
@@ -334,7 +336,7 @@ async def test_variables_that_no_program_can_be_given_are_refused_here_as_well()
 
 
 async def test_one_that_waits_holds_no_memory_but_what_it_uses() -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         await a_spare(ctx)
         promises = ctx.network.scripts().sandbox._memory
@@ -343,7 +345,7 @@ async def test_one_that_waits_holds_no_memory_but_what_it_uses() -> None:
 
 
 async def test_memory_that_was_promised_to_others_is_not_there_for_one_to_wait_in() -> None:
-    async with a_scripted_context() as ctx:
+    async with a_loading_context() as ctx:
         await pid_of_a_run(ctx)
         await a_spare(ctx)
         kept, promises = spares_of(ctx), ctx.network.scripts().sandbox._memory
