@@ -1,6 +1,7 @@
 """`/v1/checks`: read, list and delete checks."""
 
 from functools import partial
+from operator import attrgetter
 from typing import Annotated
 
 from fastapi import Depends, Query
@@ -15,9 +16,10 @@ from service.http.auth import CallerDep
 from service.http.backend import BackendDep
 from service.http.changing import Changed, ChangeDep, gone
 from service.http.operations import keyed_operations
-from service.http.paging import PageDep, page_of
+from service.http.paging import PageDep, page_of_sealed
 from service.http.routes import ONE, CheckId, answers, json
 from service.http.strict import Text
+from service.http.unreadable import Items
 from service.variables.views import Sight
 from service.vault.scope import Scope
 
@@ -57,7 +59,7 @@ _ApplyGroup = Annotated[
 ]
 
 
-@router.get("", responses=page_of(list[AnyCheckShown], "A page of checks, oldest first."))
+@router.get("", responses=page_of_sealed(list[AnyCheckShown], "A page of checks, oldest first."))
 async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
     request: Request,
     caller: CallerDep,
@@ -76,9 +78,14 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
         return actions.with_variables(connection, found)
 
     rows = await backend.database.read(query)
-    base_url, sight = backend.base_url(request), Sight(backend.vault, may_write=caller.may_write)
-    show = partial(shown, base_url=base_url, sight=sight, as_it_runs=apply_group_settings)
-    return page.answer(rows, show)
+    sight = Sight(backend.vault, may_write=caller.may_write)
+    show = partial(shown, base_url=backend.base_url(request), as_it_runs=apply_group_settings)
+    items = Items(
+        show=partial(show, sight=sight),
+        hide=partial(show, sight=sight.hiding),
+        name=attrgetter("id"),
+    )
+    return page.answer_of(rows, items)
 
 
 @router.get(ONE, responses=answers(200, AnyCheckShown, "The check.", 404))

@@ -2,8 +2,10 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection
 
 from contract.checks import CheckType
@@ -13,18 +15,22 @@ from service.checks.bodies import HeartbeatCheckWrite
 from service.checks.effect import Effect, Owned, effect_of, owned_by
 from service.checks.model import CheckRow
 from service.checks.places import PLACES
-from service.checks.sealing import opened_spec, readable, sealed
+from service.checks.sealing import opened, opened_spec, sealed
 from service.checks.spec import doc_of, type_of, variables_of
 from service.checks.typed_bodies import AnyCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
 from service.groups.model import GroupRow
+from service.groups.sealing import opened as opened_group
 from service.groups.sealing import readable as readable_group
 from service.http.errors import InvalidError
 from service.variables import changes as variables
 from service.variables.model import Owner
+from service.vault.keeping import Stored, kept
 from service.vault.scope import Scope
 from service.vault.sealing import UnsealableError
+
+log = structlog.get_logger()
 
 
 def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckRow:
@@ -34,9 +40,12 @@ def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckR
         InvalidError: it names a group, location, snippet or bundle that is not there, or no
             location.
         ConflictError: its ping token is another check's.
+        UnreadableError: secrets of its group do not open.
     """
-    check_id, doc = new_id(scope.now_ms), _doc(check, kept_token=None)
-    effect = _effect(connection, scope, doc, check)
+    check_id, doc = new_id(scope.now_ms), _doc(check, stored=None, kept_token=None)
+    group = _named_group(connection, scope, doc)
+    whole_group = readable_group(group, scope.vault) if group else None
+    effect = _effect(connection, scope, doc, kind=type_of(check), group=whole_group)
     row = {
         **_sealed(scope, check_id, {**_columns(doc), **effect.columns}),
         "id": check_id,
@@ -67,8 +76,11 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
         raise InvalidError(
             f"The check is of type {before.type}; use PUT {path}.", keys=("id",), source="path"
         )
-    doc = _doc(check, kept_token=_token_of(before.doc))
-    effect = _effect(connection, scope, doc, check)
+    stored = partial(_stored_doc, before, scope)
+    doc = _doc(check, stored=stored, kept_token=_token_of(before.doc))
+    group = _named_group(connection, scope, doc)
+    opened_one = _opened_group(group, scope) if group else None
+    effect = _effect(connection, scope, doc, kind=type_of(check), group=opened_one)
     values = _sealed(scope, check_id, {**_columns(doc), **effect.columns})
     store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
     _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
@@ -94,12 +106,9 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
 
     Raises:
         InvalidError: one of them cannot run with these settings.
-        UnreadableError: secrets of one of them do not open.
     """
-    changed = _changed_by(connection, scope, readable_group(group, scope.vault))
-    effects = {
-        row.id: _sealed(scope, row.id, {"doc": row.doc, **one.columns}) for row, one in changed
-    }
+    changed = _changed_by(connection, scope, opened_group(group, scope.vault))
+    effects = {row.id: _columns_of_member(scope, row, one) for row, one in changed}
     store_members.put_effects(connection, effects)
     for row, one in changed:
         if any(row.effective[field] != one.columns["applied"][field] for field in PLACES):
@@ -116,11 +125,26 @@ def _changed_by(
     specs = store_members.specs_of_group(connection, group.id)
     changed = []
     for stored in store_members.members(connection, scope.account_id, group.id):
-        row = readable(stored, scope.vault)
+        row = _opened_member(stored, scope)
         effect = _effect_in(connection, owned, row, group)
         if not effect.is_of(row, _spec(scope, row.id, specs[row.id])):
             changed.append((row, effect))
     return changed
+
+
+def _opened_member(stored: CheckRow, scope: Scope) -> CheckRow:
+    """One that does not open stays as it is stored: the others of its group must not wait."""
+    try:
+        return opened(stored, scope.vault)
+    except UnsealableError as problem:
+        log.exception("checks.unreadable", check_id=stored.id, reason=str(problem))
+        return stored
+
+
+def _columns_of_member(scope: Scope, row: CheckRow, effect: Effect) -> dict[str, Any]:
+    columns = _sealed(scope, row.id, {"doc": row.doc, **effect.columns})
+    # One that does not open keeps its own, which a key that is brought back may open.
+    return columns if row.secrets is None else {**columns, "secrets": row.secrets}
 
 
 def _spec(scope: Scope, check_id: str, stored: bytes) -> bytes | None:
@@ -135,22 +159,41 @@ def _sealed(scope: Scope, check_id: str, columns: Mapping[str, Any]) -> dict[str
     return sealed(columns, scope.vault, account_id=scope.account_id, check_id=check_id)
 
 
+def _named_group(connection: Connection, scope: Scope, doc: Mapping[str, Any]) -> GroupRow | None:
+    return groups.named(connection, scope.account_id, doc["groupId"])
+
+
 def _effect(
-    connection: Connection, scope: Scope, doc: Mapping[str, Any], check: AnyCheckWrite
+    connection: Connection,
+    scope: Scope,
+    doc: Mapping[str, Any],
+    *,
+    kind: CheckType,
+    group: GroupRow | None,
 ) -> Effect:
-    named = groups.named(connection, scope.account_id, doc["groupId"])
-    group = readable_group(named, scope.vault) if named else None
     owned = owned_by(connection, scope.account_id)
-    return effect_of(connection, owned, doc, kind=type_of(check), group=group)
+    effect = effect_of(connection, owned, doc, kind=kind, group=group)
+    lacks_secrets = group is not None and group.secrets is not None and kind is CheckType.API
+    return effect.without_spec if lacks_secrets else effect
+
+
+def _opened_group(stored: GroupRow, scope: Scope) -> GroupRow:
+    """One that does not open stays as it is stored: its checks can be mended before it."""
+    try:
+        return opened_group(stored, scope.vault)
+    except UnsealableError as problem:
+        log.exception("groups.unreadable", group_id=str(stored.id), reason=str(problem))
+        return stored
 
 
 def _effect_in(connection: Connection, owned: Owned, row: CheckRow, group: GroupRow) -> Effect:
     kind = CheckType(row.type)
     try:
-        return effect_of(connection, owned, row.doc, kind=kind, group=group)
+        effect = effect_of(connection, owned, row.doc, kind=kind, group=group)
     except InvalidError as problem:
         sentence = f"The check {row.name} could not run like this: {problem.message}"
         raise InvalidError(sentence, keys=problem.keys) from problem
+    return effect if row.secrets is None else effect.without_spec
 
 
 def _run_on(
@@ -160,9 +203,15 @@ def _run_on(
     running.change(connection, before, activated=activated, token=token, now_ms=now_ms)
 
 
-def _doc(check: AnyCheckWrite, *, kept_token: str | None) -> Mapping[str, Any]:
+def _stored_doc(row: CheckRow, scope: Scope) -> Mapping[str, Any]:
+    return opened(row, scope.vault).doc
+
+
+def _doc(
+    check: AnyCheckWrite, *, stored: Stored | None, kept_token: str | None
+) -> Mapping[str, Any]:
     """The check as it is stored; a heartbeat that sends no token keeps the one that it has."""
-    doc = doc_of(check)
+    doc = dict(kept(doc_of(check), stored))
     if isinstance(check, HeartbeatCheckWrite):
         token = check.heartbeat.ping_token or kept_token or str(uuid.uuid4())
         doc["heartbeat"]["pingToken"] = token

@@ -5,7 +5,7 @@ columns of the check alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -16,6 +16,7 @@ from contract.wire import encode
 from service.checks.model import CheckRow
 from service.checks.places import places
 from service.checks.scripted import completed
+from service.checks.sealing import UNREADABLE_SPEC
 from service.checks.spec import spec_of
 from service.groups.model import GroupRow
 from service.groups.rules import applied
@@ -44,6 +45,11 @@ class Effect:
     def activated(self) -> bool:
         """Whether it runs."""
         return bool(self.columns["activated"])
+
+    @property
+    def without_spec(self) -> "Effect":
+        """The same where a secret does not open: no run can be told what to ask for."""
+        return replace(self, columns={**self.columns, "spec": UNREADABLE_SPEC})
 
     def is_of(self, row: CheckRow, spec: bytes | None) -> bool:
         """Whether a check of a group, whole, comes to this already.

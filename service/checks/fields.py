@@ -155,6 +155,7 @@ class KeyValue(Strict):
 
     key: Annotated[Text, Field(min_length=1)]
     value: Annotated[Text, Untold] = ""
+    """`*********`: the one that is stored for this key."""
     locked: bool = False
     """Shown only to those who may write the check; scrubbed from results like a secret."""
 
@@ -164,6 +165,7 @@ class BasicAuth(Strict):
 
     username: Text
     password: Annotated[Text, Untold]
+    """`*********`: the one that is stored."""
 
 
 class AssertionWrite(Strict):

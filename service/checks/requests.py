@@ -41,6 +41,7 @@ class HttpWrite(Strict):
     """What URL monitors and API checks ask for."""
 
     url: Url
+    """`*********` for user and password: those that are stored."""
     follow_redirects: bool = True
     skip_ssl: bool = Field(default=False, alias="skipSSL")
     """Do not verify the certificate."""

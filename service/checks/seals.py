@@ -5,17 +5,24 @@ from typing import Final
 
 from service.checks import store_secrets
 from service.checks.model import SealedRow
-from service.checks.sealing import opened_bodies, opened_spec, sealed
+from service.checks.sealing import UNREADABLE_SPEC, opened_bodies, opened_spec, sealed
 from service.vault.anew import Shelf
-from service.vault.sealing import Vault
+from service.vault.sealing import UnsealableError, Vault
 
 
 def _anew(row: SealedRow, vault: Vault) -> SealedRow:
     """One that an earlier version has left in clear is sealed if there is something to seal."""
     named = {"account_id": row.account_id, "check_id": row.id}
     whole = opened_bodies(row, vault)
-    spec = opened_spec(row.spec, vault, **named)
-    return replace(row, **sealed({**whole, "spec": spec}, vault, **named))
+    return replace(row, **sealed({**whole, "spec": _spec(row, vault)}, vault, **named))
+
+
+def _spec(row: SealedRow, vault: Vault) -> bytes:
+    """One that does not open must not bind the check's secrets to a key that is to go."""
+    try:
+        return opened_spec(row.spec, vault, account_id=row.account_id, check_id=row.id)
+    except UnsealableError:
+        return UNREADABLE_SPEC
 
 
 SHELF: Final = Shelf(

@@ -31,6 +31,7 @@ from service.checks.model import (
 )
 from service.db.tables import check_, check_location, check_state, check_tag
 from service.results.model import RunStatus
+from service.vault.texts import HIDDEN
 
 COLUMNS: Final = (
     check_.c.id,
@@ -269,7 +270,7 @@ def _conditions(wanted: CheckFilter) -> list[ColumnElement[bool]]:
             )
         )
     if wanted.url_part:
-        url = check_.c.doc["request"]["url"].as_string()
+        url = func.replace(check_.c.doc["request"]["url"].as_string(), f"{HIDDEN}@", "")
         found.append(and_(check_.c.type == "API", url.icontains(wanted.url_part, autoescape=True)))
     if wanted.status:
         found.append(_has_status(_STATUSES[wanted.status]))

@@ -26,6 +26,7 @@ from service.checks.script_bodies import (
     PlaywrightCheckWrite,
 )
 from service.checks.sealing import opened, readable
+from service.http.errors import UnreadableError
 from service.http.strict import Shown
 from service.http.times import spelled
 from service.variables.views import Sight, shown_doc
@@ -157,7 +158,7 @@ def shown(
     Raises:
         UnreadableError: a secret is to be shown, and does not open.
     """
-    seen = readable(row, sight.vault) if sight.may_write else row
+    seen = _seen(row, sight)
     doc = seen.effective if as_it_runs else seen.doc
     if not sight.may_write:
         doc = _for_readers(doc)
@@ -185,6 +186,17 @@ def compared(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
     bare = replace(_opened(row, vault), variables=())
     whole = shown(bare, base_url=base_url, sight=Sight(vault, may_write=True))
     return {**whole, "environmentVariables": variables}
+
+
+def _seen(row: CheckRow, sight: Sight) -> CheckRow:
+    if not sight.may_write:
+        return row
+    try:
+        return readable(row, sight.vault)
+    except UnreadableError:
+        if sight.hides_unreadable:
+            return row
+        raise
 
 
 def _for_readers(doc: Mapping[str, Any]) -> Mapping[str, Any]:

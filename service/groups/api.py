@@ -1,5 +1,7 @@
 """`/v1/check-groups` and `/v2/check-groups`: checks that share settings."""
 
+from functools import partial
+from operator import attrgetter
 from typing import Annotated
 
 from fastapi import Body, Depends, Path, Query
@@ -29,9 +31,10 @@ from service.http.changing import (
 )
 from service.http.ignored import HEADER, ignored_header
 from service.http.operations import keyed_operations
-from service.http.paging import PageDep, page_of
+from service.http.paging import PageDep, page_of_sealed
 from service.http.routes import answers, json
 from service.http.strict import NO_NUL, Text
+from service.http.unreadable import Items
 from service.variables.views import Sight
 from service.vault.scope import Scope
 
@@ -114,6 +117,23 @@ class _Reading:
         self.sight = Sight(backend.vault, may_write=caller.may_write)
         self._base_url = backend.base_url(request)
 
+    def groups(self) -> Items[GroupRow]:
+        """Groups in a list."""
+        return Items(
+            show=lambda row: shown(row, self.sight),
+            hide=lambda row: shown(row, self.sight.hiding),
+            name=lambda row: str(row.id),
+        )
+
+    def checks(self) -> Items[CheckRow]:
+        """Checks of a group in a list, as they run."""
+        show = partial(shown_check, base_url=self._base_url, as_it_runs=True)
+        return Items(
+            show=partial(show, sight=self.sight),
+            hide=partial(show, sight=self.sight.hiding),
+            name=attrgetter("id"),
+        )
+
     def check(self, row: CheckRow) -> dict[str, object]:
         """A check of a group, as it runs."""
         return shown_check(row, base_url=self._base_url, sight=self.sight, as_it_runs=True)
@@ -124,7 +144,7 @@ ReplacingDep = Annotated[_Replacing, Depends(_Replacing)]
 ReadingDep = Annotated[_Reading, Depends(_Reading)]
 
 
-@router.get(_ALL, responses=page_of(list[GroupShown], "A page of groups, oldest first."))
+@router.get(_ALL, responses=page_of_sealed(list[GroupShown], "A page of groups, oldest first."))
 async def list_check_groups(
     reading: ReadingDep, page: PageDep, wanted: Annotated[GroupFilter, Depends(_filter)]
 ) -> Response:
@@ -137,7 +157,7 @@ async def list_check_groups(
         return actions.with_variables(connection, found)
 
     rows = await reading.backend.database.read(query)
-    return page.answer(rows, lambda row: shown(row, reading.sight))
+    return page.answer_of(rows, reading.groups())
 
 
 @router.post(_ALL, status_code=201, responses=answers(201, GroupShown, _CREATED))
@@ -198,7 +218,7 @@ async def delete_check_group(group_id: GroupId, changing: ChangeDep) -> Response
 
 @router.get(
     _ONE + "/checks",
-    responses=page_of(list[AnyCheckShown], "A page of its checks, in its order.", 404),
+    responses=page_of_sealed(list[AnyCheckShown], "A page of its checks, in its order.", 404),
 )
 async def list_checks_of_group(group_id: GroupId, reading: ReadingDep, page: PageDep) -> Response:
     """List the checks of a group as they run, with its settings."""
@@ -211,7 +231,7 @@ async def list_checks_of_group(group_id: GroupId, reading: ReadingDep, page: Pag
         return checks.with_variables(connection, found)
 
     rows = await reading.backend.database.read(query)
-    return page.answer(rows, reading.check)
+    return page.answer_of(rows, reading.checks())
 
 
 @router.get(

@@ -44,6 +44,7 @@ class GroupBasicAuth(Strict):
 
     username: Text = ""
     password: Annotated[Text, Untold] = ""
+    """`*********`: the one that is stored."""
 
 
 class ApiCheckDefaults(Strict):

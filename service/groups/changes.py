@@ -14,7 +14,7 @@ from service.groups import store
 from service.groups.actions import find, with_variables
 from service.groups.bodies import AnyGroupWrite
 from service.groups.model import BASE_URL, GroupRow
-from service.groups.sealing import sealed
+from service.groups.sealing import opened, sealed
 from service.http.errors import ConflictError
 from service.locations import actions as locations
 from service.triggers import actions as triggers
@@ -22,6 +22,7 @@ from service.triggers.model import Runs, Target
 from service.variables import changes as variables
 from service.variables.bodies import EnvironmentVariable
 from service.variables.model import Owner
+from service.vault.keeping import Stored, kept
 from service.vault.scope import Scope
 
 
@@ -31,12 +32,12 @@ def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRo
     Raises:
         InvalidError: it names a location or a snippet that is not there.
     """
-    values, doc = _values(connection, scope, body)
+    values, doc = _values(connection, scope, body, stored=None)
     made = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
     # Its number, for which secrets are sealed, is known only then.
     group_id = store.add(connection, {**values, **made, "doc": {}})
     store.change(connection, group_id, _sealed(scope, group_id, doc))
-    return _hang_on(connection, scope, group_id, body)
+    return _hang_on(connection, scope, group_id, body, url=_url(doc))
 
 
 def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite) -> GroupRow:
@@ -47,11 +48,11 @@ def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupW
         InvalidError: it names a location or a snippet that is not there, or one of its checks
             could not run like this.
     """
-    find(connection, scope.account_id, group_id)
-    values, doc = _values(connection, scope, body)
+    before = find(connection, scope.account_id, group_id)
+    values, doc = _values(connection, scope, body, stored=lambda: opened(before, scope.vault).doc)
     changed = {**values, **_sealed(scope, group_id, doc), "updated_ms": scope.now_ms}
     store.change(connection, group_id, changed)
-    group = _hang_on(connection, scope, group_id, body)
+    group = _hang_on(connection, scope, group_id, body, url=_url(doc))
     check_changes.apply_group(connection, scope, group)
     return group
 
@@ -77,10 +78,10 @@ def delete(connection: Connection, scope: Scope, group_id: int) -> None:
 
 
 def _values(
-    connection: Connection, scope: Scope, body: AnyGroupWrite
+    connection: Connection, scope: Scope, body: AnyGroupWrite, *, stored: Stored | None
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Columns of its row, and its body."""
-    doc = doc_of(body)
+    doc = kept(doc_of(body), stored)
     hold_known(doc, list(locations.ids_by_slug(connection, scope.account_id)))
     phases(connection, scope.account_id, doc)
     return {"name": body.name, "form": body.form}, doc
@@ -90,18 +91,24 @@ def _sealed(scope: Scope, group_id: int, doc: Mapping[str, Any]) -> Mapping[str,
     return sealed(doc, scope.vault, account_id=scope.account_id, group_id=group_id)
 
 
-def _hang_on(connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite) -> GroupRow:
+def _hang_on(
+    connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite, *, url: str
+) -> GroupRow:
     store.replace_tags(connection, group_id, body.tags or [])
     owner = Owner.group(scope.account_id, group_id)
-    variables.replace(connection, owner, _variables(body), vault=scope.vault)
+    variables.replace(connection, owner, _variables(body, url), vault=scope.vault)
     (group,) = with_variables(connection, [find(connection, scope.account_id, group_id)])
     return group
 
 
-def _variables(body: AnyGroupWrite) -> list[EnvironmentVariable]:
+def _url(doc: Mapping[str, Any]) -> str:
+    url: str = doc["apiCheckDefaults"]["url"]
+    return url
+
+
+def _variables(body: AnyGroupWrite, url: str) -> list[EnvironmentVariable]:
     """The group's own, and its address, which checks read in the same way."""
     own = list(body.environment_variables or ())
-    url = body.api_check_defaults.url if body.api_check_defaults else None
     if not url:
         return own
     return [*own, EnvironmentVariable.model_validate({"key": BASE_URL, "value": url})]

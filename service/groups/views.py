@@ -11,6 +11,7 @@ from service.checks.alert_fields import AlertSettings
 from service.groups.bodies import GroupFields
 from service.groups.model import BASE_URL, GroupRow
 from service.groups.sealing import opened, readable
+from service.http.errors import UnreadableError
 from service.http.times import spelled
 from service.variables.model import VariableRow
 from service.variables.views import Sight, shown_doc
@@ -40,10 +41,9 @@ def shown(group: GroupRow, sight: Sight) -> dict[str, Any]:
     Raises:
         UnreadableError: a secret is to be shown, and does not open.
     """
-    seen = readable(group, sight.vault) if sight.may_write else group
     return {
         "id": group.id,
-        **seen.doc,
+        **_seen(group, sight).doc,
         "environmentVariables": [shown_doc(one, sight) for one in _own(group)],
         "created_at": spelled(group.created_ms),
         "updated_at": spelled(group.updated_ms),
@@ -57,6 +57,17 @@ def compared(group: GroupRow, vault: Vault) -> dict[str, Any]:
     """
     whole = shown(_opened(group, vault), Sight(vault, may_write=True))
     return {**whole, "environmentVariables": [variable(one, vault) for one in _own(group)]}
+
+
+def _seen(group: GroupRow, sight: Sight) -> GroupRow:
+    if not sight.may_write:
+        return group
+    try:
+        return readable(group, sight.vault)
+    except UnreadableError:
+        if sight.hides_unreadable:
+            return group
+        raise
 
 
 def _own(group: GroupRow) -> Sequence[VariableRow]:

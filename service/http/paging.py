@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from service.http.backend import BackendDep
 from service.http.routes import answers, json
+from service.http.unreadable import OPENAPI, Items
 
 RowT = TypeVar("RowT")
 
@@ -41,10 +42,18 @@ class Page:
 
     def answer(self, found: Sequence[RowT], show: Callable[[RowT], Any]) -> Response:
         """The page as its answer; `found` has `one_more` items if there is a next one."""
-        headers: Mapping[str, str] = {}
-        if len(found) > self.limit:
-            headers = {"link": f'<{self.next_url}>; rel="next"'}
-        return json([show(one) for one in found[: self.limit]], headers=headers)
+        return self._answer([show(one) for one in found[: self.limit]], found, {})
+
+    def answer_of(self, found: Sequence[RowT], items: Items[RowT]) -> Response:
+        """The same of items of which something stored may be unreadable."""
+        shown, told = items.shown(found[: self.limit])
+        return self._answer(shown, found, told)
+
+    def _answer(
+        self, shown: Sequence[Any], found: Sequence[object], told: Mapping[str, str]
+    ) -> Response:
+        link = {"link": f'<{self.next_url}>; rel="next"'} if len(found) > self.limit else {}
+        return json(shown, headers={**told, **link})
 
 
 def _page(
@@ -65,4 +74,11 @@ def page_of(model: Any, description: str, *also: int) -> dict[int | str, dict[st
     """OpenAPI entries of an operation that answers a page."""
     entries = answers(200, model, description, *also)
     entries[200]["headers"] = {"Link": _LINK}
+    return entries
+
+
+def page_of_sealed(model: Any, description: str, *also: int) -> dict[int | str, dict[str, Any]]:
+    """The same where something of an item may be unreadable."""
+    entries = page_of(model, description, *also)
+    entries[200]["headers"] |= OPENAPI
     return entries

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -21,7 +22,8 @@ from service.locations.model import (
     NewLocation,
     QueueSample,
 )
-from service.locations.sealing import sealed
+from service.locations.sealing import opened, sealed
+from service.vault.keeping import kept_proxy
 from service.vault.scope import Scope
 from service.vault.sealing import Vault
 
@@ -44,7 +46,8 @@ def create(
     """
     row = _row(scope.account_id, body, now_ms=scope.now_ms)
     key = pepper.new_key(LOCATION_PREFIX)
-    return _create(connection, _with_proxy(row, body.proxy_url, scope.vault), key)
+    proxy_url = kept_proxy(body.proxy_url, None)
+    return _create(connection, _with_proxy(row, proxy_url, scope.vault), key)
 
 
 def _row(account_id: str, body: LocationWrite, *, now_ms: int) -> LocationRow:
@@ -150,8 +153,14 @@ def find(connection: Connection, account_id: str, location_id: str) -> LocationR
 def change(connection: Connection, scope: Scope, location_id: str, body: LocationChange) -> None:
     """Change name, icon and proxy."""
     row = find(connection, scope.account_id, location_id)
+    stored = partial(_stored_proxy, row, scope.vault)
+    proxy_url = kept_proxy(body.proxy_url, stored)
     changed = replace(row, name=body.name, icon=body.icon, updated_ms=scope.now_ms)
-    store.update_location(connection, _with_proxy(changed, body.proxy_url, scope.vault))
+    store.update_location(connection, _with_proxy(changed, proxy_url, scope.vault))
+
+
+def _stored_proxy(row: LocationRow, vault: Vault) -> str | None:
+    return opened(row, vault).proxy_url
 
 
 def create_key(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Body, Path, Query
@@ -25,6 +26,7 @@ from service.http.operations import keyed_operations, open_operations
 from service.http.routes import ONE, answers, json, json_model
 from service.http.strict import NO_NUL
 from service.http.times import moment
+from service.http.unreadable import OPENAPI, Items
 from service.http.window import query_time_ms
 from service.locations import actions, removal
 from service.locations.model import (
@@ -63,13 +65,19 @@ _To = Query(alias="to", description="Seconds since 1970, later than `from`.")
 _SHOWN = "The location; keys without their secrets."
 
 
+def _listed() -> dict[int | str, dict[str, Any]]:
+    entries = answers(200, list[LocationWithVersions], "All locations, oldest first.")
+    entries[200]["headers"] = OPENAPI
+    return entries
+
+
 @regions_router.get("", responses=answers(200, list[RegionShown], "All known regions."))
 async def list_regions() -> Response:
     """List regions. This installation serves one only through a private location of that slug."""
     return json([region.model_dump(by_alias=True) for region in regions_shown()])
 
 
-@router.get("", responses=answers(200, list[LocationWithVersions], "All locations, oldest first."))
+@router.get("", responses=_listed())
 async def list_locations(
     caller: CallerDep,
     backend: BackendDep,
@@ -81,13 +89,16 @@ async def list_locations(
     """List private locations."""
     sight = Sight(backend.vault, may_write=caller.may_write)
 
-    def query(connection: Connection) -> list[LocationShown]:
-        rows = [_in(sight, row) for row in actions.of_account(connection, caller.account_id)]
-        now_ms = backend.clock.now_ms(connection)
-        return _seen(connection, rows, now_ms=now_ms, versions=versions)
+    items = Items(show=partial(_in, sight), hide=lambda row: row, name=lambda row: row.id)
 
-    locations = await backend.database.read(query)
-    return json([location.model_dump(by_alias=True, mode="json") for location in locations])
+    def query(connection: Connection) -> tuple[list[LocationShown], dict[str, str]]:
+        rows, told = items.shown(actions.of_account(connection, caller.account_id))
+        now_ms = backend.clock.now_ms(connection)
+        return _seen(connection, rows, now_ms=now_ms, versions=versions), told
+
+    locations, told = await backend.database.read(query)
+    shown = [location.model_dump(by_alias=True, mode="json") for location in locations]
+    return json(shown, headers=told)
 
 
 @router.post(

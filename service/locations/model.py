@@ -38,7 +38,8 @@ class LocationChange(Strict):
     icon: Annotated[Text, Field(min_length=1)] = "location"
     """Name of an icon."""
     proxy_url: ProxyUrl = None
-    """Proxy for what URL and API checks send; may hold credentials. Null: direct."""
+    """Proxy for what URL and API checks send; may hold credentials, and `*********` for those that
+    are stored. Null: direct."""
 
 
 class LocationWrite(LocationChange):

@@ -7,14 +7,14 @@ from service.http.errors import UnreadableError
 from service.locations.model import LocationRow
 from service.vault.bodies import CLEAR
 from service.vault.sealing import Place, UnsealableError, Vault
-from service.vault.texts import proxy_without_credentials
+from service.vault.texts import OF_PROXY
 
 
 def sealed(
     proxy_url: str | None, vault: Vault, *, account_id: str, location_id: str
 ) -> dict[str, Any]:
     """The columns that hold the address of a proxy."""
-    shown = proxy_without_credentials(proxy_url or "") or None
+    shown = OF_PROXY.hidden(proxy_url or "") or None
     if proxy_url is None or shown == proxy_url:
         return {"proxy_url": proxy_url, "sealed_proxy_url": None}
     hidden = vault.seal(proxy_url, _place(account_id, location_id))

@@ -1,5 +1,6 @@
 """`/v1/variables`: variables and secrets that all checks of an account have."""
 
+from operator import attrgetter
 from typing import Annotated
 
 from fastapi import Body, Path
@@ -12,12 +13,13 @@ from service.http.backend import BackendDep
 from service.http.changing import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
 from service.http.ignored import ignored_header
 from service.http.operations import keyed_operations
-from service.http.paging import PageDep, page_of
+from service.http.paging import PageDep, page_of_sealed
 from service.http.routes import answers, json_model
 from service.http.strict import NO_NUL
+from service.http.unreadable import Items
 from service.variables import actions, changes
 from service.variables.bodies import VariableChange, VariableShown, VariableWrite
-from service.variables.views import Sight, compared, shown
+from service.variables.views import Sight, compared, shown, shown_doc
 
 router = keyed_operations("variables", prefix="/v1/variables")
 
@@ -27,7 +29,7 @@ VariableKey = Annotated[str, Path(alias="key", pattern=NO_NUL, max_length=1000)]
 _SHOWN = "The variable; the value of a secret is empty."
 
 
-@router.get("", responses=page_of(list[VariableShown], "A page of variables, by key."))
+@router.get("", responses=page_of_sealed(list[VariableShown], "A page of variables, by key."))
 async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
     """List the account's variables and secrets."""
     rows = await backend.database.read(
@@ -36,7 +38,12 @@ async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) 
         )
     )
     sight = Sight(backend.vault, may_write=caller.may_write)
-    return page.answer(rows, lambda row: shown(row, sight).model_dump(mode="json"))
+    items = Items(
+        show=lambda row: shown_doc(row, sight),
+        hide=lambda row: shown_doc(row, sight.hiding),
+        name=attrgetter("key"),
+    )
+    return page.answer_of(rows, items)
 
 
 @router.post("", status_code=201, responses=answers(201, VariableShown, _SHOWN, 409))

@@ -35,7 +35,7 @@ class VariableValue(Strict):
     """What a variable is, apart from its key."""
 
     value: Value
-    """Empty, for a secret that stays one: it keeps its value."""
+    """Empty, for a secret that stays one, or `*********`: it keeps its value."""
     locked: bool = False
     """Shown only to those who may write; scrubbed from results like a secret."""
     secret: bool = False
@@ -77,7 +77,11 @@ EnvironmentVariables = Annotated[
 
 
 class VariableShown(Shown):
-    """A variable; a secret's value is empty, and for keys that only read a locked one's, too."""
+    """A variable; a secret's value is empty.
+
+    That of a locked one is `*********` for keys that only read, and so is, in a list, one that
+    cannot be read any more.
+    """
 
     key: str
     value: str

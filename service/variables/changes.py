@@ -16,8 +16,9 @@ from service.variables.bodies import (
     VariableWrite,
 )
 from service.variables.model import Owner, VariableRow
-from service.variables.rules import together_problem
+from service.variables.rules import keeping_problem, together_problem
 from service.vault.sealing import OVERHEAD_BYTES, UnsealableError, Vault
+from service.vault.texts import HIDDEN
 
 FIELD: Final = "environmentVariables"
 
@@ -105,7 +106,8 @@ class _Sealing:
         self, key: str, sent: VariableValue, *, before: VariableRow | None, field: str = "value"
     ) -> VariableRow:
         """What was sent as it is stored; `before` is what it takes the place of."""
-        value = self._kept(before, field) if sent.secret and not sent.value else sent.value
+        is_kept = sent.value == HIDDEN or (sent.secret and not sent.value)
+        value = self._kept(sent, before, field) if is_kept else sent.value
         return VariableRow(
             owner=self.owner,
             key=key,
@@ -114,15 +116,17 @@ class _Sealing:
             secret=sent.secret,
         )
 
-    def _kept(self, before: VariableRow | None, field: str) -> str:
-        if before is None or not before.secret:
-            raise InvalidError(f'"{field}" is empty; a secret needs a value.', keys=(field,))
+    def _kept(self, sent: VariableValue, before: VariableRow | None, field: str) -> str:
+        was_secret = None if before is None else before.secret
+        why_not = keeping_problem(sent.value, secret=sent.secret, was_secret=was_secret)
+        if before is None or why_not:
+            raise InvalidError(f'"{field}" {why_not}.', keys=(field,))
         try:
             return self.vault.open(before.value, before.place)
         except UnsealableError as problem:
             raise InvalidError(
-                f'"{field}" is empty, and the value that it had cannot be read any more: {problem}.'
-                " Send the value.",
+                f'"{field}" is {sent.value or "empty"}, and the value that it had cannot be read'
+                f" any more: {problem}. Send the value.",
                 keys=(field,),
             ) from problem
 

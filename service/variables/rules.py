@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+from service.vault.texts import HIDDEN
+
 KEY_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 KEY_WORDS: Final = (
     "must consist of letters, digits, underscores, dots and hyphens, as in API_URL, and not begin"
@@ -28,6 +30,20 @@ def together_problem(size_bytes: int) -> str | None:
     if size_bytes <= MAX_TOGETHER_BYTES:
         return None
     return f"{size_bytes} bytes together; use at most {MAX_TOGETHER_BYTES}"
+
+
+def keeping_problem(value: str, *, secret: bool, was_secret: bool | None) -> str | None:
+    """Why a value cannot stay as it is: `HIDDEN` was sent, or none for a secret. None: it can.
+
+    `was_secret`: None: there was no variable.
+    """
+    if not value:
+        return None if was_secret else "is empty; a secret needs a value"
+    if was_secret is None:
+        return f"is {HIDDEN}, which keeps a stored value, and there is none. Send the value"
+    if was_secret and not secret:
+        return f"is {HIDDEN}, and a secret would be shown by keeping it. Send the value"
+    return None
 
 
 def twice(keys: Iterable[str]) -> str | None:

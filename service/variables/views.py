@@ -1,6 +1,6 @@
 """Variables as the API shows them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -9,6 +9,7 @@ from service.http.errors import UnreadableError
 from service.variables.bodies import VariableShown
 from service.variables.model import Level, VariableRow
 from service.vault.sealing import UnsealableError, Vault
+from service.vault.texts import HIDDEN
 
 log = structlog.get_logger()
 
@@ -20,6 +21,13 @@ class Sight:
     vault: Vault
     may_write: bool
     """Whether locked values are shown."""
+    hides_unreadable: bool = False
+    """Whether what does not open is shown as `HIDDEN`, instead of being refused."""
+
+    @property
+    def hiding(self) -> "Sight":
+        """The same for an item of a list, of which the others are to be shown."""
+        return replace(self, hides_unreadable=True)
 
 
 def shown(row: VariableRow, sight: Sight) -> VariableShown:
@@ -28,9 +36,21 @@ def shown(row: VariableRow, sight: Sight) -> VariableShown:
     Raises:
         UnreadableError: its value is to be shown, and does not open.
     """
-    hidden = row.secret or (row.locked and not sight.may_write)
-    value = "" if hidden else _opened(row, sight.vault)
+    value = _value(row, sight)
     return VariableShown(key=row.key, value=value, locked=row.locked, secret=row.secret)
+
+
+def _value(row: VariableRow, sight: Sight) -> str:
+    if row.secret:
+        return ""
+    if row.locked and not sight.may_write:
+        return HIDDEN
+    try:
+        return _opened(row, sight.vault)
+    except UnreadableError:
+        if sight.hides_unreadable:
+            return HIDDEN
+        raise
 
 
 def shown_doc(row: VariableRow, sight: Sight) -> dict[str, Any]:

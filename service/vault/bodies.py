@@ -1,7 +1,7 @@
 """Bodies of checks and groups as they are stored: what is secret in them stands apart, sealed.
 
-What is left in its place is what keys are shown that only read: an empty password, an empty value
-of what is locked, a URL without its credentials.
+What is left in its place is what keys are shown that only read: `HIDDEN`, of a URL in the place of
+its credentials.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from service.vault.sealing import Place, UnsealableError, Vault
-from service.vault.texts import without_credentials
+from service.vault.texts import HIDDEN, OF_URL
 
 Body = Mapping[str, Any]
 Bodies = Mapping[str, Body | None]
@@ -18,18 +18,21 @@ Bodies = Mapping[str, Body | None]
 
 CLEAR: Final = b"\0"
 """Stands for sealed secrets where an earlier version left them in the body; no seal begins so."""
-_REQUESTS: Final = ("request", "apiCheckDefaults")
-_PAIRS: Final = ("headers", "queryParameters")
-_Path = tuple[str | int, ...]
+REQUESTS: Final = ("request", "apiCheckDefaults")
+"""Fields of bodies that may hold secrets."""
+PAIRS: Final = ("headers", "queryParameters")
+"""Lists of keys and values in these."""
+Path = tuple[str | int, ...]
+"""Leads to a text in a body, field by field."""
 
 
 class _Secret(NamedTuple):
-    path: _Path
+    path: Path
     text: str
 
 
 class _Found(NamedTuple):
-    path: _Path
+    path: Path
     text: str
     shown: str
     """What is left in its place."""
@@ -42,7 +45,7 @@ def sealed(
     found = [one for column, body in bodies.items() for one in _found(column, body)]
     if not found:
         return dict(bodies), None
-    bare = _with_texts(bodies, ((one.path, one.shown) for one in found))
+    bare = with_texts(bodies, ((one.path, one.shown) for one in found))
     secrets = [_Secret(one.path, one.text) for one in found]
     return bare, vault.seal(msgspec.json.encode(secrets).decode(), place)
 
@@ -57,13 +60,13 @@ def opened(bodies: Bodies, secrets: bytes | None, vault: Vault, place: Place) ->
         return bodies
     found = msgspec.json.decode(vault.open(secrets, place), type=list[_Secret])
     try:
-        return _with_texts(bodies, found)
+        return with_texts(bodies, found)
     except (LookupError, TypeError, ValueError) as problem:
         raise UnsealableError("it does not fit what is stored beside it") from problem
 
 
 def _found(column: str, body: Body | None) -> Iterator[_Found]:
-    for name in _REQUESTS:
+    for name in REQUESTS:
         request = (body or {}).get(name)
         if request:
             yield from (one._replace(path=(column, name, *one.path)) for one in _of(request))
@@ -71,26 +74,27 @@ def _found(column: str, body: Body | None) -> Iterator[_Found]:
 
 def _of(request: Body) -> Iterator[_Found]:
     """What of a check's request, or of what a group adds to it, is secret."""
-    for name in _PAIRS:
+    for name in PAIRS:
         for order, pair in enumerate(request.get(name, ())):
             if pair.get("locked") and pair["value"]:
-                yield _Found((name, order, "value"), pair["value"], "")
+                yield _Found((name, order, "value"), pair["value"], HIDDEN)
     password = (request.get("basicAuth") or {}).get("password")
     if password:
-        yield _Found(("basicAuth", "password"), password, "")
+        yield _Found(("basicAuth", "password"), password, HIDDEN)
     url = request.get("url") or ""
-    if (shown := without_credentials(url)) != url:
+    if (shown := OF_URL.hidden(url)) != url:
         yield _Found(("url",), url, shown)
 
 
-def _with_texts(bodies: Bodies, texts: Iterable[tuple[_Path, str]]) -> dict[str, Body | None]:
-    whole: dict[str, Any] = dict(bodies)
+def with_texts(body: Mapping[str, Any], texts: Iterable[tuple[Path, str]]) -> dict[str, Any]:
+    """A copy of the body, or of several, with these texts in it."""
+    whole: dict[str, Any] = dict(body)
     for path, text in texts:
         whole = _with_text(whole, path, text)
     return whole
 
 
-def _with_text(part: Any, path: _Path, text: str) -> Any:
+def _with_text(part: Any, path: Path, text: str) -> Any:
     """A copy of what lies on the path, since the rest may be large."""
     copy: Any = list(part) if isinstance(part, list) else dict(part)
     step, *rest = path

@@ -35,16 +35,20 @@ _SHELVES: Final[tuple[Shelf[Any], ...]] = (
 async def open_vault(settings: Settings, database: Database) -> Vault:
     """The vault that all stored values open in; those of an older key are sealed anew.
 
-    So is what an earlier version has left in clear.
+    So is what an earlier version has left in clear. A value that was sealed with an unknown key
+    beside others that open is damaged, and keeps nobody from starting.
 
     Raises:
-        SettingsError: there is no key, or not the one that values were sealed with.
+        SettingsError: there is no key, or none that any value was sealed with.
     """
     heads = await database.read(_heads)
     by_keys = heads - {CLEAR}
     vault = _vault(settings, may_make=not by_keys)
-    if unknown := sorted(head[1:].hex() for head in by_keys if not vault.knows(head)):
+    unknown = sorted(head[1:].hex() for head in by_keys if not vault.knows(head))
+    if unknown and len(unknown) == len(by_keys):
         raise _wrong_key(settings, unknown[0])
+    if unknown:
+        log.error("vault.keys_unknown", keys=unknown)
     if not all(map(vault.is_current, heads)):
         log.info("vault.sealed_anew", values=await database.write(lambda c: _seal_anew(c, vault)))
     return vault

@@ -1,28 +1,44 @@
 """Texts that no answer shows, not even a refusal of what was sent in their place."""
 
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BeforeValidator
 
 from service.http.strict import field_error
 
-_CREDENTIALS: Final = re.compile(r"^([^/?#]*//)[^/?#]*@")
-"""The user and the password of an address, behind its scheme."""
+HIDDEN: Final = "*********"
+"""Shown in the place of a stored text, as results have it; sent back, it keeps that text."""
 
 
-_OF_PROXY: Final = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Where addresses hold a user and a password."""
+
+    pattern: re.Pattern[str]
+    """What stands before them, and they."""
+
+    def hidden(self, address: str) -> str:
+        """The address as it is shown to those who only read."""
+        return self.pattern.sub(lambda found: f"{found[1] or ''}{HIDDEN}@", address)
+
+    def are_hidden(self, address: str) -> bool:
+        """Whether it is sent back as it was shown."""
+        found = self.pattern.match(address)
+        return found is not None and found[2] == HIDDEN
+
+    def moved(self, stored: str, address: str) -> str | None:
+        """The address with those of the stored one. None: that has none."""
+        found = self.pattern.match(stored)
+        if found is None:
+            return None
+        return self.pattern.sub(lambda place: f"{place[1] or ''}{found[2]}@", address)
+
+
+OF_URL: Final = Credentials(re.compile(r"^([^/?#]*//)([^/?#]*)@"))
+OF_PROXY: Final = Credentials(re.compile(r"^([^/?#]*//)?(.*)@", re.DOTALL))
 """The same of a proxy, of which nothing else may have an @: its password may hold any sign."""
-
-
-def proxy_without_credentials(address: str) -> str:
-    """A proxy's address as it is shown to those who only read."""
-    return _OF_PROXY.sub(lambda found: found[1] or "", address)
-
-
-def without_credentials(address: str) -> str:
-    """The address as it is shown to those who only read."""
-    return _CREDENTIALS.sub(r"\1", address)
 
 
 def _is_text(value: Any) -> Any:

@@ -9,6 +9,7 @@ from service.accounts.model import Role
 from service.audit import actions as audit
 from service.db.tables import check_, variable
 from service.vault.sealing import Vault
+from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body, script_body
 from tests.servers.public_api import ApiUser, PublicApi
 
@@ -169,12 +170,12 @@ async def test_what_is_locked_is_for_those_who_may_write(api: PublicApi, alice: 
     check = (await alice.post("/v1/checks/api", body)).body
     assert check["request"]["headers"] == [pair, open_pair]
     bob = await api.colleague("Bob", role=Role.READ_ONLY)
-    hidden = {**pair, "value": ""}
+    hidden = {**pair, "value": HIDDEN}
     read = (await bob.get(f"/v1/checks/{check['id']}")).body
     assert (await bob.get("/v1/checks")).body == [read]
     assert read["request"]["headers"] == [hidden, open_pair]
     assert read["request"]["queryParameters"] == [hidden]
-    assert read["environmentVariables"] == [{**URL, "value": ""}]
+    assert read["environmentVariables"] == [{**URL, "value": HIDDEN}]
     assert (await alice.get(f"/v1/checks/{check['id']}")).body == check
 
 
@@ -198,8 +199,8 @@ async def test_passwords_and_ping_addresses_are_for_those_who_may_write(
     ]
     assert "s3same" not in str(seen)
     assert token not in str(seen)
-    assert seen[0]["request"]["url"] == "http://shop.test/a@b"
-    assert seen[0]["request"]["basicAuth"] == {"username": "shop", "password": ""}
+    assert seen[0]["request"]["url"] == f"http://{HIDDEN}@shop.test/a@b"
+    assert seen[0]["request"]["basicAuth"] == {"username": "shop", "password": HIDDEN}
     assert (seen[2]["pingUrl"], seen[2]["heartbeat"]["pingUrl"]) == ("", "")
     assert (await alice.get(f"/v1/checks/{check['id']}")).body == check
     assert (await alice.get(f"/v1/checks/{beat['id']}")).body["pingUrl"].endswith(token)
@@ -268,7 +269,7 @@ async def test_a_check_whose_password_cannot_be_read_any_more_can_be_set_up_anew
         f"The stored secrets of the check {check['id']} cannot be read: "
     )
     bob = await api.colleague("Bob", role=Role.READ_ONLY)
-    assert (await bob.get(path)).body["request"]["basicAuth"] == {**PASSWORD, "password": ""}
+    assert (await bob.get(path)).body["request"]["basicAuth"] == {**PASSWORD, "password": HIDDEN}
     assert (await alice.put(f"/v1/checks/api/{check['id']}", check)).status == 200
     [entry] = await api.database.read(lambda c: audit.newest(c, limit=1))
     assert entry.fields == ("request",)

@@ -11,6 +11,7 @@ from contract.wire import decode
 from service.accounts.model import Role
 from service.audit import actions as audit
 from service.checks.fields import MOST_ITEMS
+from service.checks.sealing import opened_spec
 from service.db.tables import (
     check_,
     check_group,
@@ -22,6 +23,8 @@ from service.db.tables import (
 )
 from service.jobs import actions as jobs
 from service.jobs.claims import Table, deal
+from service.vault.sealing import UnsealableError
+from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body, script_body
 from tests.builders.groups import group_body
 from tests.builders.world import a_claimant
@@ -299,7 +302,7 @@ async def test_null_and_empty_are_taken_as_go_clients_send_them(alice: ApiUser) 
     )
 
 
-async def test_what_is_locked_is_empty_for_keys_that_only_read(
+async def test_what_is_locked_is_hidden_from_keys_that_only_read(
     api: PublicApi, alice: ApiUser
 ) -> None:
     group = await a_group(
@@ -313,9 +316,9 @@ async def test_what_is_locked_is_empty_for_keys_that_only_read(
     )
     reader = await api.colleague("Rita", role=Role.READ_ONLY)
     seen = (await reader.get(f"/v1/check-groups/{group['id']}")).body
-    assert seen["apiCheckDefaults"]["headers"][0]["value"] == ""
+    assert seen["apiCheckDefaults"]["headers"][0]["value"] == HIDDEN
     assert "s3same" not in str(seen)
-    assert seen["environmentVariables"][0]["value"] == ""
+    assert seen["environmentVariables"][0]["value"] == HIDDEN
     assert group["environmentVariables"][0]["value"] == "v"
 
 
@@ -616,17 +619,68 @@ async def test_a_group_whose_password_cannot_be_read_any_more_can_be_set_up_anew
     assert (await alice.get(path)).body["apiCheckDefaults"] == group["apiCheckDefaults"]
 
 
-async def test_a_check_that_cannot_be_read_is_named_when_its_group_changes(
-    api: PublicApi, alice: ApiUser
-) -> None:
-    group = await a_group(alice)
+async def a_damaged_check(api: PublicApi, alice: ApiUser, group: dict[str, Any]) -> dict[str, Any]:
+    """A check of the group with a password that does not open, though what its runs need does."""
     request = {**check_body("api")["request"], "basicAuth": PASSWORD}
     check = await a_check(alice, group, "api", request=request)
     await api.database.write(lambda c: c.execute(update(check_).values(secrets=b"\1 not sealed")))
-    answer = await alice.put(f"{PATHS[0]}/{group['id']}", {**group, "muted": True})
-    assert answer.status == 500
-    assert f"The stored secrets of the check {check['id']} cannot be read" in answer.body["message"]
-    assert (await alice.get(f"{PATHS[0]}/{group['id']}")).body["muted"] is False
+    return check
+
+
+async def stored_spec(api: PublicApi, check: dict[str, Any]) -> bytes:
+    """What runs of the check need.
+
+    Raises:
+        UnsealableError: it does not open, and the runs end as our fault.
+    """
+    row = await api.database.read(lambda c: c.execute(select(check_)).one())
+    named = {"account_id": row.account_id, "check_id": check["id"]}
+    return opened_spec(row.spec, api.backend.vault, **named)
+
+
+async def test_a_check_that_cannot_be_read_keeps_its_group_from_no_change(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    group = await a_group(alice)
+    check = await a_damaged_check(api, alice, group)
+    answer = await alice.put(
+        f"{PATHS[0]}/{group['id']}", {**group, "muted": True, "activated": False}
+    )
+    assert (answer.status, answer.body["muted"]) == (200, True)
+    row = await api.database.read(lambda c: c.execute(select(check_)).one())
+    assert (row.activated, row.muted, row.secrets) == (False, True, b"\1 not sealed")
+    with pytest.raises(UnsealableError):
+        await stored_spec(api, check)
+    assert (await alice.get(f"/v1/checks/{check['id']}")).status == 500
+
+
+@pytest.mark.parametrize("first", ["check", "group"])
+async def test_a_group_and_a_check_of_it_that_cannot_be_read_are_mended_in_either_order(
+    api: PublicApi, alice: ApiUser, first: str
+) -> None:
+    given = {"headers": [{"key": "x-group", "value": "new", "locked": True}]}
+    group = await a_group(alice, apiCheckDefaults=given)
+    check = await a_damaged_check(api, alice, group)
+    await api.database.write(
+        lambda c: c.execute(update(check_group).values(secrets=b"\1 not sealed"))
+    )
+    puts = [
+        (f"/v1/checks/api/{check['id']}", check),
+        (f"{PATHS[0]}/{group['id']}", {**group, "apiCheckDefaults": given}),
+    ]
+    for path, body in puts if first == "check" else reversed(puts):
+        answer = await alice.put(path, body)
+        assert answer.status == 200, answer.body
+        is_last = path == (puts[1] if first == "check" else puts[0])[0]
+        if not is_last:
+            with pytest.raises(UnsealableError):
+                await stored_spec(api, check)
+    spec = await stored_spec(api, check)
+    assert SECRET.encode() in spec
+    assert b'"x-group","value":"new"' in spec
+    runs = (await alice.get(f"/v1/checks/{check['id']}?applyGroupSettings=true")).body
+    assert runs["request"]["basicAuth"] == PASSWORD
+    assert runs["request"]["headers"] == given["headers"]
 
 
 def so_many(kind: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from sqlalchemy import update
 from structlog.testing import capture_logs
 
@@ -76,6 +77,15 @@ async def test_a_run_whose_secrets_do_not_open_ends_as_our_fault_and_holds_no_ot
     assert await ends_of(world, [plain, broken]) == [("ERROR", "unreadable")]
     [told] = [one for one in logs if one["event"] == "checks.unreadable"]
     assert told["check_id"] == broken
+
+
+@pytest.mark.parametrize("damage", [b"", b"\1", b"garbage"])
+async def test_a_spec_that_is_none_ends_its_own_run_alone(world: World, damage: bytes) -> None:
+    plain, broken = await world.check(), await world.check()
+    change = update(check_).where(check_.c.id == broken).values(spec=damage)
+    await world.database.write(lambda c: c.execute(change))
+    assert [job.check_id for job in await dealt(world, broken, plain)] == [plain]
+    assert await ends_of(world, [plain, broken]) == [("ERROR", "unreadable")]
 
 
 async def test_a_slot_that_such_a_run_had_is_dealt_anew_at_once(world: World) -> None:

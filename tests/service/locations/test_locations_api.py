@@ -10,6 +10,7 @@ from service.agents.model import Opened
 from service.audit import actions as audit
 from service.db.tables import agent, location_outage, location_sample, private_location
 from service.locations.views import CONNECTED_MS, version_order
+from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import PEPPER, ApiUser, PublicApi
 
@@ -258,8 +259,8 @@ async def test_credentials_of_a_proxy_are_for_those_who_may_write(
     made = (await alice.post(PATH, CELLAR)).body
     reader = await api.colleague("Rita", role=Role.READ_ONLY)
     listed, path = (await reader.get(PATH)).body, f"{PATH}/{made['id']}"
-    assert {one["proxyUrl"] for one in listed} == {None, "http://proxy.test:3128"}
-    assert (await reader.get(path)).body["proxyUrl"] == "http://proxy.test:3128"
+    assert {one["proxyUrl"] for one in listed} == {None, f"http://{HIDDEN}@proxy.test:3128"}
+    assert (await reader.get(path)).body["proxyUrl"] == f"http://{HIDDEN}@proxy.test:3128"
     assert (await alice.get(path)).body["proxyUrl"] == CELLAR["proxyUrl"]
 
 
@@ -273,7 +274,7 @@ async def test_any_sign_in_the_password_of_a_proxy_is_part_of_it(
         location = await made(alice, slugName=f"cellar-{order}", proxyUrl=address)
         path = f"{PATH}/{location['id']}"
         assert location["proxyUrl"] == (await alice.get(path)).body["proxyUrl"] == address
-        assert (await reader.get(path)).body["proxyUrl"] == "http://proxy.test:3128"
+        assert (await reader.get(path)).body["proxyUrl"] == f"http://{HIDDEN}@proxy.test:3128"
 
 
 async def test_a_proxy_without_credentials_is_stored_as_it_is(

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from service.vault.bodies import CLEAR, opened, sealed
 from service.vault.sealing import UnsealableError
+from service.vault.texts import HIDDEN
 from tests.builders.vaults import a_vault
 
 PLACE: Final = ("check", "account-1", "check-1", "secrets")
@@ -45,10 +46,13 @@ def test_a_body_is_whole_again_once_its_secrets_are_opened(bodies: dict[str, Any
 @pytest.mark.parametrize(
     ("request_", "shown"),
     [
-        ({"basicAuth": {"username": "u", "password": SECRET}}, {"username": "u", "password": ""}),
+        (
+            {"basicAuth": {"username": "u", "password": SECRET}},
+            {"username": "u", "password": HIDDEN},
+        ),
         ({"headers": [{"key": "a", "value": SECRET, "locked": True}]}, None),
         ({"queryParameters": [{"key": "a", "value": SECRET, "locked": True}]}, None),
-        ({"url": f"https://u:{SECRET}@shop.test/a"}, "https://shop.test/a"),
+        ({"url": f"https://u:{SECRET}@shop.test/a"}, f"https://{HIDDEN}@shop.test/a"),
     ],
 )
 def test_what_only_writers_see_is_not_left_in_a_body(request_: dict[str, Any], shown: Any) -> None:
@@ -56,7 +60,7 @@ def test_what_only_writers_see_is_not_left_in_a_body(request_: dict[str, Any], s
     bare, secrets = sealed(a_body(**request_), a_vault(), PLACE)
     [(name, left)] = (bare["doc"] or {})["request"].items()
     assert SECRET not in str(bare)
-    assert left == (shown or [{**request_[name][0], "value": ""}])
+    assert left == (shown or [{**request_[name][0], "value": HIDDEN}])
     assert secrets is not None
     assert SECRET.encode() not in secrets
     assert str(request_) == before, "what was sent is not touched"

@@ -37,7 +37,7 @@ from service.variables.bodies import EnvironmentVariable, VariableWrite
 from service.variables.model import Owner
 from service.vault.opening import open_vault
 from service.vault.scope import Scope
-from service.vault.sealing import HEAD_BYTES, Vault
+from service.vault.sealing import HEAD_BYTES, UnsealableError, Vault
 from tests.builders.certificates import a_client_certificate
 from tests.builders.check_bodies import check_body
 from tests.builders.groups import group_body
@@ -214,3 +214,40 @@ async def test_what_does_not_open_keeps_no_new_key_and_no_start_back(
     assert by_event["variables.unreadable"]["key"] == "TOKEN"
     assert by_event["certificates.unreadable"]["certificate_id"] == certificate_id
     assert by_event["vault.sealed_anew"]["values"] == 1
+
+
+async def test_one_value_of_an_unknown_key_beside_others_keeps_no_start_back(
+    database: Database, tmp_path: Path
+) -> None:
+    """As after the key before is gone, of a value that could not be sealed anew with the others."""
+    vault = Vault([MASTER_KEY])
+    account_id, _ = await seal(database, vault)
+    kept = VariableWrite(key="KEPT", value="kept")
+    await database.write(lambda c: changes.create(c, account_id, kept, vault=vault))
+    other = Vault([NEW_KEY]).seal("other", ("elsewhere",))
+    lost = update(variable).where(variable.c.key == "TOKEN").values(value=other)
+    await database.write(lambda c: c.execute(lost))
+    with capture_logs() as told:
+        opened = await open_vault(settings(tmp_path, MASTER_KEY), database)
+    rows = {row.key: row for row in await database.read(store.every)}
+    assert opened.open(rows["KEPT"].value, rows["KEPT"].place) == "kept"
+    by_event = {line["event"]: line for line in told}
+    assert by_event["vault.keys_unknown"]["keys"] == [other[1:HEAD_BYTES].hex()]
+    assert by_event["variables.unreadable"]["key"] == "TOKEN"
+
+
+async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does_not_open(
+    database: Database, tmp_path: Path
+) -> None:
+    """Or they would be lost with the key before."""
+    vault = Vault([MASTER_KEY])
+    await seal_bodies(database, vault)
+    lost = update(check_).values(spec=vault.seal("moved", ("elsewhere",)))
+    await database.write(lambda c: c.execute(lost))
+    await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
+    alone = await open_vault(settings(tmp_path, NEW_KEY), database)
+    [check] = await database.read(store_secrets.sealed)
+    assert PASSWORD in str(check_sealing.opened_bodies(check, alone)["applied"])
+    named = {"account_id": check.account_id, "check_id": check.id}
+    with pytest.raises(UnsealableError):
+        check_sealing.opened_spec(check.spec, alone, **named)
