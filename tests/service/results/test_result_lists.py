@@ -95,11 +95,35 @@ async def test_a_wrong_query_of_either_list_is_named(
 ) -> None:
     check = await a_check_with(api, 0)
     answer = await api.alice.get(f"/{version}/check-results/{check['id']}?{query}")
-    if version == "v1" and key in {"nextId", "fields"}:
+    if version == "v1" and key == "fields":
         assert answer.status == 200
         return
     assert answer.status == 400
     assert answer.body["validation"]["keys"][0] == key
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "meant"),
+    [
+        ("/v2/check-results", "page", "nextId"),
+        ("/v1/check-results", "nextId", "page"),
+    ],
+)
+async def test_another_lists_way_from_page_to_page_is_refused(
+    api: PublicApi, path: str, sent: str, meant: str
+) -> None:
+    """Passed over it would show the same page for ever."""
+    check = await a_check_with(api, 0)
+    answer = await api.alice.get(f"{path}/{check['id']}?{sent}=2&other=3")
+    assert answer.status == 400
+    assert answer.body["validation"] == {"source": "query", "keys": [sent]}
+    assert answer.body["message"] == f'"{sent}" is not known here, where {meant} may be meant.'
+
+
+async def test_a_way_from_page_to_page_is_passed_over_where_there_is_one_page(
+    api: PublicApi,
+) -> None:
+    assert (await api.alice.get("/v1/private-locations?page=2&nextId=x")).status == 200
 
 
 @pytest.mark.parametrize("query", ["limit=1", "limit=100", "from=1790000000&to=1790000000"])
