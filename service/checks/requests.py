@@ -1,6 +1,6 @@
 """What a check of each type asks of its target, as people write it, read strictly."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -22,7 +22,7 @@ from service.checks.fields import (
     UrlAssertion,
     Version,
 )
-from service.checks.rules import heartbeat_problem
+from service.checks.rules import heartbeat_problem, plain_request_problem
 from service.http.strict import (
     JsonNumber,
     Strict,
@@ -55,6 +55,13 @@ class UrlRequest(HttpWrite):
 
     method: Literal["GET"] = "GET"
     assertions: Listing[UrlAssertion] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_is_dropped_in_silence(cls, request: Any) -> Any:
+        if isinstance(request, dict) and (found := plain_request_problem(request)):
+            raise field_error(*found)
+        return request
 
 
 class ApiRequest(HttpWrite):

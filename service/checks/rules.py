@@ -39,6 +39,15 @@ _NOT_AGENTIC: Final = {
     "shouldFail": "would not be followed: the prompt says itself what must be so; leave it out",
     "triggerIncident": "would not be followed: AGENTIC checks open no incident; leave it out",
 }
+_PLAIN_REQUEST: Final = {
+    "basicAuth": "would not be sent: a URL check asks without it; put user and password into the"
+    " url, or use an API check",
+    **dict.fromkeys(
+        ("headers", "queryParameters", "body"),
+        "would not be sent: a URL check asks for its url and no more; use an API check",
+    ),
+}
+"""What the requests of URL checks do not have."""
 _OF_TYPE: Final[dict[CheckType, dict[str, str]]] = {
     **dict.fromkeys(CheckType, _NO_PHASES | _NO_VARIABLES),
     CheckType.API: {},
@@ -77,6 +86,15 @@ def unsupported_problem(body: Mapping[str, object], kind: CheckType) -> tuple[st
     """The first field that would silently not work, and why."""
     for field, sentence in (_ELSEWHERE | _OF_TYPE[kind]).items():
         if body.get(field):
+            return field, sentence
+    return None
+
+
+def plain_request_problem(request: Mapping[str, object]) -> tuple[str, str] | None:
+    """The first field that a URL check would not send, and why; clients send empty ones."""
+    for field, sentence in _PLAIN_REQUEST.items():
+        given = request.get(field)
+        if any(given.values()) if isinstance(given, Mapping) else given:
             return field, sentence
     return None
 

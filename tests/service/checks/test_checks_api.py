@@ -228,6 +228,37 @@ async def test_a_wrong_secret_is_not_repeated(alice: ApiUser) -> None:
     assert "hunter2" not in str(answer.body)
 
 
+@pytest.mark.parametrize(
+    ("field", "given", "mend"),
+    [
+        (
+            "basicAuth",
+            {"username": "u", "password": "hunter2"},
+            "a URL check asks without it; put user and password into the url, or use an API check",
+        ),
+        *(
+            (field, given, "a URL check asks for its url and no more; use an API check")
+            for field, given in (
+                ("headers", [{"key": "a", "value": "hunter2"}]),
+                ("queryParameters", [{"key": "a", "value": "hunter2"}]),
+                ("body", "hunter2"),
+            )
+        ),
+    ],
+)
+async def test_what_a_url_check_would_not_send_is_refused(
+    alice: ApiUser, field: str, given: Any, mend: str
+) -> None:
+    """It would look at something else than was meant, and find it up or down."""
+    refused = await alice.post("/v1/checks/url", with_request("url", **{field: given}))
+    assert refused.status == 400
+    assert refused.body["message"] == f'"request.{field}" would not be sent: {mend}.'
+    assert refused.body["validation"]["keys"] == [f"request.{field}"]
+    nothing = {"username": "", "password": ""} if field == "basicAuth" else type(given)()
+    for empty in (nothing, None):
+        await made(alice, "url", request={"url": "http://shop.test/", field: empty})
+
+
 async def test_an_api_check_without_a_method_gets_its_address(alice: ApiUser) -> None:
     check = await made(alice, "api", request={"url": "https://shop.test/orders"})
     assert check["request"]["method"] == "GET"
