@@ -8,6 +8,7 @@ import msgspec
 from contract.http_evidence import Hop, SentRequest, TlsFacts
 from contract.result import Failure, FailureKind, Timings
 from runners.kit.http_attempt import Attempt
+from runners.kit.http_connecting import ASKS_FOR_CREDENTIALS, not_let_through
 from runners.kit.http_cookies import ChainCookies
 from runners.kit.http_failures import failure_of
 from runners.kit.http_phases import Lap, timings
@@ -93,6 +94,13 @@ class Chain:
             self.failure = failure_of(self._attempt(seen))
         elif seen.head is not None and not seen.head.is_complete:
             self.failure = _broken_off_early(self._attempt(seen))
+        elif seen.head is not None and self._is_of_the_proxy(seen.head):
+            self.failure = not_let_through(self._attempt(seen))
+
+    def _is_of_the_proxy(self, head: Head) -> bool:
+        """407 is a proxy's word by its definition; through a tunnel it would be the target's."""
+        in_clear = self.hop.origin.scheme == "http"
+        return head.status_code == ASKS_FOR_CREDENTIALS and in_clear and self.route.reads_requests
 
     def _take_tls(self, seen: Seen, accepted_in_spite_of: str | None) -> None:
         facts = tls_facts(

@@ -12,6 +12,8 @@ _TUNNEL: Final = "tunnel failed"
 """libcurl's words for a proxy that refuses: `CONNECT tunnel failed, response 502`."""
 _NOT_OVER_PROXY: Final = "not supported over"
 """libcurl's words for HTTP/3 by a proxy that carries no UDP."""
+ASKS_FOR_CREDENTIALS: Final = 407
+"""Proxy Authentication Required."""
 _PROXY_KIND: Final = "Unsupported proxy"
 
 
@@ -74,10 +76,22 @@ def refused_by_proxy(attempt: Attempt) -> bool:
 
 def proxy_failed(attempt: Attempt) -> Failure:
     """The proxy was reached and did not connect to the target."""
+    if attempt.words.endswith(f"response {ASKS_FOR_CREDENTIALS}"):
+        return not_let_through(attempt)
     return attempt.failure(
         FailureKind.CONNECT,
         f"The location's proxy {attempt.proxy} did not connect to {attempt.hop.origin}: "
         f"{attempt.words}.",
+        "EPROXY",
+    )
+
+
+def not_let_through(attempt: Attempt) -> Failure:
+    """The proxy wants other credentials than those that it was given, if any."""
+    return attempt.failure(
+        FailureKind.CONNECT,
+        f"The location's proxy {attempt.proxy} answered {ASKS_FOR_CREDENTIALS} and did not connect "
+        f"to {attempt.hop.origin}: user and password in its proxyUrl are missing or wrong.",
         "EPROXY",
     )
 

@@ -51,6 +51,12 @@ class Route:
         host = f"[{host}]" if ":" in host else host
         return host if port is None else f"{host}:{port}"
 
+    @property
+    def reads_requests(self) -> bool:
+        """Whether the proxy speaks HTTP, and so answers itself where it is asked in clear."""
+        proxy_url = with_scheme(self.proxy_url or "socks5://").lower()
+        return proxy_url.startswith(("http://", "https://"))
+
     def certificate_for(self, origin: Origin) -> ClientCertificate | None:
         """The certificate to show: an exact host wins, then the newest glob. None: none fits."""
         places = (origin.host, f"{origin.host}:{origin.port}")

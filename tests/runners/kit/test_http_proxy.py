@@ -65,8 +65,44 @@ async def test_a_proxy_wants_its_password_and_gets_it(tmp_path: Path) -> None:
     assert seen.failure is None
     assert stranger.failure is not None
     assert stranger.failure.kind is FailureKind.CONNECT
-    assert f"The location's proxy {place} did not connect to" in stranger.failure.message
-    assert "wrong" not in stranger.failure.message
+    assert stranger.failure.message == (
+        f"The location's proxy {place} answered 407 and did not connect to"
+        f" 127.0.0.1:{origin.port}: user and password in its proxyUrl are missing or wrong."
+    )
+
+
+@pytest.mark.parametrize("user", ["", "us:no@"])
+async def test_a_407_of_the_proxy_is_no_answer_of_the_target(tmp_path: Path, user: str) -> None:
+    """A check that expects an error status would pass by it."""
+    async with http_origin(reply()) as origin, http_proxy(tmp_path, basic_auth="us:pw") as place:
+        seen = await through(f"http://{user}{place}", origin.url())
+    assert seen.failure is not None
+    assert (seen.failure.kind, seen.failure.detail["code"]) == (FailureKind.CONNECT, "EPROXY")
+    assert seen.failure.message == (
+        f"The location's proxy {place} answered 407 and did not connect to"
+        f" 127.0.0.1:{origin.port}: user and password in its proxyUrl are missing or wrong."
+    )
+    assert origin.asked == []
+
+
+async def test_a_407_that_can_only_be_the_targets_is_its_answer(tmp_path: Path) -> None:
+    ca = trustme.CA()
+    async with (
+        http_origin(
+            reply(status="407 Proxy Authentication Required"), tls=certificates.good(ca)
+        ) as origin,
+        http_origin(reply(status="407 Proxy Authentication Required")) as plain,
+        socks_proxy(user="us", password="pw") as socks,
+        http_proxy(tmp_path) as place,
+    ):
+        seen = [
+            await through(f"http://{place}", origin.url(), ca=ca),
+            await through(f"socks5://us:pw@{socks.place}", plain.url()),
+        ]
+        async with HttpEngine(EgressRules()) as engine:
+            seen.append(await engine.exchange(an_http_request(plain.url()), timeout_s=LONG_S))
+    assert [one.failure for one in seen] == [None] * 3
+    assert [one.answer.head.status_code for one in seen if one.answer] == [407] * 3
 
 
 @pytest.mark.parametrize(
