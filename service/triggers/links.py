@@ -196,10 +196,15 @@ def _verdict(seen: Sequence[Seen]) -> Response:
         has_failures=any(one.status.has_failures for each in finals for one in each),
         response_time=_longest(one for each in finals for one in each),
     ).model_dump()
-    bad = [_why_not(each.session, own) for each, own in zip(seen, finals, strict=True)]
-    if not any(bad):
+    bad = {
+        each.session.id: why
+        for each, own in zip(seen, finals, strict=True)
+        if (why := _why_not(each.session, own))
+    }
+    if not bad:
         return JSONResponse(facts, headers=dict(_FRESH))
-    refusal = RunNotPassedError(" ".join(one for one in bad if one))
+    first = {"checkSessionId": next(iter(bad))}
+    refusal = RunNotPassedError(" ".join(bad.values()), attributes=first)
     return JSONResponse({**body_of(refusal), **facts}, status_code=503, headers=dict(_FRESH))
 
 
@@ -215,4 +220,5 @@ def _why_not(session: Session, finals: Sequence[StoredResult]) -> str:
     bad = ", ".join(
         f"{one.status.value} at {one.location}" for one in finals if one.status not in _GOOD
     )
-    return f"The check {session.name} did not pass: {bad or 'nobody ran it'}."
+    why = bad or "nobody ran it"
+    return f"The check {session.name} did not pass: {why} (session {session.id})."

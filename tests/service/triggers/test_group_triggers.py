@@ -80,11 +80,17 @@ async def test_a_run_by_a_link_is_in_the_audit_log_with_its_group(
 
 
 async def test_a_link_names_each_check_that_did_not_pass(api: PublicApi, alice: ApiUser) -> None:
-    group = await a_group(alice, "A", "B", concurrency=1)
+    group = await a_group(alice, "A", "B", "C", concurrency=1)
     failed = Outcome(status=Status.FAILED)
-    answer = await called(api, await a_link(alice, group), failed, passed())
+    answer = await called(api, await a_link(alice, group), passed(), failed, failed)
     assert (answer.status, answer.body["hasFailures"]) == (503, True)
-    assert answer.body["message"] == "The check A did not pass: FAILED at default."
+    rows = await api.database.read(lambda c: c.execute(select(session).order_by(session.c.id)))
+    ids = {row.name: row.id for row in rows}
+    assert answer.body["message"] == (
+        f"The check B did not pass: FAILED at default (session {ids['B']})."
+        f" The check C did not pass: FAILED at default (session {ids['C']})."
+    )
+    assert answer.body["attributes"] == {"checkSessionId": ids["B"]}
 
 
 async def test_a_token_opens_what_it_was_made_for_alone(alice: ApiUser) -> None:

@@ -72,7 +72,12 @@ async def test_a_link_answers_503_when_the_check_fails(api: PublicApi, alice: Ap
     assert answer.status == 503
     assert (answer.body["hasFailures"], answer.body["responseTime"]) == (True, 80)
     assert (answer.body["statusCode"], answer.body["error"]) == (503, "Service Unavailable")
-    assert answer.body["message"] == "The check Home did not pass: FAILED at default."
+    session_id = answer.body["attributes"]["checkSessionId"]
+    assert answer.body["message"] == (
+        f"The check Home did not pass: FAILED at default (session {session_id})."
+    )
+    run = (await alice.get(f"/v1/check-sessions/{session_id}")).body
+    assert (run["checkId"], run["status"]) == (check["id"], "FAILED")
 
 
 async def test_a_run_that_nobody_did_is_no_failure_and_no_pass(
