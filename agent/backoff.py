@@ -25,6 +25,8 @@ class Pace:
     """How long results, and free slots of a busy agent, are collected into one request."""
     flush_s: float = 10.0
     """How long a stopping agent tries to deliver what is left."""
+    recheck_s: float = 60.0
+    """When a type that failed its boot check gets another; it doubles with each, up to an hour."""
 
 
 class Backoff:

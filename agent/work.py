@@ -1,10 +1,11 @@
 """What an agent works with: runners on one network, slots, a source, envelopes."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -38,6 +39,8 @@ from runners.kit.runtimes import Runtimes, find_runtimes
 from runners.kit.scrub import Scrubber
 from runners.kit.secrets.job_secrets import why_unhidden
 from runners.kit.suites.places import SuitePlaces
+
+_LONGEST_RECHECK_S: Final = 3600.0
 
 log = structlog.get_logger(__name__)
 
@@ -100,20 +103,31 @@ async def runnable_types(ground: Ground, *, scripted: bool) -> tuple[CheckType, 
 
     `scripted`: those that need Node, or the others.
     """
+    return await _working(ground, _installed(ground, scripted=scripted))
+
+
+def _installed(ground: Ground, *, scripted: bool) -> tuple[CheckType, ...]:
+    """The types that this agent has a runner for, and what it needs."""
+    specs = {runner.spec for runner in ground.makeup.runners}
+    return tuple(
+        kind
+        for kind, spec in SPEC_TYPES.items()
+        if spec in specs
+        and (kind in MAIN_TYPES) is scripted
+        and missing_for(kind, ground.harness) is None
+    )
+
+
+async def _working(ground: Ground, types: tuple[CheckType, ...]) -> tuple[CheckType, ...]:
+    """Those of the types that pass their boot check."""
+    if not ground.makeup.checks_itself:
+        return types
     runners = {runner.spec: runner for runner in ground.makeup.runners}
 
     def runner_for(spec: CheckSpec) -> Runner[Any]:
         return runners[type(spec)]
 
-    known = tuple(
-        kind
-        for kind, spec in SPEC_TYPES.items()
-        if spec in runners and (kind in MAIN_TYPES) is scripted
-    )
-    known = tuple(kind for kind in known if missing_for(kind, ground.harness) is None)
-    if not ground.makeup.checks_itself:
-        return known
-    checked = await boot_check(known, runner_for=runner_for, harness=ground.harness)
+    checked = await boot_check(types, runner_for=runner_for, harness=ground.harness)
     return working_types(checked)
 
 
@@ -134,19 +148,42 @@ def hello_of(ground: Ground, check_types: tuple[CheckType, ...]) -> Hello:
 async def learn_scripts(ground: Ground, introduction: Introduction, dispatcher: Dispatcher) -> None:
     """Find out which scripted types run here, which takes seconds, and offer them then.
 
-    Checks without scripts do not wait for a browser's first start.
+    Checks without scripts do not wait for a browser's first start. A type that fails is tried
+    again: a machine that was busy then must not cost the agent a type for its whole life.
     """
+    untried, wait_s = _installed(ground, scripted=True), ground.makeup.pace.recheck_s
+    while untried:
+        works = await _working_scripts(ground, untried)
+        if works:
+            await _offer(works, ground, introduction, dispatcher)
+        untried = tuple(kind for kind in untried if kind not in works)
+        if untried:
+            await asyncio.sleep(wait_s)
+        wait_s = min(wait_s * 2, _LONGEST_RECHECK_S)
+
+
+async def _working_scripts(ground: Ground, types: tuple[CheckType, ...]) -> tuple[CheckType, ...]:
     try:
-        scripted = await runnable_types(ground, scripted=True)
+        return await _working(ground, types)
     except OSError as problem:  # no descriptor or port for the boot check: the others go on
         log.warning("scripts.unavailable", because=str(problem))
-        return
-    hello = hello_of(ground, (*introduction.check_types(), *scripted))
+        return ()
+
+
+async def _offer(
+    scripted: tuple[CheckType, ...],
+    ground: Ground,
+    introduction: Introduction,
+    dispatcher: Dispatcher,
+) -> None:
+    before = introduction.check_types()
+    hello = hello_of(ground, (*before, *scripted))
     if not hello.slots[Lane.MAIN]:
         return
     introduction.learn(hello)
     # Claims name the types too: none of them waits for what becomes of one hello.
-    dispatcher.serve(Lane.MAIN, hello.slots[Lane.MAIN])
+    if not hello_of(ground, before).slots[Lane.MAIN]:
+        dispatcher.serve(Lane.MAIN, hello.slots[Lane.MAIN])
     with suppress(KeyRefusedError, VersionRefusedError):  # claims meet it too, and try on
         await introduction.first_hello(Backoff(ground.makeup.pace), until=ground.lifecycle.draining)
 

@@ -4,7 +4,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -29,9 +31,11 @@ from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import LogLine, Outcome
 from contract.scripted import MultiStepSpec
+from runners.browser import BrowserRunner
 from runners.kit.harness import Harness
 from runners.kit.resolve import SystemResolver
 from runners.kit.runner import RunContext, Runner
+from runners.kit.runtimes import find_runtimes
 from runners.kit.workspace import Workspace
 from runners.registry import RUNNERS
 from tests.builders.agents import (
@@ -43,12 +47,21 @@ from tests.builders.agents import (
     metrics,
     settings,
 )
+from tests.builders.browser_programs import a_program
 from tests.builders.context import PingTable, a_network
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.specs import a_job, a_url_spec, an_api_spec
 from tests.fakes.service import FakeService, Fault
 
 NO_ANSWER = Fault(delay_s=600)
+EVERY_TYPE = Makeup(runners=RUNNERS, pace=QUICK, checks_itself=False)
+BROWSERS_CHECKED = Makeup(
+    runners=(BrowserRunner(),), pace=replace(QUICK, recheck_s=0.1), checks_itself=True
+)
+STARTS_LATER = """#!/bin/sh
+[ "$1" = --version ] || [ -e "$(dirname "$0")/now" ] || exit 1
+exec {browser} "$@"
+"""
 
 
 def test_the_password_of_the_agents_proxy_leaves_in_no_result() -> None:
@@ -63,11 +76,11 @@ async def ground_with(harness: Harness | None) -> Ground:
         return a_ground(client, harness)
 
 
-def a_ground(client: ServiceClient, harness: Harness | None) -> Ground:
+def a_ground(client: ServiceClient, harness: Harness | None, makeup: Makeup = EVERY_TYPE) -> Ground:
     return Ground(
         agent_id="agent-1",
         settings=settings(),
-        makeup=Makeup(runners=RUNNERS, pace=QUICK, checks_itself=False),
+        makeup=makeup,
         client=client,
         lifecycle=a_lifecycle(),
         metrics=metrics(),
@@ -76,11 +89,13 @@ def a_ground(client: ServiceClient, harness: Harness | None) -> Ground:
 
 
 @asynccontextmanager
-async def an_agent_at_work(service: FakeService) -> AsyncIterator[tuple[MemoryFiles, MemorySpool]]:
+async def an_agent_at_work(
+    service: FakeService, makeup: Makeup = EVERY_TYPE, **changes: Any
+) -> AsyncIterator[tuple[MemoryFiles, MemorySpool]]:
     """It said hello with the types that need no Node, and learns of the others meanwhile."""
     files, spool = MemoryFiles(), MemorySpool()
-    async with open_scripts(settings()) as harness, a_client(service) as client:
-        ground = a_ground(client, harness)
+    async with open_scripts(settings(**changes)) as harness, a_client(service) as client:
+        ground = a_ground(client, harness, makeup)
         hello = hello_of(ground, await runnable_types(ground, scripted=False))
         introduction = Introduction(client, hello, on_limits=lambda _limits: None)
         loops = Loops(
@@ -154,6 +169,25 @@ async def test_scripted_jobs_are_claimed_whatever_becomes_of_the_hello_that_offe
         (result,) = spool.results or [result for result, _ in files.parcels]
     assert (result.job_id, result.outcome.log[0].message) == ("scripted", "it ran")
     assert service.hellos == []
+
+
+async def test_a_type_that_fails_its_boot_check_is_offered_as_soon_as_it_passes_another() -> None:
+    browser = find_runtimes().browser
+    with (
+        a_program("chromium", STARTS_LATER.format(browser=browser)) as program,
+        capture_logs() as logs,
+    ):
+        async with (
+            FakeService() as service,
+            an_agent_at_work(service, BROWSERS_CHECKED, chromium_path=program),
+        ):
+            await service.until(
+                lambda: any(one["event"] == "boot.type_unavailable" for one in logs)
+            )
+            assert service.hellos == []
+            program.with_name("now").touch()
+            await service.until(lambda: bool(service.hellos))
+    assert service.hellos[0].check_types == (CheckType.BROWSER,)
 
 
 async def test_scripts_learn_of_their_run_and_other_checks_pay_nothing_for_it() -> None:

@@ -17,7 +17,7 @@ from runners.kit.judge import judge
 from runners.kit.playwright_verdict import BrowserDidNotStartError
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError
-from tests.builders.hanging_browser import hanging_browser
+from tests.builders.browser_programs import hanging_browser
 from tests.builders.scripts import a_scripted_context, names, runtimes_here
 from tests.servers.measured_site import (
     BLOCKED_MS,

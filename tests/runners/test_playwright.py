@@ -19,7 +19,7 @@ from runners.kit.suites.bundle import BundleError
 from runners.kit.suites.registry import RegistryAwayError
 from runners.kit.workspace import PREFIX
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
-from tests.builders.hanging_browser import hanging_browser
+from tests.builders.browser_programs import hanging_browser
 from tests.builders.patience import LONG_S
 from tests.builders.suites import (
     NEWEST,

@@ -8,7 +8,7 @@ import pytest
 from runners.kit.browser_proof import Proof, is_our_fault
 from runners.kit.launches import LostLaunch
 from runners.kit.sandbox import Sandbox
-from tests.builders.hanging_browser import hanging_browser
+from tests.builders.browser_programs import hanging_browser
 from tests.builders.patience import LONG_S
 from tests.builders.scripts import runtimes_here
 
