@@ -277,11 +277,6 @@ async def test_a_configuration_that_playwright_refuses_is_named(tmp_path: Path) 
                 'Received: "Bad tea"',
             ),
         ),
-        (
-            "waits",
-            "waits.spec.ts:3 > waits: Error: page.click: Test timeout of 3000ms exceeded.",
-            ("(tests/waits.spec.ts:5:14).", "  - waiting for locator('#buy')"),
-        ),
         ("syntax", 'syntax.spec.ts:4: SyntaxError: Unexpected token, expected ",".', ()),
         ("imports", "imports.spec.js:2: Error: Cannot find module 'no-such-package'.", ()),
     ],
@@ -293,6 +288,25 @@ async def test_a_failure_shows_what_was_seen_and_the_line_by_the_suites_own_file
     ran = await seen(tmp_path, spec)
     assert words(ran).startswith(f"tests/{sentence}")
     assert [one for one in more if one not in words(ran)] == []
+    only_its_own(ran)
+
+
+async def test_a_test_that_waits_too_long_shows_for_what_and_at_which_line(tmp_path: Path) -> None:
+    spec = changed(a_bundle(tmp_path, "mistakes"), test_command="npx playwright test waits.spec")
+    for limit_ms in (3000, 12000, 40000):  # the page takes its part to open
+        limit = Variable(key="LIMIT_MS", value=str(limit_ms))
+        ran = await seen(tmp_path, spec, variables=(limit,))
+        if "waiting for locator" in words(ran):
+            break
+    reached = f"page.click: Test timeout of {limit_ms}ms exceeded."
+    assert words(ran).startswith(f"tests/waits.spec.ts:3 > waits: Error: {reached}")
+    assert "(tests/waits.spec.ts:5:14)." in words(ran)
+    assert "  - waiting for locator('#buy')" in words(ran)
+    only_its_own(ran)
+
+
+def only_its_own(ran: Observation) -> None:
+    """Nothing of the place where the suite ran, or of the packages, is shown."""
     everything = "\n".join([*told(ran).errors, *said(ran), words(ran)])
     assert PREFIX not in everything
     assert "/node_modules/" not in everything

@@ -11,6 +11,7 @@ import pytest
 
 from service.accounts.authenticate import REMEMBER_S
 from service.command_line import run
+from tests.builders.patience import LONG_S
 from tests.servers.service import RunningService, serve_service
 
 
@@ -116,5 +117,5 @@ def test_a_wrong_option_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_service_alone_takes_its_commands(command: str) -> None:
     """Its image has no `picket`."""
     arguments = [sys.executable, "-m", "service", command, "--help"]
-    told = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=15)
+    told = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=LONG_S)
     assert told.stdout.startswith(f"Usage: python -m service {command}")

@@ -130,7 +130,8 @@ async def test_agents_that_are_told_every_secret_send_none(scene: Scene, secrecy
         body = body_of(number, "api", request, {"maxResponseTime": 30_000})
         await scene.ask("POST", "/v1/checks/api", body)
     await scene.until(lambda: scene.ledger().final >= 2)
-    assert scene.ledger().statuses == {"PASSED": scene.ledger().final}
+    ledger = scene.ledger()  # once: more results come meanwhile
+    assert ledger.statuses == {"PASSED": ledger.final}
     await agent.stop()
     found = secrecy.search(scene)
     assert found.leaks == ()

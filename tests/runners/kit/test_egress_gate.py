@@ -1,7 +1,6 @@
 """The proxy before browsers and scripts: what is allowed passes unchanged, the rest is told."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from runners.kit.ways_out import Straight
 from tests.builders.context import a_network
 from tests.servers.http_certificates import good, pem_of
 from tests.servers.http_origin import Asked, http_origin, redirect, reply, silence
+from tests.servers.tcp import refusing_port
 
 EGRESS = FailureKind.EGRESS
 LOOPBACK = EgressRules.parse(["127.0.0.1"], [])
@@ -122,12 +122,11 @@ async def test_each_hop_of_a_redirect_is_judged() -> None:
 
 
 async def test_a_target_that_refuses_is_told_from_one_that_is_forbidden() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    async with a_gate() as gate, asked_through(gate, f"http://shop.test:{port}/") as answer:
-        assert answer.status == 502
-        why = f"127.0.0.1:{port} refused the connection."
-        assert await answer.text() == f"{why}\n"
+    with refusing_port() as port:
+        async with a_gate() as gate, asked_through(gate, f"http://shop.test:{port}/") as answer:
+            assert answer.status == 502
+            why = f"127.0.0.1:{port} refused the connection."
+            assert await answer.text() == f"{why}\n"
     assert gate.unreached == (Unreached(host="shop.test", kind=FailureKind.CONNECT, why=why),)
 
 

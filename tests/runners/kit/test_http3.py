@@ -30,7 +30,8 @@ from tests.builders.specs import (
 from tests.servers import http_certificates as certificates
 from tests.servers.http3_origin import Ending, Page3, http3_origin
 from tests.servers.http_certificates import DAY, NOW
-from tests.servers.http_origin import http_origin, redirect, reply
+from tests.servers.http_origin import http_origin, reply
+from tests.servers.tcp import refusing_port
 
 UNHURRIED = {"degraded_after_ms": None, "failed_after_ms": None}
 
@@ -371,10 +372,10 @@ async def test_a_proxy_that_carries_no_udp_is_named_and_never_gone_around(
 
 
 async def test_a_proxy_that_is_gone_is_named_by_http_3_too(engine: HttpEngine) -> None:
-    async with http_origin(redirect("/")) as proxy:
-        place = proxy.base.removeprefix("http://")
     request = by_http_3("https://127.0.0.1:9/")
-    seen = await engine.exchange(request, timeout_s=LONG_S, proxy_url=f"http://{place}")
+    with refusing_port() as port:
+        place = f"127.0.0.1:{port}"
+        seen = await engine.exchange(request, timeout_s=LONG_S, proxy_url=f"http://{place}")
     assert (
         sentence(seen) == f"Nothing listens on the location's proxy {place} (connection refused)."
     )

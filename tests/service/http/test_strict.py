@@ -1,5 +1,6 @@
 """Whatever clients of the established service send is taken, and slips of the pen are not."""
 
+import time
 from typing import Any
 
 import pytest
@@ -65,7 +66,8 @@ async def test_a_slip_in_another_body_is_refused_too(alice: ApiUser) -> None:
     assert (await alice.post("/v1/private-locations", place)).status == 400
 
 
-@pytest.mark.timeout(20)
-async def test_a_hundred_thousand_unknown_fields_cost_little(alice: ApiUser) -> None:
+async def test_many_thousand_unknown_fields_cost_little(alice: ApiUser) -> None:
     many = {f"{'x' * 4}{number}": 1 for number in range(60_000)}
+    before = time.process_time()
     assert (await alice.post("/v1/checks/api", {**check_body("api"), **many})).status == 201
+    assert time.process_time() - before < 15.0

@@ -1,1 +1,1 @@
-module.exports = { testDir: 'tests', timeout: 5000, workers: 1, retries: 0 };
+module.exports = { testDir: 'tests', timeout: 60000, workers: 1, retries: 0 };

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from runners.kit.archives.ahead import MOST_HELD, THREADS, each_with
+from tests.builders.patience import LONG_S
 
 
 def test_items_come_in_order_with_what_was_made_of_them() -> None:
@@ -26,7 +27,7 @@ def test_few_items_are_held_at_once() -> None:
 
 
 def test_two_are_worked_on_at_once_and_none_of_them_where_they_are_used() -> None:
-    together = threading.Barrier(THREADS, timeout=10)
+    together = threading.Barrier(THREADS, timeout=LONG_S)
 
     def work(_: int) -> int:
         together.wait()
@@ -44,7 +45,7 @@ def test_work_waits_for_threads_and_not_threads_for_work() -> None:
         yield THREADS + 1
 
     def work(number: int) -> bool:
-        return number != 0 or are_taken.wait(10)
+        return number != 0 or are_taken.wait(LONG_S)
 
     assert all(made for _, made in each_with(work, numbers()))
 

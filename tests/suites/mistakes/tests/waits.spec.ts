@@ -1,6 +1,6 @@
 import { test } from '@playwright/test';
 
 test('waits', async ({ page }) => {
-  test.setTimeout(3000);
+  test.setTimeout(Number(process.env.LIMIT_MS));
   await page.click('#buy');
 });
