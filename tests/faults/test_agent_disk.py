@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.processes import ROOT, AgentChild
-from tests.faults.scene import Scene, leases_of
+from tests.faults.scene import Scene
 
 SIZE_KB = 256
 
@@ -189,7 +189,6 @@ async def test_a_file_that_rotted_is_set_aside_and_its_runs_run_again(scene: Sce
     assert list(scene.spool().glob("*.broken"))
 
 
-@leases_of(6)
 async def test_the_oldest_results_go_when_there_is_no_room_and_their_runs_run_again(
     scene: Scene,
 ) -> None:
@@ -199,6 +198,7 @@ async def test_the_oldest_results_go_when_there_is_no_room_and_their_runs_run_ag
     await scene.proxy.refuse()
     scene.target.release()
     await agent.logged("results.dropped")
+    scene.leases_run_out()
     await scene.proxy.accept()
     ledger = await scene.settle(may_drop=True)
     assert ledger.final == 3

@@ -17,6 +17,7 @@ from runners.kit.judge import judge
 from runners.kit.observation import JsonText, Numbers, Observation
 from runners.kit.runner import Network, RunContext
 from tests.builders.context import PingTable, a_context, a_network
+from tests.builders.patience import LONG_S
 from tests.builders.specs import an_assertion, an_icmp_spec
 from tests.servers.island import SWALLOWED, complaining_router, island, need_pings
 
@@ -114,7 +115,7 @@ async def test_a_missing_privilege_is_ours_and_propagates() -> None:
             resolver=tools.resolver,
             egress=tools.egress,
         )
-        ctx = RunContext(network=bare, pings=PingTable(), timeout_s=1)
+        ctx = RunContext(network=bare, pings=PingTable(), timeout_s=LONG_S)
         with pytest.raises(PingerUnavailableError):
             await IcmpRunner().observe(an_icmp_spec(), ctx)
 
