@@ -18,6 +18,7 @@ from runners.kit.playwright_verdict import BrowserDidNotStartError
 from runners.kit.runner import RunContext
 from runners.kit.runtimes import MissingRuntimeError
 from tests.builders.browser_programs import hanging_browser
+from tests.builders.patience import LONG_S
 from tests.builders.scripts import a_scripted_context, names, runtimes_here
 from tests.servers.measured_site import (
     BLOCKED_MS,
@@ -381,6 +382,13 @@ async def test_a_browser_that_hangs_as_it_starts_is_our_fault(own: str) -> None:
     pytest.fail("there was time enough for a launch")
 
 
+@pytest.fixture
+def patient_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a browser starts here is told however long it takes."""
+    monkeypatch.setattr("runners.kit.browser_proof._LIMIT_S", LONG_S)
+
+
+@pytest.mark.usefixtures("patient_proof")
 @pytest.mark.parametrize(
     "launch",
     [
@@ -409,6 +417,7 @@ async def test_a_launch_that_failed_and_that_its_script_made_up_for_is_no_failur
     assert (await looked(script)).failure is None
 
 
+@pytest.mark.usefixtures("patient_proof")
 async def test_a_launch_that_its_tests_own_time_cut_is_no_fault_of_ours() -> None:
     script = (
         "import { test } from '@playwright/test'\ntest.setTimeout(40)\n"
