@@ -24,7 +24,7 @@ from tests.builders.scripts import a_scripted_context
 from tests.runners.test_browser import a_test, look
 from tests.servers.measured_site import measured_site
 
-JOBS = int(os.environ.get("BROWSER_JOBS", "8"))
+JOBS = int(os.environ.get("BROWSER_JOBS", "4"))
 OPEN_TO_ALL = ("/dev/shm", "/tmp", "/var/tmp")
 
 
@@ -62,7 +62,7 @@ async def jobs(site: str, number: int) -> set[int]:
     """Run a page's test as an agent does, so many times; whom it ran as."""
     users = set()
     script = a_test(f"await page.goto('{site}/plain'); console.log(`uid=${{process.getuid()}}`);")
-    async with a_scripted_context(keeps_files=True) as ctx:
+    async with a_scripted_context(keeps_files=True, loads_ahead=True) as ctx:
         for _ in range(number):
             workspace = Workspace()
             outcome = await look(msgspec.structs.replace(ctx, workspace=workspace), script)

@@ -13,6 +13,7 @@ import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -94,7 +95,7 @@ BODIES: dict[str, Encoder] = {
     "gzip": gzip.compress,
     "zlib": zlib.compress,
     "deflate": lambda text: zlib.compress(text)[2:-4],
-    "brotli": brotli.compress,
+    "brotli": partial(brotli.compress, quality=5),  # the best takes seconds for a bomb
     "zstd": zstandard.compress,
 }
 FILLER = b'{"url":"https://shop.example/a?page=12&q=%C3%B6","text":"all is well"}\n'
