@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from contract.job import Job
-from runners.kit.secrets.job_secrets import is_secret, secrets_of, usable
+from runners.kit.secrets.job_secrets import in_variable, is_secret, secrets_of, usable
 
 _MOST_NAMES: Final = 5
 _MOST_CHARS: Final = 60
@@ -29,6 +29,6 @@ def _of_check(job: Job) -> Iterator[str]:
     if names:
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         yield f"the check's secret variables ({', '.join(names[:_MOST_NAMES])}{more})"
-    known = {one.value for one in secret}
+    known = {value for one in secret for value in in_variable(one)}
     if usable(value for value in secrets_of(job) if value not in known):
         yield "passwords and keys of the check's request, proxy or client certificates"

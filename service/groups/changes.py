@@ -24,6 +24,7 @@ from service.variables.bodies import EnvironmentVariable
 from service.variables.model import Owner
 from service.vault.keeping import Stored, kept
 from service.vault.scope import Scope
+from service.vault.texts import OF_URL
 
 
 def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRow:
@@ -111,4 +112,7 @@ def _variables(body: AnyGroupWrite, url: str) -> list[EnvironmentVariable]:
     own = list(body.environment_variables or ())
     if not url:
         return own
-    return [*own, EnvironmentVariable.model_validate({"key": BASE_URL, "value": url})]
+    # Whoever only reads is not shown user and password in it, and must not find them in results.
+    is_secret = OF_URL.hidden(url) != url
+    address = {"key": BASE_URL, "value": url, "locked": is_secret}
+    return [*own, EnvironmentVariable.model_validate(address)]

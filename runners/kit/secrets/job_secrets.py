@@ -50,6 +50,13 @@ def is_secret(variable: Variable) -> bool:
     return variable.secret or variable.locked or variable.key.startswith(_PREFIX)
 
 
+def in_variable(variable: Variable) -> Iterator[str]:
+    """What is hidden of a secret one: its value and, if that is an address, its password."""
+    yield variable.value
+    if "@" in variable.value:
+        yield from _url_password(variable.value)
+
+
 def secret_names(variables: Iterable[Variable]) -> tuple[str, ...]:
     """What those are called whose values are hidden."""
     return tuple(one.key for one in variables if is_secret(one))
@@ -164,7 +171,7 @@ def _pieces(secret: str) -> Iterator[str]:
 def _secrets_of(job: Job) -> Iterator[str]:
     for variable in job.variables:
         if is_secret(variable):
-            yield variable.value
+            yield from in_variable(variable)
     for certificate in job.client_certificates:
         yield certificate.key
         if certificate.passphrase is not None:

@@ -521,6 +521,20 @@ async def test_the_scripts_and_defaults_of_a_group_reach_the_runs_of_its_api_che
     assert (spec.group_setup_script, spec.snippets[0].content) == ("2", "2")
 
 
+@pytest.mark.parametrize(
+    ("url", "is_hidden"),
+    [("https://shop.test/a@b", False), (f"https://shop:{SECRET}@shop.test", True)],
+)
+async def test_an_address_with_a_password_is_hidden_from_what_scripts_tell(
+    api: PublicApi, alice: ApiUser, url: str, *, is_hidden: bool
+) -> None:
+    group = await a_group(alice, apiCheckDefaults={"url": url})
+    check = await a_check(alice, group, "browser", **script_body())
+    (one,) = (await job_of(api, check)).variables
+    assert (one.key, one.value, one.locked) == ("GROUP_BASE_URL", url, is_hidden)
+    assert (await alice.get(f"{PATHS[0]}/{group['id']}")).body["environmentVariables"] == []
+
+
 async def test_a_request_is_given_what_it_names_of_check_group_and_account(
     api: PublicApi, alice: ApiUser
 ) -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from runners.kit.secrets.job_secrets import unhidden_variables, usable
+from runners.kit.secret_sources import secret_sources
+from runners.kit.secrets.job_secrets import secrets_of, unhidden_variables, usable
 from runners.kit.secrets.pattern import SecretPattern
 from tests.builders.specs import a_job, a_secret
 
@@ -49,3 +50,22 @@ def test_a_trace_is_left_as_it_is_and_the_variable_named(secret: str, because: s
     assert SecretPattern(usable([secret])).hide(text) == (text, 0)
     job = a_job(variables=(a_secret(value=secret),))
     assert unhidden_variables(job) == (("TOKEN", because),)
+
+
+@pytest.mark.parametrize(
+    ("value", "hidden"),
+    [
+        ("https://shop:s3s%40me@shop.test/a", ("s3s%40me", "s3s@me")),
+        ("https://shop.test/a@b", ()),
+        ("mail@shop.test", ()),
+        ("https://[@", ()),
+    ],
+)
+def test_of_an_address_that_is_secret_the_password_is_one_too(
+    value: str, hidden: tuple[str, ...]
+) -> None:
+    """A page that is opened with it tells the password by itself."""
+    job = a_job(variables=(a_secret(value=value),))
+    assert secrets_of(job) == (value, *hidden)
+    sources = secret_sources(job, found=(), of_agent=False)
+    assert sources == "the check's secret variables (TOKEN)"
