@@ -28,7 +28,7 @@ from service.variables import changes as variables
 from service.variables.model import Owner
 from service.vault.keeping import Stored, kept
 from service.vault.scope import Scope
-from service.vault.sealing import UnsealableError
+from service.vault.sealing import UnsealableError, Vault
 
 log = structlog.get_logger()
 
@@ -69,6 +69,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
         NotFoundError: the account has no such check.
         InvalidError: it is of another type, or names a group, location, snippet or bundle that is
             not there, or no location.
+        UnreadableError: secrets of its group do not open, and its own do: it would run no more.
     """
     before = find(connection, scope.account_id, check_id)
     if before.type != type_of(check).value:
@@ -79,8 +80,9 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
     stored = partial(_stored_doc, before, scope)
     doc = _doc(check, stored=stored, kept_token=_token_of(before.doc))
     group = _named_group(connection, scope, doc)
-    opened_one = _opened_group(group, scope) if group else None
-    effect = _effect(connection, scope, doc, kind=type_of(check), group=opened_one)
+    opens = readable_group if _is_whole(connection, scope, before) else _opened_group
+    whole_group = opens(group, scope.vault) if group else None
+    effect = _effect(connection, scope, doc, kind=type_of(check), group=whole_group)
     values = _sealed(scope, check_id, {**_columns(doc), **effect.columns})
     store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
     _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
@@ -177,10 +179,20 @@ def _effect(
     return effect.without_spec if lacks_secrets else effect
 
 
-def _opened_group(stored: GroupRow, scope: Scope) -> GroupRow:
+def _is_whole(connection: Connection, scope: Scope, row: CheckRow) -> bool:
+    """Whether all that is sealed of a check opens, so that it runs."""
+    terms = store.terms(connection, row.id)
+    try:
+        opened(row, scope.vault)
+    except UnsealableError:
+        return False
+    return terms is not None and _spec(scope, row.id, terms.spec) is not None
+
+
+def _opened_group(stored: GroupRow, vault: Vault) -> GroupRow:
     """One that does not open stays as it is stored: its checks can be mended before it."""
     try:
-        return opened_group(stored, scope.vault)
+        return opened_group(stored, vault)
     except UnsealableError as problem:
         log.exception("groups.unreadable", group_id=str(stored.id), reason=str(problem))
         return stored

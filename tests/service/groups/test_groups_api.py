@@ -697,6 +697,23 @@ async def test_a_group_and_a_check_of_it_that_cannot_be_read_are_mended_in_eithe
     assert runs["request"]["headers"] == given["headers"]
 
 
+async def test_a_check_that_runs_is_not_changed_where_its_group_cannot_be_read(
+    api: PublicApi, alice: ApiUser
+) -> None:
+    """Its runs would end as our fault from then on, without the group's part of what they need."""
+    group = await a_group(alice, apiCheckDefaults={"basicAuth": PASSWORD})
+    check = await a_check(alice, group, "api")
+    await api.database.write(
+        lambda c: c.execute(update(check_group).values(secrets=b"\1 not sealed"))
+    )
+    path = f"/v1/checks/api/{check['id']}"
+    refused = await alice.put(path, {**check, "muted": True})
+    assert refused.status == 500
+    assert f"The stored secrets of the check group {group['id']} cannot" in refused.body["message"]
+    assert SECRET.encode() in await stored_spec(api, check)
+    assert (await alice.put(path, {**check, "groupId": None})).status == 200
+
+
 def so_many(kind: str) -> dict[str, Any]:
     """As many of all that a group adds to its checks as can be written."""
     numbers = range(MOST_ITEMS)
