@@ -68,8 +68,8 @@ class LocationInfo(Wire, frozen=True, kw_only=True):
     id: str
     slug_name: str
     proxy_url: str | None = None
-    """Proxy for what URL and API checks send, without its credentials, which jobs carry. None:
-    direct."""
+    """Proxy for what URL and API checks send, `*********` for its credentials, which jobs carry.
+    None: direct."""
 
 
 class Limits(Wire, frozen=True, kw_only=True):

@@ -105,7 +105,7 @@ private_location: Final = Table(
     Column("name", String, nullable=False),
     Column("slug_name", String, nullable=False),
     Column("icon", String, nullable=False),
-    Column("proxy_url", String),  # without credentials; None: direct
+    Column("proxy_url", String),  # its credentials hidden; None: direct
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger),  # None: never changed
     # The whole address, sealed by service.vault; None: it holds no credentials

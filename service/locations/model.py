@@ -172,7 +172,7 @@ class LocationRow:
     slug_name: str
     icon: str
     proxy_url: str | None = field(default=None, repr=False)
-    """Without credentials, once it is stored. None: direct."""
+    """With hidden credentials, once it is stored. None: direct."""
     created_ms: int
     updated_ms: int | None = None
     """None: never changed."""
