@@ -100,6 +100,11 @@ class SplitTexts:
                 yield start, end
             found = self._hint.search(block, end)
 
+    def lines_with(self, block: bytes) -> Iterator[bytes]:
+        """The lines in which such texts are."""
+        lines = (block[start:end] for start, end in self.lines(block))
+        yield from (line for line in lines if self._hide_in(line)[1])
+
     def may_begin_in(self, place: tuple[int, int], block: bytes) -> bool:
         """Whether such a text may begin from the place's first byte to its last."""
         if not self.hint or not begins_in(place, block, (self._hint,)):
@@ -160,10 +165,11 @@ class Beginnings:
         grown = "|".join(
             form for chars in wanted for form in _beginnings(chars, at_least=_PIECE_CHARS)
         )
-        field = rf'("__playwright_value_":")(?:(?:{first})"|{_STRING}?(?:{grown}){_STRING}")'
+        field = rf'("__playwright_value_":")(?:(?:{first})(?=")|{_STRING}?(?:{grown}){_STRING})'
         letter = "|".join(map(_in_json, sorted(set(_in_any_case(typed)))))
-        box = rf'("(?:__playwright_value_|value)":")(?:{_MASKED})*(?:{letter})"'
-        source = rf'{field}|{box}|(?:{grown})"'
+        box = rf'("(?:__playwright_value_|value)":")(?:{_MASKED})*(?:{letter})(?=")'
+        # What ends with the block is taken too: of a value of megabytes each place would be tried.
+        source = rf'(?:{field}|{box}|(?:{grown})(?="))("|\\?\Z)'
         encoded = source.encode("latin-1")
         self._pattern = re.compile(encoded, re.IGNORECASE) if wanted else None
 
@@ -171,7 +177,7 @@ class Beginnings:
         """The block without them, and how many there were."""
         if self._pattern is None or _MARK not in block:
             return block, 0
-        return self._pattern.subn(rb"\g<1>\g<2>" + _HIDDEN + b'"', block)
+        return self._pattern.subn(rb"\g<1>\g<2>" + _HIDDEN + rb"\g<3>", block)
 
 
 def _in_any_case(texts: Iterable[str]) -> Iterator[str]:
@@ -230,9 +236,14 @@ def _tail_starts(chars: list[str]) -> range:
     return range(1, len(chars) - _PIECE_CHARS + 1)
 
 
+_ELEMENT: Final = rf'\["[^"]*"(?:,\{{(?:[^"{{}}]|"{_STRING}")*\}})?'
+_REFERENCE: Final = r"\[\[[0-9]+,[0-9]+\]"
+"""An element that is as it was in a snapshot before."""
+_BLANK: Final = r'"(?: |\\[nrt])*"'
+
 SNAPSHOTS: Final = Markup(
     mark=_MARK,
-    between=rf'"\]*,(?:\["[^"]*"(?:,\{{(?:[^"{{}}]|"{_STRING}")*\}})?\]*,)*"',
+    between=rf'"\]*,(?:(?:{_ELEMENT}|{_REFERENCE}|{_BLANK})\]*,)*"',
     ends='"',
     begins='"',
     char=_in_json,

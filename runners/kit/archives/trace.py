@@ -15,7 +15,6 @@ from runners.kit.archives.trace_pictures import TracePictures, lines_with
 from runners.kit.archives.valid_lines import with_valid_lines
 from runners.kit.secrets.covers import Cover
 from runners.kit.secrets.job_secrets import beginnings_of
-from runners.kit.secrets.pattern import SecretPattern
 
 PAGES: Final = ".trace"
 """How members end that tell of pages."""
@@ -75,7 +74,7 @@ class Trace:
         self.pictures = TracePictures()
         self._found = TracePictures()
         """What is told of header values, and of secrets that no script was given, alone."""
-        self._found_pattern: SecretPattern | None = None
+        self._found_search: Search | None = None
         """Finds these values. None: there are none yet."""
         self.names = ResourceNames()
         self._secrets = (*secrets, *(one for secret in typed for one in beginnings_of(secret)))
@@ -94,7 +93,7 @@ class Trace:
     def know_found(self, search: Search, joined: Search) -> None:
         """What was come upon, beyond what was looked for; no mask knew it."""
         further = (*search.out_of_sight, *(set(joined.secrets) - set(search.secrets)))
-        self._found_pattern = SecretPattern(further) if further else None
+        self._found_search = search.with_secrets(further) if further else None
 
     def read(self, blocks: Iterable[bytes]) -> None:
         """Read a member of JSON for headers' values."""
@@ -179,19 +178,30 @@ class Trace:
                 self._look_for_pages(block, seen.covers, search)
         if seen.is_hinted_at:
             events.hinted.add(number)
+            if shows_pages:
+                self._look_for_split(block, search)
 
     def _look_for_pages(self, block: bytes, covers: list[Cover] | None, search: Search) -> None:
         lines = block.split(b"\n") if covers is None else list(lines_with(covers, block))
         self.pictures.look_for_pages(lines, None if covers else search.pattern)
-        if self._found_pattern is not None and not self.shows_found:
-            self._found.look_for_pages(lines, self._found_pattern)
+        if self._found_search is not None and not self.shows_found:
+            self._found.look_for_pages(lines, self._found_search.pattern)
+
+    def _look_for_split(self, block: bytes, search: Search) -> None:
+        """A page shows as one what is split over its elements."""
+        self.pictures.look_for_pages(search.in_snapshots.lines_with(block), None)
+        if self._found_search is not None and not self.shows_found:
+            split = self._found_search.in_snapshots
+            self._found.look_for_pages(split.lines_with(block), None)
 
     def _note_typed(self) -> None:
-        spelled = {secret for one in self._events.values() for secret in one.spelled.secrets}
+        every = [one.spelled for one in self._events.values()]
+        spelled = {secret for one in every for secret in one.secrets}
         if spelled or self._typed:
+            self._beginnings = Beginnings(spelled | self._typed)
+        if spelled or self._typed or any(one.boxes for one in every):
             # No event tells which page the keys went to.
             self.pictures.is_everywhere()
-            self._beginnings = Beginnings(spelled | self._typed)
 
     def edits(self, name: str, own: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
         """What is done to a member that tells of others, and when to do what else is done."""

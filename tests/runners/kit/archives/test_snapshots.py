@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runners.kit.archives.snapshots import Beginnings
 from runners.kit.sensitive import HIDDEN
 from tests.builders.archives import PAGE, a_zip, events_of, hidden, lines, members_of
 
@@ -40,3 +41,13 @@ def test_a_typed_secret_goes_from_a_field_that_writes_it_in_other_letters(tmp_pa
     archive = a_zip({"0-trace.trace": lines(*grown)})
     left = hidden(tmp_path, archive, SECRET, typed=(SECRET,)).file.path.read_bytes()
     assert set(values_of(left)) == {HIDDEN}
+
+
+def test_a_value_that_does_not_end_takes_no_longer_than_it_is() -> None:
+    """Of a line that is longer than memory allows a block is the beginning: that took hours."""
+    value = SECRET[:3] * 300_000
+    block = b'{"type":"frame-snapshot","html":["A",{"__playwright_value_":"' + value.encode()
+    for end in (b"", b"\\"):
+        left, count = Beginnings([SECRET]).hide(block + end)
+        assert count == 1
+        assert left == block.replace(value.encode(), HIDDEN.encode()) + end

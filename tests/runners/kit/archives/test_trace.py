@@ -181,6 +181,9 @@ def test_messages_of_a_web_socket_that_come_in_parts_go(tmp_path: Path) -> None:
         ["BODY", {}, ["B", {}, SECRET[:4], ["I", SECRET[4:]]]],
         ["BODY", {}, *[["SPAN", {"style": "left: 1em"}, char] for char in SECRET]],
         ["BODY", {}, f"before {SECRET[:2]}", ["B", {}, f"{SECRET[2:]} after"]],
+        ["BODY", {}, SECRET[:4], [[1, 5]], SECRET[4:]],
+        ["BODY", {}, ["B", {}, SECRET[:4], [[2, 7]]], [[1, 5]], ["I", {}, [[1, 2]], SECRET[4:]]],
+        ["BODY", {}, SECRET[:4], "", ["WBR", {}], "\n \t", SECRET[4:]],
     ],
 )
 def test_a_secret_that_is_split_over_elements_of_a_page_goes(tmp_path: Path, html: Any) -> None:
@@ -209,9 +212,17 @@ def test_a_number_that_is_a_secret_leaves_json_as_it_is(tmp_path: Path) -> None:
     assert left == {"type": "event", "pin": 0, "list": [1, 0], "text": f"is {HIDDEN}"}
 
 
-def test_pictures_of_a_page_that_had_a_secret_go(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "html",
+    [
+        ["BODY", {}, SECRET],
+        ["BODY", {}, SECRET[:4], ["B", {}, SECRET[4:]]],
+        ["BODY", {}, SECRET[:4], [[1, 5]], SECRET[4:]],
+    ],
+)
+def test_pictures_of_a_page_that_had_a_secret_go(tmp_path: Path, html: Any) -> None:
     frames = [a_frame(PAGE), a_frame(OTHER_PAGE)]
-    events = lines(a_snapshot(["BODY", {}, SECRET]), *frames)
+    events = lines(a_snapshot(html), *frames)
     pictures = {one["file"]: PICTURE for one in frames}
     found = hidden(tmp_path, a_zip({"0-trace.trace": events, **pictures}), SECRET)
     left = members_of(found.file.path.read_bytes())
@@ -219,6 +230,22 @@ def test_pictures_of_a_page_that_had_a_secret_go(tmp_path: Path) -> None:
     assert found.left_out == ("1 x a frame of the film strip, whose page showed a secret",)
     assert set(left) == {"0-trace.trace", frames[1]["file"]}
     assert events_of(left["0-trace.trace"])[1:] == frames[1:]
+
+
+def test_pictures_go_with_a_secret_that_has_a_field_for_each_letter(tmp_path: Path) -> None:
+    """Which page's fields spelled it is not remembered."""
+    frame = a_frame(PAGE)
+    members = {"0-trace.trace": lines(boxes(*SECRET), frame), frame["file"]: PICTURE}
+    found = hidden(tmp_path, a_zip(members), SECRET)
+    assert found.shows_secret
+    assert set(members_of(found.file.path.read_bytes())) == {"0-trace.trace"}
+
+
+def test_pictures_go_that_show_what_no_mask_knew_in_several_elements(tmp_path: Path) -> None:
+    html = ["BODY", {}, SECRET[:4], ["B", {}, SECRET[4:]]]
+    archive = a_zip({"0-trace.trace": lines(a_snapshot(html))})
+    assert hidden(tmp_path, archive, SECRET, out_of_sight=(SECRET,)).shows_found
+    assert not hidden(tmp_path, archive, SECRET).shows_found
 
 
 def test_pictures_stay_where_no_page_had_a_secret(tmp_path: Path) -> None:
