@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from contract.near_names import near_name
+from service.http.described import Described
 
 NO_NUL: Final = r"^[^\x00]*$"
 
@@ -21,7 +22,7 @@ _MOST_LETTERS: Final = 60
 """Likeness takes time, and a body may have a hundred thousand fields with names of any length."""
 
 
-class Strict(BaseModel):
+class Strict(Described):
     """A frozen value in a request; camelCase outside.
 
     Unknown fields are passed over, because clients of the established service send back what
@@ -35,7 +36,6 @@ class Strict(BaseModel):
         extra="ignore",
         allow_inf_nan=False,
         alias_generator=to_camel,
-        use_attribute_docstrings=True,
         defer_build=True,
     )
 
@@ -62,14 +62,13 @@ def slip(names: Iterable[str], known: Collection[str]) -> tuple[str, str] | None
     return None
 
 
-class Shown(BaseModel):
+class Shown(Described):
     """A frozen value in an answer; camelCase outside."""
 
     model_config = ConfigDict(
         frozen=True,
         alias_generator=to_camel,
         populate_by_name=True,
-        use_attribute_docstrings=True,
         defer_build=True,
         serialize_by_alias=True,
     )
