@@ -13,6 +13,8 @@ from typing import Any, Final, Self
 
 import aiohttp
 
+from tests.faults.nursery import Forked, Nursery, may_be_forked
+
 ROOT: Final = Path(__file__).parents[2]
 _LOG_LIMIT_S: Final = 90.0
 _END_LIMIT_S: Final = 120.0
@@ -23,7 +25,7 @@ _END_LIMIT_S: Final = 120.0
 class Child:
     """A process of ours; its log lines are JSON."""
 
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | Forked
     lines: list[str] = field(default_factory=list)
     _reader: asyncio.Task[None] | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -31,17 +33,22 @@ class Child:
 
     @classmethod
     async def start(
-        cls, module: str, environ: Mapping[str, str], *, within: Sequence[str] = ()
+        cls,
+        module: str,
+        environ: Mapping[str, str],
+        *,
+        within: Sequence[str] = (),
+        nursery: Nursery | None = None,
     ) -> Self:
-        """`python -m module`; `within` is a command that ends by running what follows it."""
-        process = await asyncio.create_subprocess_exec(
-            *(*within, sys.executable, "-m", module),
-            cwd=ROOT,
-            env={"PATH": os.environ["PATH"], "LOG_FORMAT": "json", **environ},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        child = cls(process)
+        """`python -m module`; `within` is a command that ends by running what follows it.
+
+        `nursery`: where the module is loaded already.
+        """
+        chosen = {"PATH": os.environ["PATH"], "LOG_FORMAT": "json", **environ}
+        if nursery is None or within or not may_be_forked(environ):
+            child = cls(await _started([*within, sys.executable, "-m", module], chosen))
+        else:
+            child = cls(await nursery.start(chosen))
         child._reader = asyncio.create_task(child._read(), name=f"read-{module}")
         return child
 
@@ -122,6 +129,18 @@ class Child:
             self.lines.append(line.decode().rstrip("\n"))
             self._changed.set()
         self._changed.set()
+
+
+async def _started(
+    command: Sequence[str], environ: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *command,
+        cwd=ROOT,
+        env=environ,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
 
 
 class AgentChild(Child):

@@ -21,6 +21,16 @@ CALL_LIMIT_S: Final = 2.0
 """How long any call, or a claim past its wait, is waited for when its answer never comes."""
 
 
+def load() -> None:
+    """What `main` needs, but for what looks at the environment as it is loaded."""
+    with lean.undisturbed():
+        lean.load_libraries()
+        import uvloop  # noqa: F401, PLC0415 - after the lean loading, as in the agent itself
+
+        from agent import app  # noqa: F401, PLC0415 - the same
+        from runners import registry  # noqa: F401, PLC0415 - the same
+
+
 def main() -> int:
     """Live until told to stop; the exit code."""
     with lean.undisturbed():

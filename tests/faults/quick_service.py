@@ -142,6 +142,12 @@ def _put(module: ModuleType, name: str, value: object) -> None:
     setattr(module, name, value)
 
 
+def load() -> None:
+    """What `main` would load."""
+    with lean.loading():
+        from service import serving  # noqa: F401, PLC0415 - for a nursery, which need not serve
+
+
 def main() -> int:
     """The service's own `main`, in a hurry."""
     tell_tasks_when_asked()

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import aiohttp
@@ -13,6 +14,7 @@ import pytest
 
 from tests.builders.agent_process import NO_RUNTIMES
 from tests.faults.ledger import Ledger, read_ledger
+from tests.faults.nursery import Nursery
 from tests.faults.passing_time import let_leases_run_out, pauses_in
 from tests.faults.processes import AgentChild, Child
 from tests.faults.target import Target, serve_target
@@ -47,6 +49,8 @@ class Scene:
     target: Target
     http: aiohttp.ClientSession
     quick: Mapping[str, str]
+    nurseries: Mapping[str, Nursery]
+    """By the module that each has loaded."""
     agents: list[AgentChild] = field(default_factory=list)
     service_module: str = SERVICE
     triggered: int = 0
@@ -80,7 +84,8 @@ class Scene:
             "KILL_FILE": str(self._kill_file),
             **self.quick,
         }
-        self._service = await Child.start(self.service_module, environ)
+        module = self.service_module
+        self._service = await Child.start(module, environ, nursery=self.nurseries.get(module))
         ready = await self._service.logged("service.ready")
         self._port = self.proxy.upstream = ready["port"]
         # Once it is dead, somebody else may listen there.
@@ -115,7 +120,8 @@ class Scene:
             "AGENT_DATA_DIR": str(self.spool(name).parent),
             **environ,
         }
-        agent = await AgentChild.start(module, chosen, within=within)
+        nursery = self.nurseries.get(module)
+        agent = await AgentChild.start(module, chosen, within=within, nursery=nursery)
         self.agents.append(agent)
         if ready:
             await agent.logged("agent.ready")
@@ -273,9 +279,13 @@ def leases_of(seconds: float) -> pytest.MarkDecorator:
 
 @asynccontextmanager
 async def set_scene(
-    folder: Path, *, lease_s: float = LEASE_S, **quick: str
+    folder: Path,
+    *,
+    lease_s: float = LEASE_S,
+    nurseries: Mapping[str, Nursery] = MappingProxyType({}),
+    **quick: str,
 ) -> AsyncIterator[Scene]:
-    """A service that runs; `quick` changes its figures."""
+    """A service that runs; `quick` changes its figures, and processes come from `nurseries`."""
     async with AsyncExitStack() as stack:
         scene = Scene(
             folder=folder,
@@ -283,6 +293,7 @@ async def set_scene(
             target=await stack.enter_async_context(serve_target()),
             http=await stack.enter_async_context(aiohttp.ClientSession()),
             quick={**_QUICK, "QUICK_LEASE_S": str(lease_s), **quick},
+            nurseries=nurseries,
         )
         stack.push_async_callback(scene.strike_set)
         await scene.start_service()

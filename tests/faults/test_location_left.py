@@ -1,20 +1,23 @@
 """Every agent of a location dies, and one comes back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.nursery import Nursery
 from tests.faults.scene import Scene, set_scene
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+async def scene(tmp_path: Path, nurseries: Mapping[str, Nursery]) -> AsyncIterator[Scene]:
     """A location counts as unavailable after four seconds without an agent, not ten minutes."""
-    async with set_scene(tmp_path, QUICK_UNAVAILABLE_S="4", QUICK_QUEUE_S="360") as made:
+    async with set_scene(
+        tmp_path, nurseries=nurseries, QUICK_UNAVAILABLE_S="4", QUICK_QUEUE_S="360"
+    ) as made:
         yield made
 
 

@@ -1,10 +1,11 @@
 """More runs than any agent has room for: what nobody can take is missed, and says why."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.faults.nursery import Nursery
 from tests.faults.processes import AgentChild
 from tests.faults.scene import Scene, set_scene
 
@@ -14,9 +15,9 @@ RUNS = 10
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+async def scene(tmp_path: Path, nurseries: Mapping[str, Nursery]) -> AsyncIterator[Scene]:
     """A run is given up after three deliveries, as in the service's own figures."""
-    async with set_scene(tmp_path, QUICK_DELIVERIES="3") as made:
+    async with set_scene(tmp_path, nurseries=nurseries, QUICK_DELIVERIES="3") as made:
         yield made
 
 
