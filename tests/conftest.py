@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
@@ -21,7 +23,18 @@ if ROOT not in sys.path:
 EXPLORE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", EXPLORE)
 settings.register_profile("steady", EXPLORE, derandomize=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "steady")
+settings.load_profile(PROFILE)
+
+
+def _none_of_ours() -> Constants:
+    return Constants()
+
+
+if PROFILE == "steady":
+    # Else literals of whatever modules are loaded by then are drawn from as well: other examples
+    # in another order of tests, and after every change of a literal.
+    providers._get_local_constants = _none_of_ours
 
 # As a program writes them; the library's own choice draws each traceback in a frame, in 30 ms.
 structlog.configure(

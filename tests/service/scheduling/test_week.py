@@ -178,7 +178,9 @@ def test_without_an_offset_every_period_of_the_week_has_one_run(
 
 
 @settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(frequency=st.sampled_from(LONG), parallel=st.booleans(), away=st.integers(0, WEEK_S // 1800))
 async def test_the_database_holds_the_runs_of_that_week_place_by_place(

@@ -235,7 +235,9 @@ async def test_a_group_that_is_not_there_or_has_nothing_to_run_is_told(world: Wo
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     count=st.integers(1, 12),
