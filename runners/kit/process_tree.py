@@ -147,13 +147,18 @@ class ProcessTree:
         return not self._is_live(tag) and is_adopted(pid)
 
 
-def chase(is_meant: Callable[[int], bool]) -> None:
-    """Strike at the newest process again and again: the next number of one that changes it."""
-    until = time.monotonic() + _CHASE_S
+def chase(is_meant: Callable[[int], bool]) -> bool:
+    """Strike at the newest process again and again: the next number of one that changes it.
+
+    Whether there was one to strike at.
+    """
+    until, has_met = time.monotonic() + _CHASE_S, False
     while time.monotonic() < until:
         newest = newest_pid()
         if is_meant(newest):
+            has_met = True
             send(newest, signal.SIGKILL, when=is_meant)
+    return has_met
 
 
 def _has_ended(pid: int) -> bool:

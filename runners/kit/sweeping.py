@@ -19,26 +19,32 @@ from runners.kit.workspace import PREFIXES, UNLOCKED, is_deserted
 
 _ROUNDS: Final = 100
 _PAUSE_S: Final = 0.02
+_SURE_LOOKS: Final = 3
+"""So many in a row have to find nothing, where nobody looks again."""
 _MAKING_S: Final = 60.0
 """Longer than any agent takes from making a folder to locking it."""
 
 
-def sweep_processes(users: SlotUsers | None) -> None:
+def sweep_processes(users: SlotUsers | None, *, looks: int = 1) -> None:
     """End what scripts of dead agents have left running; it blocks.
 
     Args:
         users: the pool, when runs have users of their own.
+        looks: so many in a row have to find nothing. With more than one, those are chased as well
+            that change their number faster than a look takes, and are in none.
     """
     free: AbstractSet[int] = set() if users is None else _idle_users(users)
 
     def is_stale(pid: int) -> bool:
         return _is_stale(pid, free)
 
+    quiet = 0
     for rounds in range(_ROUNDS):
         stale = [pid for pid in all_pids() if is_stale(pid)]
         for pid in stale:
             send(pid, signal.SIGKILL, when=is_stale)
-        if not stale:
+        quiet = 0 if stale or (looks > 1 and chase(is_stale)) else quiet + 1
+        if quiet == looks:
             break
         if rounds >= SLIPPERY_ROUNDS:
             _end_slippery(stale, free, is_stale)
@@ -98,7 +104,8 @@ def _is_stale(pid: int, free: AbstractSet[int]) -> bool:
 
 def main() -> None:
     """Sweep on behalf of an agent that was killed; the arguments are the folders with runs."""
-    sweep_processes(SlotUsers() if can_have_own_users() else None)
+    users = SlotUsers() if can_have_own_users() else None
+    sweep_processes(users, looks=_SURE_LOOKS)
     for within in sys.argv[1:]:
         sweep_folders(Path(within))
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,9 +56,18 @@ def agent(world: str) -> Iterator[Agent]:
 
 
 @pytest.fixture
-def doomed_test(world: str) -> Iterator[Agent]:
+def beat() -> Iterator[Path]:
+    """A file that grows for as long as a slippery script lives."""
+    with tempfile.NamedTemporaryFile() as file:
+        path = Path(file.name)
+        path.chmod(0o666)
+        yield path
+
+
+@pytest.fixture
+def doomed_test(world: str, beat: Path) -> Iterator[Agent]:
     """A process that has an agent, as a test has, and is what is killed."""
-    plan = cast("slippery.py", env={"STAY": "1"}, **UNTIL_KILLED)
+    plan = cast("slippery.py", env={"STAY": "1", "BEAT": str(beat)}, **UNTIL_KILLED)
     yield from started(["/bin/sh", "-c", '"$@" & wait', "test", *line(world, plan)])
 
 
@@ -116,6 +126,12 @@ def has_ended(pid: int) -> bool:
     return seen is None or seen.has_ended
 
 
+def is_still(beat: Path) -> bool:
+    before = beat.stat().st_size
+    time.sleep(1)
+    return beat.stat().st_size == before
+
+
 def wait_for(fact: Callable[[], bool]) -> None:
     until = time.monotonic() + PATIENCE_S
     while not fact():
@@ -133,11 +149,13 @@ def test_a_killed_agents_scripts_and_folders_are_gone_at_once(agent: Agent) -> N
 
 @in_every_world
 def test_processes_that_change_their_number_do_not_outlive_a_test_that_is_killed(
-    doomed_test: Agent,
+    doomed_test: Agent, beat: Path
 ) -> None:
     doomed_test.kill()
     wait_for(lambda: not running(doomed_test.uid))
     wait_for(lambda: not doomed_test.folder.exists())
+    assert beat.stat().st_size > 0
+    wait_for(lambda: is_still(beat))
 
 
 @in_every_world

@@ -6,6 +6,7 @@ _, most = resource.getrlimit(resource.RLIMIT_NPROC)  # ended ones count until so
 most = 4000 if most == resource.RLIM_INFINITY else min(4000, most)
 resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
 until = time.monotonic() + 150  # whoever kills the test and all that clears up after it
+beat = os.open(os.environ.get("BEAT", os.devnull), os.O_WRONLY | os.O_APPEND)
 
 
 def hop():
@@ -14,6 +15,7 @@ def hop():
             if os.fork():
                 os._exit(0)
             os.setsid()
+            os.write(beat, b".")  # no look is quick enough to tell that it lives
         except OSError:
             pass
     os._exit(0)
