@@ -1,5 +1,6 @@
 """The vault of a service's start: its keys come from a setting, or from a file that it makes."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from service.variables import seals as variables
 from service.vault.anew import Shelf, seal_anew
 from service.vault.bodies import CLEAR
 from service.vault.keys import keys_of, new_key
-from service.vault.sealing import Vault
+from service.vault.sealing import HEAD_BYTES, Vault
 
 log = structlog.get_logger()
 
@@ -35,20 +36,16 @@ _SHELVES: Final[tuple[Shelf[Any], ...]] = (
 async def open_vault(settings: Settings, database: Database) -> Vault:
     """The vault that all stored values open in; those of an older key are sealed anew.
 
-    So is what an earlier version has left in clear. A value that was sealed with an unknown key
-    beside others that open is damaged, and keeps nobody from starting.
+    So is what an earlier version has left in clear.
 
     Raises:
-        SettingsError: there is no key, or none that any value was sealed with.
+        SettingsError: there is no key, or not the one that most values were sealed with.
     """
     heads = await database.read(_heads)
     by_keys = heads - {CLEAR}
     vault = _vault(settings, may_make=not by_keys)
-    unknown = sorted(head[1:].hex() for head in by_keys if not vault.knows(head))
-    if unknown and len(unknown) == len(by_keys):
-        raise _wrong_key(settings, unknown[0])
-    if unknown:
-        log.error("vault.keys_unknown", keys=unknown)
+    if not all(map(vault.knows, by_keys)):
+        _hold_key(settings, vault, await database.read(_counts))
     if not all(map(vault.is_current, heads)):
         log.info("vault.sealed_anew", values=await database.write(lambda c: _seal_anew(c, vault)))
     return vault
@@ -56,6 +53,30 @@ async def open_vault(settings: Settings, database: Database) -> Vault:
 
 def _heads(connection: Connection) -> frozenset[bytes]:
     return frozenset[bytes]().union(*(shelf.heads(connection) for shelf in _SHELVES))
+
+
+def _counts(connection: Connection) -> Counter[bytes]:
+    """How many rows there are of each beginning."""
+    rows = ((shelf, row) for shelf in _SHELVES for row in shelf.every(connection))
+    return Counter(shelf.sealed(row)[:HEAD_BYTES] for shelf, row in rows)
+
+
+def _hold_key(settings: Settings, vault: Vault, counts: Counter[bytes]) -> None:
+    """A few values of another key are damaged, and keep nobody from starting.
+
+    By number: after a change of keys a damaged value is left of the key before, and that key alone
+    would open nothing else.
+
+    Raises:
+        SettingsError: they are not a few.
+    """
+    by_keys = Counter({head: rows for head, rows in counts.items() if head != CLEAR})
+    unknown = Counter({head: rows for head, rows in by_keys.items() if not vault.knows(head)})
+    if unknown.total() * 2 >= by_keys.total():
+        [(head, _)] = unknown.most_common(1)
+        raise _wrong_key(settings, head[1:].hex())
+    keys = sorted(head[1:].hex() for head in unknown)
+    log.error("vault.keys_unknown", keys=keys, values=unknown.total())
 
 
 def _seal_anew(connection: Connection, vault: Vault) -> int:

@@ -236,6 +236,22 @@ async def test_one_value_of_an_unknown_key_beside_others_keeps_no_start_back(
     assert by_event["variables.unreadable"]["key"] == "TOKEN"
 
 
+async def test_the_key_before_is_refused_though_a_value_that_was_left_of_it_is_there(
+    database: Database, tmp_path: Path
+) -> None:
+    """It would open nothing, and seal whatever comes."""
+    vault = Vault([NEW_KEY])
+    account_id, _ = await seal(database, vault)
+    left = Vault([MASTER_KEY]).seal("left", ("elsewhere",))
+    lost = update(variable).where(variable.c.key == "TOKEN").values(value=left)
+    await database.write(lambda c: c.execute(lost))
+    kept = VariableWrite(key="KEPT", value="kept")
+    await database.write(lambda c: changes.create(c, account_id, kept, vault=vault))
+    with pytest.raises(SettingsError) as caught:
+        await open_vault(settings(tmp_path, MASTER_KEY), database)
+    assert vault.seal("any", ("where",))[1:HEAD_BYTES].hex() in str(caught.value)
+
+
 async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does_not_open(
     database: Database, tmp_path: Path
 ) -> None:
