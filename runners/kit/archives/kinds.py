@@ -1,5 +1,6 @@
 """What a member of an archive is, by how it begins."""
 
+import codecs
 from enum import Enum, auto
 from typing import Final
 
@@ -43,6 +44,8 @@ _REFUSED: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x04\x22\x4d\x18", "data that LZ4 packed"),
     (b"%PDF-", "a PDF file"),
 )
+_CONTROLS: Final = frozenset({*range(0x20), 0x7F} - set(b"\t\n\r\f\x1b"))
+"""What no text has, and whatever is packed has soon."""
 _ZLIB_STARTS: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 
@@ -55,6 +58,8 @@ def kind_of(start: bytes, name: str = "") -> Kind:
     for mark, what in _REFUSED:
         if start.startswith(mark):
             raise UnsearchableFileError(f"it is {what}, which cannot be searched")
+    if _is_text(start):
+        return Kind.BROTLI if name.endswith(".br") else Kind.PLAIN
     for mark, kind in _STARTS:
         if start.startswith(mark):
             return kind
@@ -69,4 +74,15 @@ def kind_of(start: bytes, name: str = "") -> Kind:
 
 def is_json(start: bytes) -> bool:
     """Whether it begins like JSON, or lines of it."""
-    return start.lstrip()[:1] in (b"{", b"[")
+    return start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether it is a text that begins like something else, as `x^2` does like zlib."""
+    if not _CONTROLS.isdisjoint(start):
+        return False
+    try:
+        codecs.utf_8_decode(start, "strict", False)  # noqa: FBT003 - it may be cut at its end
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -21,7 +21,8 @@ Edit = Callable[[bytes], tuple[bytes, int]]
 """From a block to the block without something, and how often it was there."""
 _OVERLAP_BYTES: Final = 1 << 16
 """So much of a block is looked at again with the next one."""
-_HIDDEN_IN_NAME: Final = b"hidden"
+HIDDEN_IN_NAME: Final = b"hidden"
+"""In the place of a secret in the name of a file."""
 
 
 class Seen(NamedTuple):
@@ -126,7 +127,7 @@ class Search:
     def hide_in_name(self, name: bytes) -> tuple[bytes, int]:
         """For names of files, which an asterisk would spoil."""
         hidden, count = self.pattern.hide(name)
-        return hidden.replace(HIDDEN.encode(), _HIDDEN_IN_NAME) if count else name, count
+        return hidden.replace(HIDDEN.encode(), HIDDEN_IN_NAME) if count else name, count
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Takes secrets out of a zip archive; what holds none is copied as it is packed."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from runners.kit.archives.held_texts import HELD_BYTES, CleanText, clean_held
 from runners.kit.archives.kinds import START_BYTES, Kind
 from runners.kit.archives.member_shapes import LINKED, Shape, shape_of, turn
 from runners.kit.archives.resource_names import is_by_hash
-from runners.kit.archives.search import Edit, Search, Text
+from runners.kit.archives.search import HIDDEN_IN_NAME, Edit, Search, Text
 from runners.kit.archives.trace import PAGES, Trace
 from runners.kit.archives.unsearchable import TooMuchError, UnsearchableFileError
 from runners.kit.archives.valid_lines import BROKEN, is_json_file
@@ -46,6 +47,8 @@ class ZipCleaning:
         self._trace = Trace(search.header_names, search.secrets, typed=search.typed)
         self._shapes: dict[str, Shape] = {}
         """By the member's name."""
+        self._alike: Counter[str] = Counter()
+        """How many members had a name that is this one without secrets."""
         self._replacements = 0
 
     def run(self) -> int:
@@ -144,9 +147,18 @@ class ZipCleaning:
         comment, in_comment = search.pattern.hide(member.comment)
         self._replacements += in_name + in_comment
         named = name.decode("utf-8", "surrogateescape")
+        if in_name:
+            named = self._numbered(named)
         if named in self._writer.names:
             raise UnsearchableFileError("it holds two zip members of one name without secrets")
         return replace(member, name=named, comment=comment)
+
+    def _numbered(self, name: str) -> str:
+        """A name without a secret; from the second one on with a number, which tells them apart."""
+        self._alike[name] += 1
+        before, hidden, behind = name.rpartition(HIDDEN_IN_NAME.decode())
+        number = self._alike[name]
+        return name if number == 1 else f"{before}{hidden}-{number}{behind}"
 
     def _write_picture(self, member: Member, named: Member, search: Search) -> None:
         if Text(search).needs_cleaning(self._unpacked(member)):

@@ -1,5 +1,7 @@
 """Text is cut into blocks where nothing is cut that belongs together."""
 
+import json
+
 import pytest
 
 from runners.kit.archives import blocks
@@ -22,6 +24,18 @@ def test_a_block_ends_with_an_object_or_else_with_a_line(
 ) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", len(text))
     assert list(in_blocks([text])) == [first, text[len(first) :]]
+
+
+@pytest.mark.parametrize("closing", ["", "a]b"])
+def test_a_list_of_cookies_is_not_cut(monkeypatch: pytest.MonkeyPatch, closing: str) -> None:
+    """Within it nothing tells of an object that it is a cookie."""
+    cookies = [{"name": closing, "value": f"v{number}"} for number in range(9)]
+    state = json.dumps({"a": [{}], "cookies": cookies, "origins": [{}]}, indent=1).encode()
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    found = list(in_blocks(state[at : at + 40] for at in range(0, len(state), 40)))
+    assert b"".join(found) == state
+    assert len(found) > 2
+    assert any(b'"v0"' in one and b'"v8"' in one for one in found)
 
 
 def test_a_line_is_cut_where_it_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,14 @@ def test_names_and_comments_are_searched(tmp_path: Path) -> None:
     assert SECRET.encode() not in clean
 
 
+def test_members_whose_names_are_alike_without_secrets_have_numbers(tmp_path: Path) -> None:
+    names = [f"a/{SECRET}.txt", f"a/%{ord(SECRET[0]):x}{SECRET[1:]}.txt", "a/b.txt"]
+    left = members_of(
+        hidden_bytes(tmp_path, a_zip({name: name[:1].encode() for name in names}), SECRET)
+    )
+    assert list(left) == ["a/hidden.txt", "a/hidden-2.txt", "a/b.txt"]
+
+
 def test_what_lies_outside_of_members_goes(tmp_path: Path) -> None:
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
