@@ -21,6 +21,7 @@ from runners.browser import BrowserRunner
 from runners.kit.failures import CheckFailed
 from runners.kit.judge import judge
 from runners.kit.playwright_place import Place, make_place
+from runners.kit.playwright_run import MULTI_STEP_MB
 from runners.kit.playwright_spare import Spare, start_spare, starts_alone
 from runners.kit.playwright_spares import PlaywrightSpares
 from runners.kit.program import Limits
@@ -57,6 +58,13 @@ async def steps(ctx: RunContext, script: str = SAYS_PID, **changes: Any) -> Outc
     spec = MultiStepSpec(**{"script": script, "playwright_config": PATIENT, **changes})
     async with a_run_of(ctx) as own:
         return judge(spec, await MultiStepRunner().observe(spec, own))
+
+
+async def a_use(ctx: RunContext) -> None:
+    """As of a run of multiple steps that is over at once: a Playwright is loaded for the next."""
+    runtime = ctx.network.scripts().runtimes.get(None)
+    async with spares_of(ctx).lent(runtime, Limits(memory_mb=MULTI_STEP_MB)):
+        pass
 
 
 async def pid_of_a_run(ctx: RunContext, **changes: Any) -> int:
@@ -124,7 +132,7 @@ async def test_a_job_sees_of_its_spare_what_it_would_see_of_a_start_of_its_own(
 
 async def test_a_spare_that_was_killed_costs_the_check_nothing() -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         killed = pid_of(await a_spare(ctx))
         os.kill(killed, signal.SIGKILL)
         outcome = await steps(ctx)
@@ -137,7 +145,7 @@ async def test_without_playwrights_internals_a_job_starts_plainly(
 ) -> None:
     monkeypatch.setattr("runners.kit.playwright_spare._INTERNAL", ("playwright/lib/gone.js",))
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         await until(lambda: not spares_of(ctx)._ended.is_set())
         assert await pid_of_a_run(ctx) > 0
         assert spares_of(ctx).waiting == ()
@@ -152,7 +160,7 @@ def test_what_node_and_playwright_read_as_they_load_has_a_start_of_its_own(name:
 async def test_a_run_that_starts_by_itself_leaves_the_one_that_waits_to_others() -> None:
     zone = "console.log(new Date(0).getHours(), Intl.DateTimeFormat().resolvedOptions().timeZone);"
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         spare = await a_spare(ctx)
         in_tokyo = msgspec.structs.replace(ctx, variables=(Variable(key="TZ", value="Asia/Tokyo"),))
         assert (await steps(in_tokyo, zone)).log[0].message == "9 Asia/Tokyo"
@@ -163,7 +171,7 @@ async def test_a_spare_that_does_not_take_its_job_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         stopped = pid_of(await a_spare(ctx))
         os.kill(stopped, signal.SIGSTOP)
         monkeypatch.setattr("runners.kit.playwright_spare._TAKEN_S", 1.0)
@@ -217,7 +225,7 @@ async def test_while_a_run_is_under_way_or_memory_is_short_none_is_loaded() -> N
 
 async def test_kinds_that_nobody_uses_any_more_keep_none(monkeypatch: pytest.MonkeyPatch) -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         pid = pid_of(await a_spare(ctx))
         monkeypatch.setattr("runners.kit.playwright_spares.IDLE_S", 0.0)
         spares_of(ctx)._ended.set()
@@ -227,34 +235,34 @@ async def test_kinds_that_nobody_uses_any_more_keep_none(monkeypatch: pytest.Mon
 
 async def test_nothing_waits_when_the_harness_is_closed() -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         spare = await a_spare(ctx)
     assert not is_there(pid_of(spare))
     assert not spare.workspace.is_made
 
 
-@pytest.mark.parametrize(
-    ("path", "script"),
-    [
-        ("a.spec.mjs", a_test(SAYS_PID)),
-        ("a.spec.ts", a_test(f"const pid: number = process.pid; {SAYS_PID}")),
-        ("a.spec.ts", "enum Tea { black }\n" + a_test(SAYS_PID)),
-        ("a.ts", f"const pid: number = process.pid; {SAYS_PID}"),
-        ("a.mjs", f"import 'node:fs'; {SAYS_PID}"),
-    ],
+EVERY_KIND = (
+    ("a.spec.mjs", a_test(SAYS_PID)),
+    ("a.spec.ts", a_test(f"const pid: number = process.pid; {SAYS_PID}")),
+    ("a.spec.ts", "enum Tea { black }\n" + a_test(SAYS_PID)),
+    ("a.ts", f"const pid: number = process.pid; {SAYS_PID}"),
+    ("a.mjs", f"import 'node:fs'; {SAYS_PID}"),
 )
-async def test_scripts_of_every_kind_run_in_spares(path: str, script: str) -> None:
+
+
+async def test_scripts_of_every_kind_run_in_spares() -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
-        spare = await a_spare(ctx)
-        outcome = await steps(ctx, script, script_path=path)
-    assert outcome.failure is None
-    assert int(outcome.log[0].message) == pid_of(spare)
+        await a_use(ctx)
+        for path, script in EVERY_KIND:
+            spare = await a_spare(ctx)
+            outcome = await steps(ctx, script, script_path=path)
+            assert outcome.failure is None, script
+            assert int(outcome.log[0].message) == pid_of(spare)
 
 
 async def test_time_and_place_of_a_failure_count_from_the_job_not_from_the_spare() -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         spare = await a_spare(ctx)
         spare._started_at -= 1000
         spare._child._started -= 1000
@@ -313,7 +321,7 @@ async def traced(spec: BrowserSpec, ctx: RunContext) -> tuple[list[str], list[st
 )
 async def test_what_ends_a_run_is_named_the_same(body: str, kind: FailureKind, word: str) -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         for timeout_s in ENOUGH_S:
             await a_spare(ctx)
             limited = msgspec.structs.replace(ctx, timeout_s=timeout_s)
@@ -329,7 +337,7 @@ async def test_variables_that_no_program_can_be_given_are_refused_here_as_well()
     """The one that waits gets them by its input; the browser that it starts could not."""
     large = Variable(key="LARGE", value="x" * 200_000)
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         await a_spare(ctx)
         with pytest.raises(CheckFailed, match="The variable LARGE has 200006 bytes"):
             await steps(msgspec.structs.replace(ctx, variables=(large,)))
@@ -337,7 +345,7 @@ async def test_variables_that_no_program_can_be_given_are_refused_here_as_well()
 
 async def test_one_that_waits_holds_no_memory_but_what_it_uses() -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         await a_spare(ctx)
         promises = ctx.network.scripts().sandbox._memory
         assert [promise.open_mb for promise in promises._open] == [0]
@@ -346,7 +354,7 @@ async def test_one_that_waits_holds_no_memory_but_what_it_uses() -> None:
 
 async def test_memory_that_was_promised_to_others_is_not_there_for_one_to_wait_in() -> None:
     async with a_loading_context() as ctx:
-        await pid_of_a_run(ctx)
+        await a_use(ctx)
         await a_spare(ctx)
         kept, promises = spares_of(ctx), ctx.network.scripts().sandbox._memory
         (use,) = kept._used.values()
