@@ -137,14 +137,22 @@ class Spelled:
     """Those that were typed."""
 
 
+class Words:
+    """What may be spelled, made ready once: a trace may have thousands of members."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        every = tuple(one for one in secrets if len(one) <= LONGEST_SECRET_CHARS)
+        self.longest = max(map(len, every), default=0)
+        """0: there are none."""
+        self.long = tuple(one for one in every if len(one) > _TOGETHER_CHARS)
+        self.short = Automaton(one for one in every if len(one) <= _TOGETHER_CHARS)
+
+
 class Spelling:
     """Reads one member of a trace from its beginning to its end."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = tuple(one for one in secrets if len(one) <= LONGEST_SECRET_CHARS)
-        self._longest = max(map(len, self._secrets), default=0)
-        self._long = tuple(one for one in self._secrets if len(one) > _TOGETHER_CHARS)
-        self._short = Automaton(one for one in self._secrets if len(one) <= _TOGETHER_CHARS)
+    def __init__(self, words: Words) -> None:
+        self._longest, self._long, self._short = words.longest, words.long, words.short
         self._texts: dict[bytes, _Text] = defaultdict(_Text)
         """What is spelled as yet, by what spells it; no more than a secret is long."""
         self._is_shifted = False
@@ -153,7 +161,7 @@ class Spelling:
     def read(self, block: bytes) -> None:
         """Go on with some lines."""
         line, last = None, 0
-        for match in _PIECES.finditer(block) if self._secrets else ():
+        for match in _PIECES.finditer(block) if self._longest else ():
             begins, ends = match.span(match.lastindex)  # each has one group
             # Only what is new is looked through: a line may be long, and full of texts.
             if line is None or block.find(b"\n", last, begins) >= 0:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from runners.kit.archives.ahead import each_with
@@ -10,7 +10,7 @@ from runners.kit.archives.headers import HeaderHiding
 from runners.kit.archives.resource_names import ResourceNames
 from runners.kit.archives.search import Edit, Search, Seen
 from runners.kit.archives.snapshots import Beginnings
-from runners.kit.archives.spelling import Spelled, Spelling, hide_spelled
+from runners.kit.archives.spelling import Spelled, Spelling, Words, hide_spelled
 from runners.kit.archives.trace_pictures import TracePictures, lines_with
 from runners.kit.archives.valid_lines import with_valid_lines
 from runners.kit.secrets.covers import Cover
@@ -77,13 +77,13 @@ class Trace:
         self._found_search: Search | None = None
         """Finds these values. None: there are none yet."""
         self.names = ResourceNames()
-        self._secrets = (*secrets, *(one for secret in typed for one in beginnings_of(secret)))
-        """What may be spelled."""
+        self._secrets, self._typed = secrets, frozenset(typed)
         self._events: dict[str, _Events] = {}
         """By the member's name."""
-        self._typed = set(typed)
+        self._grown: frozenset[str] = frozenset()
+        """Secrets that were typed, by who told it or by an event."""
         self._beginnings = Beginnings(())
-        self._note_typed()
+        self._note_typed(Spelled())
 
     @property
     def shows_found(self) -> bool:
@@ -103,18 +103,19 @@ class Trace:
     def read_log(self, name: str, blocks: Iterable[bytes]) -> None:
         """Read a member of events that are full of headers, before it is known what to look for."""
         events = self._events[name] = _Events()
-        spelling = Spelling(self._secrets if name.endswith(_SPELLING) else ())
+        spelling = Spelling(self._words if name.endswith(_SPELLING) else Words(()))
         for block in blocks:
             events.note(block)
             spelling.read(block)
             self.pictures.look_for_attached(block)
             self.headers.look(block)
         events.spelled = spelling.found
+        self._note_typed(spelling.found)
 
     def read_events(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
         """Read a member for what has to be known before any is written."""
         events = self._events[name] = _Events(is_unseen=False)
-        spelling = Spelling(self._secrets)
+        spelling = Spelling(self._words)
         for block, seen in each_with(search.seen_in, blocks):
             spelling.read(block)
             self.pictures.look_for_attached(block)
@@ -122,7 +123,7 @@ class Trace:
             if seen.is_hinted_at:
                 self.headers.look(block)
         events.spelled = spelling.found
-        self._note_typed()
+        self._note_typed(spelling.found)
 
     def read_again(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
         """Look through a member that was read before."""
@@ -194,12 +195,16 @@ class Trace:
             split = self._found_search.in_snapshots
             self._found.look_for_pages(split.lines_with(block), None)
 
-    def _note_typed(self) -> None:
-        every = [one.spelled for one in self._events.values()]
-        spelled = {secret for one in every for secret in one.secrets}
-        if spelled or self._typed:
-            self._beginnings = Beginnings(spelled | self._typed)
-        if spelled or self._typed or any(one.boxes for one in every):
+    @cached_property
+    def _words(self) -> Words:
+        begun = (one for secret in self._typed for one in beginnings_of(secret))
+        return Words((*self._secrets, *begun))
+
+    def _note_typed(self, spelled: Spelled) -> None:
+        grown = self._grown | self._typed | spelled.secrets
+        if grown != self._grown:
+            self._grown, self._beginnings = grown, Beginnings(grown)
+        if grown or spelled.boxes:
             # No event tells which page the keys went to.
             self.pictures.is_everywhere()
 

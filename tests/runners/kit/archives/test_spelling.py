@@ -13,6 +13,7 @@ from runners.kit.archives.spelling import (
     MOST_OF_CALL,
     Spelled,
     Spelling,
+    Words,
     hide_spelled,
 )
 
@@ -36,7 +37,7 @@ def lines(*events: dict[str, Any]) -> bytes:
 
 
 def spelled(block: bytes, *secrets: str) -> Spelled:
-    spelling = Spelling(secrets)
+    spelling = Spelling(Words(secrets))
     spelling.read(block)
     return spelling.found
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from runners.kit.archives.automaton import Automaton
+from runners.kit.archives.snapshots import Beginnings
 from runners.kit.sensitive import HIDDEN
 from tests.builders.archives import (
     OTHER_PAGE,
@@ -276,6 +278,19 @@ def test_screenshots_that_a_test_attached_go_with_a_page_that_had_a_secret(
     left = members_of(hidden_bytes(tmp_path, a_zip(members), SECRET))
     assert events_of(left["test.trace"])[0]["attachments"] == [text, text]
     assert set(members) - set(left) == {f"{folder or 'resources/'}{'a' * 40}"}
+
+
+def test_what_is_looked_for_is_made_ready_once_however_many_members_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each of thousands it took minutes."""
+    made = []
+    for whose in (Automaton, Beginnings):
+        make = whose.__init__
+        monkeypatch.setattr(whose, "__init__", lambda *given, make=make: made.append(make(*given)))
+    members = {f"{number}-trace.trace": lines(key(number, "a")) for number in range(20)}
+    hidden(tmp_path, a_zip(members), SECRET, typed=(SECRET,))
+    assert len(made) == 3
 
 
 def test_keys_and_pictures_go_together(tmp_path: Path) -> None:
