@@ -21,6 +21,7 @@ _TELLING_CHARS: Final = 4
 """A text of which less is left when it is misread could be any."""
 _NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}".encode()
 _MOST_MEMORY_BYTES: Final = 64 << 20
+_SHOWN: Final = frozenset(range(0x20, 0x7F))
 
 
 class _Compiled(Protocol):
@@ -68,8 +69,8 @@ class Needles:
         return piece in self._known
 
     def letters(self) -> bytes:
-        """Every byte above ASCII that they have."""
-        return bytes(sorted({byte for form in self._known for byte in form if byte >= 0x80}))
+        """Every byte that they have and ASCII does not show, as those of UTF-16."""
+        return bytes(sorted({byte for form in self._known for byte in form} - _SHOWN))
 
 
 class _Sought:

@@ -1,6 +1,7 @@
 r"""How one character is written behind a backslash: `\u00e9`, `\xe9`, `\n` and so on."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from runners.kit.secrets.bricks import BACKSLASHES, hex_digits
@@ -19,10 +20,15 @@ def utf8(char: str) -> bytes:
     return char.encode("utf-8", "surrogatepass")
 
 
-def encodings(char: str) -> tuple[bytes, ...]:
-    """The character in UTF-8, and in Latin-1 where that differs."""
-    encoded = utf8(char)
-    return (encoded, bytes([ord(char)])) if 128 <= ord(char) < 256 else (encoded,)
+def encodings(text: str) -> tuple[bytes, ...]:
+    """The text in UTF-8, and where it differs in Latin-1, or as Windows has that."""
+    encoded = utf8(text)
+    if text.isascii():
+        return (encoded,)
+    for charset in ("latin-1", "cp1252"):
+        with suppress(UnicodeEncodeError):
+            return encoded, text.encode(charset)
+    return (encoded,)
 
 
 def _units(char: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Final
 from runners.kit.secrets import whole
 from runners.kit.secrets.characters import alike, each_mixed, mixed
 from runners.kit.secrets.following import Form, char_parts
-from runners.kit.secrets.forms import whole_texts
+from runners.kit.secrets.forms import whole_written
 from runners.kit.secrets.job_secrets import beginning_of
 
 _MOST_CHARS: Final = 1024
@@ -29,7 +29,7 @@ class Beginnings:
 
     def whole_cores(self) -> Iterator[str]:
         """Of which one is found wherever one of the whole forms is."""
-        written = tuple(map(_bytes, whole_texts(self._least)))
+        written = whole_written(self._least)
         for coding in whole.CODINGS:
             yield from coding.of(self._least, written)
 
@@ -45,16 +45,18 @@ class Beginnings:
             chars = tuple(whole.byte_parts(_bytes(char, codec) for char in self._secret))
             yield Form(chars, least=len(self._least))
         for codec in whole.WIDE_CODECS[:2]:
-            least = len(_bytes(self._least, codec))
-            yield from _base64(_bytes(self._secret, codec), least=least)
+            encoded, least = _bytes(self._secret, codec), len(_bytes(self._least, codec))
+            yield from _base64(encoded, least=least)
+            if not self._secret.isascii():  # the zeros are a sign of ASCII
+                yield Form(tuple(whole.hex_parts(encoded)), least=least)
         for encoded, least in self._written():
             yield from _base64(encoded, least=least)
             yield Form(tuple(whole.hex_parts(encoded)), least=least)
 
     def _written(self) -> Iterator[tuple[bytes, int]]:
         """What is encoded, and how much of it the shortest beginning is."""
-        beginnings = tuple(map(_bytes, whole_texts(self._least)))
-        for encoded in map(_bytes, whole_texts(self._secret)):
+        beginnings = whole_written(self._least)
+        for encoded in whole_written(self._secret):
             sizes = [len(one) for one in beginnings if encoded.startswith(one)]
             if sizes:
                 yield encoded, min(sizes)
@@ -67,5 +69,5 @@ def _base64(encoded: bytes, *, least: int) -> Iterator[Form]:
         yield Form(parts, least=filled, after=f"{whole.BASE64_EDGE}?")
 
 
-def _bytes(text: str, codec: str = "utf-8") -> bytes:
+def _bytes(text: str, codec: str) -> bytes:
     return text.encode(codec, "surrogatepass")

@@ -120,6 +120,7 @@ def _raw(char: str) -> Iterator[str]:
 
 
 def _latin1(char: str) -> Iterator[str]:
+    """Or as Windows has that, where the euro sign is one byte too."""
     yield from map(literal, encodings(char)[1:])
 
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Final
 
 from runners.kit.secrets import whole
+from runners.kit.secrets.backslashes import encodings
 from runners.kit.secrets.bricks import LETTERS_AND_DIGITS
 from runners.kit.secrets.characters import alike, mixed
 from runners.kit.secrets.compiled import found_in
@@ -34,14 +35,13 @@ def whole_cores(secret: str) -> Iterator[str]:
 
 def _encoded_core(coding: whole.Coding, secret: str, text: str) -> Iterator[str]:
     """Nothing where a sign of the encoding tells of the form."""
-    encoded = text.encode("utf-8", "surrogatepass")
-    if all(map(_has_sign, coding.plainly(secret, encoded))):
+    written = encodings(text)
+    if all(_has_sign(one) for encoded in written for one in coding.plainly(secret, encoded)):
         return
     if coding.has_gaps:
-        yield from coding.of(secret, (encoded,))
+        yield from coding.of(secret, written)
     else:
-        part = _core(text).encode("utf-8", "surrogatepass")
-        yield from coding.of(_core(secret), (part,))
+        yield from coding.of(_core(secret), encodings(_core(text)))
 
 
 def _has_sign(text: bytes) -> bool:

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from runners.kit.secrets import whole
+from runners.kit.secrets.backslashes import encodings
 from runners.kit.secrets.characters import alike, each_mixed, mixed
 from runners.kit.secrets.following import Form, char_parts, form
 from runners.kit.secrets.pieces import decoded, pieces
@@ -53,7 +54,7 @@ def long_whole_forms(secret: str) -> Iterator[Form]:
 
 
 def _whole_forms(secret: str) -> Iterator[Form]:
-    written = _encoded(whole_texts(secret))
+    written = whole_written(secret)
     for coding in whole.CODINGS:
         yield from coding.forms(secret, written)
 
@@ -62,6 +63,12 @@ def whole_texts(secret: str) -> tuple[str, ...]:
     """What is encoded when an encoding changes all of the secret at once."""
     texts = (*written_forms(secret), *decoded(secret), *_further_forms(secret))
     return tuple(dict.fromkeys(texts))
+
+
+def whole_written(secret: str) -> tuple[bytes, ...]:
+    """The bytes of these texts, in each way in which a character may be a byte or some."""
+    written = (encoded for text in whole_texts(secret) for encoded in encodings(text))
+    return tuple(dict.fromkeys(written))
 
 
 def written_forms(text: str) -> tuple[str, ...]:
@@ -92,10 +99,6 @@ def usual_forms(secret: str) -> tuple[str, ...]:
     secret = secret.encode("utf-8", "replace").decode()
     sent = (*written_forms(secret), *decoded(secret))
     return tuple(dict.fromkeys(form for text in sent for form in written_forms(text)))
-
-
-def _encoded(texts: tuple[str, ...]) -> tuple[bytes, ...]:
-    return tuple(text.encode("utf-8", "surrogatepass") for text in texts)
 
 
 def _quote(text: str, safe: str = "") -> str:

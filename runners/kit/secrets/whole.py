@@ -105,12 +105,19 @@ def byte_parts(pieces: Iterable[bytes]) -> Iterator[Part]:
     yield from (part(literal(piece), piece) for piece in pieces)
 
 
-def _hexadecimal(_: str, written: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
-    yield from map(hex_parts, written)
+def _hexadecimal(secret: str, written: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
+    yield from map(hex_parts, (*written, *_unlike_ascii(secret)))
 
 
-def _hexadecimal_plainly(_: str, encoded: bytes) -> Iterator[bytes]:
-    yield from (encoded.hex(*apart).encode() for apart in ((), (" ",)))
+def _hexadecimal_plainly(secret: str, encoded: bytes) -> Iterator[bytes]:
+    written = (encoded, *_unlike_ascii(secret))
+    yield from (one.hex(*apart).encode() for one in written for apart in ((), (" ",)))
+
+
+def _unlike_ascii(secret: str) -> Iterator[bytes]:
+    """The secret in UTF-16, where its zeros are not the sign that they are among ASCII."""
+    if not secret.isascii():
+        yield from (secret.encode(codec, "surrogatepass") for codec in WIDE_CODECS[:2])
 
 
 def _wide(secret: str, _: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:

@@ -328,6 +328,12 @@ def test_hexadecimal_is_found_in_lines_and_beside_other_digits(shift: int) -> No
     assert scan_bytes(b"x-" + digits + b"\nabc\n", ["hunter-two"])
 
 
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("secret", ["ключ-от-дома", "漢字かな交じり文"])
+def test_letters_of_any_script_are_read_in_hexadecimal(secret: str, charset: str) -> None:
+    assert scan_bytes(b"x-" + secret.encode(charset).hex().encode() + b"\n", [secret])
+
+
 @pytest.mark.parametrize("secret", ["hünter-tßo", "hunt€r-tw漢o", "hunt-ß€-two"])
 @pytest.mark.parametrize("charset", ["latin-1", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("is_ascii", [True, False])
