@@ -74,7 +74,7 @@ COPY --from=build /opt/picket /opt/picket
 COPY deploy/alive.py /opt/picket/deploy/
 ENV PATH=/opt/picket/bin:$PATH
 # With the browser that there is only here.
-RUN python -I -m runners.kit.warming >/dev/null
+RUN python -I -m runners.kit.playwright.warming >/dev/null
 USER 10001:10001
 EXPOSE 8081 8082
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 \

@@ -27,7 +27,7 @@ def main(environ: Mapping[str, str] | None = None) -> int:
         from agent.app import run  # noqa: PLC0415
         from agent.ports import PortUnavailableError  # noqa: PLC0415
         from agent.settings import BadSettingsError, read_settings  # noqa: PLC0415
-        from runners.kit.http_roots import NoRootsError, system_bundle  # noqa: PLC0415
+        from runners.kit.http.roots import NoRootsError, system_bundle  # noqa: PLC0415
 
     try:
         last_words.guard(os.environ if environ is None else environ)

@@ -43,7 +43,7 @@ from agent.work import (
 from contract.agent_api import Hello
 from contract.checks import Lane
 from contract.release import RELEASE
-from runners.kit.resolve import Resolver
+from runners.kit.dns.resolve import Resolver
 from runners.registry import RUNNERS
 
 EXIT_STOPPED: Final = 0

@@ -16,8 +16,8 @@ from agent.parcels import Parcel, UnreadableParcelError, count_files, files_in, 
 from agent.spool import SpoolLimits
 from contract.job import Lease
 from contract.result import Artifact
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.leak_scan.door import Clean, CleanFile
-from runners.kit.workspace import Workspace
 
 _LOOK_EACH_S: Final = 60.0
 

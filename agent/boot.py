@@ -33,14 +33,14 @@ from contract.job import Job
 from contract.requests import DnsRequest, HttpRequest, IcmpRequest, IpFamily, TcpRequest
 from contract.result import Outcome, Status
 from contract.scripted import BrowserSpec, MultiStepSpec
-from runners.kit.egress import EgressRules
+from runners.kit.egress.rules import EgressRules
 from runners.kit.execute import execute
 from runners.kit.harness import Harness
-from runners.kit.icmp_socket import PingerUnavailableError
-from runners.kit.memory_promises import TooLittleMemoryError
+from runners.kit.icmp.socket import PingerUnavailableError
+from runners.kit.isolation.memory_promises import TooLittleMemoryError
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.network import open_network
 from runners.kit.runner import Network, RunContext, Runner
-from runners.kit.workspace import Workspace
 
 LIMIT_S: Final = 5.0
 SCRIPT_LIMIT_S: Final = 30.0

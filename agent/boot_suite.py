@@ -11,9 +11,9 @@ from typing import Final
 
 from contract.scripted import PlaywrightSpec
 from runners.kit.harness import Harness
+from runners.kit.isolation.workspace import temporary_folder
 from runners.kit.suites.bundle_archive import pack
 from runners.kit.suites.places import SuitePlaces, suites_of
-from runners.kit.workspace import temporary_folder
 
 _TEST: Final = """
 const { test } = require('@playwright/test');

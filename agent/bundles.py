@@ -10,11 +10,11 @@ import structlog
 
 from agent.data_folder import unusable
 from agent.errors import ServiceAwayError, ServiceError
-from runners.kit.folder_owner import shut_way
-from runners.kit.process_limits import can_have_own_users
+from runners.kit.isolation.folder_owner import shut_way
+from runners.kit.isolation.process_limits import can_have_own_users
+from runners.kit.isolation.workspace import temporary_folder
 from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
 from runners.kit.suites.places import SuitePlaces
-from runners.kit.workspace import temporary_folder
 
 WAITS_S: Final = (1.0, 5.0)
 """Between tries; there is one more try than there are waits."""

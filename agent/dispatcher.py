@@ -17,9 +17,9 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane, check_type, lane
 from contract.job import Job
 from contract.result import Outcome, Status
-from runners.kit.cleaning import CLEANING_LIMIT_S
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.leak_scan.door import Clean, CleanFile
-from runners.kit.workspace import Workspace
+from runners.kit.scrubbing.files import CLEANING_LIMIT_S
 
 _UNSUPPORTED: Final = "This agent has no runner for the job's check type."
 _STOPPING: Final = "The agent is stopping."

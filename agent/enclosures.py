@@ -10,10 +10,10 @@ import structlog
 from contract.agent_api import ARTIFACT_NAME, MAX_ARTIFACT_BYTES
 from contract.job import Job
 from contract.result import Artifact, LogLine, Outcome
+from runners.kit.isolation.workspace import RunFile, Workspace
 from runners.kit.leak_scan.door import CleanFile, let_file_through
 from runners.kit.leak_scan.leak import MemberKind
 from runners.kit.leak_scan.verdict import FileVerdict, Passed, Withheld
-from runners.kit.workspace import RunFile, Workspace
 
 _RESERVED: Final = ".part"
 _STRANGE: Final = Withheld(because="its name does not fit")

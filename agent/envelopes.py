@@ -14,7 +14,7 @@ from contract.result import Failure, LogLine, Outcome, Result
 from runners.kit.aside import Aside
 from runners.kit.leak_scan.door import Clean
 from runners.kit.leak_scan.leak import LeakError, MemberKind, UnscannableError
-from runners.kit.typed_texts import TypedAmong, none_typed
+from runners.kit.secrets.typed_texts import TypedAmong, none_typed
 
 log = structlog.get_logger(__name__)
 

@@ -22,7 +22,7 @@ from agent.errors import ServiceError
 from agent.redaction import Redactor
 from contract.agent_api import ErrorEvent, Events
 from runners.kit.secrets.job_secrets import SHORTEST_CHARS
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 
 SAME_ERROR_S: Final = 60.0
 """The same error is reported once in this time."""

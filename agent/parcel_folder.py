@@ -19,12 +19,12 @@ import structlog
 from agent import parcels
 from agent.folder_lock import NoLocksError, alone, lock_folder, lock_left_folder
 from agent.parcels import Parcel, UnfinishedParcelError, UnreadableParcelError
-from runners.kit.folder_owner import shut_way
+from runners.kit.isolation.folder_owner import shut_way
+from runners.kit.isolation.process_limits import can_have_own_users
+from runners.kit.isolation.removal import clear_place, remove_folder
+from runners.kit.isolation.sweeping import sweep_folders
+from runners.kit.isolation.workspace import FILES, Workspace
 from runners.kit.leak_scan.door import Clean, CleanFile
-from runners.kit.process_limits import can_have_own_users
-from runners.kit.removal import clear_place, remove_folder
-from runners.kit.sweeping import sweep_folders
-from runners.kit.workspace import FILES, Workspace
 
 _DOOR: Final = ".lock"
 """Locked while an agent makes its folder and looks through the others."""

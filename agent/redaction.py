@@ -7,7 +7,7 @@ from typing import Final
 
 from runners.kit.secrets.job_secrets import usable
 from runners.kit.secrets.pattern import SecretPattern
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 
 _KEY: Final = r"\b(?:pl|cu)_[A-Za-z0-9_\-]{6,}"
 _SCHEME: Final = r"(?<=\bbearer )\S{4,}|(?<=\bbasic )[A-Za-z0-9+/=_\-]{6,}"

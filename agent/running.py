@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from contract.agent_api import ReleaseReason
 from contract.checks import Lane
 from contract.job import Job
-from runners.kit.workspace import Workspace
+from runners.kit.isolation.workspace import Workspace
 
 
 class Run:

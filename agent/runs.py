@@ -6,9 +6,9 @@ from typing import Any, Final
 from contract.checks import CheckSpec, Lane, lane
 from contract.job import Job, RunSource
 from contract.result import Outcome
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.job_environment import job_environment
 from runners.kit.runner import NOTHING, Network, PingBook, RunContext, Runner
-from runners.kit.workspace import Workspace
 
 _SPARE_S: Final = 0.5
 """So long before its deadline a runner ends by itself, and says what it was waiting for."""

@@ -13,8 +13,8 @@ from agent import settings_values as values
 from agent.logs import LogFormat, LogLevel, default_format
 from agent.settings_table import REQUIRED, SETTINGS, Setting
 from agent.settings_unknown import UnknownName, unknown_names
-from runners.kit.egress import EgressRuleError, EgressRules
-from runners.kit.environment_size import LONGEST_BYTES
+from runners.kit.egress.rules import EgressRuleError, EgressRules
+from runners.kit.isolation.environment_size import LONGEST_BYTES
 
 SECRET_PREFIX: Final = "SERVICE_SECRET_"  # noqa: S105 - a name, no password
 FILE_SUFFIX: Final = "_FILE"

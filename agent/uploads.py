@@ -22,8 +22,8 @@ from agent.parcels import Parcel
 from contract.agent_api import ArtifactStored
 from contract.job import Lease
 from contract.result import Artifact
+from runners.kit.isolation.workspace import open_plain
 from runners.kit.leak_scan.door import Clean
-from runners.kit.workspace import open_plain
 
 FIRST_PIECE_BYTES: Final = 64 * 1024
 """Small: the service may have it already, and say where to go on."""

@@ -2,7 +2,7 @@
 
 import platform
 
-from runners.kit.runtimes import Runtimes
+from runners.kit.scripts.runtimes import Runtimes
 
 
 def platform_name() -> str:

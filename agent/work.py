@@ -29,14 +29,14 @@ from agent.version import platform_name, runtimes
 from contract.agent_api import Hello
 from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
-from runners.kit.cleaning import clean_in_child
+from runners.kit.dns.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
 from runners.kit.network import open_network
-from runners.kit.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.runner import PingBook, Runner
-from runners.kit.runtimes import Runtimes, find_runtimes
-from runners.kit.scrub import Scrubber
+from runners.kit.scripts.runtimes import Runtimes, find_runtimes
+from runners.kit.scrubbing.files import clean_in_child
+from runners.kit.scrubbing.scrub import Scrubber
 from runners.kit.secrets.job_secrets import why_unhidden
 from runners.kit.suites.places import SuitePlaces
 
@@ -92,7 +92,7 @@ async def open_scripts(
 def _tell_left_out(found: Runtimes) -> None:
     for runtime in found.by_id.values():
         if (fault := runtime.code_cache_fault) is not None:
-            remedy = "runs are slower until `python -m runners.kit.warming` makes it anew"
+            remedy = "runs are slower; `python -m runners.kit.playwright.warming` makes it anew"
             log.warning(
                 "scripts.code_cache_left_out", runtime=runtime.id, because=f"{fault}; {remedy}"
             )

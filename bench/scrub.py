@@ -25,12 +25,12 @@ from scrub_archive import contents_of, secrets_of, write_archive
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runners.kit.cleaning import clean_in_child
-from runners.kit.cleaning_child import TURN_S
-from runners.kit.file_secrets import hide_in_file
+from runners.kit.isolation.workspace import RunFile, Workspace
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import Passed
-from runners.kit.workspace import RunFile, Workspace
+from runners.kit.scrubbing.file_secrets import hide_in_file
+from runners.kit.scrubbing.files import clean_in_child
+from runners.kit.scrubbing.files_child import TURN_S
 
 GOALS: Final = {
     "mb_s_1": "at least 80",

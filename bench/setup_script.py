@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from contract.checks import ApiSpec
 from contract.requests import HttpRequest
 from runners.api import ApiRunner
-from runners.kit.egress import EgressRules
+from runners.kit.dns.resolve import SystemResolver
+from runners.kit.egress.rules import EgressRules
 from runners.kit.harness import Harness, open_harness
 from runners.kit.network import open_network
-from runners.kit.resolve import SystemResolver
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import find_runtimes
-from runners.kit.script_spares import EACH
+from runners.kit.scripts.runtimes import find_runtimes
+from runners.kit.scripts.spares import EACH
 
 _SCRIPT: Final = "request.headers['x-run'] = 'tea';"
 _PAGE: Final = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

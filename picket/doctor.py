@@ -36,7 +36,7 @@ from picket.errors import ExitCode
 from picket.findings import Finding, Health, fail, ok, warn
 from picket.terminal import Terminal
 from runners.kit.harness import missing_for
-from runners.kit.http_roots import NoRootsError, system_bundle
+from runners.kit.http.roots import NoRootsError, system_bundle
 from runners.registry import RUNNABLE, runner_for
 
 _NEEDED: Final = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1"}

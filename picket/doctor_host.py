@@ -12,8 +12,8 @@ from agent.ports import PortUnavailableError, open_port
 from agent.settings import Settings
 from contract.requests import IpFamily
 from picket.findings import Finding, fail, ok, warn
-from runners.kit.icmp import Pinger
-from runners.kit.icmp_socket import PingerUnavailableError
+from runners.kit.icmp.pinger import Pinger
+from runners.kit.icmp.socket import PingerUnavailableError
 from runners.kit.secrets.job_secrets import why_unhidden
 
 _FILES_PER_SLOT: Final = 3

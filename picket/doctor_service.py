@@ -19,11 +19,11 @@ from contract.wire import encode
 from picket.findings import Finding, fail, ok, warn
 from picket.trouble import trouble_with
 from runners.kit.addresses import literal_family
-from runners.kit.dns_exchange import ask
-from runners.kit.dns_messages import ask_for
+from runners.kit.dns.exchange import ask
+from runners.kit.dns.messages import ask_for
+from runners.kit.dns.name_servers import HostFiles, NameServer
+from runners.kit.dns.resolve import DnsServerResolver, SystemResolver
 from runners.kit.failures import CheckFailed
-from runners.kit.name_servers import HostFiles, NameServer
-from runners.kit.resolve import DnsServerResolver, SystemResolver
 
 KEY: Final = "key"
 """What a finding of the agent's key is about."""

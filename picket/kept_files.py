@@ -11,11 +11,11 @@ from contract.agent_api import ARTIFACT_NAME
 from contract.job import Job
 from contract.result import Artifact, Outcome
 from picket.errors import CommandError
-from runners.kit.cleaning import clean_in_child
+from runners.kit.isolation.workspace import RunFile, Workspace
 from runners.kit.leak_scan.door import CleanFile, let_file_through
 from runners.kit.leak_scan.verdict import FileVerdict, Withheld
-from runners.kit.scrub import Scrubber
-from runners.kit.workspace import RunFile, Workspace
+from runners.kit.scrubbing.files import clean_in_child
+from runners.kit.scrubbing.scrub import Scrubber
 
 _STRANGE: Final = Withheld(because="its name does not fit")
 

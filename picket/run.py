@@ -27,22 +27,22 @@ from picket.ran_on import trace_commands
 from picket.report import report
 from picket.suite_folder import packed
 from picket.terminal import Terminal
+from runners.kit.dns.resolve import DnsServerResolver, SystemResolver
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
-from runners.kit.http_roots import NoRootsError
-from runners.kit.icmp_socket import PingerUnavailableError
+from runners.kit.http.roots import NoRootsError
+from runners.kit.icmp.socket import PingerUnavailableError
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.job_environment import local_environment
 from runners.kit.leak_scan.door import Clean
 from runners.kit.leak_scan.leak import LeakError, UnscannableError
 from runners.kit.network import open_network
-from runners.kit.resolve import DnsServerResolver, SystemResolver
 from runners.kit.runner import Network, RunContext
-from runners.kit.runtimes import MissingRuntimeError, find_runtimes
-from runners.kit.script_run import NodeBrokeError
-from runners.kit.scrub import Scrubber
+from runners.kit.scripts.run import NodeBrokeError
+from runners.kit.scripts.runtimes import MissingRuntimeError, find_runtimes
+from runners.kit.scrubbing.scrub import Scrubber
 from runners.kit.suites.places import SuitePlaces
 from runners.kit.suites.registry import RegistryAwayError
-from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, runner_for
 
 _HERE: Final = "here"

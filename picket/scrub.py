@@ -11,13 +11,13 @@ import msgspec
 
 from contract.result import ArtifactKind
 from picket.errors import CommandError, ExitCode
-from runners.kit.cleaning import clean_in_child
+from runners.kit.isolation.workspace import RunFile, Workspace
 from runners.kit.leak_scan.door import CleanFile, let_file_through
 from runners.kit.leak_scan.leak import UnscannableError
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import Withheld
+from runners.kit.scrubbing.files import clean_in_child
 from runners.kit.secrets.job_secrets import usable, why_unhidden, with_sure_beginnings
-from runners.kit.workspace import RunFile, Workspace
 
 _KINDS: Final[dict[str, ArtifactKind]] = {
     ".zip": "trace", ".png": "screenshot", ".jpg": "screenshot", ".jpeg": "screenshot",

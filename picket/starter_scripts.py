@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from contract.checks import CheckType
-from runners.kit.runtimes import find_runtimes
+from runners.kit.scripts.runtimes import find_runtimes
 
 _BUY: Final = """\
 const { expect, test } = require('@playwright/test');

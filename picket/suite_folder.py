@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from picket.errors import CommandError
+from runners.kit.isolation.workspace import temporary_folder
 from runners.kit.suites import bundle_archive
 from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError
 from runners.kit.suites.places import SuitePlaces
-from runners.kit.workspace import temporary_folder
 
 _PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 

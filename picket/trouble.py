@@ -10,7 +10,7 @@ from typing import Final
 
 import aiohttp
 
-from runners.kit.tls_words import WRONG_HOST, certificate_fault, handshake_fault
+from runners.kit.tls.words import WRONG_HOST, certificate_fault, handshake_fault
 
 _START: Final = "start the service, or check SERVICE_URL, firewall and proxy"
 _LOOK_UP: Final = "check the name and the DNS"

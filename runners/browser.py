@@ -2,10 +2,10 @@
 
 from contract.scripted import BrowserSpec
 from runners.kit.observation import Observation
-from runners.kit.playwright_evidence import browser_evidence
-from runners.kit.playwright_ground import required_browser
-from runners.kit.playwright_observation import observation_of
-from runners.kit.playwright_run import run_script
+from runners.kit.playwright.evidence import browser_evidence
+from runners.kit.playwright.ground import required_browser
+from runners.kit.playwright.observation import observation_of
+from runners.kit.playwright.run import run_script
 from runners.kit.runner import RunContext
 
 

@@ -16,11 +16,11 @@ from contract.checks import DnsSpec
 from contract.requests import IpFamily
 from contract.result import DnsEvidence, Failure, LogLine, Timings
 from runners.kit.addresses import literal_family, without_brackets
-from runners.kit.dns_exchange import DnsAnswer, ask
-from runners.kit.dns_messages import TYPE_NUMBERS, Question, ask_for
-from runners.kit.dns_text import as_json, as_text
+from runners.kit.dns.exchange import DnsAnswer, ask
+from runners.kit.dns.messages import TYPE_NUMBERS, Question, ask_for
+from runners.kit.dns.name_servers import DNS_PORT, HostFiles, NameServer
+from runners.kit.dns.text import as_json, as_text
 from runners.kit.failures import CheckFailed
-from runners.kit.name_servers import DNS_PORT, HostFiles, NameServer
 from runners.kit.observation import Fact, JsonText, Number, Observation, Text
 from runners.kit.reach import reachable_addresses
 from runners.kit.runner import RunContext

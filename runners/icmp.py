@@ -15,8 +15,8 @@ from contract.checks import IcmpSpec
 from contract.requests import IpFamily
 from contract.result import Echo, Failure, IcmpEvidence, Timings
 from runners.kit.addresses import without_brackets
-from runners.kit.icmp import ECHO_INTERVAL_S
-from runners.kit.icmp_messages import PACKET_BYTES, type_and_code
+from runners.kit.icmp.messages import PACKET_BYTES, type_and_code
+from runners.kit.icmp.pinger import ECHO_INTERVAL_S
 from runners.kit.observation import Fact, JsonText, Numbers, Observation
 from runners.kit.reach import reachable_addresses
 from runners.kit.runner import RunContext

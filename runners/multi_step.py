@@ -2,9 +2,9 @@
 
 from contract.scripted import MultiStepSpec
 from runners.kit.observation import Observation
-from runners.kit.playwright_evidence import multi_step_evidence
-from runners.kit.playwright_observation import observation_of
-from runners.kit.playwright_run import run_script
+from runners.kit.playwright.evidence import multi_step_evidence
+from runners.kit.playwright.observation import observation_of
+from runners.kit.playwright.run import run_script
 from runners.kit.runner import RunContext
 
 

@@ -9,21 +9,21 @@ from typing import Final
 from contract.result import Artifact, Failure, Timings
 from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence
-from runners.kit.browser_proof import Proof, is_our_fault
 from runners.kit.failures import CheckFailed
-from runners.kit.file_names import FileNames
+from runners.kit.gate.run_gate import RunGate, proxies, run_gate
 from runners.kit.harness import Harness
-from runners.kit.launches import LostLaunch
+from runners.kit.isolation.run_time import divided
+from runners.kit.isolation.sandbox import Ended
 from runners.kit.observation import Observation
-from runners.kit.playwright_ground import (
+from runners.kit.playwright.browser_proof import Proof, is_our_fault
+from runners.kit.playwright.file_names import FileNames
+from runners.kit.playwright.ground import (
     BROWSER_ARGUMENTS,
     harmless_variables,
     required_browser,
 )
-from runners.kit.run_gate import RunGate, proxies, run_gate
-from runners.kit.run_time import divided
+from runners.kit.playwright.launches import LostLaunch
 from runners.kit.runner import RunContext
-from runners.kit.sandbox import Ended
 from runners.kit.secrets.job_secrets import secret_names
 from runners.kit.suites.artifacts import gather, write_report
 from runners.kit.suites.disk import require_room_after
@@ -37,7 +37,7 @@ from runners.kit.suites.remarks import remarks
 from runners.kit.suites.run import LIMITS, Browser, SuiteRun, run_suite
 from runners.kit.suites.verdict import failure_of
 from runners.kit.time_words import time_limit
-from runners.kit.trust import Roots
+from runners.kit.trust.roots import Roots
 
 _MOST_RESERVED_S: Final = 15.0
 """Of the run's time, for its end: traces are written, processes ended, and files read."""

@@ -22,7 +22,7 @@ from runners.kit.reach import reachable_addresses
 from runners.kit.runner import RunContext
 from runners.kit.stopwatch import in_ms, ms_since
 from runners.kit.time_limit import look_in_time
-from runners.kit.tls import TlsChannel
+from runners.kit.tls.channel import TlsChannel
 
 LIMIT_BYTES: Final = 64 * 1024
 """Reading ends here."""

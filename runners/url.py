@@ -4,7 +4,7 @@ import msgspec
 
 from contract.checks import UrlSpec
 from contract.requests import BodyType, HttpMethod, HttpRequest
-from runners.kit.http_body import STORED_BYTES_OF_A_URL
+from runners.kit.http.body import STORED_BYTES_OF_A_URL
 from runners.kit.http_look import look
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext

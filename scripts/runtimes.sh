@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install the runtimes of scripted checks: runtimes.sh PYTHON UV FOLDER [ID ...]
 # PYTHON is the environment's own, whose Node the newest runtime has. A runtime that is there and is
-# what its lock file says stays as it is. runners/kit/runtimes.py tells how a runtime is laid out.
+# what its lock file says stays as it is. runners/kit/scripts/runtimes.py tells how a runtime is laid out.
 set -eu
 cd "$(dirname "$0")/.."
 SOURCE=runners/harness/runtimes
@@ -67,7 +67,7 @@ compile_ahead() {
 }
 
 # Node keeps a cache per user, whose number ends the folder's name: the image's user and those of
-# runners/kit/slot_users.py get the same one.
+# runners/kit/isolation/slot_users.py get the same one.
 share_cache() {
     made=$(basename "$1"/*)
     for user in 10001 $(seq 60600 60799); do

@@ -122,7 +122,7 @@ download_chromium() {
 
 # Without it, runs of Playwright are slower and otherwise the same.
 warm_runtimes() {
-    [ ! -x .venv/bin/python ] || .venv/bin/python -m runners.kit.warming >/dev/null
+    [ ! -x .venv/bin/python ] || .venv/bin/python -m runners.kit.playwright.warming >/dev/null
 }
 
 # A minute and more may pass there. After Ctrl-C, which it does not hear, it ends by itself.

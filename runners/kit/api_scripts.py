@@ -11,12 +11,12 @@ from contract.job import Variable
 from contract.requests import HttpRequest
 from contract.result import Failure, LogLine
 from runners.kit.failures import CheckFailed
-from runners.kit.http_chain import Answer, Exchanged
+from runners.kit.http.chain import Answer, Exchanged
 from runners.kit.http_look import look
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext
-from runners.kit.script_exchange import answered, as_sent, changed, shown, with_body
-from runners.kit.script_messages import (
+from runners.kit.scripts.exchange import answered, as_sent, changed, shown, with_body
+from runners.kit.scripts.messages import (
     LIMIT_BYTES,
     Done,
     ScriptJob,
@@ -25,8 +25,8 @@ from runners.kit.script_messages import (
     ScriptRequest,
     ScriptResponse,
 )
-from runners.kit.script_run import ScriptRunner
-from runners.kit.script_verdict import no_time, too_much
+from runners.kit.scripts.run import ScriptRunner
+from runners.kit.scripts.verdict import no_time, too_much
 from runners.kit.secrets.job_secrets import secret_names
 from runners.kit.time_words import time_limit
 

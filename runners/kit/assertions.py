@@ -29,7 +29,7 @@ from runners.kit.comparisons import (
 from runners.kit.json_value import Json
 from runners.kit.observation import Fact, Fields, JsonText, Number, Numbers, Text
 from runners.kit.patterns import BadPatternError, as_bytes, first_group
-from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
+from runners.kit.secrets.sensitive import HIDDEN, SENSITIVE_HEADERS
 
 ACTUAL_LIMIT_BYTES: Final = 10 * 1024
 QUOTE_LIMIT_CHARS: Final = 200

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from contract.checks import CheckType
-from runners.kit.playwright_spare import Spare, start_spare
-from runners.kit.playwright_spares import PlaywrightSpares
-from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
-from runners.kit.sandbox import Limits, Sandbox
-from runners.kit.script_node import ScriptNode, start_node
-from runners.kit.script_spares import EACH, Spares
+from runners.kit.isolation.sandbox import Limits, Sandbox
+from runners.kit.playwright.spare import Spare, start_spare
+from runners.kit.playwright.spares import PlaywrightSpares
+from runners.kit.scripts.node import ScriptNode, start_node
+from runners.kit.scripts.runtimes import MissingRuntimeError, Runtime, Runtimes
+from runners.kit.scripts.spares import EACH, Spares
 from runners.kit.suites.places import SuitePlaces, Suites, suites_of
-from runners.kit.trust import Roots, Trust, open_trust
+from runners.kit.trust.roots import Roots, Trust, open_trust
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
 _NO_BROWSER: Final = "There is no Chromium on this machine (the package chromium-headless-shell)."

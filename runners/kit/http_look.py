@@ -13,10 +13,10 @@ from contract.assertions import Source
 from contract.requests import HttpRequest
 from contract.result import Failure, FailureKind
 from runners.kit.failures import CheckFailed
-from runners.kit.http_body import STORED_BYTES, STORED_IMAGE_BYTES
-from runners.kit.http_chain import Exchanged
-from runners.kit.http_observation import observation
-from runners.kit.http_transfer import READ_LIMIT_BYTES
+from runners.kit.http.body import STORED_BYTES, STORED_IMAGE_BYTES
+from runners.kit.http.chain import Exchanged
+from runners.kit.http.observation import observation
+from runners.kit.http.transfer import READ_LIMIT_BYTES
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext
 from runners.kit.variables import fill_request

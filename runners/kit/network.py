@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from runners.kit.aside import Aside
-from runners.kit.egress import EgressRules
+from runners.kit.dns.resolve import Resolver
+from runners.kit.egress.rules import EgressRules
 from runners.kit.harness import Harness
-from runners.kit.http import HttpEngine
-from runners.kit.icmp import Pinger
+from runners.kit.http.engine import HttpEngine
+from runners.kit.icmp.pinger import Pinger
 from runners.kit.readiness import Readiness
-from runners.kit.resolve import Resolver
 from runners.kit.runner import Network
-from runners.kit.tls import TlsContexts
+from runners.kit.tls.channel import TlsContexts
 
 
 @asynccontextmanager

@@ -12,16 +12,16 @@ from contract.checks import CheckSpec
 from contract.job import ClientCertificate, Variable
 from runners.kit.aside import Aside
 from runners.kit.deadlines import Deadlines
-from runners.kit.egress import EgressRules
+from runners.kit.dns.resolve import Resolver
+from runners.kit.egress.rules import EgressRules
 from runners.kit.harness import NO_RUNTIME, Harness
-from runners.kit.http import HttpEngine
-from runners.kit.icmp import Pinger
+from runners.kit.http.engine import HttpEngine
+from runners.kit.icmp.pinger import Pinger
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.observation import Observation
 from runners.kit.readiness import Readiness
-from runners.kit.resolve import Resolver
-from runners.kit.runtimes import MissingRuntimeError
-from runners.kit.tls import TlsContexts
-from runners.kit.workspace import Workspace
+from runners.kit.scripts.runtimes import MissingRuntimeError
+from runners.kit.tls.channel import TlsContexts
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _REMEMBERED_HOSTS: Final = 4096

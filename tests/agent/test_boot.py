@@ -9,8 +9,8 @@ from contract.checks import CheckSpec, CheckType, IcmpSpec, TcpSpec
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import open_harness
-from runners.kit.icmp_socket import PingerUnavailableError
-from runners.kit.memory_promises import TooLittleMemoryError
+from runners.kit.icmp.socket import PingerUnavailableError
+from runners.kit.isolation.memory_promises import TooLittleMemoryError
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext, Runner
 from runners.registry import RUNNABLE, runner_for

@@ -9,7 +9,7 @@ from agent import bundles
 from agent.bundles import ServiceBundles, suite_places
 from agent.client import ServiceClient
 from agent.errors import RequestRefusedError
-from runners.kit.folder_owner import shut_way
+from runners.kit.isolation.folder_owner import shut_way
 from runners.kit.suites.bundle import BundleError
 from tests.builders.agents import a_client
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body

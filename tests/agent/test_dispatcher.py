@@ -22,10 +22,10 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import LogLine, Outcome
-from runners.kit.cleaning import clean_in_child
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.leak_scan.door import Clean
-from runners.kit.scrub import Scrubber
-from runners.kit.workspace import Workspace
+from runners.kit.scrubbing.files import clean_in_child
+from runners.kit.scrubbing.scrub import Scrubber
 from tests.builders.agents import (
     MemoryFiles,
     MemorySource,

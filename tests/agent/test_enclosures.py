@@ -4,10 +4,10 @@ from pathlib import Path
 
 from agent.enclosures import Enclosed, Enclosures
 from contract.result import Outcome, Status
-from runners.kit.cleaning import clean_in_child
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.leak_scan.leak import MemberKind
-from runners.kit.scrub import Scrubber
-from runners.kit.workspace import Workspace
+from runners.kit.scrubbing.files import clean_in_child
+from runners.kit.scrubbing.scrub import Scrubber
 from tests.builders.archives import PAGE, PICTURE, a_zip, lines
 from tests.builders.specs import a_job, a_secret
 

@@ -11,7 +11,7 @@ import re2
 from agent.envelopes import SealedEnvelopes
 from contract.result import LogLine
 from runners.kit.leak_scan.door import Clean
-from runners.kit.scrub import Scrubber
+from runners.kit.scrubbing.scrub import Scrubber
 from tests.builders.agents import a_run, metrics
 from tests.builders.observations import an_outcome
 from tests.builders.patience import LONG_S

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from agent.full_lanes import told_if_full
 from agent.running import Run, RunningJobs
 from contract.checks import Lane
-from runners.kit.workspace import Workspace
+from runners.kit.isolation.workspace import Workspace
 from tests.builders.specs import a_job
 
 

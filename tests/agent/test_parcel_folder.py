@@ -18,8 +18,8 @@ from agent.folder_lock import alone
 from agent.parcel_folder import Legacy, ParcelFolder
 from agent.parcels import files_in
 from contract.result import Artifact
-from runners.kit.process_limits import can_have_own_users
-from runners.kit.workspace import temporary_folder
+from runners.kit.isolation.process_limits import can_have_own_users
+from runners.kit.isolation.workspace import temporary_folder
 from tests.builders.agents import a_clean_file, clean
 from tests.builders.artifacts import make_unreadable
 from tests.builders.observations import an_outcome

@@ -22,7 +22,7 @@ from agent.pings import (
 from agent.ports import PortUnavailableError
 from agent.redaction import Redactor
 from contract.agent_api import Ping, Pings
-from runners.kit.sensitive import HIDDEN as MASK
+from runners.kit.secrets.sensitive import HIDDEN as MASK
 
 
 class Sink:

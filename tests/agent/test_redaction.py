@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.redaction import Redactor
 from runners.kit.secrets.job_secrets import usable
-from runners.kit.sensitive import HIDDEN as MASK
+from runners.kit.secrets.sensitive import HIDDEN as MASK
 
 SECRET = "s3cr et/vä+lue"
 secrets = st.text(st.characters(codec="utf-8"), min_size=8).filter(

@@ -8,8 +8,8 @@ from agent.runs import Runs
 from contract.checks import CheckType, Lane, lane
 from contract.job import Job, RunSource
 from contract.result import Outcome, Status
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.runner import RunContext
-from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, RUNNERS
 from tests.builders.context import PingTable, a_network
 from tests.builders.specs import a_job, a_spec_of

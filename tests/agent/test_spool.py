@@ -17,7 +17,7 @@ from agent.segments import SegmentFolder
 from agent.spool import DiskSpool, SpoolLimits, Waiting, steady_time
 from contract.result import Result
 from contract.wire import decode
-from runners.kit.scrub import Scrubber
+from runners.kit.scrubbing.scrub import Scrubber
 from tests.builders.agents import clean, files, until
 from tests.builders.observations import a_result
 

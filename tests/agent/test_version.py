@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent.version import runtimes
-from runners.kit.runtimes import Runtime, Runtimes
+from runners.kit.scripts.runtimes import Runtime, Runtimes
 
 NEWEST = Runtime(
     id="2026.04",

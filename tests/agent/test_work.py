@@ -32,11 +32,11 @@ from contract.job import Job
 from contract.result import LogLine, Outcome
 from contract.scripted import MultiStepSpec
 from runners.browser import BrowserRunner
+from runners.kit.dns.resolve import SystemResolver
 from runners.kit.harness import Harness
-from runners.kit.resolve import SystemResolver
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.runner import RunContext, Runner
-from runners.kit.runtimes import find_runtimes
-from runners.kit.workspace import Workspace
+from runners.kit.scripts.runtimes import find_runtimes
 from runners.registry import RUNNERS
 from tests.builders.agents import (
     QUICK,
@@ -139,7 +139,7 @@ async def test_a_code_cache_that_is_left_out_is_told_with_what_to_do(tmp_path: P
     (said,) = [line for line in logs if line["event"] == "scripts.code_cache_left_out"]
     assert said["runtime"] == "2026.04"
     assert said["because"].startswith("it is damaged")
-    assert "`python -m runners.kit.warming`" in said["because"]
+    assert "`python -m runners.kit.playwright.warming`" in said["because"]
 
 
 async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed() -> None:

@@ -20,9 +20,9 @@ from contract.checks import Lane, lane
 from contract.job import Job
 from contract.result import Artifact, Outcome, Result
 from contract.wire import encode
+from runners.kit.isolation.workspace import RunFile, Workspace
 from runners.kit.leak_scan.door import Clean, CleanFile, let_file_through, taken_back
 from runners.kit.leak_scan.verdict import Passed
-from runners.kit.workspace import RunFile, Workspace
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job

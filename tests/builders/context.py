@@ -7,10 +7,10 @@ from typing import Any
 
 from contract.requests import IpFamily
 from runners.kit.addresses import literal_family
-from runners.kit.egress import EgressRules
+from runners.kit.dns.resolve import Resolver, literal_answer, lookup_failed
+from runners.kit.egress.rules import EgressRules
 from runners.kit.harness import Harness
 from runners.kit.network import open_network
-from runners.kit.resolve import Resolver, literal_answer, lookup_failed
 from runners.kit.runner import Network, RunContext
 from tests.builders.patience import LONG_S
 

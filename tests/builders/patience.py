@@ -25,9 +25,9 @@ RUNNERS_LIMITS: Final = (
     "runners.dns.SERVER_TIMEOUT_S",
     "runners.kit.api_scripts.LIMIT_S",
     "runners.kit.http_look.REASON_TIMEOUT_S",
-    "runners.kit.playwright_spare._TAKEN_S",
-    "runners.kit.resolve.LOOKUP_TIMEOUT_S",
-    "runners.kit.resolve.SERVER_TIMEOUT_S",
+    "runners.kit.playwright.spare._TAKEN_S",
+    "runners.kit.dns.resolve.LOOKUP_TIMEOUT_S",
+    "runners.kit.dns.resolve.SERVER_TIMEOUT_S",
     "runners.tcp.FIRST_BYTE_S",
     "runners.tcp.UNASKED_FIRST_BYTE_S",
 )

@@ -16,10 +16,10 @@ from contract.job import Job
 from contract.requests import DnsRequest, IcmpRequest, IpFamily
 from contract.result import FailureKind, Outcome, Status
 from contract.scripted import BrowserSpec, MultiStepSpec
-from runners.kit.egress import EgressRules
+from runners.kit.egress.rules import EgressRules
 from runners.kit.execute import execute
+from runners.kit.isolation.workspace import Workspace
 from runners.kit.runner import Network, RunContext
-from runners.kit.workspace import Workspace
 from runners.registry import RUNNABLE, RUNNERS, NoRunnerError, runner_for
 from tests.builders.agents import until
 from tests.builders.context import PingTable, a_context

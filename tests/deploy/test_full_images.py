@@ -53,7 +53,8 @@ def test_chromium_is_the_distributions() -> None:
 
 
 def test_runtimes_are_warmed_where_the_browser_and_our_code_are() -> None:
-    does = [(one.keyword, "runners.kit.warming" in one.text) for one in FINAL.instructions]
+    warms = "runners.kit.playwright.warming"
+    does = [(one.keyword, warms in one.text) for one in FINAL.instructions]
     last_copy = max(at for at, (keyword, _) in enumerate(does) if keyword == "COPY")
     assert last_copy < does.index(("RUN", True)) < does.index(("USER", False))
 

@@ -8,8 +8,8 @@ from contract.job import Variable
 from contract.result import Outcome, Status
 from picket.errors import CommandError
 from picket.kept_files import keep, prepare
-from runners.kit.scrub import Scrubber
-from runners.kit.workspace import Workspace
+from runners.kit.isolation.workspace import Workspace
+from runners.kit.scrubbing.scrub import Scrubber
 from tests.contract.samples import job
 
 SECRET = "correct-horse-battery"

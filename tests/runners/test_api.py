@@ -9,10 +9,10 @@ from contract.http_evidence import HttpEvidence, SeenResponse
 from contract.requests import BodyType, HttpMethod
 from contract.result import FailureKind, Outcome, Status
 from runners.api import ApiRunner
-from runners.kit.http_body import STORED_BYTES, STORED_IMAGE_BYTES
-from runners.kit.http_transfer import READ_LIMIT_BYTES
+from runners.kit.http.body import STORED_BYTES, STORED_IMAGE_BYTES
+from runners.kit.http.transfer import READ_LIMIT_BYTES
 from runners.kit.judge import judge
-from runners.kit.runtimes import MissingRuntimeError
+from runners.kit.scripts.runtimes import MissingRuntimeError
 from tests.builders.context import a_context
 from tests.builders.specs import an_api_spec, an_assertion, an_http_request, headers
 from tests.servers.http_origin import Page, http_origin, reply

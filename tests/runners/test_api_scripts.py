@@ -24,10 +24,10 @@ from runners.kit.execute import execute
 from runners.kit.harness import Harness, open_harness
 from runners.kit.job_environment import job_environment
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import MissingRuntimeError, Runtimes, find_runtimes
-from runners.kit.script_messages import ScriptJob, ScriptRequest
-from runners.kit.script_run import NodeBrokeError, ScriptRunner
-from runners.kit.scrub import Scrubber
+from runners.kit.scripts.messages import ScriptJob, ScriptRequest
+from runners.kit.scripts.run import NodeBrokeError, ScriptRunner
+from runners.kit.scripts.runtimes import MissingRuntimeError, Runtimes, find_runtimes
+from runners.kit.scrubbing.scrub import Scrubber
 from runners.kit.secrets.job_secrets import usable
 from tests.builders.context import a_context
 from tests.builders.observations import a_result

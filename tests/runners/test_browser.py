@@ -11,12 +11,12 @@ from contract.result import FailureKind, Outcome, Status
 from contract.script_evidence import BrowserEvidence
 from contract.scripted import BrowserSpec, Dependency
 from runners.browser import BrowserRunner
-from runners.kit.egress import EgressRules
+from runners.kit.egress.rules import EgressRules
 from runners.kit.failures import CheckFailed
 from runners.kit.judge import judge
-from runners.kit.playwright_verdict import BrowserDidNotStartError
+from runners.kit.playwright.verdict import BrowserDidNotStartError
 from runners.kit.runner import RunContext
-from runners.kit.runtimes import MissingRuntimeError
+from runners.kit.scripts.runtimes import MissingRuntimeError
 from tests.builders.browser_programs import hanging_browser
 from tests.builders.patience import LONG_S
 from tests.builders.scripts import a_scripted_context, names, runtimes_here
@@ -385,7 +385,7 @@ async def test_a_browser_that_hangs_as_it_starts_is_our_fault(own: str) -> None:
 @pytest.fixture
 def patient_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a browser starts here is told however long it takes."""
-    monkeypatch.setattr("runners.kit.browser_proof._LIMIT_S", LONG_S)
+    monkeypatch.setattr("runners.kit.playwright.browser_proof._LIMIT_S", LONG_S)
 
 
 @pytest.mark.usefixtures("patient_proof")

@@ -3,7 +3,7 @@
 import pytest
 
 from contract.result import FailureKind
-from runners.kit import playwright_run
+from runners.kit.playwright import run as playwright_run
 from tests.builders.scripts import a_scripted_context
 from tests.runners.test_browser import a_test, look
 

@@ -14,11 +14,11 @@ from contract.assertions import Comparison, Source
 from contract.requests import DnsProtocol, DnsRequest, RecordType
 from contract.result import DnsEvidence, FailureKind
 from runners.dns import DnsRunner
-from runners.kit.dns_exchange import ask
-from runners.kit.dns_messages import TYPE_NUMBERS, MalformedMessageError, ask_for, read_message
-from runners.kit.egress import EgressRules
+from runners.kit.dns.exchange import ask
+from runners.kit.dns.messages import TYPE_NUMBERS, MalformedMessageError, ask_for, read_message
+from runners.kit.dns.name_servers import NameServer
+from runners.kit.egress.rules import EgressRules
 from runners.kit.failures import CheckFailed
-from runners.kit.name_servers import NameServer
 from runners.kit.observation import JsonText, Number, Observation, Text
 from tests.builders.context import a_context
 from tests.builders.patience import GROWING_S

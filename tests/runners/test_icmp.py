@@ -10,9 +10,9 @@ from contract.assertions import Comparison, Source
 from contract.requests import IcmpRequest, IpFamily
 from contract.result import Echo, FailureKind, IcmpEvidence, Status
 from runners.icmp import IcmpRunner, as_json, latency_of, pace
-from runners.kit.egress import EgressRules
-from runners.kit.icmp import Pinger
-from runners.kit.icmp_socket import PingerUnavailableError
+from runners.kit.egress.rules import EgressRules
+from runners.kit.icmp.pinger import Pinger
+from runners.kit.icmp.socket import PingerUnavailableError
 from runners.kit.judge import judge
 from runners.kit.observation import JsonText, Numbers, Observation
 from runners.kit.runner import Network, RunContext

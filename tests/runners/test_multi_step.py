@@ -9,7 +9,7 @@ from contract.job import Variable
 from contract.result import FailureKind, Outcome, Status
 from contract.script_evidence import MultiStepEvidence
 from contract.scripted import MultiStepSpec
-from runners.kit.egress import EgressRules
+from runners.kit.egress.rules import EgressRules
 from runners.kit.judge import judge
 from runners.kit.runner import RunContext
 from runners.multi_step import MultiStepRunner

@@ -15,10 +15,10 @@ import msgspec
 import pytest
 
 from contract.result import Status
-from runners.kit.processes import all_pids, look_up, user_of
-from runners.kit.run_tags import tag_of
-from runners.kit.slot_users import SLOT_UIDS
-from runners.kit.workspace import Workspace
+from runners.kit.isolation.processes import all_pids, look_up, user_of
+from runners.kit.isolation.run_tags import tag_of
+from runners.kit.isolation.slot_users import SLOT_UIDS
+from runners.kit.isolation.workspace import Workspace
 from tests.builders.patience import LONG_S, descriptors
 from tests.builders.scripts import a_scripted_context
 from tests.runners.test_browser import a_test, look

@@ -12,12 +12,12 @@ from contract.job import Variable
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
 from contract.suite_evidence import PlaywrightEvidence, TestCounts
+from runners.kit.isolation.workspace import PREFIX
 from runners.kit.observation import Observation
-from runners.kit.runtimes import MissingRuntimeError
+from runners.kit.scripts.runtimes import MissingRuntimeError
 from runners.kit.suites import run as suite_run
 from runners.kit.suites.bundle import BundleError
 from runners.kit.suites.registry import RegistryAwayError
-from runners.kit.workspace import PREFIX
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
 from tests.builders.browser_programs import hanging_browser
 from tests.builders.patience import LONG_S

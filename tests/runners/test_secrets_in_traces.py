@@ -14,9 +14,9 @@ import pytest
 
 from contract.job import Variable
 from contract.result import Artifact
-from runners.kit.file_secrets import HiddenFile, hide_in_file
+from runners.kit.isolation.workspace import RunFile
 from runners.kit.runner import RunContext
-from runners.kit.workspace import RunFile
+from runners.kit.scrubbing.file_secrets import HiddenFile, hide_in_file
 from runners.playwright import PlaywrightRunner
 from tests.builders.suites import a_bundle, a_suite_context
 from tests.builders.trace_viewer import viewed

@@ -12,7 +12,7 @@ import trustme
 from contract.assertions import Comparison, Source
 from contract.requests import IpFamily, TcpRequest
 from contract.result import FailureKind, Status, TcpEvidence
-from runners.kit.egress import EgressRules
+from runners.kit.egress.rules import EgressRules
 from runners.kit.judge import judge
 from runners.kit.observation import Number, Observation, Text
 from runners.tcp import LIMIT_BYTES, QUIET_S, TcpRunner, _next, _PlainLine

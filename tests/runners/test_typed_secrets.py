@@ -15,10 +15,10 @@ from contract.checks import CheckSpec
 from contract.result import Outcome
 from contract.scripted import BrowserSpec, PlaywrightSpec
 from runners.browser import BrowserRunner
-from runners.kit.cleaning import clean_in_child
 from runners.kit.judge import judge
 from runners.kit.runner import RunContext
-from runners.kit.scrub import Scrubber
+from runners.kit.scrubbing.files import clean_in_child
+from runners.kit.scrubbing.scrub import Scrubber
 from runners.playwright import PlaywrightRunner
 from tests.builders.agents import metrics
 from tests.builders.observations import a_result

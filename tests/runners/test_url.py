@@ -14,12 +14,12 @@ from contract.http_evidence import HttpEvidence
 from contract.job import Variable
 from contract.requests import BasicAuth, BodyType, HttpMethod, IpFamily
 from contract.result import FailureKind, Outcome, Status
+from runners.kit.dns.name_servers import HostFiles, NameServer, ResolvConf
+from runners.kit.dns.resolve import DnsServerResolver
 from runners.kit.judge import judge
-from runners.kit.name_servers import HostFiles, NameServer, ResolvConf
-from runners.kit.resolve import DnsServerResolver
 from runners.kit.runner import RunContext
-from runners.kit.scrub import Scrubber
-from runners.kit.sensitive import HIDDEN
+from runners.kit.scrubbing.scrub import Scrubber
+from runners.kit.secrets.sensitive import HIDDEN
 from runners.url import UrlRunner
 from tests.builders.context import a_context
 from tests.builders.observations import a_result

@@ -22,8 +22,8 @@ import pytest
 
 from contract.requests import IpFamily
 from runners.kit.addresses import SOCKET_FAMILY
-from runners.kit.icmp_messages import internet_checksum
-from runners.kit.icmp_socket import IcmpPrivilege, PingerUnavailableError, open_icmp_socket
+from runners.kit.icmp.messages import internet_checksum
+from runners.kit.icmp.socket import IcmpPrivilege, PingerUnavailableError, open_icmp_socket
 from tests.builders.patience import LONG_S
 
 CLONE_NEWNET: Final = 0x40000000

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import re2
 
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 
 SHORTEST_CHARS: Final = 8
 """Shorter values are hidden in their header, and not looked for elsewhere."""

@@ -14,8 +14,8 @@ from runners.kit.secrets.covers import Cover
 from runners.kit.secrets.job_secrets import usable, with_beginnings
 from runners.kit.secrets.pattern import SecretPattern
 from runners.kit.secrets.places import begins_in
+from runners.kit.secrets.sensitive import HIDDEN, SENSITIVE_HEADERS
 from runners.kit.secrets.stream import HidingStream
-from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
 
 Edit = Callable[[bytes], tuple[bytes, int]]
 """From a block to the block without something, and how often it was there."""

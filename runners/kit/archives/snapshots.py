@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from runners.kit.archives.expressions import compiled
 from runners.kit.secrets.places import begins_in
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 
 _HIDDEN: Final = HIDDEN.encode()
 _MARK: Final = b'"frame-snapshot"'

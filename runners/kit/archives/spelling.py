@@ -14,7 +14,7 @@ import re2
 from runners.kit.archives.automaton import START, Automaton
 from runners.kit.archives.spellers import BOXES, OF_BOXES, TYPED, speller
 from runners.kit.archives.typed_keys import BACKSPACE, letter_of
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 
 _HEAD_BYTES: Final = 600
 """Of a line, in which its type stands."""

@@ -26,7 +26,7 @@ from runners.kit.archives.zip_directory import (
     unpacked_of,
 )
 from runners.kit.archives.zip_writing import ZipWriter
-from runners.kit.system_calls import give_back_memory
+from runners.kit.isolation.system_calls import give_back_memory
 
 _PIECE_BYTES: Final = 1 << 18
 _HELD_BYTES: Final = 1 << 20

@@ -11,9 +11,9 @@ import msgspec
 
 from contract.result import Artifact, Outcome, Result
 from contract.wire import encode
+from runners.kit.isolation.workspace import RunFile
 from runners.kit.leak_scan.leak import Leak, LeakError, MemberKind
 from runners.kit.leak_scan.verdict import Passed
-from runners.kit.workspace import RunFile
 
 _OUTCOME: Final = b'"outcome":'
 """Before it stands the envelope, whose ids are the service's own."""

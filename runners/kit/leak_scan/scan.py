@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Final
 
+from runners.kit.isolation.workspace import open_plain
 from runners.kit.leak_scan.bodies import Body, Reading
 from runners.kit.leak_scan.leak import Leak, MemberKind, ScanLimits, UnscannableError
 from runners.kit.leak_scan.members import Member, begins_as_zip, is_zip, members_of
 from runners.kit.leak_scan.needles import Needles
-from runners.kit.workspace import open_plain
 
 _PIECE_BYTES: Final = 256 * 1024
 _MOST_LEAKS: Final = 20

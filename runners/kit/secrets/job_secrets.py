@@ -12,7 +12,7 @@ from contract.checks import ApiSpec, UrlSpec
 from contract.job import Job, Variable
 from contract.requests import HttpRequest, KeyValue
 from runners.kit.secrets.format_words import FORMAT_WORDS
-from runners.kit.sensitive import SENSITIVE_HEADERS
+from runners.kit.secrets.sensitive import SENSITIVE_HEADERS
 from runners.kit.variables import Filling, VariableError, fill
 
 SHORTEST_CHARS: Final = 4

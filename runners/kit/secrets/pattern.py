@@ -7,8 +7,8 @@ from runners.kit.secrets.covers import Cover, replacement, united
 from runners.kit.secrets.forms import MIXED_LIMIT_CHARS, usual_forms
 from runners.kit.secrets.job_secrets import SHORTEST_CHARS
 from runners.kit.secrets.search import Looked, Search
+from runners.kit.secrets.sensitive import HIDDEN
 from runners.kit.secrets.view import Kind
-from runners.kit.sensitive import HIDDEN
 
 BLOCK_BYTES: Final = 1 << 20
 """How much is looked through at a time."""

@@ -12,15 +12,15 @@ import msgspec
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.result import Artifact, ArtifactKind, LogLine
 from contract.suite_evidence import PlaywrightEvidence
-from runners.kit.file_names import FileNames
-from runners.kit.removal import clear_place
-from runners.kit.run_time import Until
+from runners.kit.isolation.removal import clear_place
+from runners.kit.isolation.run_time import Until
+from runners.kit.isolation.workspace import Workspace, open_plain
+from runners.kit.playwright.file_names import FileNames
+from runners.kit.playwright.trace_remains import pack_remains, remains_below
 from runners.kit.suites.fact_shapes import Attachment
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
 from runners.kit.suites.report import REPORT_NAME, report_of
-from runners.kit.trace_remains import pack_remains, remains_below
-from runners.kit.workspace import Workspace, open_plain
 
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 400 * 1024**2

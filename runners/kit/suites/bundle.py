@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from runners.kit.removal import remove_folder
+from runners.kit.isolation.removal import remove_folder
 
 MAX_BUNDLE_BYTES: Final = 256 * 1024**2
 KEPT_BYTES: Final = 2 * 1024**3

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from runners.kit.watch import FullDiskError
+from runners.kit.isolation.watch import FullDiskError
 
 _SAID: Final = re.compile(r"\bENOSPC\b|no space left on device", re.IGNORECASE)
 _MB: Final = 1024 * 1024

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from contract.suite_evidence import TestOutcome, TestStatus
-from runners.kit.launches import LaunchFact
+from runners.kit.playwright.launches import LaunchFact
 from runners.kit.suites.stop_facts import StopFact
 
 _Text = Annotated[str, msgspec.Meta(max_length=4096)]

@@ -14,8 +14,17 @@ from contract.suite_evidence import (
     SuiteTest,
     TestCounts,
 )
-from runners.kit.cut_texts import cut
-from runners.kit.launches import Launched, Launches, LaunchFact, LaunchFailed, Launching, LostLaunch
+from runners.kit.playwright.launches import (
+    Launched,
+    Launches,
+    LaunchFact,
+    LaunchFailed,
+    Launching,
+    LostLaunch,
+)
+from runners.kit.playwright.time_up import no_more_than_time_up
+from runners.kit.scripts.user_paths import UserPaths, placed
+from runners.kit.secrets.cut_texts import cut
 from runners.kit.suites.fact_shapes import (
     Attachment,
     Began,
@@ -28,8 +37,6 @@ from runners.kit.suites.fact_shapes import (
     TestError,
 )
 from runners.kit.suites.stop_facts import AtStop, Hang
-from runners.kit.time_up import no_more_than_time_up
-from runners.kit.user_paths import UserPaths, placed
 
 MOST_TESTS: Final = 2000
 MOST_ERRORS: Final = 300

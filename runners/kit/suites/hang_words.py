@@ -3,7 +3,7 @@
 from typing import Final
 
 from contract.result import Failure, FailureKind
-from runners.kit.cut_texts import cut
+from runners.kit.secrets.cut_texts import cut
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.names import named, sentence
 from runners.kit.suites.stop_facts import AtStop, Hang

@@ -9,7 +9,7 @@ from typing import Final
 
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
-from runners.kit.sandbox import Ended, Limits, Program, Sandbox
+from runners.kit.isolation.sandbox import Ended, Limits, Program, Sandbox
 from runners.kit.suites.disk import require_room_after
 from runners.kit.suites.installation import Installation
 from runners.kit.suites.order import Order

@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
-from runners.kit.folder_owner import take_folder
-from runners.kit.removal import remove_folder
+from runners.kit.isolation.folder_owner import take_folder
+from runners.kit.isolation.removal import remove_folder
 from runners.kit.suites.node_modules import Borrowed, NodeModules
 from runners.kit.suites.taking_over import UnfitPackagesError
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runners.kit.process_limits import can_have_own_users
-from runners.kit.sandbox import Sandbox
+from runners.kit.isolation.process_limits import can_have_own_users
+from runners.kit.isolation.sandbox import Sandbox
 from runners.kit.suites.bundle import Bundles
 from runners.kit.suites.dependencies import Dependencies
 from runners.kit.suites.installing import Installer

@@ -9,12 +9,12 @@ from typing import Final
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
 from runners.kit.failures import CheckFailed
-from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
+from runners.kit.isolation.workspace import Workspace
+from runners.kit.scripts.runtimes import MissingRuntimeError, Runtime, Runtimes
 from runners.kit.suites.bundle_archive import unpack
 from runners.kit.suites.bundle_members import BadBundleError
 from runners.kit.suites.installation import is_inside
 from runners.kit.suites.package_manager import BUN
-from runners.kit.workspace import Workspace
 
 _PROGRAM: Final = 0o755
 

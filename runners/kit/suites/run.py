@@ -10,20 +10,20 @@ from typing import Any, Final
 import msgspec
 
 from contract.result import FailureKind, LogLine
-from runners.kit.browser_registry import make_registry, resolve_package
 from runners.kit.failures import CheckFailed
-from runners.kit.http_request import USER_AGENT
-from runners.kit.playwright_facts import plain_text
-from runners.kit.removal import clear_place
-from runners.kit.run_time import RunTime
-from runners.kit.sandbox import Ended, Limits, Program, Sandbox
+from runners.kit.http.request import USER_AGENT
+from runners.kit.isolation.removal import clear_place
+from runners.kit.isolation.run_time import RunTime
+from runners.kit.isolation.sandbox import Ended, Limits, Program, Sandbox
+from runners.kit.playwright.browser_registry import make_registry, resolve_package
+from runners.kit.playwright.facts import plain_text
+from runners.kit.playwright.told_secrets import ToldSecrets
+from runners.kit.scripts.user_paths import UserPaths
 from runners.kit.secrets.job_secrets import secrets_in
 from runners.kit.suites.command import CommandError, added_arguments, playwright_arguments
 from runners.kit.suites.config import option_texts
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
-from runners.kit.told_secrets import ToldSecrets
-from runners.kit.user_paths import UserPaths
 
 LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
 HARNESS: Final = Path(__file__).resolve().parents[2] / "harness/playwright"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from runners.kit.workspace import open_plain
+from runners.kit.isolation.workspace import open_plain
 
 _BITS: Final = stat.S_IXUSR
 

@@ -6,14 +6,14 @@ from typing import Final
 
 from contract.result import Failure, FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
-from runners.kit.cut_texts import cut
-from runners.kit.endings import require_enough_memory
-from runners.kit.program import Ended, Limits
-from runners.kit.run_time import RunTime
+from runners.kit.isolation.endings import require_enough_memory
+from runners.kit.isolation.program import Ended, Limits
+from runners.kit.isolation.run_time import RunTime
+from runners.kit.playwright.time_up import is_time_up, with_time_up
+from runners.kit.secrets.cut_texts import cut
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.hang_words import out_of_time
 from runners.kit.suites.names import named, sentence
-from runners.kit.time_up import is_time_up, with_time_up
 
 _MISSING_BROWSER: Final = re.compile(
     r"Executable doesn't exist at \S*/(firefox|webkit)"

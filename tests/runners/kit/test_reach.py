@@ -4,7 +4,7 @@ import pytest
 
 from contract.requests import IpFamily
 from contract.result import FailureKind
-from runners.kit.egress import EgressRules
+from runners.kit.egress.rules import EgressRules
 from runners.kit.failures import CheckFailed
 from runners.kit.reach import reachable_addresses
 from tests.builders.context import a_network

@@ -10,7 +10,7 @@ from runners.kit.archives import cleaner
 from runners.kit.archives.cleaner import Cleaner
 from runners.kit.archives.kinds import Kind, kind_of
 from runners.kit.archives.unsearchable import UnsearchableFileError
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.archives import hidden_bytes
 from tests.builders.secret_doors import DIGITS, DOORS, EDITS, PACKED, SECRET, TEXT
 

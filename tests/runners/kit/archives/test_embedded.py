@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.archives import a_zip, hidden_bytes, members_of
 
 SECRET = "s3cr3t-T0ken"

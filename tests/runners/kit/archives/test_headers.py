@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runners.kit.archives.headers import HeaderHiding
-from runners.kit.sensitive import HIDDEN, SENSITIVE_HEADERS
+from runners.kit.secrets.sensitive import HIDDEN, SENSITIVE_HEADERS
 from tests.builders.archives import a_zip, hidden, hidden_bytes, lines, members_of
 
 SECRET = "s3cr3t-T0ken"

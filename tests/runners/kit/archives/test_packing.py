@@ -12,7 +12,7 @@ import zstandard
 
 from runners.kit.archives.bounds import Bounds
 from runners.kit.archives.unsearchable import UnsearchableFileError
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.archives import a_zip, hidden, hidden_bytes, members_of
 
 SECRET = "s3cr3t-T0ken"

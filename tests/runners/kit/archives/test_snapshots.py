@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runners.kit.archives.snapshots import Beginnings
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.archives import PAGE, a_zip, events_of, hidden, lines, members_of
 
 SECRET = "Zq7w-Kp2"

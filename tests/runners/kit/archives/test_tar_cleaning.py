@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.kit.archives.unsearchable import UnsearchableFileError
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.archives import a_zip, hidden, hidden_bytes, members_of
 
 SECRET = "s3cr3t-T0ken"

@@ -7,7 +7,7 @@ import pytest
 
 from runners.kit.archives.automaton import Automaton
 from runners.kit.archives.snapshots import Beginnings
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.archives import (
     OTHER_PAGE,
     PAGE,

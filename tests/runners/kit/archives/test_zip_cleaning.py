@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runners.kit.archives.bounds import Bounds
 from runners.kit.archives.unsearchable import UnsearchableFileError
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.archives import PICTURE, a_zip, by_hash, hidden, hidden_bytes, members_of
 
 SECRET = "s3cr3t-T0ken"

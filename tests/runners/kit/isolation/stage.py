@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from runners.kit.processes import all_pids, user_of
-from runners.kit.program import Ended, Limits, Program
-from runners.kit.sandbox import Sandbox
-from runners.kit.workspace import Workspace
+from runners.kit.isolation.processes import all_pids, user_of
+from runners.kit.isolation.program import Ended, Limits, Program
+from runners.kit.isolation.sandbox import Sandbox
+from runners.kit.isolation.workspace import Workspace
 
 SCRIPTS = Path(__file__).parent / "scripts"
 OPEN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")

@@ -11,7 +11,7 @@ from contract.result import Failure, FailureKind, LogLine, Status
 from contract.wire import encode
 from runners.kit.leak_scan.door import Clean, CleanFile, ResultDoor, saying
 from runners.kit.leak_scan.leak import LeakError
-from runners.kit.scrub import Scrubber
+from runners.kit.scrubbing.scrub import Scrubber
 from tests.builders.agents import a_run, metrics
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.specs import a_job, a_secret

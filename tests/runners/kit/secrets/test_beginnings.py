@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runners.kit.leak_scan.scan import scan_bytes
 from runners.kit.secrets.job_secrets import beginning_of, with_sure_beginnings
 from runners.kit.secrets.pattern import SecretPattern
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.encodings import ENCODINGS, Encoding, encoded
 
 WRITTEN: dict[str, Callable[[str], bytes]] = {

@@ -5,7 +5,7 @@ import pytest
 from runners.kit.secrets.bricks import GROWTH
 from runners.kit.secrets.compiled import apart, compiled_once
 from runners.kit.secrets.pattern import BLOCK_BYTES, SecretPattern
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 
 WHOLE = [b"%5c", b"%255c", b"%25255C", b"\\"]
 RUNS = [*WHOLE, b"%5C\\", b"%25", b"%2525", b"=3D3D3D", b"#00000000"]

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from runners.kit.secret_sources import secret_sources
 from runners.kit.secrets.job_secrets import secrets_of, unhidden_variables, usable
 from runners.kit.secrets.pattern import SecretPattern
+from runners.kit.secrets.sources import secret_sources
 from tests.builders.specs import a_job, a_secret
 
 TRACE = {

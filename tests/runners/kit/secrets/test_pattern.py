@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from runners.kit.secrets.pattern import BLOCK_BYTES, SecretPattern
-from runners.kit.sensitive import HIDDEN
+from runners.kit.secrets.sensitive import HIDDEN
 from tests.builders.encodings import BY_CHARACTER, ENCODINGS, Encoding, decoded, encoded, fits
 
 STARS = HIDDEN.encode()

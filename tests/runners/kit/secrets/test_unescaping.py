@@ -6,6 +6,7 @@ import pytest
 
 from runners.kit.secrets.compiled import found_in
 from runners.kit.secrets.pattern import SecretPattern
+from runners.kit.secrets.sensitive import HIDDEN
 from runners.kit.secrets.unescaping import (
     CSS_SIGN,
     ENTITY_SIGN,
@@ -19,7 +20,6 @@ from runners.kit.secrets.unescaping import (
     unprintable,
 )
 from runners.kit.secrets.view import Kind, View
-from runners.kit.sensitive import HIDDEN
 
 Undo = Callable[[bytes], Iterator[View]]
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestOutcome
-from runners.kit.file_names import FileNames
-from runners.kit.runtimes import Runtime
+from runners.kit.isolation.workspace import Workspace
+from runners.kit.playwright.file_names import FileNames
+from runners.kit.scripts.runtimes import Runtime
 from runners.kit.suites import artifacts as suite_artifacts
 from runners.kit.suites.artifacts import gather, write_report
 from runners.kit.suites.fact_shapes import Attachment
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
-from runners.kit.workspace import Workspace
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from runners.kit.isolation.watch import FullDiskError
 from runners.kit.suites.disk import require_room_after
-from runners.kit.watch import FullDiskError
 
 _MB = 1024 * 1024
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from runners.kit.failures import CheckFailed
+from runners.kit.isolation.workspace import temporary_folder
 from runners.kit.suites.lending import Lending
 from runners.kit.suites.node_modules import Borrowed, NodeModules
-from runners.kit.workspace import temporary_folder
 from tests.runners.kit.isolation.worlds import FEWEST, ROOT, kept, needs_root
 
 KEY = "a" * 64

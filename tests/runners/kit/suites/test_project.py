@@ -9,10 +9,10 @@ import pytest
 from contract.result import FailureKind
 from contract.scripted import PlaywrightSpec
 from runners.kit.failures import CheckFailed
-from runners.kit.runtimes import MissingRuntimeError, Runtime, Runtimes
+from runners.kit.isolation.workspace import Workspace
+from runners.kit.scripts.runtimes import MissingRuntimeError, Runtime, Runtimes
 from runners.kit.suites.bundle_archive import pack
 from runners.kit.suites.project import Project, add_programs, open_project, runtime_of
-from runners.kit.workspace import Workspace
 
 
 def a_runtime(folder: Path, name: str, node: str) -> Runtime:

@@ -6,9 +6,9 @@ import pytest
 
 from contract.result import FailureKind, LogLine
 from contract.suite_evidence import SuiteTest
-from runners.kit.memory_promises import TooLittleMemoryError
-from runners.kit.program import Ended, Limits
-from runners.kit.run_time import RunTime
+from runners.kit.isolation.memory_promises import TooLittleMemoryError
+from runners.kit.isolation.program import Ended, Limits
+from runners.kit.isolation.run_time import RunTime
 from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.verdict import MESSAGE_CHARS, because, failure_of
 

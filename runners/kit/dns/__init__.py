@@ -1,0 +1,1 @@
+"""DNS: questions to one server, and names to addresses."""

@@ -1,0 +1,1 @@
+"""Which addresses and names a check may reach."""

@@ -1,0 +1,203 @@
+"""A Playwright that is loaded, and waits for the one job that it will ever run."""
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from runners.kit.isolation.environment_size import require_variables
+from runners.kit.isolation.folder_owner import give_folder
+from runners.kit.isolation.run_time import RunTime
+from runners.kit.isolation.sandbox import Child, Ended, Limits, Program, Sandbox
+from runners.kit.isolation.workspace import Workspace
+from runners.kit.playwright.place import HARNESS, Place, grounds, make_place, node_line
+from runners.kit.scripts.runtimes import Runtime
+from runners.kit.thread_end import to_its_end
+
+_INTERNAL: Final = ("playwright/lib/program.js", "playwright/test.js")
+"""Files of Playwright that are loaded in advance; other versions may have others."""
+_TAKEN: Final = b'"fact":"taken"'
+_TAKEN_S: Final = 3.0
+"""What a run gives it to take its job; that it waits is no reason to be stopped or starved."""
+_READ_AT_START: Final = re.compile(
+    r"(NODE|PLAYWRIGHT|PW|PWTEST|UV|SSL|OPENSSL|LC|XDG|npm|CHROME|WK|WS|GRACEFUL|SSH|BABEL)_.*"
+    r"|PWDEBUG|PWDEBUGIMPL|DEBUG|LANG|LANGUAGE|TZ|TERM|TERM_PROGRAM|TEAMCITY_VERSION|MAX_LOG_LENGTH"
+    r"|NO_COLOR|FORCE_COLOR|HOME|TMPDIR"
+)
+"""Names that Node or Playwright look at as they load, and not again."""
+
+
+class SpareUnfitError(Exception):
+    """A run has to start by itself."""
+
+
+class _Job(msgspec.Struct, frozen=True):
+    """What waiting.cjs reads."""
+
+    environment: Mapping[str, str]
+    folder: str
+    command: tuple[str, ...]
+
+
+class Hearer(Protocol):
+    """Who hears of a run."""
+
+    def take(self, line: bytes) -> None:
+        """It told a fact."""
+
+    def stop(self) -> None:
+        """It is asked to end."""
+
+
+class Spare:
+    """One such process, in a folder of its own that becomes the job's."""
+
+    def __init__(self, child: Child, workspace: Workspace, line: Program) -> None:
+        """`line`: what it was started as."""
+        self.workspace = workspace
+        self._child = child
+        self._line = line
+        self._started_at = time.monotonic()
+        self._taken = asyncio.Event()
+
+    async def play(self, program: Program, *, time_of_run: RunTime, hears: Hearer) -> Ended:
+        """Have it run a program; nothing of it is left when this returns.
+
+        Raises:
+            SpareUnfitError: it cannot be that program, or was gone; nothing has run.
+            CheckFailed: of kind SCRIPT: what the script starts could not be given its variables.
+            OSError: there is too little memory, the disk is full, a process cannot be ended, or
+                it took its job too late.
+        """
+        if _read_at_start(self._line.env) != _read_at_start(program.env):
+            raise SpareUnfitError
+        require_variables(program.env)
+        await self._child.expect_job()
+        await to_its_end(self._give)
+        waited_s = time.monotonic() - self._started_at
+        try:
+            async with asyncio.timeout(_TAKEN_S):
+                await self._child.feed(self._message(program))
+        except TimeoutError:
+            raise SpareUnfitError from None
+        ended = await self._ended(time_of_run, hears)
+        if not self._taken.is_set():
+            raise SpareUnfitError
+        return _since(ended, waited_s)
+
+    async def _ended(self, time_of_run: RunTime, hears: Hearer) -> Ended:
+        """Wait for its end, which comes soon if it does not take its job."""
+
+        def take(line: bytes) -> None:
+            if self._taken.is_set():
+                hears.take(line)
+            elif _TAKEN in line:
+                self._taken.set()
+
+        ends = self._child.ended(
+            timeout_s=time_of_run.stop_after_s,
+            grace_s=time_of_run.grace_s,
+            on_fact=take,
+            on_stop=hears.stop,
+        )
+        ending = asyncio.create_task(ends)
+        try:
+            await self._require_taken(ending)
+            return await ending
+        finally:
+            ending.cancel()
+            await asyncio.wait({ending})
+
+    async def _require_taken(self, ending: asyncio.Task[Ended]) -> None:
+        taking = asyncio.create_task(self._taken.wait())
+        await asyncio.wait({taking, ending}, timeout=_TAKEN_S, return_when=asyncio.FIRST_COMPLETED)
+        taking.cancel()
+        if self._taken.is_set() or ending.done():
+            return
+        await self._child.kill()
+        await asyncio.wait({ending})
+        if self._taken.is_set():
+            raise OSError("A Playwright that waited took its job only as it was ended.")
+
+    async def close(self) -> None:
+        """Leave nothing of it.
+
+        Raises:
+            OSError: a process of it cannot be ended.
+        """
+        try:
+            await self._child.kill()
+        finally:
+            await asyncio.to_thread(self.workspace.remove)
+
+    def _give(self) -> None:
+        """What was laid out meanwhile becomes its user's; it has run nobody's code so far."""
+        if self.workspace.user is not None:
+            give_folder(self.workspace.folder, self.workspace.user)
+
+    def _message(self, program: Program) -> bytes:
+        command = program.argv[len(self._line.argv) - 1 :]
+        return msgspec.json.encode(_Job(program.env, str(program.folder), command))
+
+
+def can_wait(runtime: Runtime) -> bool:
+    """Whether its Playwright is built as those are that wait."""
+    return all((runtime.modules / name).is_file() for name in _INTERNAL)
+
+
+async def start_spare(
+    sandbox: Sandbox,
+    runtime: Runtime,
+    limits: Limits,
+    environment_in: Callable[[Path], dict[str, str]],
+) -> Spare:
+    """One that loads Playwright, and waits then.
+
+    Raises:
+        OSError: it cannot be started, and that is our fault.
+    """
+    workspace = Workspace()
+    try:
+        place = await to_its_end(make_place, workspace.folder)
+        line = _line(runtime, limits, place, environment_in(place.home))
+        return Spare(await sandbox.start(line, owner=workspace, waits=True), workspace, line)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            workspace.remove()
+        raise
+
+
+def _line(
+    runtime: Runtime, limits: Limits, place: Place, environment: Mapping[str, str]
+) -> Program:
+    """What it is started as."""
+    fixed = {**environment, **grounds(runtime, place)}
+    return Program(
+        argv=(*node_line(runtime), str(HARNESS / "waiting.cjs")),
+        folder=place.home,
+        env={**fixed, "PICKET_WAITS": str(runtime.modules)},
+        limits=limits,
+    )
+
+
+def starts_alone(variables: Iterable[str]) -> bool:
+    """Whether a run with these, by their names, can be none of those that wait."""
+    return any(_READ_AT_START.fullmatch(name) for name in variables)
+
+
+def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if _READ_AT_START.fullmatch(name)}
+
+
+def _since(ended: Ended, waited_s: float) -> Ended:
+    """As if it had started with its job."""
+    log = tuple(
+        msgspec.structs.replace(line, after_ms=max(0.0, line.after_ms - waited_s * 1000))
+        for line in ended.log
+    )
+    return msgspec.structs.replace(ended, took_s=max(0.0, ended.took_s - waited_s), log=log)

@@ -1,0 +1,155 @@
+"""Finds what runs scripts on this machine: Node, its libraries by runtime, and the browser.
+
+`scripts/runtimes.sh` lays them out:
+
+    <id>/package.json     what it is made of, which is locked
+    <id>/bin/             node, npm and npx, to be put in front of PATH
+    <id>/node_modules/    the libraries of its lock file
+    <id>/compile-cache/   what Node compiled of them in advance, read-only
+    <id>/ready            written last
+    <id>/code-cache       what a run of Playwright calls, compiled: `warming` makes it
+    chromium              a link, where the distribution has no package of it
+    ffmpeg                a link
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from runners.kit.scripts.code_cache import fault_of
+
+_DEBIANS_BROWSER: Final = Path("/usr/lib/chromium/chromium-headless-shell")
+"""Debian's command of the same name is a shell that stays between us and the browser."""
+CODE_CACHE: Final = "code-cache"
+_READY: Final = "ready"
+_VERSION: Final = re.compile(rb"\d+(\.\d+){3}")
+_START_LIMIT_S: Final = 30
+"""A cold disk, and libraries of some 500 MB."""
+
+
+class MissingRuntimeError(LookupError):
+    """This machine has not got what a check runs on; another agent may have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """A fixed set of what scripts run on."""
+
+    id: str
+    node: Path
+    """The program; npm and npx stand beside it."""
+    node_version: str
+    modules: Path
+    """The folder `node_modules` of its libraries, past all links: scripts may read there alone."""
+    playwright: str
+    """Version of Playwright Test."""
+    compile_cache: Path | None
+    """For `NODE_COMPILE_CACHE`, read-only. None: there is none."""
+    code_cache: Path | None = None
+    """What a run of Playwright calls, compiled (`warming`), read-only. None: there is none, or
+    none that fits."""
+    code_cache_fault: str | None = None
+    """Why the code cache that is there is left out. None: it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtimes:
+    """Those of this machine, as found when the process started."""
+
+    by_id: Mapping[str, Runtime] = field(default_factory=lambda: MappingProxyType({}))
+    """The newest first."""
+    browser: Path | None = None
+    """Program of Chromium's headless shell, which said its version. None: there is none."""
+    browser_version: str | None = None
+    ffmpeg: Path | None = None
+    """Records videos of pages. None: there is none."""
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """Their ids, the newest first."""
+        return tuple(self.by_id)
+
+    def get(self, runtime_id: str | None) -> Runtime:
+        """The runtime of that id; the newest, when the check names none.
+
+        Raises:
+            MissingRuntimeError: it is not installed.
+        """
+        wanted = runtime_id or next(iter(self.by_id), "")
+        found = self.by_id.get(wanted)
+        if found is None:
+            here = ", ".join(self.by_id) or "none"
+            raise MissingRuntimeError(
+                f"Runtime {wanted or 'for scripts'} is not installed; this machine has {here}."
+            )
+        return found
+
+
+def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Runtimes:
+    """Look at this machine: reads some 15 MB a runtime, and has the browser say its version.
+
+    `folder`: where they are. None: where the installation puts them. `browser`: Chromium's
+    program. None: the installation's or Debian's.
+    """
+    place = _default_folder() if folder is None else folder
+    browsers = (place / "chromium", _DEBIANS_BROWSER) if browser is None else (browser,)
+    answering = ((path.resolve(), version) for path in browsers if (version := _version_of(path)))
+    found, version = next(answering, (None, None))
+    ffmpeg = (place / "ffmpeg").resolve()
+    newest_first = sorted(_runtimes_in(place), key=lambda runtime: runtime.id, reverse=True)
+    return Runtimes(
+        by_id=MappingProxyType({runtime.id: runtime for runtime in newest_first}),
+        browser=found,
+        browser_version=version,
+        ffmpeg=ffmpeg if os.access(ffmpeg, os.X_OK) else None,
+    )
+
+
+def _default_folder() -> Path:
+    """In an image within the environment, in a working copy beside it."""
+    environment = Path(sys.prefix)
+    in_working_copy = environment.parent / ".tools/runtimes"
+    return in_working_copy if in_working_copy.is_dir() else environment / "runtimes"
+
+
+def _runtimes_in(folder: Path) -> list[Runtime]:
+    if not folder.is_dir():
+        return []
+    return [_runtime(one) for one in folder.iterdir() if (one / _READY).is_file()]
+
+
+def _runtime(folder: Path) -> Runtime:
+    package = json.loads((folder / "package.json").read_bytes())
+    cache, code = folder / "compile-cache", folder / CODE_CACHE
+    modules = (folder / "node_modules").resolve()
+    fault = fault_of(code, modules) if code.is_file() else None
+    return Runtime(
+        id=folder.name,
+        node=folder / "bin/node",
+        node_version=package["engines"]["node"],
+        modules=modules,
+        playwright=package["dependencies"]["@playwright/test"],
+        compile_cache=cache if cache.is_dir() else None,
+        code_cache=code if code.is_file() and fault is None else None,
+        code_cache_fault=fault,
+    )
+
+
+def _version_of(browser: Path) -> str | None:
+    """None: it is not there, or does not start, for want of a library perhaps."""
+    try:
+        command = (browser, "--version")
+        said = subprocess.run(  # noqa: S603 - named by the installation or by its operator
+            command, capture_output=True, check=True, timeout=_START_LIMIT_S
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = _VERSION.search(said.stdout)
+    return None if version is None else version[0].decode()

@@ -1,0 +1,1 @@
+"""The roots that scripts and browsers trust at this location."""

@@ -1,0 +1,17 @@
+"""The tools that set limits are named when they are missing."""
+
+import shutil
+
+import pytest
+
+from runners.kit.isolation.process_limits import find_tools
+
+
+def test_a_system_without_the_tools_is_told_which_and_where_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name, path: None if "p" in name else f"/bin/{name}")
+    with pytest.raises(
+        FileNotFoundError, match="prlimit and setpriv not found; install util-linux"
+    ):
+        find_tools()
