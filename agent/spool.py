@@ -87,6 +87,8 @@ class DiskSpool:
         """None: no file is being delivered."""
         self._out = 0
         """How many are with whoever delivers."""
+        self._between = 0
+        """How many are on their way from memory to disk, or back."""
         self._segments: deque[Segment] = deque()
         self._broken: list[Path] = []
         self._writable = False
@@ -117,7 +119,7 @@ class DiskSpool:
     def waiting(self) -> int:
         """How many results are not settled yet."""
         on_disk = sum(segment.count for segment in self._segments)
-        return len(self._fresh) + len(self._read) + on_disk + self._out
+        return len(self._fresh) + len(self._read) + on_disk + self._out + self._between
 
     async def keep(self) -> None:
         """Hold memory within its bound; runs until it is cancelled."""
@@ -133,7 +135,7 @@ class DiskSpool:
 
         They are out until they are `delivered` or `put_back`; there is one batch at a time.
         """
-        if not self._read and self._segments:
+        if not self._read and (self._segments or self._between):
             async with self._disk:
                 await self._read_oldest()
         batch = self._take(self._read or self._fresh, most=most, most_bytes=most_bytes)
@@ -189,6 +191,7 @@ class DiskSpool:
 
     async def _write(self, batch: tuple[Waiting, ...]) -> bool:
         bodies = [waiting.body for waiting in batch]
+        self._between = len(batch)
         writing = asyncio.to_thread(self._folder.write, bodies, put_at_s=batch[0].put_at_s)
         try:
             segment = await writing
@@ -197,12 +200,15 @@ class DiskSpool:
             self._fresh.extendleft(reversed(batch))
             self._fresh_bytes += sum(map(len, bodies))
             return False
+        finally:
+            self._between = 0
         self._segments.append(segment)
         return True
 
     async def _read_oldest(self) -> None:
         while self._segments and not self._read:
             segment = self._segments.popleft()
+            self._between = segment.count
             try:
                 found = await asyncio.to_thread(self._folder.read, segment)
             except UnreadableSegmentError as problem:
@@ -217,6 +223,8 @@ class DiskSpool:
                     Waiting(result.lease, body, segment.put_at_s) for result, body in found
                 )
                 self._reading = segment
+            finally:
+                self._between = 0
 
     async def _set_aside(self, segment: Segment, because: str) -> None:
         self._drop(segment.count, "broken", because=because)

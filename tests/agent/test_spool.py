@@ -5,8 +5,10 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -20,6 +22,7 @@ from contract.wire import decode
 from runners.kit.scrubbing.scrub import Scrubber
 from tests.builders.agents import clean, files, until
 from tests.builders.observations import a_result
+from tests.builders.patience import LONG_S
 
 ROOMY = SpoolLimits(max_bytes=1024**3, max_age_s=86400)
 
@@ -134,6 +137,26 @@ async def test_a_batch_that_is_out_is_not_written_twice(tmp_path: Path) -> None:
     await spool.persist()
     await spool.delivered(batch)
     assert await drained(await opened(tmp_path)) == [3]
+
+
+async def test_a_result_on_its_way_to_disk_is_waiting_and_can_be_had(tmp_path: Path) -> None:
+    spool, may_end = await opened(tmp_path), threading.Event()
+    write = spool._folder.write
+
+    def write_late(*given: Any, **named: Any) -> Any:
+        assert may_end.wait(LONG_S)
+        return write(*given, **named)
+
+    spool._folder.write = write_late  # type: ignore[method-assign]
+    put(spool, 1)
+    moving = asyncio.create_task(spool.persist())
+    await until(lambda: not spool._fresh)
+    asking = asyncio.create_task(spool.next_batch())
+    await asyncio.sleep(0)
+    assert spool.waiting() == 1
+    may_end.set()
+    assert numbers(await asking) == [1]
+    await moving
 
 
 async def test_a_file_that_was_half_delivered_is_sent_again(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -198,10 +199,22 @@ async def test_the_oldest_results_go_when_there_is_no_room_and_their_runs_run_ag
     await scene.proxy.refuse()
     scene.target.release()
     await agent.logged("results.dropped")
+    await scene.until(lambda: _bytes(scene.spool()) <= 1024)  # it says so, then deletes
+    await agent.kill()  # with so little room it drops what it runs again, if it waits to send
     scene.leases_run_out()
     await scene.proxy.accept()
-    ledger = await scene.settle(may_drop=True)
+    await scene.start_agent()
+    ledger = await scene.settle()
     assert ledger.final == 3
+    assert scene.target.seen["/held"] > 3
+
+
+def _bytes(spool: Path) -> int:
+    found = 0
+    for path in spool.glob("*.jsonl"):
+        with suppress(FileNotFoundError):  # it went meanwhile
+            found += path.stat().st_size
+    return found
 
 
 def _files(folder: Path) -> list[str]:
