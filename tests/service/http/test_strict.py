@@ -66,6 +66,26 @@ async def test_a_slip_in_another_body_is_refused_too(alice: ApiUser) -> None:
     assert (await alice.post("/v1/private-locations", place)).status == 400
 
 
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        *(("secert", "secret"), ("secrte", "secret"), ("screte", "secret"), ("escret", "secret")),
+        *(("lcoked", "locked"), ("lokced", "locked"), ("ekY", "key")),
+    ],
+)
+async def test_swapped_letters_never_leave_a_variable_readable(
+    alice: ApiUser, slip: str, meant: str
+) -> None:
+    variable = {"key": "API_TOKEN", "value": "correct-horse", slip: True}
+    answer = await alice.post("/v1/variables", variable)
+    assert answer.status == 400
+    assert answer.body["message"] == f'"{slip}" is not known here, where {meant} may be meant.'
+    inside = check_body("api", environmentVariables=[variable])
+    answer = await alice.post("/v1/checks/api", inside)
+    assert answer.status == 400
+    assert answer.body["validation"]["keys"] == [f"environmentVariables[0].{slip}"]
+
+
 async def test_many_thousand_unknown_fields_cost_little(alice: ApiUser) -> None:
     many = {f"{'x' * 4}{number}": 1 for number in range(60_000)}
     before = time.process_time()
