@@ -16,6 +16,8 @@ _OPEN: Final = "{{"
 _MORE_THAN_A_HOST: Final = "must be a host name or an address, without scheme, port or path"
 _NOT_IN_A_HOST: Final = re.compile(r"[\s\x00-\x1f\x7f/\\?#@]")
 _FOUR_NUMBERS: Final = re.compile(r"\d+(\.\d+){3}")
+_HEADER_NAME_END: Final = re.compile(r"[:\s]")
+_MOST_SHOWN: Final = 60
 _MOST_LABEL_BYTES: Final = 63
 _MOST_NAME_BYTES: Final = 253
 
@@ -83,10 +85,21 @@ def dns_name_problem(name: str) -> str | None:
 
 
 def header_problem(key: str, value: str) -> str | None:
-    """A header stays on its line."""
+    """A header stays on its line, and its name is one."""
     if any(letter in "\r\n" for letter in key + value):
         return "must not hold a line break"
-    return None
+    if is_open(key) or (start := start_of_no_header_name(key)) is None:
+        return None
+    return f"is called {start[:_MOST_SHOWN]}…; a name holds neither white space nor a colon"
+
+
+def start_of_no_header_name(name: str) -> str | None:
+    """What stands before the white space or colon that it must not hold. None: it holds none.
+
+    What stands behind a colon is a value, and may be a secret one.
+    """
+    start, *rest = _HEADER_NAME_END.split(name, maxsplit=1)
+    return start if rest else None
 
 
 def _is_address(text: str, family: type[IPv4Address] | type[IPv6Address]) -> bool:

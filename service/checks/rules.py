@@ -119,7 +119,11 @@ def heartbeat_problem(period_s: float, grace_s: float) -> tuple[str, str] | None
     """Period 30 seconds to 365 days, grace 0 to 365 days."""
     year_s = 365 * 86_400
     if not 30 <= period_s <= year_s:
-        return "period", "must be 30 seconds to 365 days"
+        return "period", f"comes to {_seconds(period_s)}; use 30 seconds to 365 days"
     if not grace_s <= year_s:
-        return "grace", "must be at most 365 days"
+        return "grace", f"comes to {_seconds(grace_s)}; use at most 365 days"
     return None
+
+
+def _seconds(length_s: float) -> str:
+    return f"{length_s:.15g} seconds"

@@ -62,7 +62,12 @@ def _problem(error: Mapping[str, Any]) -> Problem:
         path = [*path, field]
     name = _dotted(path)
     subject = f'"{name}"' if name else "The body"
-    return Problem(name, f"{subject} {_predicate(error, context)}.", source)
+    return Problem(name, _ended(f"{subject} {_predicate(error, context)}"), source)
+
+
+def _ended(sentence: str) -> str:
+    """A question has its own mark."""
+    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 def _dotted(path: Sequence[str | int]) -> str:
@@ -148,6 +153,7 @@ _SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
     "dict_type": _must_be("an object"),
     "model_type": _must_be("an object"),
     "model_attributes_type": _must_be("a JSON object"),
+    "greater_than": lambda context, shown: f"{shown}; use more than {_plain(context['gt'])}",
     "greater_than_equal": lambda context, shown: f"{shown}; use at least {_plain(context['ge'])}",
     "less_than_equal": lambda context, shown: f"{shown}; use at most {_plain(context['le'])}",
     "string_too_short": _too_short,

@@ -133,6 +133,20 @@ def test_a_header_stays_on_its_line() -> None:
     assert header_problem("x-tenant", "north\r\nx-other: 1") is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a b", "a"), ("Authorization: Bearer hush", "Authorization"), ("x\ty", "x"), (" a", "")],
+)
+def test_a_header_name_ends_where_none_may_go_on(name: str, shown: str) -> None:
+    problem = f"is called {shown}…; a name holds neither white space nor a colon"
+    assert header_problem(name, "hush") == problem
+
+
+@pytest.mark.parametrize("name", ["x-tenant", "{{ NAME }}", "x-{{ NAME }}", "x_(1)!"])
+def test_a_header_name_may_be_filled_in(name: str) -> None:
+    assert header_problem(name, "north") is None
+
+
 @given(st.text())
 def test_every_text_gets_a_verdict(text: str) -> None:
     for problem in (url_problem, hostname_problem, dns_name_problem):

@@ -12,6 +12,7 @@ from contract.http_evidence import SentRequest
 from contract.release import RELEASE
 from contract.requests import BodyType, HttpRequest, HttpVersion, IpFamily, KeyValue
 from contract.result import FailureKind
+from contract.targets import start_of_no_header_name
 from runners.kit.failures import CheckFailed
 from runners.kit.http.request_body import body_of
 from runners.kit.secrets.sensitive import HIDDEN, SENSITIVE_HEADERS
@@ -31,7 +32,6 @@ _OURS_TO_SAY: Final = frozenset({"content-length"})
 """Headers that follow from the body; a second opinion on them breaks the request."""
 _URL_SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F))
 _NOT_OF_A_HOST: Final = re.compile(r"[\x00-\x20\x7f%/\\?#@:\[\]]")
-_HEADER_NAME_END: Final = re.compile(r"[:\s]")
 _REMEMBERED_BODY_CHARS: Final = 2048
 FORMLESS: Final = frozenset({"POST", "PUT", "PATCH"})
 """Methods that are sent with an empty body when there is none."""
@@ -263,11 +263,10 @@ def _refuse_line_breaks(header: Header) -> None:
                 f"The header {header.name.split()[0]} holds a line break and cannot be sent.",
                 {"code": "ERR_INVALID_CHAR"},
             )
-    if _HEADER_NAME_END.search(header.name):
+    if (start := start_of_no_header_name(header.name)) is not None:
         raise CheckFailed(
             FailureKind.PROTOCOL,
-            # What stands behind a colon is a value, and may be a secret one.
-            f"{_HEADER_NAME_END.split(header.name)[0]}… is no header name.",
+            f"{start}… is no header name.",
             {"code": "ERR_INVALID_HTTP_TOKEN"},
         )
 

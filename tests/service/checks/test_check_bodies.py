@@ -168,6 +168,27 @@ def test_a_wrong_field_is_named_by_its_path(
     assert {problem.source for problem in problems} == {"payload"}
 
 
+@pytest.mark.parametrize(
+    ("period", "unit", "sentence"),
+    [
+        (-1, "hours", '"heartbeat.period" is -1; use more than 0.'),
+        (29, "seconds", '"heartbeat.period" comes to 29 seconds; use 30 seconds to 365 days.'),
+        (366, "days", '"heartbeat.period" comes to 31622400 seconds; use 30 seconds to 365 days.'),
+    ],
+)
+def test_a_period_that_cannot_be_is_told(period: int, unit: str, sentence: str) -> None:
+    times = {"period": period, "periodUnit": unit, "grace": 0, "graceUnit": "days"}
+    problems = problems_of_body("heartbeat", check_body("heartbeat", heartbeat=times))
+    assert [problem.sentence for problem in problems] == [sentence]
+
+
+def test_a_header_that_no_request_can_have_is_refused() -> None:
+    body = with_request("api", headers=[{"key": "Authorization: Bearer hush", "value": "b"}])
+    sentences = [problem.sentence for problem in problems_of_body("api", body)]
+    start = '"request.headers[0]" is called Authorization…;'
+    assert sentences == [f"{start} a name holds neither white space nor a colon."]
+
+
 def test_a_good_body_has_no_problem() -> None:
     assert all(problems_of_body(kind, check_body(kind)) == () for kind in LEAST)
 

@@ -126,6 +126,12 @@ async def test_a_mistake_is_told_in_a_sentence_with_its_field(
     assert answer.body["validation"]["keys"] == [said.split('"')[1]]
 
 
+async def test_a_question_ends_with_its_own_mark(alice: ApiUser) -> None:
+    slip = script_body("browser", playwrightConfig={"use": {"baseUrl": "https://a.test"}})
+    message = (await alice.post("/v1/checks/browser", slip)).body["message"]
+    assert message == '"playwrightConfig.use.baseUrl" cannot be set here; did you mean baseURL?'
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -33,6 +33,9 @@ from tests.servers.public_api import ApiUser, PublicApi
 PATHS = ("/v1/check-groups", "/v2/check-groups")
 SECRET = "s3cr3t-of-nobody-else"
 TOKEN = {"key": "TOKEN", "value": SECRET, "locked": False, "secret": True}
+NO_HEADER_NAME = (
+    '"apiCheckDefaults.headers[0]" is called a…; a name holds neither white space nor a colon.'
+)
 NO_SUCH_PLACE = (
     '"privateLocations[0]" names a private location that does not exist; there are default.'
 )
@@ -241,6 +244,11 @@ async def test_lists_are_pages_by_tag_and_part_of_the_name(alice: ApiUser) -> No
             {"apiCheckDefaults": {"headers": [{"key": "a", "value": "b\r\nc"}]}},
             "apiCheckDefaults.headers[0]",
             '"apiCheckDefaults.headers[0]" must not hold a line break.',
+        ),
+        (
+            {"apiCheckDefaults": {"headers": [{"key": "a b", "value": "c"}]}},
+            "apiCheckDefaults.headers[0]",
+            NO_HEADER_NAME,
         ),
         (
             {
