@@ -19,6 +19,7 @@ from contract.assertions import (
     Source,
 )
 from contract.checks import COMPARISONS, CheckType
+from contract.sent_values import told
 from contract.targets import is_open
 
 LATENCIES: Final = ("avg", "min", "max", "stdDev")
@@ -85,7 +86,7 @@ def _property_problem(assertion: Assertion) -> Wrong | None:
     if is_open(assertion.property):
         return None
     if assertion.source is Source.LATENCY and assertion.property not in LATENCIES:
-        return "property", "must be avg, min, max or stdDev"
+        return "property", f"is {told(assertion.property)}; use avg, min, max or stdDev"
     return None
 
 

@@ -1,14 +1,16 @@
 """What addresses, hosts and names of a check can be at all. Pure.
 
-Each function gives what is wrong as the end of a sentence that begins with the field, or None. The
-text itself is not shown, as an address may hold keys. What holds a `{{NAME}}` is not judged before
-it is filled.
+Each function gives what is wrong as the end of a sentence that begins with the field, or None. Of
+the text itself only a plain name is shown, as an address may hold keys. What holds a `{{NAME}}` is
+not judged before it is filled.
 """
 
 import re
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
+
+from contract.sent_values import told
 
 _SCHEMES: Final = ("http://", "https://")
 _OPEN: Final = "{{"
@@ -18,6 +20,7 @@ _NOT_IN_A_HOST: Final = re.compile(r"[\s\x00-\x1f\x7f/\\?#@]")
 _FOUR_NUMBERS: Final = re.compile(r"\d+(\.\d+){3}")
 _HEADER_NAME_END: Final = re.compile(r"[:\s]")
 _MOST_SHOWN: Final = 60
+_ONLY_A_NAME: Final = re.compile(r"[\w.-]{1,60}(:\d{1,5})?|[0-9A-Fa-f:.\[\]]{1,60}")
 _MOST_LABEL_BYTES: Final = 63
 _MOST_NAME_BYTES: Final = 253
 
@@ -53,13 +56,17 @@ def _port_problem(parts: SplitResult) -> str | None:
 def _url_host_problem(host: str) -> str | None:
     if not host:
         return "names no host"
-    if problem := hostname_problem(host if ":" in host else unquote(host)):
+    if problem := _host_problem(host if ":" in host else unquote(host)):
         return f"names a host that cannot be one: it {problem}"
     return None
 
 
 def hostname_problem(hostname: str) -> str | None:
     """A host name or an address, with neither scheme nor port nor path."""
+    return _with_name(hostname, _host_problem(hostname))
+
+
+def _host_problem(hostname: str) -> str | None:
     if is_open(hostname):
         return None
     if _NOT_IN_A_HOST.search(hostname):
@@ -76,6 +83,16 @@ def hostname_problem(hostname: str) -> str | None:
 
 def dns_name_problem(name: str) -> str | None:
     """A name to ask DNS for; an address is one too, as PTR questions take it."""
+    return _with_name(name, _name_problem(name))
+
+
+def _with_name(name: str, problem: str | None) -> str | None:
+    """Shows a name that is no more than one: behind a colon may stand a password."""
+    is_shown = problem is not None and _ONLY_A_NAME.fullmatch(name) is not None
+    return f"is {told(name)}, which {problem}" if is_shown else problem
+
+
+def _name_problem(name: str) -> str | None:
     if is_open(name) or name == "." or _is_address(name, IPv6Address):
         return None
     if "://" in name or any(ord(letter) < 0x20 for letter in name):

@@ -9,6 +9,7 @@ from contract.assertions import Assertion, Comparison, Source
 from contract.checks import CheckType
 from contract.runtimes import RUNTIMES, runtime_problem
 from contract.sense import assertion_problem
+from contract.sent_values import told
 from service.checks.expressions import expression_problem
 from service.checks.rules import frequency_problem, property_problem
 from service.http.strict import (
@@ -43,8 +44,8 @@ def _a_region(value: object) -> object:
     if isinstance(value, str) and value not in (regions := get_args(_Regions)):
         raise field_error(
             "",
-            'is no region; a private location belongs in "privateLocations", and the regions are'
-            f" {', '.join(regions)}",
+            f"is {told(value)}, which is no region; a private location belongs in"
+            f' "privateLocations", and the regions are {", ".join(regions)}',
         )
     return value
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from contract.checks import CheckType
+from contract.sent_values import told
 from service.http.errors import InvalidError
 
 PLACES: Final = ("privateLocations", "locations")
@@ -39,8 +40,8 @@ def hold_known(doc: Mapping[str, Any], slugs: Sequence[str]) -> None:
     for order, slug in enumerate(doc["privateLocations"]):
         if slug not in slugs:
             raise InvalidError(
-                f'"privateLocations[{order}]" names a private location that does not exist;'
-                f" {have}.",
+                f'"privateLocations[{order}]" is {told(slug)}, and there is no private location of'
+                f" this slug; {have}.",
                 keys=(f"privateLocations[{order}]",),
             )
     for order, region in enumerate(doc["locations"]):

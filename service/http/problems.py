@@ -1,10 +1,12 @@
 """What is wrong with a request, as sentences that name the field; pure."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from contract.checks import CheckType
+from contract.sent_values import kind_of, told
 from service.http.errors import Source
 
 MAX_PROBLEMS: Final = 20
@@ -23,8 +25,16 @@ NAMED_TYPES: Final = (
 )
 _TAGS: Final = {
     "union_tag_not_found": f"is missing; use {NAMED_TYPES}",
-    "union_tag_invalid": f"is not allowed; use {NAMED_TYPES}",
+    "union_tag_invalid": f"use {NAMED_TYPES}",
 }
+_NUMBERS: Final = frozenset(
+    {"int_type", "int_parsing", "int_from_float", "float_type", "float_parsing", "number_type"}
+)
+"""Errors where a number was wanted."""
+_BOOLEANS: Final = frozenset({"bool_type", "bool_parsing"})
+_CHOICES: Final = frozenset({"literal_error", "enum"})
+_LIKE_A_NUMBER: Final = re.compile(r"\s*[+-]?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
+_LIKE_A_BOOLEAN: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "0", "1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ def _problem(error: Mapping[str, Any]) -> Problem:
     if error["type"] == "json_invalid":
         return Problem("", f"The body is not JSON: {_json_trouble(path, context)}.", source)
     if error["type"] in _TAGS:
-        return Problem("checkType", f'"checkType" {_TAGS[error["type"]]}.', source)
+        return Problem("checkType", f'"checkType" {_tag_trouble(error, context)}.', source)
     # The tag of a body that says its type is no field, either.
     path = [part for part in path if part not in _TYPES]
     # A text with a bracket is pydantic's name for one member of a union, and no field.
@@ -62,7 +72,7 @@ def _problem(error: Mapping[str, Any]) -> Problem:
         path = [*path, field]
     name = _dotted(path)
     subject = f'"{name}"' if name else "The body"
-    return Problem(name, _ended(f"{subject} {_predicate(error, context)}"), source)
+    return Problem(name, _ended(f"{subject} {_predicate(error, context, source)}"), source)
 
 
 def _ended(sentence: str) -> str:
@@ -82,10 +92,17 @@ def _json_trouble(path: Sequence[object], context: Mapping[str, Any]) -> str:
     return f"{str(context.get('error', 'it cannot be read')).lower()}{position}"
 
 
-def _predicate(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+def _tag_trouble(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    mend = _TAGS[error["type"]]
+    return f"is {told(context['tag'])}; {mend}" if "tag" in context else mend
+
+
+def _predicate(error: Mapping[str, Any], context: Mapping[str, Any], source: Source) -> str:
     say = _SAY.get(error["type"])
     if say:
-        return say(_with_unit(context, error.get("input")), _shown(error.get("input")))
+        value = error.get("input")
+        shown = f"is {_told(value, error['type'], source)}"
+        return say(_with_unit(context, value), shown)
     return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
 
 
@@ -95,25 +112,36 @@ def _with_unit(context: Mapping[str, Any], value: object) -> Mapping[str, Any]:
     return {"actual_length": size, "unit": unit, **context}
 
 
-def _shown(value: object) -> str:
-    """Numbers are shown; text may be a secret, so it is not."""
-    if value is None or isinstance(value, bool):
-        return f"is {str(value).lower().replace('none', 'null')}"
-    if isinstance(value, int | float) and abs(value) < 1e15:
-        return f"is {value}"
-    return "is not allowed"
+def _told(value: object, error: str, source: Source) -> str:
+    """What a field with words of ours holds is shown; any other text of a body may be a secret."""
+    if error in _CHOICES or source in {"query", "path"}:
+        return told(value)
+    if isinstance(value, str):
+        return f'"{value}"' if _is_like_wanted(value, error) else kind_of(value)
+    # A PIN beside `secret` is no more than its kind, either.
+    is_of_wanted_kind = error not in _BOOLEANS or value in (0, 1, None)
+    return told(value) if is_of_wanted_kind else kind_of(value)
+
+
+def _is_like_wanted(text: str, error: str) -> bool:
+    """Whether a text spells the number or the boolean that it should have been."""
+    if error in _NUMBERS:
+        return _LIKE_A_NUMBER.fullmatch(text) is not None
+    return error in _BOOLEANS and text.lower() in _LIKE_A_BOOLEAN
 
 
 def _must_be(what: str) -> Callable[[Mapping[str, Any], str], str]:
-    return lambda _context, shown: (
-        f"must be {what}" if shown == "is not allowed" else f"{shown}; use {what}"
-    )
+    return lambda _context, shown: f"{shown}; use {what}{_without_quotes(shown)}"
+
+
+def _without_quotes(shown: str) -> str:
+    return ", without quotes" if shown.endswith('"') else ""
 
 
 def _choices(context: Mapping[str, Any], shown: str) -> str:
     choices = str(context["expected"]).replace(" or ", ", ")
     if context["actual_length"] is not None and "'" not in choices:
-        return f"is a text; use a number, without quotes: one of {choices}"
+        return f"{shown}, a text; use a number, without quotes: one of {choices}"
     return f"{shown}; use one of {choices}"
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Query
 
+from contract.sent_values import told
 from service.http.errors import InvalidError
 
 _MILLISECONDS_FROM: Final = 100_000_000_000
@@ -24,12 +25,18 @@ def query_time_ms(name: str, text: str | None) -> int | None:
         return None
     found = _number_ms(text) if _is_number(text) else _iso_ms(text)
     if found is None or not 0 <= found <= _LAST_MS:
-        raise InvalidError(
-            f'"{name}" must be a time: seconds since 1970, or ISO 8601 as in 2026-11-21T08:15:00Z.',
-            keys=(name,),
-            source="query",
-        )
+        raise no_time(name, text)
     return found
+
+
+def no_time(name: str, text: str) -> InvalidError:
+    """The refusal of a text that is none."""
+    return InvalidError(
+        f'"{name}" is {told(text)}; use a time: seconds since 1970, or ISO 8601 as in'
+        " 2026-11-21T08:15:00Z.",
+        keys=(name,),
+        source="query",
+    )
 
 
 @dataclass(frozen=True, slots=True)

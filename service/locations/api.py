@@ -27,7 +27,7 @@ from service.http.routes import ONE, answers, json, json_model
 from service.http.strict import NO_NUL
 from service.http.times import moment
 from service.http.unreadable import OPENAPI, Items
-from service.http.window import query_time_ms
+from service.http.window import no_time, query_time_ms
 from service.locations import actions, removal
 from service.locations.model import (
     LocationChange,
@@ -220,7 +220,7 @@ async def read_location_metrics(
 def _time_ms(name: str, text: str) -> int:
     found = query_time_ms(name, text)
     if found is None:
-        raise InvalidError(f'"{name}" must be a time.', keys=(name,), source="query")
+        raise no_time(name, text)
     return found
 
 

@@ -1,11 +1,13 @@
 """Private locations as people send and see them."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from service.http.strict import Shown, Strict, Text, blank_is_none, field_error, spelled
+from contract.sent_values import told
+from service.http.strict import Shown, Strict, Text, blank_is_none, field_error, judged_by
 from service.http.times import Moment
 
 MAX_ACTIVE_KEYS = 2
@@ -24,10 +26,19 @@ ProxyUrl = Annotated[
     BeforeValidator(blank_is_none),
 ]
 _SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+
+
+def _slug_problem(slug: str) -> str | None:
+    if re.fullmatch(_SLUG, slug):
+        return None
+    words = "use lower-case letters a to z, digits and single hyphens, as in cellar-2"
+    return f"is {told(slug)}; {words}"
+
+
 Slug = Annotated[
     str,
     Field(min_length=1, max_length=100, json_schema_extra={"pattern": _SLUG}),
-    spelled(_SLUG, "must be lower-case letters a to z, digits and single hyphens, as in cellar-2"),
+    judged_by(_slug_problem),
 ]
 
 

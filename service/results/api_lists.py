@@ -8,6 +8,7 @@ from fastapi import Depends, Path, Query
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from contract.sent_values import told
 from service.checks import actions as checks
 from service.checks.model import CheckKind, CheckRow
 from service.http.auth import CallerDep
@@ -135,9 +136,10 @@ def _cursor(next_id: str | None) -> str | None:
 
 def _named(fields: list[str]) -> frozenset[str]:
     names = frozenset(name.strip() for part in fields for name in part.split(",") if name.strip())
-    if names - _FIELDS:
+    if unknown := names - _FIELDS:
         raise InvalidError(
-            f'"fields" names what no result has; use {", ".join(sorted(_FIELDS))}.',
+            f'"fields" names {told(min(unknown))}, which no result has; use'
+            f" {', '.join(sorted(_FIELDS))}.",
             keys=("fields",),
             source="query",
         )

@@ -78,7 +78,10 @@ def test_latency_asserts_on_one_of_four_numbers() -> None:
     good = an_assertion(S.LATENCY, C.LESS_THAN, "20", property="stdDev")
     bad = an_assertion(S.LATENCY, C.LESS_THAN, "20", property="p99")
     assert assertion_problem(good, CheckType.ICMP) is None
-    assert assertion_problem(bad, CheckType.ICMP) == ("property", "must be avg, min, max or stdDev")
+    assert assertion_problem(bad, CheckType.ICMP) == (
+        "property",
+        "is p99; use avg, min, max or stdDev",
+    )
 
 
 @given(st.text(max_size=500) | st.from_regex(r"\A\s*[-+]?[0-9._e]{1,12}\s*\Z"))

@@ -105,6 +105,21 @@ def test_what_cannot_be_a_host_is_refused(host: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("host", "problem"),
+    [
+        ("db.test:5432", "is db.test:5432, which must not hold a port; use the field port"),
+        ("1.2.3.256", "is 1.2.3.256, which is no IPv4 address"),
+        ("root:hush", "must not hold a port; use the field port"),
+        ("u:hush@a", "must be a host name or an address, without scheme, port or path"),
+        (f"{LONG}", "has a part of more than 63 characters between two dots"),
+    ],
+)
+def test_a_host_is_shown_where_it_is_no_more_than_a_name(host: str, problem: str) -> None:
+    assert hostname_problem(host) == problem
+    assert host not in (url_problem(f"http://{host}/hush") or "")
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "shop.test",

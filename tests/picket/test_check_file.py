@@ -98,12 +98,14 @@ REFUSED = {
     "header_regex_open.yaml": (
         ": $.request.assertions[0].regex is no regular expression: missing ): ("
     ),
-    "host_with_port.yaml": ": $.request.hostname must not hold a port; use the field port",
+    "host_with_port.yaml": (
+        ": $.request.hostname is 127.0.0.1:25, which must not hold a port; use the field port"
+    ),
     "jsonpath_that_ends_early.yaml": (
         ": $.assertions[0].property is no JSONPath: unbalanced brackets"
     ),
     "name_server_with_port.yaml": (
-        ": $.request.nameServer must not hold a port; use the field port"
+        ": $.request.nameServer is 10.0.0.53:5353, which must not hold a port; use the field port"
     ),
     "regex_with_look_behind.yaml": (
         ": $.assertions[0].property is no regular expression: invalid perl operator: (?<="

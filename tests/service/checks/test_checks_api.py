@@ -152,8 +152,8 @@ async def test_a_private_location_among_the_regions_is_told_where_it_belongs(
     refused = await alice.post("/v1/checks/url", {**LEAST["url"], "locations": ["default"]})
     assert refused.status == 400
     assert refused.body["message"].startswith(
-        '"locations[0]" is no region; a private location belongs in "privateLocations", and the'
-        " regions are us-east-1, "
+        '"locations[0]" is default, which is no region; a private location belongs in'
+        ' "privateLocations", and the regions are us-east-1, '
     )
     assert refused.body["validation"] == {"source": "payload", "keys": ["locations[0]"]}
 
@@ -161,8 +161,8 @@ async def test_a_private_location_among_the_regions_is_told_where_it_belongs(
 async def test_a_number_in_quotes_is_told_to_lose_them(alice: ApiUser) -> None:
     refused = await alice.post("/v1/checks/url", check_body("url", frequency="5"))
     assert refused.body["message"] == (
-        '"frequency" is a text; use a number, without quotes: one of 1, 2, 5, 10, 15, 30, 60, 120,'
-        " 180, 360, 720, 1440."
+        '"frequency" is 5, a text; use a number, without quotes: one of 1, 2, 5, 10, 15, 30, 60,'
+        " 120, 180, 360, 720, 1440."
     )
 
 

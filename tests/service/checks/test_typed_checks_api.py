@@ -36,7 +36,7 @@ async def test_what_is_read_can_be_sent_back(alice: ApiUser) -> None:
 async def test_a_type_that_is_missing_or_unknown_is_named(alice: ApiUser) -> None:
     for body, words in (
         (check_body("url"), '"checkType" is missing; use API, URL'),
-        ({**check_body("url"), "checkType": "WEB"}, '"checkType" is not allowed; use API, URL'),
+        ({**check_body("url"), "checkType": "WEB"}, '"checkType" is WEB; use API, URL'),
     ):
         answer = await alice.post("/v1/checks", body)
         assert answer.status == 400

@@ -37,7 +37,8 @@ NO_HEADER_NAME = (
     '"apiCheckDefaults.headers[0]" is called a…; a name holds neither white space nor a colon.'
 )
 NO_SUCH_PLACE = (
-    '"privateLocations[0]" names a private location that does not exist; there are default.'
+    '"privateLocations[0]" is moon, and there is no private location of this slug; there are'
+    " default."
 )
 TWO_ADDRESSES = (
     '"environmentVariables[0].key" is GROUP_BASE_URL, which apiCheckDefaults.url sets;'
@@ -218,7 +219,7 @@ async def test_lists_are_pages_by_tag_and_part_of_the_name(alice: ApiUser) -> No
         (
             {"retryStrategy": "NEVER"},
             "retryStrategy",
-            "\"retryStrategy\" is not allowed; use one of 'FALLBACK'.",
+            "\"retryStrategy\" is NEVER; use one of 'FALLBACK'.",
         ),
         (
             {"retryStrategy": {"type": "FIXED", "maxRetries": 11}},

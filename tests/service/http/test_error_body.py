@@ -262,7 +262,7 @@ async def test_too_many_requests_are_told_when_to_come_back(tmp_path: Path) -> N
         ("limit=0", "limit", "use at least 1"),
         ("limit=101", "limit", "use at most 100"),
         ("page=1000001", "page", "use at most 1000000."),
-        ("limit=ten", "limit", "must be a whole number"),
+        ("limit=ten", "limit", "is ten; use a whole number"),
         ("page=-1", "page", "use at least 0"),
     ],
 )

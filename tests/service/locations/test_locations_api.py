@@ -74,7 +74,8 @@ async def test_a_wrong_location_is_refused_by_its_field(
 async def test_a_slug_is_described_in_words(api: PublicApi, alice: ApiUser) -> None:
     answer = await alice.post(PATH, {**CELLAR, "slugName": "My Cellar"})
     assert answer.body["message"] == (
-        '"slugName" must be lower-case letters a to z, digits and single hyphens, as in cellar-2.'
+        '"slugName" is My Cellar; use lower-case letters a to z, digits and single hyphens, as in'
+        " cellar-2."
     )
     assert (await alice.post(PATH, {**CELLAR, "slugName": "cellar\n"})).status == 400
     schema = api.app.openapi()["components"]["schemas"]["LocationWrite"]["properties"]["slugName"]

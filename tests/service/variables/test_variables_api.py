@@ -203,7 +203,12 @@ async def test_bob_of_the_same_account_shares_them(api: PublicApi, alice: ApiUse
             {"key": "A", "value": "ä" * 64_001},
             f'"value" has 128002 bytes; use at most {MAX_VALUE_BYTES}.',
         ),
-        ({"key": "A", "value": "x", "secret": "yes"}, '"secret" must be true or false.'),
+        (
+            {"key": "A", "value": "x", "secret": "yes"},
+            '"secret" is "yes"; use true or false, without quotes.',
+        ),
+        ({"key": "A", "secret": "hush", "value": ""}, '"secret" is a text; use true or false.'),
+        ({"key": "A", "secret": 482913, "value": ""}, '"secret" is a number; use true or false.'),
     ],
 )
 async def test_what_cannot_be_a_variable_is_refused_in_a_sentence(
