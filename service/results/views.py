@@ -34,7 +34,9 @@ _SCRIPTED: Final = {
     CheckType.PLAYWRIGHT: script_views.suite,
 }
 _CAUSES: Final = {
-    Cause.NO_AGENT: "No agent that runs {type} checks is connected at this location.",
+    Cause.NO_AGENT: (
+        "No agent that runs {type} checks is connected at the location {location}: {mend}."
+    ),
     Cause.QUEUE_EXPIRED: (
         "No agent took the run in time: other runs held all their slots (JOB_CONCURRENCY of the "
         "agents for what needs Node, UPTIME_CONCURRENCY for the rest), or no agent could reach "
@@ -49,6 +51,8 @@ _CAUSES: Final = {
         "location's proxy; its log says which. Set it anew by PUT."
     ),
 }
+_START_ONE: Final = "start one with its key"
+_NO_AGENT_YET: Final = "no agent can run them yet"
 
 
 def listed(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any]:
@@ -98,7 +102,8 @@ def _verdict(stored: StoredResult, outcome: Outcome | None, kind: CheckType) -> 
     failure = outcome.failure if outcome else None
     because = failure and failure.message
     if stored.cause:
-        because = _CAUSES[stored.cause].format(type=kind.value)
+        mend = _NO_AGENT_YET if kind is CheckType.AGENTIC else _START_ONE
+        because = _CAUSES[stored.cause].format(type=kind.value, location=stored.location, mend=mend)
     time_ms = stored.response_time_ms
     return {
         "status": stored.status.value,

@@ -21,6 +21,9 @@ from tests.servers.public_api import PublicApi as ServedApi
 from tests.servers.public_api import serve_public_api
 from tests.servers.tcp import refusing_port
 
+NOBODY = (
+    "No agent that runs URL checks is connected at the location default: start one with its key."
+)
 BEFORE = datetime.fromtimestamp(START_MS / 1000, UTC) - timedelta(hours=1)
 
 
@@ -73,7 +76,7 @@ async def test_every_new_result_is_put_on_the_board_with_its_cause(tmp_path: Pat
     assert scene.board.counts == {(CheckType.URL, "FAILED"): 1, (CheckType.URL, "MISSED"): 1}
     assert [each.cause for each in standing.trend] == [
         "Nothing listens there.",
-        "No agent that runs URL checks is connected at this location.",
+        NOBODY,
     ]
 
 

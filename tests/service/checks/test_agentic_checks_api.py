@@ -14,7 +14,10 @@ from tests.servers.public_api import ApiUser, PublicApi
 
 REGION = {"name": "Virginia", "slugName": "us-east-1"}
 PATH = "/v1/checks/agentic"
-NOBODY = "No agent that runs AGENTIC checks is connected at this location."
+NOBODY = (
+    "No agent that runs AGENTIC checks is connected at the location us-east-1: no agent can run"
+    " them yet."
+)
 
 
 @pytest.fixture

@@ -38,6 +38,9 @@ HTTP = HttpEvidence(
     hops=(Hop(url="http://a.test/final", status_code=200),),
     remote_address="10.0.0.1",
 )
+NOBODY = (
+    "No agent that runs API checks is connected at the location default: start one with its key."
+)
 TIMINGS = Timings(wait=1, dns=2, tcp=4, tls=8, first_byte=16, download=32, total=63)
 
 
@@ -148,7 +151,7 @@ async def test_a_run_that_nobody_did_is_seen_with_its_cause(api: PublicApi, alic
     seen = await only_result(alice, check)
     assert (seen["status"], seen["cause"]) == ("MISSED", "no_agent")
     assert (seen["hasFailures"], seen["hasErrors"]) == (False, True)
-    assert seen["error"] == "No agent that runs API checks is connected at this location."
+    assert seen["error"] == NOBODY
     assert seen["apiCheckResult"] is None
 
 
@@ -336,4 +339,4 @@ async def test_a_missed_run_stands_in_the_list_with_its_cause(
         True,
         False,
     )
-    assert seen["error"] == "No agent that runs API checks is connected at this location."
+    assert seen["error"] == NOBODY
