@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 from agent import settings_values as values
 from agent.logs import LogFormat, LogLevel, default_format
 from agent.settings_table import REQUIRED, SETTINGS, Setting
-from agent.settings_unknown import UnknownName, unknown_names
+from agent.settings_unknown import unknown_names
+from contract.unknown_settings import UnknownName
 from runners.kit.egress.rules import EgressRuleError, EgressRules
 from runners.kit.isolation.environment_size import LONGEST_BYTES
 

@@ -143,6 +143,8 @@ def serve_until_told() -> int:
     try:
         settings = read_settings()
         configure(settings.log_level, settings.log_format)
+        for unknown in settings.unknown:
+            log.warning("settings.unknown", name=unknown.name, did_you_mean=unknown.nearest)
         uvloop.run(serve(settings))
     except SettingsError as problem:
         print(problem, file=sys.stderr)  # noqa: T201 - for whoever set them

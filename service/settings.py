@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Final, TypeVar
 
+from contract.unknown_settings import UnknownName, unknown_names
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
 from service.addresses.model import NOWHERE, StaticAddresses, addresses_of
 from service.errors import SettingsError
@@ -95,6 +96,8 @@ class Settings:
     """FIRST_API_KEY: the API key of a first start. None: a new one is made and printed."""
     first_location_key: str | None = field(default=None, repr=False)
     """FIRST_LOCATION_KEY: the location key of a first start. None: as above."""
+    unknown: tuple[UnknownName, ...] = ()
+    """Variables that look like settings and are none."""
 
 
 def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -131,6 +134,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         ),
         first_location_key=reading.value("FIRST_LOCATION_KEY", _key(LOCATION_PREFIX), default=None),
     )
+    settings = replace(settings, unknown=reading.unknown())
     if reading.problems:
         raise SettingsError(tuple(reading.problems))
     return settings
@@ -142,9 +146,12 @@ class _Reading:
 
     environ: Mapping[str, str]
     problems: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    """Those that were read."""
 
     def value(self, name: str, read: Callable[[str], ValueT], *, default: ValueT) -> ValueT:
         """The variable, or what the file that its `_FILE` twin names holds."""
+        self.names.add(name)
         text = self._text(name)
         if not text:
             return default
@@ -153,6 +160,11 @@ class _Reading:
         except ValueError as problem:
             self.problems.append(f"{name} {problem}")
             return default
+
+    def unknown(self) -> tuple[UnknownName, ...]:
+        """What was set and not read, and looks like it."""
+        known = self.names | {f"{name}_FILE" for name in self.names}
+        return unknown_names(self.environ, known=known, misspelt=sorted(self.names))
 
     def _text(self, name: str) -> str:
         given, file = self.environ.get(name, ""), self.environ.get(f"{name}_FILE", "")

@@ -122,6 +122,18 @@ async def test_bad_settings_are_said_in_one_line_each_and_end_the_process(tmp_pa
     ]
 
 
+async def test_a_misspelt_setting_is_logged_with_the_nearest_name_and_no_value(
+    tmp_path: Path,
+) -> None:
+    async with a_service(tmp_path, SERVICE_PROT="what-nobody-reads") as process:
+        await process.stop()
+    events = [json.loads(line) for line in process.lines if line.startswith("{")]
+    (told,) = [one for one in events if one["event"] == "settings.unknown"]
+    assert (told["level"], told["name"]) == ("warning", "SERVICE_PROT")
+    assert told["did_you_mean"] == "SERVICE_PORT"
+    assert "what-nobody-reads" not in "\n".join(process.lines)
+
+
 async def test_a_taken_port_is_said_before_anything_is_made(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -2,10 +2,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.settings_table import SETTINGS
+from contract.unknown_settings import UnknownName
 from service.errors import SettingsError
 from service.settings import BadgeAccess, LogFormat, LogLevel, MetricsAccess, read_settings
 
 KEY = "cu_" + "k" * 40
+NAMES_OF_BOTH = {"LOG_LEVEL", "LOG_FORMAT"}
 LOCATION_KEY = "pl_" + "k" * 40
 
 
@@ -131,3 +134,32 @@ def test_a_secret_and_its_file_exclude_each_other() -> None:
 def test_no_secret_shows_in_a_problem_or_in_the_settings_text() -> None:
     assert "hunter2" not in str(problems(FIRST_API_KEY="hunter2", DATABASE_URL="x://a:hunter2@b"))
     assert KEY not in repr(read_settings({"FIRST_API_KEY": KEY}))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("SERVICE_PROT", "SERVICE_PORT"), ("service_port", "SERVICE_PORT")),
+        *(("SERVICE_DATADIR", "SERVICE_DATA_DIR"), ("LOG_LEVL", "LOG_LEVEL")),
+        *(("TRUSTED_PROXYS", "TRUSTED_PROXIES"), ("FIRST_APIKEY", "FIRST_API_KEY")),
+    ],
+)
+def test_a_misspelt_setting_is_told_with_the_nearest_name_and_no_value(
+    name: str, meant: str
+) -> None:
+    settings = read_settings({name: "a-secret-value"})
+    assert settings.unknown == (UnknownName(name, meant),)
+    assert "a-secret-value" not in repr(settings)
+
+
+def test_what_belongs_to_agents_and_others_is_left_alone() -> None:
+    agents = [setting.name for setting in SETTINGS if setting.name not in NAMES_OF_BOTH]
+    files = ["KEY_PEPPER_FILE", "SERVICE_MASTER_KEY_FILE", "FIRST_API_KEY_FILE"]
+    others = ["PATH", "PORT", "SERVICE_NAME", "DATABASE_NAME", "LOG_FILE", "SERVICE_SECRETS"]
+    links = ["PICKET_SERVICE_HOST", "PICKET_SERVICE_PORT", "SERVICE_PORT_8080_TCP"]
+    environ = dict.fromkeys([*agents, *others, *links], "x") | dict.fromkeys(files, "")
+    assert read_settings(environ).unknown == ()
+
+
+def test_a_link_to_a_neighbour_is_no_slip_of_the_pen() -> None:
+    assert read_settings({"SERVICE_PORTS": "tcp://10.0.0.1:80"}).unknown == ()
