@@ -1,12 +1,13 @@
 """How a value that was sent stands in the sentence that refuses it: short, never a secret. Pure."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
 
 _MOST_LETTERS: Final = 60
 _LARGEST: Final = 1e300
-"""What is larger, infinite or no number at all is told by its kind."""
+"""What is larger is not written out."""
 _KINDS: Final = (
     (bool, "a boolean"),
     (int | float, "a number"),
@@ -40,7 +41,8 @@ def kind_of(value: object) -> str:
 
 def _number(value: float) -> str:
     if not abs(value) < _LARGEST:
-        return "a number"
+        is_finite = isinstance(value, int) or math.isfinite(value)
+        return "too large a number" if is_finite else "no finite number"
     return str(value) if abs(value) < 1e15 else f"{value:g}"
 
 
