@@ -15,7 +15,7 @@ _INHERITED: Final = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LOG_LEVEL"),
     *("PICKET_RUNTIMES", "CHROMIUM_PATH"),
 )
-"""All that a child gets of our environment: no proxy, no key, no database of somebody's."""
+"""All that every child gets of our environment: no proxy, no key, no database of somebody's."""
 _TAIL_BYTES: Final = 64 * 1024
 
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeVar
 
+from agent.settings import SECRET_PREFIX
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.child import Child, Program
 from picket.data_dir import DataDir
@@ -64,11 +66,11 @@ async def local_picket(folder: DataDir, *, port: int | None) -> AsyncIterator[Lo
         CommandError: the service did not answer in time.
     """
     async with AsyncExitStack() as stack:
-        yield await _Starting(stack, folder, _Ports.free(service=port)).whole()
+        yield await _Starting(stack, folder, Ports.free(service=port)).whole()
 
 
 @dataclass(frozen=True, slots=True)
-class _Ports:
+class Ports:
     """Where our children listen."""
 
     service: int
@@ -76,10 +78,15 @@ class _Ports:
     ping: int
 
     @classmethod
-    def free(cls, *, service: int | None) -> "_Ports":
+    def free(cls, *, service: int | None) -> "Ports":
         """Ports that are free now; None: the service's is one of them."""
         for_service, health, ping = free_ports(3)
         return cls(service or for_service, health, ping)
+
+    @property
+    def service_url(self) -> str:
+        """Where the agent finds the service."""
+        return f"http://{HOST}:{self.service}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +95,18 @@ class _Starting:
 
     stack: AsyncExitStack
     folder: DataDir
-    ports: _Ports
+    ports: Ports
 
     async def whole(self) -> LocalPicket:
         """Target, service, agent, and then the checks."""
         target = await self._target()
         service = await self._child(service_program(self.folder, port=self.ports.service))
-        url = f"http://{HOST}:{self.ports.service}"
-        api = await self.stack.enter_async_context(PublicApi(url, self.folder.api_key()))
+        opening = PublicApi(self.ports.service_url, self.folder.api_key())
+        api = await self.stack.enter_async_context(opening)
         location = await _until(partial(_first_location, api, self.folder), of=service)
         # The demo's nightly job was away with us; it reports before anybody asks for it.
         await api.ping(PING_TOKEN)
-        agent = await self._child(self._agent_program(url, target))
+        agent = await self._child(self._agent_program(target))
         # Only now: the first run of a check is due at once, and somebody should be there for it.
         await _until(partial(_agent_count, api), of=agent)
         scripted = await asyncio.to_thread(runs_scripts)
@@ -115,13 +122,12 @@ class _Starting:
         self.folder.make_keys()
         return target
 
-    def _agent_program(self, service_url: str, target: DemoTarget) -> Program:
+    def _agent_program(self, target: DemoTarget) -> Program:
         return agent_program(
             self.folder,
-            service_url=service_url,
-            health_port=self.ports.health,
-            ping_port=self.ports.ping,
+            self.ports,
             authority=target.certificate.authority,
+            secrets=location_secrets(os.environ),
         )
 
     async def _child(self, program: Program) -> Child:
@@ -147,18 +153,27 @@ def service_program(folder: DataDir, *, port: int) -> Program:
     )
 
 
+def location_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """What scripts may read of our environment; files are named, not opened."""
+    return {name: environ[name] for name in environ if name.startswith(SECRET_PREFIX)}
+
+
 def agent_program(
-    folder: DataDir, *, service_url: str, health_port: int, ping_port: int, authority: Path
+    folder: DataDir, ports: Ports, *, authority: Path, secrets: Mapping[str, str]
 ) -> Program:
-    """An agent of the folder's location, which trusts the demo target's authority."""
+    """An agent of the folder's location, which trusts the demo target's authority.
+
+    `secrets`: its `SERVICE_SECRET_*`.
+    """
     return Program(
         module="agent",
         log=folder.logs / "agent.log",
         settings={
+            **secrets,
             "API_KEY_FILE": str(folder.location_key_file),
-            "SERVICE_URL": service_url,
-            "AGENT_HEALTH_PORT": str(health_port),
-            "HEARTBEAT_PORT": str(ping_port),
+            "SERVICE_URL": ports.service_url,
+            "AGENT_HEALTH_PORT": str(ports.health),
+            "HEARTBEAT_PORT": str(ports.ping),
             "AGENT_DATA_DIR": str(folder.agent),
             "EXTRA_CA_CERTS": str(authority),
             "UPTIME_CONCURRENCY": str(_SLOTS),

@@ -16,8 +16,7 @@ from picket.api_client import PublicApi
 from picket.child import Child
 from picket.data_dir import DataDir, open_data_dir
 from picket.demo_certificate import make_certificate
-from picket.local import agent_program, service_program
-from picket.ports import free_ports
+from picket.local import Ports, agent_program, service_program
 from tests.builders.patience import LONG_S
 from tests.system.waiting import until
 
@@ -90,24 +89,17 @@ def folder(tmp_path: Path) -> Any:
 async def test_results_that_came_while_the_service_was_dead_are_there_afterwards(
     folder: DataDir,
 ) -> None:
-    port, health_port, ping_port = free_ports(3)
-    url = f"http://{HOST}:{port}"
+    ports = Ports.free(service=None)
     authority = make_certificate(folder.path, host=HOST).authority
     async with AsyncExitStack() as stack:
         held = await stack.enter_async_context(HeldPage().serving())
-        service = await started(stack, service_program(folder, port=port))
-        api = await stack.enter_async_context(PublicApi(url, folder.api_key()))
+        service = await started(stack, service_program(folder, port=ports.service))
+        api = await stack.enter_async_context(PublicApi(ports.service_url, folder.api_key()))
         await until(api.locations)
         check = await api.create(CheckType.API, a_check("held", held.url))
         await started(
             stack,
-            agent_program(
-                folder,
-                service_url=url,
-                health_port=health_port,
-                ping_port=ping_port,
-                authority=authority,
-            ),
+            agent_program(folder, ports, authority=authority, secrets={}),
         )
         await asyncio.wait_for(held.asked.wait(), LONG_S)
 
@@ -121,10 +113,10 @@ async def test_results_that_came_while_the_service_was_dead_are_there_afterwards
         held.released.set()
 
         async def spooled() -> bool:
-            return (await metrics(health_port))["picket_agent_results_spooled"] >= 1
+            return (await metrics(ports.health))["picket_agent_results_spooled"] >= 1
 
         await until(spooled)
-        await started(stack, service_program(folder, port=port))
+        await started(stack, service_program(folder, port=ports.service))
 
         async def several() -> list[dict[str, Any]] | None:
             found = await api.results(check.id, limit=100)
@@ -133,7 +125,7 @@ async def test_results_that_came_while_the_service_was_dead_are_there_afterwards
             return later if len(later) >= 2 else None
 
         results = await until(several)
-        counted = await metrics(health_port)
+        counted = await metrics(ports.health)
     runs = [result["checkRunId"] for result in results]
     assert len(set(runs)) == len(runs)
     assert {result["status"] for result in results} == {"PASSED"}
