@@ -55,10 +55,8 @@ class ResultFeed:
             await asyncio.sleep(_AWAY_PAUSE_S)
 
     def _is_of_earlier_start(self, result: dict[str, Any]) -> bool:
-        """It ended before this start, or was queued before it and is given up only now."""
-        stopped_at = datetime.fromisoformat(result["stoppedAt"])
-        scheduled_at = datetime.fromisoformat(result["scheduledAt"])
-        return stopped_at < self._since or (result["hasErrors"] and scheduled_at < self._since)
+        """It ended before this start; one that was due before it, and ends only now, is news."""
+        return datetime.fromisoformat(result["stoppedAt"]) < self._since
 
     async def _list_checks(self) -> None:
         self._checks = await self._api.checks()

@@ -112,7 +112,9 @@ async def test_results_of_all_checks_are_told_by_their_time(tmp_path: Path) -> N
     assert told == ["one", "other", "one", "other"]
 
 
-async def test_what_an_earlier_start_left_does_not_count(tmp_path: Path) -> None:
+async def test_what_ended_before_this_start_does_not_count_and_what_was_due_before_it_does(
+    tmp_path: Path,
+) -> None:
     since = datetime.fromtimestamp(START_MS / 1000, UTC) + timedelta(seconds=5)
     now_ms = START_MS + 6_000
     async with a_scene(tmp_path, since=since) as scene:
@@ -120,8 +122,8 @@ async def test_what_an_earlier_start_left_does_not_count(tmp_path: Path) -> None
         await store(scene.served, check.fields, passed())
         await store(scene.served, check.fields, scheduled_ms=START_MS, started_ms=now_ms)
         await store(scene.served, check.fields, passed(), scheduled_ms=START_MS, started_ms=now_ms)
-        await scene.until_results(1)
-    assert scene.board.counts == {(CheckType.URL, "PASSED"): 1}
+        await scene.until_results(2)
+    assert scene.board.counts == {(CheckType.URL, "PASSED"): 1, (CheckType.URL, "MISSED"): 1}
 
 
 async def test_a_deleted_check_leaves_the_board_and_the_others_go_on(tmp_path: Path) -> None:
