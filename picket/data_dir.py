@@ -14,10 +14,14 @@ import msgspec
 
 from picket.demo_target import DemoPorts
 from picket.errors import CommandError
+from runners.kit.isolation.process_limits import can_have_own_users
 
 _MARK: Final = "picket-up.json"
 """Tells our folder from somebody else's; holds the demo target's ports, which outlive --fresh."""
 _PID_BYTES: Final = 20
+_OURS_ALONE: Final = 0o700
+_PASSED_BY_OTHERS: Final = 0o711
+"""They come to what they may read below, and list nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,12 @@ def open_data_dir(path: Path, *, fresh: bool) -> Iterator[DataDir]:
 
 def _opened(path: Path) -> TextIO:
     with _as_sentences():
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
         if any(path.iterdir()) and not (path / _MARK).exists():
             raise CommandError(f"{path} holds something else; give --data-dir a folder of its own")
-        path.chmod(0o700)
-        return (path / "lock").open("a+")
+        lock = (path / "lock").open("a+")
+        os.fchmod(lock.fileno(), 0o600)  # who can open it could hold it
+        return lock
 
 
 @contextmanager
@@ -140,11 +145,19 @@ def _empty(path: Path) -> None:
 
 def _prepared(path: Path) -> DataDir:
     folder = DataDir(path.resolve())
-    for part in (folder.service, folder.agent, folder.logs):
-        part.mkdir(mode=0o700, exist_ok=True)
+    for part in (folder.service, folder.agent, folder.logs, folder.traces):
+        part.mkdir(mode=_OURS_ALONE, exist_ok=True)
+        part.chmod(_OURS_ALONE)
+    for part in (folder.path, folder.agent):
+        part.chmod(_way_to_packages())
     if not (path / _MARK).exists():
         folder.keep_demo_ports(DemoPorts())
     return folder
+
+
+def _way_to_packages() -> int:
+    """The agent keeps packages of suites where the users that these run as can get to them."""
+    return _PASSED_BY_OTHERS if can_have_own_users() else _OURS_ALONE
 
 
 def _write_secret(file: Path, secret: str) -> None:

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from picket import data_dir
 from picket.data_dir import open_data_dir
+from picket.demo_certificate import make_certificate
 from picket.demo_target import DemoPorts
 from picket.errors import CommandError
+from runners.kit.isolation.folder_owner import shut_way
 
 
 def mode(path: Path) -> int:
@@ -19,11 +22,26 @@ def test_keys_are_made_once_and_kept_for_their_owner_alone(tmp_path: Path) -> No
         with open_data_dir(tmp_path / "data", fresh=False) as folder:
             folder.make_keys()
             keys.add((folder.api_key(), folder.location_key_file.read_text()))
-            assert mode(folder.path) == 0o700
             assert mode(folder.api_key_file) == mode(folder.location_key_file) == 0o600
     ((api_key, location_key),) = keys
     assert api_key.startswith("cu_")
     assert location_key.startswith("pl_")
+
+
+def test_users_that_scripts_run_as_come_to_their_packages_and_to_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    for has_users, passed in ((True, 0o711), (False, 0o700)):
+        monkeypatch.setattr(data_dir, "can_have_own_users", lambda has_users=has_users: has_users)
+        with open_data_dir(data, fresh=False) as folder:
+            folder.make_keys()
+            make_certificate(data, host="127.0.0.1")
+            shut = shut_way(folder.agent / "packages")
+            assert (shut is None or not shut.is_relative_to(data)) == has_users
+            assert mode(folder.path) == mode(folder.agent) == passed
+        open_to_others = {path.name for path in data.iterdir() if mode(path) & 0o077}
+        assert open_to_others <= {"agent", "demo-authority.pem", "picket-up.json"}
 
 
 def test_ports_outlive_a_start_and_a_fresh_one(tmp_path: Path) -> None:
