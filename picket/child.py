@@ -32,9 +32,13 @@ class Program:
 class Child:
     """A running program; stopped with everything that it started."""
 
-    def __init__(self, program: Program, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self, program: Program, process: asyncio.subprocess.Process, *, log_begins_at: int
+    ) -> None:
         self._program = program
         self._process = process
+        self._log_begins_at = log_begins_at
+        """Bytes; what stands before is of earlier starts."""
 
     def __repr__(self) -> str:
         return f"Child({self.name}, pid={self._process.pid}, exit_code={self.exit_code})"
@@ -44,6 +48,7 @@ class Child:
         """Start it in a new process group, so that Ctrl-C at the terminal reaches us alone."""
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         with program.log.open("ab") as log:
+            log_begins_at = log.tell()
             process = await asyncio.create_subprocess_exec(
                 *_dies_with_us(),
                 sys.executable,
@@ -56,7 +61,7 @@ class Child:
                 stderr=log,
                 start_new_session=True,
             )
-        return cls(program, process)
+        return cls(program, process, log_begins_at=log_begins_at)
 
     @property
     def name(self) -> str:
@@ -94,10 +99,10 @@ class Child:
             os.killpg(self._process.pid, number)
 
     def last_lines(self, count: int) -> list[str]:
-        """The end of its log."""
+        """The end of its log, as far as it is of this start."""
         with self.log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
-            log.seek(max(0, size - _TAIL_BYTES))
+            log.seek(max(self._log_begins_at, size - _TAIL_BYTES))
             text = log.read().decode("utf-8", "replace")
         return text.splitlines()[-count:]
 

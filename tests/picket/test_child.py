@@ -91,6 +91,14 @@ async def test_the_end_of_the_log_explains_an_early_end(module: Path) -> None:
     await child.stop(limit_s=LONG_S)
 
 
+async def test_lines_of_an_earlier_start_do_not_explain_the_end_of_this_one(module: Path) -> None:
+    for reason in ("the first reason", "the second reason"):
+        child = await start(module, f"raise SystemExit({reason!r})")
+        await child.ended()
+        assert child.last_lines(5) == [reason]
+        await child.stop(limit_s=LONG_S)
+
+
 async def test_a_child_leads_its_own_group(module: Path) -> None:
     child = await start(module, POLITE)
     pid = int(repr(child).split("pid=")[1].split(",")[0])
