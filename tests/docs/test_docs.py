@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from agent.settings_table import SETTINGS
-from contract.checks import check_type
+from contract.checks import Lane, check_type
 from contract.result import Status
 from contract.runtimes import RUNTIMES
 from picket.check_file import parse
 from runners.registry import RUNNERS
+from service.jobs.model import LEASE_MS
 from service.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +35,15 @@ def test_each_setting_of_the_agent_stands_in_its_page_as_the_code_has_it() -> No
     page = (ROOT / "docs/agent.md").read_text()
     for setting in SETTINGS:
         assert f"| `{setting.name}` | {setting.default or '-'} | {setting.meaning} |" in page
+
+
+def test_how_long_leases_hold_is_told_with_its_figures() -> None:
+    uptime_s, main_s = (LEASE_MS[lane] // 1000 for lane in (Lane.UPTIME, Lane.MAIN))
+    for name in ("docs/agent.md", "docs/guarantees.md"):
+        page = " ".join((ROOT / name).read_text().split())
+        assert re.search(
+            rf"{uptime_s} s after the last renewal for .*?checks, {main_s} s for", page
+        )
 
 
 def test_each_setting_of_the_service_stands_in_its_page() -> None:
