@@ -22,6 +22,8 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _LIBRARIES: Final = "node_modules"
 _MOST_NAME_BYTES: Final = 240
 """With its ending a snippet's name is still a file name on every system."""
+_SHOWN_LETTERS: Final = 100
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _LIKE_A_PATH: Final = re.compile(r"(?=.{1,200}$)[\w@.-]+(?:/[\w@.-]+)*\.[cm]?[jt]sx?", re.ASCII)
 _NOT_IN_A_NAME: Final = re.compile(r"[/\\\x00-\x1f\x7f\"'`]")
 _NOT_IN_A_PATH: Final = re.compile(r"[\\\x00-\x1f\x7f]")
@@ -55,15 +57,22 @@ def path_problem(path: str) -> str | None:
     if len(path) > MAX_PATH_LETTERS:
         return f"has {len(path)} characters; use at most {MAX_PATH_LETTERS}"
     if path.startswith("/") or _NOT_IN_A_PATH.search(path):
-        return "must be a relative path with / between its parts, as in pages/login.js"
+        return f"{_is(path)}; use a relative path with / between its parts, as in pages/login.js"
     parts = path.split("/")
     if any(part in {"", ".", ".."} for part in parts):
-        return "must lead down from the folder of the check, without . or .. or empty parts"
+        mend = "it must lead down from the folder of the check, without . or .. or empty parts"
+        return f"{_is(path)}; {mend}"
     if _LIBRARIES in parts:
-        return f"must not lead into {_LIBRARIES}, where the libraries of the runtime are"
+        there = f"must not lead into {_LIBRARIES}, where the libraries of the runtime are"
+        return f"{_is(path)}; it {there}"
     if any(size_bytes(part) > _MOST_NAME_BYTES for part in parts):
         return f"has a part of more than {_MOST_NAME_BYTES} bytes between two slashes"
     return None
+
+
+def _is(path: str) -> str:
+    text = _CONTROL.sub(" ", path) or "empty"
+    return f"is {text if len(text) <= _SHOWN_LETTERS else f'{text[:_SHOWN_LETTERS]}…'}"
 
 
 def dependencies_problem(

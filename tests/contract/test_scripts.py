@@ -61,6 +61,20 @@ def test_a_path_cannot_leave_the_folder_of_the_check(path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../a.js", "is ../a.js; it must lead down "),
+        ("", "is empty; it must lead down "),
+        ("/a.js", "is /a.js; use a relative path "),
+        ("a\nb", "is a b; use a relative path "),
+        (f"{'x' * 200}/..", f"is {'x' * 100}…; it must lead down "),
+    ],
+)
+def test_a_path_that_is_refused_is_shown(path: str, said: str) -> None:
+    assert str(path_problem(path)).startswith(said)
+
+
+@pytest.mark.parametrize(
     "path", ["login.js", "pages/shop/login.ts", "a b/ü.js", "..a/.b", "x" * 240, LONGEST_PATH]
 )
 def test_a_path_leads_down(path: str) -> None:

@@ -162,7 +162,9 @@ def test_each_mistake_is_one_clear_sentence(tmp_path: Path, text: str, said: str
 def test_a_script_outside_of_the_checks_folder_has_no_place_in_a_run(tmp_path: Path) -> None:
     (tmp_path / "x.js").write_text("1")
     source = a_file(tmp_path / "check", "type: BROWSER\nscriptFile: ../x.js\n")
-    assert "$.scriptFile must lead down from the folder of the check" in refused(source)
+    assert "$.scriptFile is ../x.js; it must lead down from the folder of the check" in refused(
+        source
+    )
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,10 @@ async def test_the_defaults_of_a_multi_step_check_are_filled_in(
         ({"script": None}, '"script" is null; use a string.'),
         ({"script": ""}, '"script" must not be empty.'),
         ({"script": "x" * 524_289}, '"script" has 524289 bytes; use at most 524288.'),
-        ({"scriptPath": "../x.js"}, '"scriptPath" must lead down'),
+        ({"scriptPath": "../x.js"}, '"scriptPath" is ../x.js; it must lead down'),
         (
             {"dependencies": [{"path": "/x.js", "content": ""}]},
-            '"dependencies[0].path" must be a relative path',
+            '"dependencies[0].path" is /x.js; use a relative path',
         ),
         (
             {"dependencies": [{"path": "script.js", "content": ""}]},
