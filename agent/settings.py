@@ -127,9 +127,10 @@ class _Reading:
         except values.OtherKindError as other:
             self.problems.append(f"{setting.name} is {other}; use {setting.allowed}")
             return None
-        except ValueError:
+        except ValueError as problem:
             shown = "not usable" if setting.secret or "@" in text else text
-            self.problems.append(f"{setting.name} is {shown}; use {setting.allowed}")
+            allowed = problem if isinstance(problem, values.BadPartError) else setting.allowed
+            self.problems.append(f"{setting.name} is {shown}; use {allowed}")
             return None
 
     def egress(self, allow: object, deny: object) -> EgressRules:

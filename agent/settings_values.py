@@ -39,6 +39,10 @@ class OtherKindError(ValueError):
     """The value is one of another kind; the text says of which, and never the value."""
 
 
+class BadPartError(ValueError):
+    """A part of the value is wrong; the text says what to use, and never the value."""
+
+
 def location_key(text: str) -> str:
     """A key that goes into a header: no blanks, no control characters, ASCII.
 
@@ -194,6 +198,14 @@ def _http_url(text: str) -> SplitResult:
     blank = any(letter.isspace() for letter in text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or blank:
         raise ValueError(text)
-    _ = parts.port  # raises ValueError when it is no port
+    if not _has_good_port(parts):
+        raise BadPartError("a port from 1 to 65535, or none")
     parts.hostname.encode("idna")  # raises UnicodeError, a ValueError, when it can be no name
     return parts
+
+
+def _has_good_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False

@@ -120,7 +120,6 @@ def test_a_bad_value_is_one_line_with_what_is_allowed(name: str, value: str, lin
         "ftp://x",
         "picket.example",
         "https://",
-        "https://h:99999",
         "https://h/?q=1",
         "http://a b",
         "http://a..b",
@@ -133,6 +132,14 @@ def test_a_service_url_that_leads_nowhere_is_refused(value: str) -> None:
     (line,) = problems(SERVICE_URL=value)
     assert line.startswith(f"SERVICE_URL is {value}; use ")
     assert "begins with http:// or https://" in line
+
+
+@pytest.mark.parametrize("port", ["99999", "0", "web", "-1"])
+def test_a_service_url_whose_port_is_none_says_so(port: str) -> None:
+    (line,) = problems(SERVICE_URL=f"http://h:{port}")
+    assert line == f"SERVICE_URL is http://h:{port}; use a port from 1 to 65535, or none"
+    (line,) = problems(HTTPS_PROXY=f"http://u:proxy-password@h:{port}")
+    assert line == "HTTPS_PROXY is not usable; use a port from 1 to 65535, or none"
 
 
 def test_all_problems_are_said_at_once() -> None:
