@@ -13,6 +13,7 @@ import aiohttp
 from runners.kit.tls.words import WRONG_HOST, certificate_fault, handshake_fault
 
 _START: Final = "start the service, or check SERVICE_URL, firewall and proxy"
+_PROXY: Final = "check HTTPS_PROXY and HTTP_PROXY"
 _LOOK_UP: Final = "check the name and the DNS"
 _WORDS: Final = {
     errno.ECONNREFUSED: "connection refused: nothing listens there",
@@ -44,8 +45,10 @@ def trouble_with(problem: BaseException, url: str) -> Trouble:
     """The trouble, in words that say nothing of keys: an error may hold the request's headers."""
     match problem:
         case aiohttp.ClientResponseError():
-            mend = "check HTTPS_PROXY and HTTP_PROXY"
-            trouble = Trouble(f"the proxy answered {problem.status}", mend)
+            trouble = Trouble(f"the proxy answered {problem.status}", _PROXY)
+        case aiohttp.ClientProxyConnectionError():
+            seen = trouble_with(problem.os_error, url).seen
+            trouble = Trouble(f"the proxy before it cannot be reached ({seen})", _PROXY)
         case aiohttp.ClientConnectorCertificateError():
             trouble = _certificate(problem.certificate_error)
         case aiohttp.ClientConnectorDNSError():

@@ -89,6 +89,18 @@ async def test_a_service_that_is_away_fails_with_its_cause() -> None:
     assert found.seen == f"http://127.0.0.1:{port}: connection refused: nothing listens there"
 
 
+async def test_a_proxy_that_is_away_is_not_told_as_the_services_fault() -> None:
+    settings = read_settings({"API_KEY": "pl_key", "SERVICE_URL": "http://service.test"})
+    with refusing_port() as port:
+        proxy = Proxy(url=f"http://127.0.0.1:{port}")
+        (found,) = await service_answers(settings, proxy)
+    assert found.seen == (
+        "http://service.test: the proxy before it cannot be reached "
+        "(connection refused: nothing listens there)"
+    )
+    assert found.mend == "check HTTPS_PROXY and HTTP_PROXY"
+
+
 async def test_a_proxy_that_is_away_fails() -> None:
     with refusing_port() as port:
         found = await proxy_answers(Proxy(url=f"http://127.0.0.1:{port}"))
