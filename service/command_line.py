@@ -6,6 +6,7 @@ Each imports its part when it runs, so that `--help` answers at once.
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -14,6 +15,37 @@ from service.errors import CommandError
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _BAD_INPUT = 2
 _OWN_FAULT = 70
+
+
+class _Whole(click.IntRange):
+    """A whole number within bounds; its refusal is a sentence of ours."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or the option with its value and what is allowed."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as problem:
+            allowed = f"{self.min} to {self.max}"
+            raise _refused(value, param, ctx, allowed=allowed) from problem
+
+
+class _OneOf(click.Choice[str]):
+    """One of some words, in capitals or not; its refusal is a sentence of ours."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word, or the option with its value and what is allowed."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as problem:
+            allowed = " or ".join(self.choices)
+            raise _refused(value, param, ctx, allowed=allowed) from problem
+
+
+def _refused(
+    value: object, param: click.Parameter | None, ctx: click.Context | None, *, allowed: str
+) -> click.UsageError:
+    name = param.opts[0] if param else "the value"
+    return click.UsageError(f"{name} is {value}; use {allowed}", ctx)
 
 
 @click.group(context_settings=_CONTEXT)
@@ -46,7 +78,7 @@ def keys() -> None:
 @click.option("--name", default="", metavar="NAME", help="What tells it from others.")
 @click.option(
     "--role",
-    type=click.Choice(["READ_ONLY", "READ_WRITE"], case_sensitive=False),
+    type=_OneOf(["READ_ONLY", "READ_WRITE"], case_sensitive=False),
     default="READ_WRITE",
     show_default=True,
     help="What it may do.",
@@ -100,7 +132,7 @@ def list_accounts() -> None:
 
 
 @commands.command(short_help="Print who changed what in the service on this machine.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True)
+@click.option("--limit", type=_Whole(1, 100_000), default=50, show_default=True)
 @click.option("--account", metavar="ID", help="Of this account alone.")
 def audit(*, limit: int, account: str | None) -> None:
     """Print the newest changes, one JSON object a line, the newest first."""

@@ -26,3 +26,22 @@ def test_a_refusal_and_a_wrong_option_are_one_sentence(
     assert capsys.readouterr().err.startswith("picket: there is no database at")
     assert main(["audit", "--limit", "0"]) == 2
     assert "see picket audit --help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("audit", "--limit", "x"), "--limit is x; use 1 to 100000"),
+        (("audit", "--limit", "0"), "--limit is 0; use 1 to 100000"),
+        (("keys", "create", "--role", "BOSS"), "--role is BOSS; use READ_ONLY or READ_WRITE"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_sentence_with_its_value(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"picket: {said}; see picket {_command(arguments)} --help\n"
+
+
+def _command(arguments: tuple[str, ...]) -> str:
+    return " ".join(arguments[: next(i for i, one in enumerate(arguments) if one[0] == "-")])
