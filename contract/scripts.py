@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from contract.scripted import Dependency
+from contract.sent_values import kind_of
 
 MAX_SCRIPT_BYTES: Final = 512 * 1024
 """Of one script, file or snippet, as UTF-8."""
@@ -23,7 +24,10 @@ _LIBRARIES: Final = "node_modules"
 _MOST_NAME_BYTES: Final = 240
 """With its ending a snippet's name is still a file name on every system."""
 _SHOWN_LETTERS: Final = 100
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_PLAIN_PATH: Final = re.compile(
+    r"([A-Z]:)?(?!.*(cu|sv|pl)_\w{20})[\w .,+~@()\[\]/\\-]+", re.IGNORECASE
+)
+"""Neither the text of a script, nor an address with a password, nor a key of ours."""
 _LIKE_A_PATH: Final = re.compile(r"(?=.{1,200}$)[\w@.-]+(?:/[\w@.-]+)*\.[cm]?[jt]sx?", re.ASCII)
 _NOT_IN_A_NAME: Final = re.compile(r"[/\\\x00-\x1f\x7f\"'`]")
 _NOT_IN_A_PATH: Final = re.compile(r"[\\\x00-\x1f\x7f]")
@@ -71,8 +75,11 @@ def path_problem(path: str) -> str | None:
 
 
 def _is(path: str) -> str:
-    text = _CONTROL.sub(" ", path) or "empty"
-    return f"is {text if len(text) <= _SHOWN_LETTERS else f'{text[:_SHOWN_LETTERS]}…'}"
+    if not path:
+        return "is empty"
+    if _PLAIN_PATH.fullmatch(path) is None:
+        return f"is {kind_of(path)}"
+    return f"is {path if len(path) <= _SHOWN_LETTERS else f'{path[:_SHOWN_LETTERS]}…'}"
 
 
 def dependencies_problem(

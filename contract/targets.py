@@ -19,7 +19,7 @@ _MORE_THAN_A_HOST: Final = "must be a host name or an address, without scheme, p
 _NOT_IN_A_HOST: Final = re.compile(r"[\s\x00-\x1f\x7f/\\?#@]")
 _FOUR_NUMBERS: Final = re.compile(r"\d+(\.\d+){3}")
 _HEADER_NAME_END: Final = re.compile(r"[:\s]")
-_MOST_SHOWN: Final = 60
+_LIKE_A_HEADER_NAME: Final = re.compile(r"[A-Za-z]{1,30}(-[A-Za-z0-9]{1,20}){0,5}")
 _ONLY_A_NAME: Final = re.compile(r"[\w.-]{1,60}(:\d{1,5})?|[0-9A-Fa-f:.\[\]]{1,60}")
 _MOST_LABEL_BYTES: Final = 63
 _MOST_NAME_BYTES: Final = 253
@@ -102,21 +102,26 @@ def _name_problem(name: str) -> str | None:
 
 
 def header_problem(key: str, value: str) -> str | None:
-    """A header stays on its line, and its name is one."""
+    """A header stays on its line, and its name is one; blanks at its ends are not sent."""
     if any(letter in "\r\n" for letter in key + value):
         return "must not hold a line break"
-    if is_open(key) or (start := start_of_no_header_name(key)) is None:
+    if is_open(key) or (start := start_of_no_header_name(key.strip())) is None:
         return None
-    return f"is called {start[:_MOST_SHOWN]}…; a name holds neither white space nor a colon"
+    if not start:
+        return "has a name with white space or a colon; it may hold neither"
+    return f"is called {start}…; a name holds neither white space nor a colon"
 
 
 def start_of_no_header_name(name: str) -> str | None:
     """What stands before the white space or colon that it must not hold. None: it holds none.
 
-    What stands behind a colon is a value, and may be a secret one.
+    Empty: that is no plain name either. It may be a cookie or a key, as what stands behind a colon
+    may be.
     """
     start, *rest = _HEADER_NAME_END.split(name, maxsplit=1)
-    return start if rest else None
+    if not rest:
+        return None
+    return start if _LIKE_A_HEADER_NAME.fullmatch(start) else ""
 
 
 def _is_address(text: str, family: type[IPv4Address] | type[IPv6Address]) -> bool:

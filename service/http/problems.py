@@ -63,7 +63,7 @@ def _problem(error: Mapping[str, Any]) -> Problem:
     if error["type"] == "json_invalid":
         return Problem("", f"The body is not JSON: {_json_trouble(path, context)}.", source)
     if error["type"] in _TAGS:
-        return Problem("checkType", f'"checkType" {_tag_trouble(error, context)}.', source)
+        return Problem("checkType", f'"checkType" {_tag_trouble(error)}.', source)
     # The tag of a body that says its type is no field, either.
     path = [part for part in path if part not in _TYPES]
     # A text with a bracket is pydantic's name for one member of a union, and no field.
@@ -92,9 +92,12 @@ def _json_trouble(path: Sequence[object], context: Mapping[str, Any]) -> str:
     return f"{str(context.get('error', 'it cannot be read')).lower()}{position}"
 
 
-def _tag_trouble(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-    mend = _TAGS[error["type"]]
-    return f"is {told(context['tag'])}; {mend}" if "tag" in context else mend
+def _tag_trouble(error: Mapping[str, Any]) -> str:
+    """The tag as it was sent: pydantic's own would be the text of an object, with all it holds."""
+    mend, body = _TAGS[error["type"]], error.get("input")
+    if not isinstance(body, Mapping) or "checkType" not in body:
+        return mend
+    return f"is {told(body['checkType'])}; {mend}"
 
 
 def _predicate(error: Mapping[str, Any], context: Mapping[str, Any], source: Source) -> str:

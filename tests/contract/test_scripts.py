@@ -66,12 +66,26 @@ def test_a_path_cannot_leave_the_folder_of_the_check(path: str) -> None:
         ("../a.js", "is ../a.js; it must lead down "),
         ("", "is empty; it must lead down "),
         ("/a.js", "is /a.js; use a relative path "),
-        ("a\nb", "is a b; use a relative path "),
+        ("C:\\tests\\a.js", "is C:\\tests\\a.js; use a relative path "),
+        ("../@shop/[id] (1)/ü.ts", "is ../@shop/[id] (1)/ü.ts; it must lead down "),
         (f"{'x' * 200}/..", f"is {'x' * 100}…; it must lead down "),
     ],
 )
 def test_a_path_that_is_refused_is_shown(path: str, said: str) -> None:
     assert str(path_problem(path)).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("const pin = 'hush';\nlogin(pin)", "const pin = 'hush'; // see /etc"),
+        *("https://me:hush@git.test/a", f"/pl_{'hush' * 10}", "../\u202ehush", "/\x1b[31mhush"),
+    ],
+)
+def test_what_is_no_path_at_all_is_told_by_its_kind(text: str) -> None:
+    problem = str(path_problem(text))
+    assert problem.startswith("is a text; ")
+    assert "hush" not in problem
 
 
 @pytest.mark.parametrize(

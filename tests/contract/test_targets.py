@@ -150,11 +150,32 @@ def test_a_header_stays_on_its_line() -> None:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("a b", "a"), ("Authorization: Bearer hush", "Authorization"), ("x\ty", "x"), (" a", "")],
+    [("a b", "a"), ("Authorization: Bearer hush", "Authorization"), ("x-b3-Id\ty", "x-b3-Id")],
 )
 def test_a_header_name_ends_where_none_may_go_on(name: str, shown: str) -> None:
     problem = f"is called {shown}…; a name holds neither white space nor a colon"
     assert header_problem(name, "hush") == problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sid=hush; Path=/",
+        f"pl_{'hush' * 10} ,",
+        "eyJ0.hush x",
+        "x\u202ehush y",
+        "\x1b[31mhush y",
+        ":hush",
+    ],
+)
+def test_a_cookie_or_a_key_in_the_place_of_a_headers_name_is_not_told(name: str) -> None:
+    problem = "has a name with white space or a colon; it may hold neither"
+    assert header_problem(name, "Cookie") == problem
+
+
+@pytest.mark.parametrize("name", [" accept", "accept ", " accept\t", " ", ""])
+def test_blanks_around_a_headers_name_are_taken_as_they_are_not_sent(name: str) -> None:
+    assert header_problem(name, "text/html") is None
 
 
 @pytest.mark.parametrize("name", ["x-tenant", "{{ NAME }}", "x-{{ NAME }}", "x_(1)!"])

@@ -266,7 +266,7 @@ def _refuse_line_breaks(header: Header) -> None:
     if (start := start_of_no_header_name(header.name)) is not None:
         raise CheckFailed(
             FailureKind.PROTOCOL,
-            f"{start}… is no header name.",
+            f"{start}… is no header name." if start else "A header has a name that is none.",
             {"code": "ERR_INVALID_HTTP_TOKEN"},
         )
 

@@ -37,6 +37,10 @@ async def test_a_type_that_is_missing_or_unknown_is_named(alice: ApiUser) -> Non
     for body, words in (
         (check_body("url"), '"checkType" is missing; use API, URL'),
         ({**check_body("url"), "checkType": "WEB"}, '"checkType" is WEB; use API, URL'),
+        ({**check_body("url"), "checkType": {"value": "hush"}}, '"checkType" is an object; use'),
+        ({**check_body("url"), "checkType": ["hush"]}, '"checkType" is an array; use API, URL'),
+        ({**check_body("url"), "checkType": "\udc00hush"}, '"checkType" is a text; use API, URL'),
+        ({**check_body("url"), "checkType": None}, '"checkType" is null; use API, URL'),
     ):
         answer = await alice.post("/v1/checks", body)
         assert answer.status == 400
