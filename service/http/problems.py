@@ -103,8 +103,10 @@ def _tag_trouble(error: Mapping[str, Any]) -> str:
 def _predicate(error: Mapping[str, Any], context: Mapping[str, Any], source: Source) -> str:
     say = _SAY.get(error["type"])
     if say:
-        value = error.get("input")
-        shown = f"is {_told(value, error['type'], source)}"
+        value, kind = error.get("input"), error["type"]
+        if kind in _CHOICES and "'" not in context["expected"]:
+            kind = "number_type"
+        shown = f"is {_told(value, kind, source)}"
         return say(_with_unit(context, value), shown)
     return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
 
@@ -143,8 +145,8 @@ def _without_quotes(shown: str) -> str:
 
 def _choices(context: Mapping[str, Any], shown: str) -> str:
     choices = str(context["expected"]).replace(" or ", ", ")
-    if context["actual_length"] is not None and "'" not in choices:
-        return f"{shown}, a text; use a number, without quotes: one of {choices}"
+    if shown.endswith('"') and "'" not in choices:
+        return f"{shown}; use a number, without quotes: one of {choices}"
     return f"{shown}; use one of {choices}"
 
 

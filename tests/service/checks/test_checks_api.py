@@ -161,7 +161,7 @@ async def test_a_private_location_among_the_regions_is_told_where_it_belongs(
 async def test_a_number_in_quotes_is_told_to_lose_them(alice: ApiUser) -> None:
     refused = await alice.post("/v1/checks/url", check_body("url", frequency="5"))
     assert refused.body["message"] == (
-        '"frequency" is 5, a text; use a number, without quotes: one of 1, 2, 5, 10, 15, 30, 60,'
+        '"frequency" is "5"; use a number, without quotes: one of 1, 2, 5, 10, 15, 30, 60,'
         " 120, 180, 360, 720, 1440."
     )
 

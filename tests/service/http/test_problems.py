@@ -51,6 +51,9 @@ UNKNOWN = {"source": "STATUS", "comparison": "EQUALS"}
             '"activated" is "true"; use true or false, without quotes.',
         ),
         ("api", check_body("api", activated="hush"), '"activated" is a text; use true or false.'),
+        ("api", with_request("api", method='GET"'), '"request.method" is GET"; use one of'),
+        ("api", check_body("api", frequency="hush"), '"frequency" is a text; use one of 0, 1, 2'),
+        ("api", check_body("api", frequency=7), '"frequency" is 7; use one of 0, 1, 2'),
         (
             "tcp",
             with_request("tcp", port="80"),
