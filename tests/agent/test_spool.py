@@ -7,6 +7,8 @@ import stat
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,24 +141,52 @@ async def test_a_batch_that_is_out_is_not_written_twice(tmp_path: Path) -> None:
     assert await drained(await opened(tmp_path)) == [3]
 
 
-async def test_a_result_on_its_way_to_disk_is_waiting_and_can_be_had(tmp_path: Path) -> None:
-    spool, may_end = await opened(tmp_path), threading.Event()
-    write = spool._folder.write
+@contextmanager
+def held_up(folder: SegmentFolder, step: str) -> Iterator[threading.Event]:
+    """The disk takes its time over this step, until the event is set."""
+    may_end, done = threading.Event(), getattr(folder, step)
 
-    def write_late(*given: Any, **named: Any) -> Any:
+    def late(*given: Any, **named: Any) -> Any:
         assert may_end.wait(LONG_S)
-        return write(*given, **named)
+        return done(*given, **named)
 
-    spool._folder.write = write_late  # type: ignore[method-assign]
+    setattr(folder, step, late)
+    yield may_end
+    setattr(folder, step, done)
+
+
+async def test_a_result_on_its_way_to_disk_is_waiting_and_can_be_had(tmp_path: Path) -> None:
+    spool = await opened(tmp_path)
     put(spool, 1)
-    moving = asyncio.create_task(spool.persist())
-    await until(lambda: not spool._fresh)
-    asking = asyncio.create_task(spool.next_batch())
-    await asyncio.sleep(0)
-    assert spool.waiting() == 1
-    may_end.set()
-    assert numbers(await asking) == [1]
+    with held_up(spool._folder, "write") as may_end:
+        moving = asyncio.create_task(spool.persist())
+        await until(lambda: not spool._fresh)
+        asking = asyncio.create_task(spool.next_batch())
+        await asyncio.sleep(0)
+        assert spool.waiting() == 1
+        may_end.set()
+        batch = await asking
+    assert numbers(batch) == [1]
     await moving
+    assert spool.waiting() == 1
+    await spool.delivered(batch)
+    assert spool.waiting() == 0
+
+
+async def test_a_result_on_its_way_back_from_disk_is_waiting(tmp_path: Path) -> None:
+    spool = await opened(tmp_path)
+    put(spool, 1)
+    await spool.persist()
+    assert spool.waiting() == 1
+    with held_up(spool._folder, "read") as may_end:
+        asking = asyncio.create_task(spool.next_batch())
+        await until(lambda: not spool._segments)
+        assert spool.waiting() == 1
+        may_end.set()
+        batch = await asking
+    assert numbers(batch) == [1]
+    await spool.delivered(batch)
+    assert spool.waiting() == 0
 
 
 async def test_a_file_that_was_half_delivered_is_sent_again(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def test_users_that_scripts_run_as_come_to_their_packages_and_to_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = tmp_path / "data"
+    with open_data_dir(data, fresh=False) as folder:
+        folder.logs.chmod(0o755)  # by somebody, meanwhile
     for has_users, passed in ((True, 0o711), (False, 0o700)):
         monkeypatch.setattr(data_dir, "can_have_own_users", lambda has_users=has_users: has_users)
         with open_data_dir(data, fresh=False) as folder:

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -157,7 +158,7 @@ def test_what_belongs_to_agents_and_others_is_left_alone() -> None:
     files = ["KEY_PEPPER_FILE", "SERVICE_MASTER_KEY_FILE", "FIRST_API_KEY_FILE"]
     others = ["PATH", "PORT", "SERVICE_NAME", "DATABASE_NAME", "LOG_FILE", "SERVICE_SECRETS"]
     links = ["PICKET_SERVICE_HOST", "PICKET_SERVICE_PORT", "SERVICE_PORT_8080_TCP"]
-    environ = dict.fromkeys([*agents, *others, *links], "x") | dict.fromkeys(files, "")
+    environ = dict.fromkeys([*agents, *others, *links], "x") | dict.fromkeys(files, os.devnull)
     assert read_settings(environ).unknown == ()
 
 
