@@ -17,6 +17,7 @@ from service.http.docs_page import PAGE_PATH
 from service.http.errors import ApiError, InvalidError, NotFoundError, Source, phrase
 from service.http.near_paths import near_path
 from service.http.problems import problems_of
+from service.http.strict import sendable
 
 log = structlog.get_logger(__name__)
 
@@ -52,11 +53,14 @@ def body_of(error: ApiError) -> dict[str, object]:
     body: dict[str, object] = {
         "statusCode": int(error.status),
         "error": phrase(error.status),
-        "message": error.message,
+        "message": sendable(error.message),
         "attributes": error.attributes,
     }
     if isinstance(error, InvalidError):
-        body["validation"] = {"source": error.source, "keys": list(error.keys)}
+        body["validation"] = {
+            "source": error.source,
+            "keys": [sendable(key) for key in error.keys],
+        }
     return body
 
 

@@ -193,6 +193,7 @@ _SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
     "too_short": _too_short,
     "string_too_long": _too_long,
     "too_long": _too_long,
+    "string_unicode": lambda _context, _shown: "holds half a surrogate pair",
     # Fields with a pattern of their own say in words what they take; this is the rule of all.
     "string_pattern_mismatch": lambda _context, _shown: "must not hold a NUL character",
 }

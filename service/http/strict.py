@@ -138,4 +138,10 @@ Text = Annotated[str, Field(json_schema_extra={"pattern": NO_NUL}), Storable]
 
 def field_error(field: str, sentence: str) -> PydanticCustomError:
     """A rule that several fields share is broken; `field` is the one to mend."""
-    return PydanticCustomError("rule", "{sentence}", {"field": field, "sentence": sentence})
+    told = {"field": sendable(field), "sentence": sendable(sentence)}
+    return PydanticCustomError("rule", "{sentence}", told)
+
+
+def sendable(text: str) -> str:
+    """A name that was sent may hold half a surrogate pair, which no answer can."""
+    return text.encode(errors="replace").decode()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.check_bodies import LEAST, check_body, with_request
+from tests.builders.check_bodies import LEAST, check_body, script_body, with_request
 from tests.servers.public_api import ApiUser
 
 OF_OTHERS = (
@@ -84,6 +84,39 @@ async def test_swapped_letters_never_leave_a_variable_readable(
     answer = await alice.post("/v1/checks/api", inside)
     assert answer.status == 400
     assert answer.body["validation"]["keys"] == [f"environmentVariables[0].{slip}"]
+
+
+HALF = "\ud800"
+"""Of a surrogate pair: JSON can say it, and no text of an answer can hold it."""
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        (
+            "/v1/variables",
+            {"key": "A", "value": "x", f"secret{HALF}": True},
+            '"secret?" is not known here, where secret may be meant.',
+        ),
+        (
+            "/v1/check-sessions/trigger",
+            {"target": {f"{HALF}x": 1}},
+            '"target.?x" is no field here; use ',
+        ),
+        (
+            "/v1/checks/browser",
+            script_body("browser", playwrightConfig={HALF: 1}),
+            '"playwrightConfig.?" cannot be set here; use ',
+        ),
+        ("/v1/variables", {"key": HALF, "value": "x"}, '"key" holds half a surrogate pair.'),
+    ],
+)
+async def test_half_a_surrogate_pair_in_a_name_is_the_senders_fault(
+    alice: ApiUser, path: str, body: dict[str, Any], said: str
+) -> None:
+    answer = await alice.post(path, body)
+    assert answer.status == 400
+    assert answer.body["message"].startswith(said)
 
 
 async def test_many_thousand_unknown_fields_cost_little(alice: ApiUser) -> None:
