@@ -3,12 +3,14 @@
 import re
 from dataclasses import dataclass, field
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from contract.sent_values import told
 from service.http.strict import Shown, Strict, Text, blank_is_none, field_error, judged_by
 from service.http.times import Moment
+from service.vault.texts import OF_PROXY
 
 MAX_ACTIVE_KEYS = 2
 """One in use and one to take its place."""
@@ -18,7 +20,19 @@ def _proxy_url(value: str) -> str:
     schemes = ("http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://", "{{")
     if not value.lower().startswith(schemes):
         raise field_error("", "must begin with http://, https:// or socks5://")
+    # A password may hold any sign, as those that end a host.
+    shown = OF_PROXY.hidden(value)
+    if "{{" not in shown and not _names_a_server(shown):
+        raise field_error("", "must name a host, and a port from 1 to 65535 or none")
     return value
+
+
+def _names_a_server(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 ProxyUrl = Annotated[

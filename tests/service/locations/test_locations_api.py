@@ -61,6 +61,12 @@ async def test_a_slug_is_an_accounts_own(alice: ApiUser, charlie: ApiUser) -> No
         ("slugName", ""),
         ("name", ""),
         ("proxyUrl", "proxy:3128"),
+        ("proxyUrl", "http://"),
+        ("proxyUrl", "http://u:p@:3128"),
+        ("proxyUrl", "http://proxy.test:99999"),
+        ("proxyUrl", "http://proxy.test:0"),
+        ("proxyUrl", "http://proxy.test:door"),
+        ("proxyUrl", "http://[::1"),
     ],
 )
 async def test_a_wrong_location_is_refused_by_its_field(
@@ -69,6 +75,16 @@ async def test_a_wrong_location_is_refused_by_its_field(
     answer = await alice.post(PATH, {**CELLAR, field: value})
     assert answer.status == 400
     assert answer.body["validation"] == {"source": "payload", "keys": [field]}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://proxy.test", "socks5://u:p@[::1]:1080", "HTTPS://proxy.test:65535", "{{PROXY}}"],
+)
+async def test_a_proxy_is_taken_by_every_spelling_of_its_address(
+    alice: ApiUser, address: str
+) -> None:
+    assert (await made(alice, proxyUrl=address))["proxyUrl"] == address
 
 
 async def test_a_slug_is_described_in_words(api: PublicApi, alice: ApiUser) -> None:
