@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, insert, select, updat
 
 from service.accounts.keys import NewKey
 from service.accounts.model import AccountRow, Caller, KeyRow, Role
-from service.db.tables import account, api_key, key_pepper
+from service.db.tables.accounts import account, api_key, key_pepper
 
 _ACCOUNTS: Final[Select[Any]] = select(account.c.id, account.c.name, account.c.created_ms).order_by(
     account.c.created_ms, account.c.id

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from service.agents.model import AgentSeen
-from service.db.tables import agent, agent_event
+from service.db.tables.locations import agent, agent_event
 
 _SAME: Final = (agent.c.location_id == bindparam("location")) & (agent.c.id == bindparam("agent"))
 _CHANGE: Final = update(agent).where(_SAME)

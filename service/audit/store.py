@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from service.audit.model import Entry
-from service.db.tables import audit
+from service.db.tables.accounts import audit
 
 _INSERT: Final = insert(audit)
 _NEWEST: Final = select(

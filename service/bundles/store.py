@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from service.bundles.model import BundleRow
-from service.db.tables import code_bundle
+from service.db.tables.supplies import code_bundle
 
 _SAME: Final = (code_bundle.c.account_id == bindparam("account")) & (
     code_bundle.c.sha256 == bindparam("digest")

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
 
 from service.certificates.model import CertificateRow
-from service.db.tables import client_certificate
+from service.db.tables.supplies import client_certificate
 from service.vault.sealing import HEAD_BYTES
 
 _EVERY: Final[Select[Any]] = select(client_certificate)

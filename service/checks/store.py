@@ -29,7 +29,7 @@ from service.checks.model import (
     ScriptedRow,
     StatusFilter,
 )
-from service.db.tables import check_, check_location, check_state, check_tag
+from service.db.tables.checks import check_, check_location, check_state, check_tag
 from service.results.model import RunStatus
 from service.vault.texts import HIDDEN
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, select, update
 
 from service.checks.model import CheckName, CheckRow
 from service.checks.store import COLUMNS, NAME_COLUMNS, read, read_name
-from service.db.tables import check_
+from service.db.tables.checks import check_
 
 _ORDER: Final = check_.c.doc["groupOrder"].as_float()
 _IS_MEMBER: Final = and_(

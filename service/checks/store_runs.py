@@ -8,7 +8,7 @@ from sqlalchemy import JSON, BindParameter, Connection, Row, Select, bindparam, 
 
 from contract.checks import CheckType, Lane
 from service.checks.model import CheckToRun
-from service.db.tables import check_, check_group_tag, check_location, check_tag
+from service.db.tables.checks import check_, check_group_tag, check_location, check_tag
 
 _TAGS: Final = func.coalesce(check_.c.applied, check_.c.doc, type_=JSON)["tags"]
 _TO_RUN: Final[Select[Any]] = (

@@ -5,7 +5,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, bindparam, func, select, update
 
 from service.checks.model import SealedRow
-from service.db.tables import check_
+from service.db.tables.checks import check_
 from service.vault.sealing import HEAD_BYTES
 
 _HAS_SECRETS: Final = check_.c.secrets.is_not(None)

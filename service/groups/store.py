@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from service.db.tables import check_group, check_group_tag
+from service.db.tables.checks import check_group, check_group_tag
 from service.groups.model import Form, GroupFilter, GroupRow
 from service.vault.sealing import HEAD_BYTES
 

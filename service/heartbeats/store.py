@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
-from service.db.tables import heartbeat, ping
+from service.db.tables.checks import heartbeat, ping
 from service.heartbeats.model import Event, PingState
 
 _WATCHED: Final = select(

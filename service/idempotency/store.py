@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
-from service.db.tables import idempotency
+from service.db.tables.accounts import idempotency
 
 _MINE: Final = (
     idempotency.c.account_id == bindparam("account"),

@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from contract.job import RunSource
-from service.db.tables import job
+from service.db.tables.runs import job
 from service.jobs.model import LEASE_MS, QUEUE_MS, JobState
 
 _DROP: Final = delete(job).where(job.c.check_id == bindparam("check"))

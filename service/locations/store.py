@@ -6,7 +6,12 @@ from typing import Final
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from service.accounts.keys import NewKey
-from service.db.tables import location_key, location_outage, location_sample, private_location
+from service.db.tables.locations import (
+    location_key,
+    location_outage,
+    location_sample,
+    private_location,
+)
 from service.locations.model import KeyDigest, KeyRow, LocationRow, QueueSample
 from service.vault.sealing import HEAD_BYTES
 

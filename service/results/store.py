@@ -21,7 +21,8 @@ from sqlalchemy import (
 from contract.result import Result
 from contract.wire import decode
 from service.db.ids import time_of
-from service.db.tables import check_, result, result_detail, run_final
+from service.db.tables.checks import check_
+from service.db.tables.runs import result, result_detail, run_final
 from service.results.model import (
     Cause,
     Extremes,

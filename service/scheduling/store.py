@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
 
-from service.db.tables import schedule
+from service.db.tables.checks import schedule
 from service.scheduling.model import Rhythm
 
 _SCHEDULE: Final = select(schedule.c.period_ms, schedule.c.phase_ms).where(

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, and_, bindparam, insert, or_, select, update
 
-from service.db.tables import check_, session
+from service.db.tables.checks import check_
+from service.db.tables.runs import session
 from service.sessions.model import LatestStarts, Session, SessionStatus
 
 _ONE: Final = select(session).where(session.c.id == bindparam("session_id"))

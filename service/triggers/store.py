@@ -5,7 +5,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from service.accounts.keys import NewKey
-from service.db.tables import run_trigger
+from service.db.tables.runs import run_trigger
 from service.triggers.model import Target, TriggerRow
 
 _OF_TARGET: Final = (run_trigger.c.runs == bindparam("of_runs")) & (

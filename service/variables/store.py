@@ -15,7 +15,7 @@ from sqlalchemy import (
     update,
 )
 
-from service.db.tables import variable
+from service.db.tables.supplies import variable
 from service.variables.model import Level, Owner, VariableRow
 from service.vault.sealing import HEAD_BYTES, OVERHEAD_BYTES
 

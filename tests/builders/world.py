@@ -17,17 +17,11 @@ from service.clock import Clock
 from service.db.engine import Database
 from service.db.ids import new_id
 from service.db.sqlite import open_sqlite
-from service.db.tables import (
-    account,
-    agent,
-    check_,
-    check_location,
-    heartbeat,
-    metadata,
-    private_location,
-    result,
-    schedule,
-)
+from service.db.tables.accounts import account
+from service.db.tables.checks import check_, check_location, heartbeat, schedule
+from service.db.tables.locations import agent, private_location
+from service.db.tables.runs import result
+from service.db.tables.schema import metadata
 from service.jobs import actions as jobs
 from service.jobs.claims import Table, deal
 from service.jobs.model import Claimant

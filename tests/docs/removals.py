@@ -84,7 +84,7 @@ REMOVALS: Final = (
         "tests/service/jobs/test_claims.py::test_no_job_is_dealt_twice",
     ),
     Removal(
-        "service/db/tables.py",
+        "service/db/tables/runs.py",
         "        unique=True,\n        sqlite_where=text(\"source = 'SCHEDULER'\"),",
         "        sqlite_where=text(\"source = 'SCHEDULER'\"),",
         "tests/service/scheduling/test_tick.py"

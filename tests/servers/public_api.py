@@ -21,7 +21,7 @@ from service.bundles.files import BundleFiles
 from service.clock import ProcessClock
 from service.db.engine import Database
 from service.db.sqlite import open_sqlite
-from service.db.tables import metadata
+from service.db.tables.schema import metadata
 from service.http.backend import Backend
 from service.http.rate import Allowance, RateClass, RateLimits
 from service.http.routers import install_api

@@ -4,7 +4,7 @@ from sqlalchemy import insert, select, update
 from contract.agent_api import Hello
 from service.agents import actions
 from service.agents.model import Opened
-from service.db.tables import agent, location_key
+from service.db.tables.locations import agent, location_key
 from service.http.errors import LocationKeyError
 from tests.builders.world import World
 

@@ -5,7 +5,7 @@ from sqlalchemy import Connection, select
 
 from service.agents.presence import Presence
 from service.db.engine import DatabaseBusyError
-from service.db.tables import agent
+from service.db.tables.locations import agent
 from tests.builders.world import World
 
 T = TypeVar("T")

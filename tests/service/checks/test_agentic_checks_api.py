@@ -6,7 +6,8 @@ from sqlalchemy import Connection, select
 from contract.checks import CheckType
 from contract.scripted import AgenticSpec
 from contract.wire import decode
-from service.db.tables import agent, check_
+from service.db.tables.checks import check_
+from service.db.tables.locations import agent
 from service.jobs.endings import reap
 from service.scheduling.tick import tick
 from tests.builders.check_bodies import AGENTIC

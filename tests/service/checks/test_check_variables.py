@@ -7,7 +7,8 @@ from sqlalchemy import func, select, update
 
 from service.accounts.model import Role
 from service.audit import actions as audit
-from service.db.tables import check_, variable
+from service.db.tables.checks import check_
+from service.db.tables.supplies import variable
 from service.vault.sealing import Vault
 from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body, script_body

@@ -6,7 +6,8 @@ from sqlalchemy import select
 
 from contract.checks import UrlSpec
 from contract.wire import decode
-from service.db.tables import check_, heartbeat, job, schedule
+from service.db.tables.checks import check_, heartbeat, schedule
+from service.db.tables.runs import job
 from tests.builders.check_bodies import LEAST, check_body, with_request
 from tests.servers.public_api import ApiUser, PublicApi
 

@@ -5,7 +5,7 @@ from sqlalchemy import select
 
 from contract.scripted import BrowserSpec, Dependency, MultiStepSpec, PlaywrightSpec
 from contract.wire import decode
-from service.db.tables import check_
+from service.db.tables.checks import check_
 from tests.builders.check_bodies import SCRIPTED, check_body, script_body
 from tests.builders.code_bundles import a_bundle, suite_body
 from tests.servers.public_api import ApiUser, PublicApi

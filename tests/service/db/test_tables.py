@@ -7,7 +7,10 @@ from sqlalchemy import create_mock_engine
 from sqlalchemy.schema import ExecutableDDLElement
 
 import service
-from service.db.tables import metadata
+from service.db import tables
+from service.db.tables.schema import SUBJECTS, metadata
+
+TABLES: Final = "service.db.tables."
 
 
 def ddl(url: str) -> list[str]:
@@ -34,6 +37,14 @@ def test_a_jobs_number_never_comes_again_on_sqlite() -> None:
     assert "id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT" in job
 
 
+def test_the_schema_has_all_files_of_tables() -> None:
+    files = {path.stem for path in Path(tables.__path__[0]).glob("*.py")}
+    subjects = files - {"__init__", "conventions", "schema"}
+    assert sorted(subject.__name__ for subject in SUBJECTS) == sorted(
+        f"{TABLES}{subject}" for subject in subjects
+    )
+
+
 JOINED_BY: Final = {"check_": {"results", "sessions"}, "check_group_tag": {"checks"}}
 """Who else reads a table, because a join in one statement takes a tenth of the time of two: what is
 newest of each check, what goes on of a group, and checks by the tags of their groups."""
@@ -43,7 +54,7 @@ def test_each_table_belongs_to_one_feature() -> None:
     owners: dict[str, set[str]] = defaultdict(set)
     for store in Path(service.__path__[0]).glob("*/store*.py"):
         for node in ast.walk(ast.parse(store.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "service.db.tables":
+            if isinstance(node, ast.ImportFrom) and f"{node.module}".startswith(TABLES):
                 for table in node.names:
                     owners[table.name].add(store.parent.name)
     guests = {table: owners[table] & readers for table, readers in JOINED_BY.items()}

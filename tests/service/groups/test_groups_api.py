@@ -12,15 +12,15 @@ from service.accounts.model import Role
 from service.audit import actions as audit
 from service.checks.fields import MOST_ITEMS
 from service.checks.sealing import opened_spec
-from service.db.tables import (
+from service.db.tables.checks import (
     check_,
     check_group,
     check_group_tag,
     check_location,
     heartbeat,
     schedule,
-    variable,
 )
+from service.db.tables.supplies import variable
 from service.jobs import actions as jobs
 from service.jobs.claims import Table, deal
 from service.vault.sealing import UnsealableError

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import insert
 
 from contract.result import Failure, FailureKind, Outcome, Status
-from service.db.tables import ping
+from service.db.tables.checks import ping
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import passed, store
 from tests.servers.public_api import ApiUser, PublicApi

@@ -5,7 +5,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
 from contract.result import Failure, FailureKind, Status
-from service.db.tables import check_, heartbeat, ping
+from service.db.tables.checks import check_, heartbeat, ping
 from service.heartbeats.actions import ReceivedPing, reset_timer, take_pings, watch
 from tests.builders.world import World, a_result, an_outcome
 

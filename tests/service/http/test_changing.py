@@ -8,7 +8,7 @@ from sqlalchemy import select, text
 
 from service.audit import actions as audit
 from service.audit.model import Entry
-from service.db.tables import idempotency
+from service.db.tables.accounts import idempotency
 from service.idempotency import actions as answers
 from service.idempotency import store
 from service.idempotency.actions import LIFETIME_MS

@@ -4,7 +4,9 @@ import pytest
 from sqlalchemy import update
 
 from service.accounts.model import Role
-from service.db.tables import check_, check_group, private_location, variable
+from service.db.tables.checks import check_, check_group
+from service.db.tables.locations import private_location
+from service.db.tables.supplies import variable
 from service.http.errors import UnreadableError
 from service.http.unreadable import HEADER, Items
 from service.vault.sealing import Vault

@@ -8,7 +8,8 @@ from sqlalchemy import update
 from contract.checks import CheckSpec, CheckType, DnsSpec, Lane, TcpSpec
 from contract.job import Job
 from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
-from service.db.tables import client_certificate, private_location, variable
+from service.db.tables.locations import private_location
+from service.db.tables.supplies import client_certificate, variable
 from service.variables import changes
 from service.variables.bodies import EnvironmentVariable, VariableWrite
 from service.variables.handing import for_runs

@@ -4,7 +4,8 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType
 from contract.job import Job
 from contract.scripted import AgenticSpec, BrowserSpec
-from service.db.tables import check_, job
+from service.db.tables.checks import check_
+from service.db.tables.runs import job
 from service.jobs.endings import GivenBack, forgive, reap, release
 from service.jobs.engines import queue_of
 from service.scheduling.actions import plan

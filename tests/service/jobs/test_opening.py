@@ -11,7 +11,8 @@ from contract.job import Job
 from contract.requests import BasicAuth, HttpRequest
 from contract.wire import encode
 from service.checks.sealing import sealed_spec
-from service.db.tables import check_, private_location
+from service.db.tables.checks import check_
+from service.db.tables.locations import private_location
 from service.jobs.claims import deal
 from service.locations.sealing import sealed
 from tests.builders.specs import a_tcp_spec, a_url_spec, an_api_spec

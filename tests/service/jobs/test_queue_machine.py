@@ -22,16 +22,11 @@ from contract.checks import CheckType, Lane
 from contract.job import Job, RunSource
 from contract.result import Status
 from contract.wire import decode, encode
-from service.db.tables import (
-    account,
-    check_,
-    job,
-    late_result,
-    metadata,
-    private_location,
-    result,
-    run_final,
-)
+from service.db.tables.accounts import account
+from service.db.tables.checks import check_
+from service.db.tables.locations import private_location
+from service.db.tables.runs import job, late_result, result, run_final
+from service.db.tables.schema import metadata
 from service.jobs import actions as jobs_of
 from service.jobs.actions import WantedRuns, enqueue
 from service.jobs.claims import Table, deal

@@ -3,7 +3,9 @@ from sqlalchemy import delete, select, update
 from structlog.testing import capture_logs
 
 from contract.agent_api import ReleaseReason
-from service.db.tables import agent, check_, job, location_outage, location_sample
+from service.db.tables.checks import check_
+from service.db.tables.locations import agent, location_outage, location_sample
+from service.db.tables.runs import job
 from service.jobs.endings import GivenBack, reap, release, release_held_by
 from service.locations.health import LocationWatch
 from service.locations.rules import KEPT_MS

@@ -8,7 +8,7 @@ from service.accounts.model import Role
 from service.agents.keys import LocationKeys
 from service.agents.model import Opened
 from service.audit import actions as audit
-from service.db.tables import agent, location_outage, location_sample, private_location
+from service.db.tables.locations import agent, location_outage, location_sample, private_location
 from service.locations.views import CONNECTED_MS, version_order
 from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body

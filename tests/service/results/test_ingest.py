@@ -4,13 +4,8 @@ from sqlalchemy import insert, select, update
 
 from contract.result import Failure, FailureKind, Result, Status
 from contract.wire import decode
-from service.db.tables import (
-    check_,
-    check_state,
-    late_result,
-    run_final,
-    session,
-)
+from service.db.tables.checks import check_, check_state
+from service.db.tables.runs import late_result, run_final, session
 from service.jobs.endings import reap
 from service.jobs.model import JobsDue
 from service.results.ingest import Verdict

@@ -3,7 +3,8 @@ from typing import Any
 from sqlalchemy import Row, select, update
 
 from contract.job import RunSource
-from service.db.tables import check_, job, schedule
+from service.db.tables.checks import check_, schedule
+from service.db.tables.runs import job
 from service.jobs.model import JobsDue
 from service.scheduling.actions import plan
 from service.scheduling.tick import GROUP, tick

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, select
 
 from service.checks.rules import offset_problem
-from service.db.tables import job, schedule
+from service.db.tables.checks import schedule
+from service.db.tables.runs import job
 from service.scheduling.actions import plan
 from service.scheduling.model import Rhythm
 from service.scheduling.rules import next_after_run_ms, rhythm, run_due_ms

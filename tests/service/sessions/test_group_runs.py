@@ -10,7 +10,9 @@ from sqlalchemy import delete, select, update
 from contract.checks import Lane
 from contract.result import Status
 from service.checks import running
-from service.db.tables import check_, private_location, session
+from service.db.tables.checks import check_
+from service.db.tables.locations import private_location
+from service.db.tables.runs import session
 from service.groups import store as groups
 from service.groups.model import Form
 from service.http.errors import ConflictError, InvalidError, NotFoundError

@@ -9,7 +9,7 @@ from contract.job import Job
 from contract.result import Failure, FailureKind, Outcome, Status
 from contract.scripted import PlaywrightSpec
 from contract.wire import decode
-from service.db.tables import job, session
+from service.db.tables.runs import job, session
 from service.jobs.claims import Table, deal
 from service.results.model import ResultType
 from tests.builders.check_bodies import check_body

@@ -10,7 +10,7 @@ from contract.scripted import BrowserSpec, Dependency
 from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
 from service.checks.sealing import is_sealed, opened_spec
-from service.db.tables import check_
+from service.db.tables.checks import check_
 from tests.builders.check_bodies import check_body, script_body
 from tests.builders.groups import group_body
 from tests.servers.public_api import ApiUser, PublicApi

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from contract.result import Outcome, Status
 from service.audit import actions as audit
-from service.db.tables import run_trigger, session
+from service.db.tables.runs import run_trigger, session
 from service.sessions.watching import Seen, Watch
 from service.triggers import links
 from tests.builders.check_bodies import check_body

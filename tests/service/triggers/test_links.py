@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from contract.result import Failure, FailureKind, Outcome, Status
 from service.audit import actions as audit
-from service.db.tables import job, session
+from service.db.tables.runs import job, session
 from service.triggers import links
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import passed, store

@@ -3,7 +3,7 @@ from typing import Any
 from sqlalchemy import select
 
 from service.accounts.model import Role
-from service.db.tables import run_trigger
+from service.db.tables.runs import run_trigger
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import ApiUser, PublicApi
 

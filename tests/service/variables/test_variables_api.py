@@ -6,7 +6,7 @@ from sqlalchemy import select, update
 
 from service.accounts.model import Role
 from service.audit import actions as audit
-from service.db.tables import variable
+from service.db.tables.supplies import variable
 from service.variables.rules import MAX_TOGETHER_BYTES, MAX_VALUE_BYTES
 from service.vault.sealing import Vault
 from service.vault.texts import HIDDEN

@@ -12,7 +12,8 @@ from service.app import running
 from service.checks import sealing as checks
 from service.checks import store_secrets
 from service.db.sqlite import open_sqlite
-from service.db.tables import check_, check_group, private_location
+from service.db.tables.checks import check_, check_group
+from service.db.tables.locations import private_location
 from service.groups import sealing as groups
 from service.groups import store as group_store
 from service.locations import sealing as locations

@@ -14,14 +14,10 @@ from service.checks.bodies import ApiCheckWrite
 from service.db.engine import Database
 from service.db.ids import new_id
 from service.db.sqlite import open_sqlite
-from service.db.tables import (
-    check_,
-    check_group,
-    client_certificate,
-    metadata,
-    private_location,
-    variable,
-)
+from service.db.tables.checks import check_, check_group
+from service.db.tables.locations import private_location
+from service.db.tables.schema import metadata
+from service.db.tables.supplies import client_certificate, variable
 from service.errors import SettingsError
 from service.groups import changes as group_changes
 from service.groups import sealing as group_sealing

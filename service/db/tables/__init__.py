@@ -1,0 +1,1 @@
+"""The tables, by subject: one text for SQLite and PostgreSQL."""
