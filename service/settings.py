@@ -107,34 +107,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         SettingsError: with all problems at once, none of which holds a secret.
     """
     reading = _Reading(os.environ if environ is None else environ)
-    data_dir = reading.value("SERVICE_DATA_DIR", Path, default=Path(".picket/service"))
-    default_format = LogFormat.CONSOLE if sys.stdout.isatty() else LogFormat.JSON
-    settings = Settings(
-        host=reading.value("SERVICE_HOST", str, default="0.0.0.0"),
-        port=reading.value("SERVICE_PORT", _port, default=8080),
-        data_dir=data_dir,
-        database_file=reading.value(
-            "DATABASE_URL", _database_file, default=data_dir / _DATABASE_FILE
-        ),
-        public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
-        trusted_proxies=reading.value("TRUSTED_PROXIES", _networks, default=("127.0.0.1",)),
-        log_level=reading.value("LOG_LEVEL", _level, default=LogLevel.INFO),
-        log_format=reading.value("LOG_FORMAT", _format, default=default_format),
-        metrics_access=reading.value("METRICS_ACCESS", _access, default=MetricsAccess.LOOPBACK),
-        badge_access=reading.value("BADGE_ACCESS", _badges, default=BadgeAccess.KEY),
-        static_addresses=reading.value("STATIC_ADDRESSES", addresses_of, default=NOWHERE),
-        master_keys=reading.value("SERVICE_MASTER_KEY", keys_of, default=()),
-        key_pepper=reading.value("KEY_PEPPER", _pepper, default=None),
-        api_requests=reading.value("API_REQUESTS_PER_MINUTE", _count, default=600),
-        result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=60),
-        agent_requests=reading.value("LOCATION_REQUESTS_PER_MINUTE", _count, default=120_000),
-        refused_requests=reading.value("REFUSED_REQUESTS_PER_MINUTE", _count, default=300),
-        first_api_key=reading.value(
-            "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
-        ),
-        first_location_key=reading.value("FIRST_LOCATION_KEY", _key(LOCATION_PREFIX), default=None),
-    )
-    settings = replace(settings, unknown=reading.unknown())
+    settings = replace(_known(reading), unknown=reading.unknown())
     if reading.problems:
         raise SettingsError(tuple(reading.problems))
     return settings
@@ -179,6 +152,37 @@ class _Reading:
             reason = getattr(problem, "strerror", None) or "it is no text"
             self.problems.append(f"{name}_FILE is {file}, which cannot be read: {reason}")
             return ""
+
+
+def _known(reading: _Reading) -> Settings:
+    """All but the names that are no settings; where there are problems, not to be used."""
+    data_dir = reading.value("SERVICE_DATA_DIR", Path, default=Path(".picket/service"))
+    default_format = LogFormat.CONSOLE if sys.stdout.isatty() else LogFormat.JSON
+    return Settings(
+        host=reading.value("SERVICE_HOST", str, default="0.0.0.0"),
+        port=reading.value("SERVICE_PORT", _port, default=8080),
+        data_dir=data_dir,
+        database_file=reading.value(
+            "DATABASE_URL", _database_file, default=data_dir / _DATABASE_FILE
+        ),
+        public_url=reading.value("SERVICE_PUBLIC_URL", _url, default=None),
+        trusted_proxies=reading.value("TRUSTED_PROXIES", _networks, default=("127.0.0.1",)),
+        log_level=reading.value("LOG_LEVEL", _level, default=LogLevel.INFO),
+        log_format=reading.value("LOG_FORMAT", _format, default=default_format),
+        metrics_access=reading.value("METRICS_ACCESS", _access, default=MetricsAccess.LOOPBACK),
+        badge_access=reading.value("BADGE_ACCESS", _badges, default=BadgeAccess.KEY),
+        static_addresses=reading.value("STATIC_ADDRESSES", addresses_of, default=NOWHERE),
+        master_keys=reading.value("SERVICE_MASTER_KEY", keys_of, default=()),
+        key_pepper=reading.value("KEY_PEPPER", _pepper, default=None),
+        api_requests=reading.value("API_REQUESTS_PER_MINUTE", _count, default=600),
+        result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=60),
+        agent_requests=reading.value("LOCATION_REQUESTS_PER_MINUTE", _count, default=120_000),
+        refused_requests=reading.value("REFUSED_REQUESTS_PER_MINUTE", _count, default=300),
+        first_api_key=reading.value(
+            "FIRST_API_KEY", _key(USER_PREFIX, SERVICE_PREFIX), default=None
+        ),
+        first_location_key=reading.value("FIRST_LOCATION_KEY", _key(LOCATION_PREFIX), default=None),
+    )
 
 
 def _port(text: str) -> int:

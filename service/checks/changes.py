@@ -72,11 +72,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
         UnreadableError: secrets of its group do not open, and its own do: it would run no more.
     """
     before = find(connection, scope.account_id, check_id)
-    if before.type != type_of(check).value:
-        path = f"/v1/checks/{before.type.lower().replace('_', '')}/{check_id}"
-        raise InvalidError(
-            f"The check is of type {before.type}; use PUT {path}.", keys=("id",), source="path"
-        )
+    _hold_type(before, check)
     stored = partial(_stored_doc, before, scope)
     doc = _doc(check, stored=stored, kept_token=_token_of(before.doc))
     group = _named_group(connection, scope, doc)
@@ -89,6 +85,14 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
     _put_variables(connection, scope, check_id, check)
     _run_on(connection, scope, before, effect=effect, token=_token_of(doc))
     return _whole(connection, scope, check_id)
+
+
+def _hold_type(before: CheckRow, check: AnyCheckWrite) -> None:
+    if before.type != type_of(check).value:
+        path = f"/v1/checks/{before.type.lower().replace('_', '')}/{before.id}"
+        raise InvalidError(
+            f"The check is of type {before.type}; use PUT {path}.", keys=("id",), source="path"
+        )
 
 
 def delete(connection: Connection, scope: Scope, check_id: str) -> None:

@@ -60,11 +60,15 @@ class LocationWatch:
             )
             if out != (one.id in known):
                 changed += 1
-                if out:
-                    _go(connection, one, now_ms=now_ms)
-                else:
-                    _come_back(connection, one)
+                _note(connection, one, out=out, now_ms=now_ms)
         return changed
+
+
+def _note(connection: Connection, location: LocationRow, *, out: bool, now_ms: int) -> None:
+    if out:
+        _go(connection, location, now_ms=now_ms)
+    else:
+        _come_back(connection, location)
 
 
 def _go(connection: Connection, location: LocationRow, *, now_ms: int) -> None:

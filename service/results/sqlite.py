@@ -1,7 +1,7 @@
 """The statements that store results, on SQLite, by the driver: they run once per check run."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import Connection
@@ -56,26 +56,12 @@ class SqliteResultStore:
         sqlite.executemany(_RESULT, rows)
         finals = [pair for pair in named if pair[1].result_type is ResultType.FINAL]
         if len(finals) < len(named):
-            sqlite.executemany(
-                _DETAIL,
-                (
-                    (one, record.body)
-                    for one, record in named
-                    if record.body and record.result_type is ResultType.ATTEMPT
-                ),
-            )
+            sqlite.executemany(_DETAIL, _details(named))
         sqlite.executemany(
             _FINAL,
             ((record.run_id, record.fence, record.started_ms, record.body) for _, record in finals),
         )
-        sqlite.executemany(
-            _STATE,
-            (
-                (record.check_id, _TEXTS[record.status], record.started_ms, one, record.started_ms)
-                for one, record in finals
-                if record.status.judges_target
-            ),
-        )
+        sqlite.executemany(_STATE, _states(finals))
 
     def is_known(self, connection: Connection, check_id: str, run_id: int, fence: int) -> bool:
         """Whether the result of this claim is stored already, as FINAL or as ATTEMPT."""
@@ -98,6 +84,22 @@ def _slugs(sqlite: sqlite3.Connection, location_ids: Iterable[str]) -> Mapping[s
     """What locations are called in results; a location that is gone has no name."""
     found = ((one, sqlite.execute(_SLUG, (one,)).fetchone()) for one in location_ids)
     return {one: row[0] if row else "" for one, row in found}
+
+
+def _details(named: Iterable[tuple[str, Record]]) -> Iterator[tuple[object, ...]]:
+    return (
+        (one, record.body)
+        for one, record in named
+        if record.body and record.result_type is ResultType.ATTEMPT
+    )
+
+
+def _states(finals: Iterable[tuple[str, Record]]) -> Iterator[tuple[object, ...]]:
+    return (
+        (record.check_id, _TEXTS[record.status], record.started_ms, one, record.started_ms)
+        for one, record in finals
+        if record.status.judges_target
+    )
 
 
 def _row(result_id: str, record: Record, slug: str, now_ms: int) -> tuple[object, ...]:

@@ -222,7 +222,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/results/sqlite.py",
-        "                if record.status.judges_target\n",
+        "        if record.status.judges_target\n",
         "",
         "tests/service/results/test_ingest.py::test_a_missed_run_does_not_change_a_checks_state",
     ),
