@@ -2,7 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+    suppress,
+)
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -33,7 +39,7 @@ from runners.kit.dns.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
 from runners.kit.network import open_network
-from runners.kit.runner import PingBook, Runner
+from runners.kit.runner import Network, PingBook, Runner
 from runners.kit.scripts.runtimes import Runtimes, find_runtimes
 from runners.kit.scrubbing.files import clean_in_child
 from runners.kit.scrubbing.scrub import Scrubber
@@ -216,35 +222,43 @@ async def open_dispatcher(
     ground: Ground, hello: Hello, introduction: Introduction, *, loops: Loops, resolver: Resolver
 ) -> AsyncIterator[Dispatcher]:
     """The dispatcher with everything it needs, and the network for as long as the block lasts."""
-    settings, makeup = ground.settings, ground.makeup
-    roots = settings.extra_ca_certs
-    scrubber = scrubber_of(settings)
+    pace = ground.makeup.pace
+    scrubber = scrubber_of(ground.settings)
     envelopes = SealedEnvelopes(scrubber, agent_id=ground.agent_id, meter=ground.metrics)
-    async with open_network(
-        settings.egress,
-        resolver=resolver,
-        extra_ca_pem=None if roots is None else roots.read_text(),
-        harness=ground.harness,
-    ) as network:
+    async with _open_network(ground, resolver) as network:
         works = Works(
-            source=ServiceSource(ground.client, loops.releases, introduction, pace=makeup.pace),
+            source=ServiceSource(ground.client, loops.releases, introduction, pace=pace),
             leases=loops.leases,
-            runner=Runs(
-                makeup.runners,
-                execute,
-                network=network,
-                pings=loops.pings,
-                location_secrets=settings.service_secrets,
-            ),
+            runner=_runs(ground, network, loops.pings),
             envelopes=envelopes,
             spool=loops.spool,
             enclosures=_enclosures(scrubber, ground),
             files=loops.files,
             meter=ground.metrics,
         )
-        slots = Slots(hello.slots, linger_s=makeup.pace.linger_s, gauge=ground.metrics)
+        slots = Slots(hello.slots, linger_s=pace.linger_s, gauge=ground.metrics)
         with closing(envelopes):
             yield Dispatcher(works, slots, loops.running)
+
+
+def _open_network(ground: Ground, resolver: Resolver) -> AbstractAsyncContextManager[Network]:
+    roots = ground.settings.extra_ca_certs
+    return open_network(
+        ground.settings.egress,
+        resolver=resolver,
+        extra_ca_pem=None if roots is None else roots.read_text(),
+        harness=ground.harness,
+    )
+
+
+def _runs(ground: Ground, network: Network, pings: PingBook) -> Runs:
+    return Runs(
+        ground.makeup.runners,
+        execute,
+        network=network,
+        pings=pings,
+        location_secrets=ground.settings.service_secrets,
+    )
 
 
 def _enclosures(scrubber: Scrubber, ground: Ground) -> Enclosures:

@@ -74,20 +74,7 @@ async def open_harness(
         return
     async with AsyncExitStack() as stack:
         trust = stack.enter_context(open_trust(extra_roots))
-        sandbox = Sandbox()
-        stack.push_async_callback(sandbox.close)
-        own = _spares(sandbox, trust.plain, each=spares)
-        stack.push_async_callback(own.close)
-        playwrights = _playwrights(sandbox, trust.plain)
-        stack.push_async_callback(playwrights.close)
-        yield Harness(
-            sandbox=sandbox,
-            runtimes=runtimes,
-            spares=own,
-            playwrights=playwrights,
-            trust=trust,
-            suites=None if suites is None else suites_of(suites, sandbox),
-        )
+        yield _harness(stack, runtimes, trust, suites=suites, spares=spares)
 
 
 def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
@@ -99,6 +86,31 @@ def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
     if kind in _NEED_BROWSER and harness.runtimes.browser is None:
         return _NO_BROWSER
     return None
+
+
+def _harness(
+    stack: AsyncExitStack,
+    runtimes: Runtimes,
+    trust: Trust,
+    *,
+    suites: SuitePlaces | None,
+    spares: int,
+) -> Harness:
+    """With its processes, which the stack ends."""
+    sandbox = Sandbox()
+    stack.push_async_callback(sandbox.close)
+    own = _spares(sandbox, trust.plain, each=spares)
+    stack.push_async_callback(own.close)
+    playwrights = _playwrights(sandbox, trust.plain)
+    stack.push_async_callback(playwrights.close)
+    return Harness(
+        sandbox=sandbox,
+        runtimes=runtimes,
+        spares=own,
+        playwrights=playwrights,
+        trust=trust,
+        suites=None if suites is None else suites_of(suites, sandbox),
+    )
 
 
 def _spares(sandbox: Sandbox, roots: Roots, *, each: int) -> Spares:

@@ -5,7 +5,7 @@ The folder was the script's own: a name in it may be a link to anywhere, so only
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -65,12 +65,7 @@ def keep_files(
     Raises:
         OSError: the disk is at fault.
     """
-    kept: dict[str, Path] = {}
-    for folder in filter(workspace.holds, folders):
-        # What Playwright was still writing comes last: it may have been copied to its place.
-        for path in sorted(found_files(folder), key=is_unfinished):
-            kept.setdefault(_free_name(path, folder, names, taken=set(kept)), path)
-    wanted = list(kept.items())[:MOST_FILES]
+    wanted = list(_named(filter(workspace.holds, folders), names).items())[:MOST_FILES]
     artifacts: dict[str, Artifact] = {}
     for number, (name, path) in enumerate(wanted):
         if until.is_over:
@@ -83,6 +78,16 @@ def keep_files(
         else:
             artifacts[name] = made
     return Kept(artifacts=tuple(artifacts.values()), out_of_time=0)
+
+
+def _named(folders: Iterable[Path], names: FileNames) -> dict[str, Path]:
+    """What is in the folders, by the names under which it is kept."""
+    named: dict[str, Path] = {}
+    for folder in folders:
+        # What Playwright was still writing comes last: it may have been copied to its place.
+        for path in sorted(found_files(folder), key=is_unfinished):
+            named.setdefault(_free_name(path, folder, names, taken=set(named)), path)
+    return named
 
 
 def found_files(folder: Path) -> Iterator[Path]:

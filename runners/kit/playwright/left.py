@@ -52,10 +52,8 @@ def left_in(  # noqa: PLR0913 - of one run
     """
     degraded = degraded_because(place.root) if workspace.holds(place.root) else None
     broken = _without_broken(workspace, place.output, until.half(), is_ended=is_ended)
-    of_trace: tuple[str, ...] = ()
     packed = Path(tempfile.mkdtemp(dir=workspace.folder))
-    if not is_ended:
-        of_trace = _packed(workspace, place.output, packed / "trace.zip", until.half())
+    of_trace = () if is_ended else _packed(workspace, place.output, packed, until.half())
     kept = keep_files(
         workspace, place.output, packed, place.root, into=keeper, until=until, names=names
     )
@@ -88,9 +86,9 @@ def _lost(
     return (_NONE.format(" and no ".join(lost)),) if lost else ()
 
 
-def _packed(workspace: Workspace, output: Path, target: Path, until: Until) -> tuple[str, ...]:
+def _packed(workspace: Workspace, output: Path, into: Path, until: Until) -> tuple[str, ...]:
     """Make an archive of what there is of traces, and say so."""
-    packed = pack_remains(workspace, remains_in(output), target, until=until)
+    packed = pack_remains(workspace, remains_in(output), into / "trace.zip", until=until)
     if packed is None:
         return ()
     if not packed.left_off:

@@ -199,10 +199,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             memory_mb=program.limits.memory_mb,
             degraded_because=left.degraded_because,
             artifacts=left.artifacts,
-            notes=(
-                *_lines(self._known_before(), at_s=0),
-                *_lines((*_notes(book, ended, gate), *left.notes), at_s=ended.took_s),
-            ),
+            notes=self._notes((*_noticed(book, ended, gate), *left.notes), at_s=ended.took_s),
             unreached=unreached,
         )
 
@@ -264,6 +261,9 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
             names=FileNames.of(ctx),
         )
 
+    def _notes(self, after: Iterable[str], *, at_s: float) -> tuple[LogLine, ...]:
+        return (*_lines(self._known_before(), at_s=0), *_lines(after, at_s=at_s))
+
     def _known_before(self) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]
         if self.order.script.browser is not None and not self.order.script.films:
@@ -271,7 +271,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         return notes
 
 
-def _notes(book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
+def _noticed(book: FactBook, ended: Ended, gate: RunGate | None) -> list[str]:
     notes = [] if gate is None else list(gate.notes)
     if book.dropped or ended.facts_cut:
         notes.append("Not all of what the run told was kept: it was too much, or in no order.")

@@ -19,7 +19,12 @@ from runners.kit.isolation.workspace import Look, RunFile
 from runners.kit.leak_scan.leak import Leak, UnscannableError
 from runners.kit.leak_scan.scan import scan_file
 from runners.kit.leak_scan.verdict import FileVerdict, Passed, Spoken, Withheld
-from runners.kit.scrubbing.file_secrets import NoTextError, UnsearchableFileError, hide_in_file
+from runners.kit.scrubbing.file_secrets import (
+    HiddenFile,
+    NoTextError,
+    UnsearchableFileError,
+    hide_in_file,
+)
 from runners.kit.scrubbing.files_order import PICTURES, CleaningOrder
 from runners.kit.secrets.job_secrets import with_sure_beginnings
 from runners.kit.secrets.sensitive import SENSITIVE_HEADERS
@@ -112,8 +117,10 @@ def verdict_on(
         return Withheld(because=str(problem), is_unsearchable=True, is_no_text=is_no_text)
     except OSError as problem:
         return Withheld(because=problem.strerror or "it cannot be read")
-    if leaks:
-        return _withheld(leaks[0])
+    return _withheld(leaks[0]) if leaks else _passed(hidden)
+
+
+def _passed(hidden: HiddenFile) -> Passed:
     return Passed(
         artifact=hidden.file.artifact,
         replacements=hidden.replacements,

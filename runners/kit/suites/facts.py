@@ -84,8 +84,7 @@ class SuiteFacts:
             return
         match fact:
             case Began():
-                self.playwright, self._planned = fact.playwright, fact.tests
-                self.end = self.end_in_time = None  # a command may run Playwright several times
+                self._open(fact)
             case TestBegan():
                 self._begin(fact)
             case TestError():
@@ -99,8 +98,7 @@ class SuiteFacts:
             case Launching() | Launched() | LaunchFailed() | BrowserKilled():
                 self._take_of_browser(fact)
             case Ended():
-                self.end = fact.status
-                self.end_in_time = None if self.at_stop.is_stopped else fact.status
+                self._close(fact)
             case _:
                 self.at_stop.take(fact)
 
@@ -142,6 +140,14 @@ class SuiteFacts:
     def messages(self) -> tuple[str, ...]:
         """All errors that were told."""
         return (*self.errors, *(error for test in self.tests.values() for error in test.errors))
+
+    def _open(self, fact: Began) -> None:
+        self.playwright, self._planned = fact.playwright, fact.tests
+        self.end = self.end_in_time = None  # a command may run Playwright several times
+
+    def _close(self, fact: Ended) -> None:
+        self.end = fact.status
+        self.end_in_time = None if self.at_stop.is_stopped else fact.status
 
     def _begin(self, fact: TestBegan) -> None:
         self._told.pop(fact.test, None)

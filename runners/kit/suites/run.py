@@ -96,18 +96,13 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         CheckFailed: the command cannot be started as it is.
         OSError: our fault.
     """
-    project, browser = run.project, run.browser
+    project = run.project
     plan = await asyncio.to_thread(_plan, project, run.command)
-    await asyncio.to_thread(_offer_browser, project, browser)
+    await asyncio.to_thread(_offer_browser, project, run.browser)
     packages = (run.packages, project.runtime.modules.parent)
     paths = UserPaths(project.root, working_dir=project.working_dir, packages=packages)
     facts = SuiteFacts(paths)
-    program = Program(
-        argv=plan.argv,
-        folder=project.working_dir,
-        env={**run.environment, **_guidance(run, plan)},
-        limits=LIMITS,
-    )
+    program = _program(run, plan)
     child = await sandbox.start(program, owner=project.workspace)
     project.workspace.show(secrets_in(program.env, run.secret_names))
     told = ToldSecrets(project.workspace, others=facts)
@@ -139,6 +134,15 @@ def _plan(project: Project, command: str) -> _Plan:
     return _Plan(
         argv=(_SHELL, "-c", command) if arguments is None else (*program, *arguments),
         added=added_arguments(texts, is_complete=is_complete),
+    )
+
+
+def _program(run: SuiteRun, plan: _Plan) -> Program:
+    return Program(
+        argv=plan.argv,
+        folder=run.project.working_dir,
+        env={**run.environment, **_guidance(run, plan)},
+        limits=LIMITS,
     )
 
 
