@@ -84,13 +84,16 @@ def _sign(
         )
     )
     if host is not None:
-        names = x509.SubjectAlternativeName(
-            [x509.DNSName("localhost"), x509.IPAddress(ip_address(host))]
-        )
-        server = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-        builder = builder.add_extension(names, critical=False)
-        builder = builder.add_extension(server, critical=False)
+        builder = _for_server(builder, host)
     return builder.sign(signing_key, hashes.SHA256())
+
+
+def _for_server(builder: x509.CertificateBuilder, host: str) -> x509.CertificateBuilder:
+    names = x509.SubjectAlternativeName(
+        [x509.DNSName("localhost"), x509.IPAddress(ip_address(host))]
+    )
+    server = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    return builder.add_extension(names, critical=False).add_extension(server, critical=False)
 
 
 def _usage(*, authority: bool) -> x509.KeyUsage:

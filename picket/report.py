@@ -94,16 +94,7 @@ def _rows(*columns: str) -> Table:
 
 
 def _phases(timings: Timings) -> Table | None:
-    phases = {
-        "wait": timings.wait,
-        "dns": timings.dns,
-        "tcp": timings.tcp,
-        "tls": timings.tls,
-        "first byte": timings.first_byte,
-        "download": timings.download,
-        "data": timings.data,
-    }
-    happened = {name: took for name, took in phases.items() if took is not None}
+    happened = _happened(timings)
     if not happened and timings.total is None and timings.installation is None:
         return None
     whole = timings.total or sum(happened.values())
@@ -119,6 +110,19 @@ def _phases(timings: Timings) -> Table | None:
         name = "total" if timings.installation is None else "tests"
         table.add_row(name, duration(timings.total))
     return table
+
+
+def _happened(timings: Timings) -> dict[str, float]:
+    phases = {
+        "wait": timings.wait,
+        "dns": timings.dns,
+        "tcp": timings.tcp,
+        "tls": timings.tls,
+        "first byte": timings.first_byte,
+        "download": timings.download,
+        "data": timings.data,
+    }
+    return {name: took for name, took in phases.items() if took is not None}
 
 
 def _bar(before: float, took: float, whole: float) -> str:

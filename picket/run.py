@@ -119,6 +119,10 @@ def _seen(
         raise CommandError(str(problem)) from problem
     finally:
         workspace.remove()
+    return _cleaned(result, job, workspace, scrubber)
+
+
+def _cleaned(result: Result, job: Job, workspace: Workspace, scrubber: Scrubber) -> Clean:
     if workspace.unsearchable_because is not None:
         result = without_details(result, workspace.unsearchable_because)
     clean = partial(
