@@ -13,7 +13,8 @@ import contract.suite_evidence
 from contract.checks import SOURCES, SPEC_TYPES, CheckType, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.wire import UnreadableMessageError, Wire, decode
-from tests.contract.samples import GOLDEN, MESSAGES, SPECS, job, written
+from tests.contract.sample_specs import SPECS
+from tests.contract.samples import GOLDEN, MESSAGES, job, written
 
 
 def meaning(message: msgspec.Struct) -> object:
