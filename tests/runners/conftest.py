@@ -1,9 +1,12 @@
-"""Limits of the runners are far, unless a test is about one."""
+"""What tests of the runners share: limits are far, unless a test is about one."""
+
+from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.builders.patience import LONG_S, RUNNERS_LIMITS, hasty_pings, patient_pings
 from tests.builders.suites import FURTHER_VERSIONS, VERSIONS
+from tests.servers.measured_site import measured_site
 
 __all__ = ("hasty_pings", "patient_pings")
 
@@ -19,3 +22,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _far_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in RUNNERS_LIMITS:
         monkeypatch.setattr(limit, LONG_S)
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[str]:
+    """The address of a site whose pages are measured."""
+    async with measured_site() as url:
+        yield url

@@ -4,8 +4,8 @@ import pytest
 
 from contract.result import FailureKind
 from runners.kit.playwright import run as playwright_run
+from tests.builders.browser_checks import a_test, look
 from tests.builders.scripts import a_scripted_context
-from tests.runners.test_browser import a_test, look
 
 LIMIT_MB = 700
 """What a browser with an empty page takes, twice."""

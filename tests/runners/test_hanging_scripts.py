@@ -1,6 +1,5 @@
 """Scripts that do not end: the result names what they hung in, and keeps what there is of them."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 from zipfile import ZipFile
 
@@ -13,7 +12,6 @@ from runners.kit.judge import judge
 from runners.multi_step import MultiStepRunner
 from tests.builders.patience import BLOCKS
 from tests.builders.scripts import a_scripted_context, runtimes_here
-from tests.servers.measured_site import measured_site
 from tests.servers.tcp import swallowing_port
 
 PATIENT: dict[str, object] = {"timeout": 0, "use": {"navigationTimeout": 0}}
@@ -27,12 +25,6 @@ const page = await (await chromium.launch()).newPage()
 await page.goto('URL/plain')
 console.log('there')
 """
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[str]:
-    async with measured_site() as url:
-        yield url
 
 
 class Hung:

@@ -1,6 +1,5 @@
 """Multi-step checks: each request of the script is a node, and no browser is started."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,11 @@ from runners.kit.judge import judge
 from runners.kit.runner import RunContext
 from runners.multi_step import MultiStepRunner
 from tests.builders.scripts import a_scripted_context
-from tests.servers.measured_site import measured_site
 from tests.servers.recording_proxy import RecordingProxy
 from tests.servers.tcp import refusing_port, swallowing_port
 
 ENOUGH_S = (6.0, 20.0, 60.0)
 """Time limits to try in turn, where a script is to come to some step before time is up."""
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[str]:
-    async with measured_site() as url:
-        yield url
 
 
 async def looked(body: str, **ctx: Any) -> Outcome:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,19 +19,12 @@ from runners.kit.isolation.processes import all_pids, look_up, user_of
 from runners.kit.isolation.run_tags import tag_of
 from runners.kit.isolation.slot_users import SLOT_UIDS
 from runners.kit.isolation.workspace import Workspace
+from tests.builders.browser_checks import a_test, look
 from tests.builders.patience import LONG_S, descriptors
 from tests.builders.scripts import a_scripted_context
-from tests.runners.test_browser import a_test, look
-from tests.servers.measured_site import measured_site
 
 JOBS = int(os.environ.get("BROWSER_JOBS", "4"))
 OPEN_TO_ALL = ("/dev/shm", "/tmp", "/var/tmp")
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[str]:
-    async with measured_site() as url:
-        yield url
 
 
 @pytest.fixture
