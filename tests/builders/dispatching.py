@@ -1,0 +1,96 @@
+"""A dispatcher among parts in memory, set going."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.dispatcher import Dispatcher, Works
+from agent.enclosures import Enclosures
+from agent.envelopes import SealedEnvelopes
+from agent.running import RunningJobs
+from agent.slots import Slots
+from contract.checks import Lane
+from contract.job import Job
+from runners.kit.scrubbing.files import clean_in_child
+from runners.kit.scrubbing.scrub import Scrubber
+from tests.builders.agents import MemoryFiles, MemorySource, MemorySpool, ScriptedRunner, metrics
+from tests.builders.patience import LONG_S
+from tests.builders.specs import a_job
+
+
+class Leases:
+    """Every lease is good unless the test says otherwise."""
+
+    def __init__(self) -> None:
+        self.held: list[str] = []
+        self.confirmed: list[str] = []
+        self.good: Any = True
+        """True, False, an error to raise, an event to wait for, or a function to ask."""
+
+    def hold(self, run: Any, *, claimed_at: float) -> None:
+        self.held.append(run.job.job_id)
+
+    def drop(self, job: Job) -> None:
+        self.held.remove(job.job_id)
+
+    async def confirm(self, job: Job) -> bool:
+        self.confirmed.append(job.job_id)
+        if callable(self.good):
+            return bool(self.good())
+        if isinstance(self.good, Exception):
+            raise self.good
+        if isinstance(self.good, asyncio.Event):
+            return await self.good.wait()
+        return bool(self.good)
+
+
+class Bench:
+    def __init__(
+        self,
+        runner: ScriptedRunner,
+        *,
+        uptime: int,
+        main: int,
+        cleaner: Any = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.source, self.spool, self.leases = MemorySource(), MemorySpool(), Leases()
+        self.runner, self.running, self.meter = runner, RunningJobs(), metrics()
+        self.draining, self.files = asyncio.Event(), MemoryFiles(folder)
+        self.slots = Slots({Lane.UPTIME: uptime, Lane.MAIN: main}, linger_s=0.001, gauge=self.meter)
+        works = Works(
+            source=self.source,
+            leases=self.leases,
+            runner=runner,
+            envelopes=SealedEnvelopes(cleaner or Scrubber(), agent_id="agent-1", meter=self.meter),
+            spool=self.spool,
+            enclosures=Enclosures(Scrubber(), clean_in_child, meter=self.meter),
+            files=self.files,
+            meter=self.meter,
+        )
+        self.dispatcher = Dispatcher(works, self.slots, self.running)
+
+
+@asynccontextmanager
+async def bench(
+    act: Any = None, *, uptime: int = 4, main: int = 0, outcome: Any = None, **more: Any
+) -> AsyncIterator[Bench]:
+    runner = ScriptedRunner(act, outcome=outcome) if outcome else ScriptedRunner(act)
+    it = Bench(runner, uptime=uptime, main=main, **more)
+    task = asyncio.create_task(it.dispatcher.run(it.draining))
+    try:
+        yield it
+        it.draining.set()
+        await asyncio.wait_for(task, LONG_S)
+    finally:
+        task.cancel()
+
+
+def jobs(count: int, **changes: Any) -> list[Job]:
+    return [a_job(job_id=f"job-{number}", **changes) for number in range(count)]
+
+
+async def for_ever(_job: Job) -> None:
+    await asyncio.Event().wait()
