@@ -33,6 +33,7 @@ from tests.fakes.clock import START_MS, FakeClock
 
 T = TypeVar("T")
 
+RETRY = {"retryStrategy": {"type": "FIXED", "baseBackoffSeconds": 10, "maxRetries": 2}}
 UPTIME_TYPES = frozenset(
     {CheckType.URL, CheckType.API, CheckType.TCP, CheckType.DNS, CheckType.ICMP}
     | {CheckType.HEARTBEAT}
@@ -261,3 +262,8 @@ def as_json(value: Any) -> Any:
 async def a_strangers_location(world: World) -> str:
     """A location of another account on the same service."""
     return await world.change(lambda c, now: _begin(c, now)[1])
+
+
+async def kinds_of(world: World, check_id: str) -> list[tuple[str, str, int]]:
+    """Of each stored result its kind, its status and its attempt, oldest first."""
+    return [(row.result_type, row.status, row.attempt) for row in await world.results(check_id)]
