@@ -24,6 +24,7 @@ HELLO = {
     "checkTypes": ["URL", "TCP", "HEARTBEAT"],
     "slots": {"uptime": 8},
 }
+RESULTS = "/agent/v1/results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,30 @@ class RunningService:
         made = await self.alice.post("/v1/checks/url", body)
         assert made.status == 201, made.body
         return str(made.body["id"])
+
+
+async def a_claimed_job(service: RunningService) -> dict[str, Any]:
+    """A run of a new check, as the agent that took it was handed it."""
+    await service.hello()
+    await service.a_url_check()
+    return (await service.claim()).body["jobs"][0]
+
+
+def a_result_body(job: dict[str, Any], status: str = "PASSED", **changes: Any) -> dict[str, Any]:
+    """A result of it, as an agent sends it."""
+    return {
+        "jobId": job["jobId"],
+        "fence": job["fence"],
+        "runId": job["runId"],
+        "checkId": job["checkId"],
+        "checkType": job["spec"]["type"],
+        "agentId": "agent-1",
+        "startedAt": "2026-11-21T10:00:00Z",
+        "startedAfterSeconds": 0.0,
+        "tookSeconds": 0.1,
+        "outcome": {"status": status, "responseTimeMs": 12.5},
+        **changes,
+    }
 
 
 @asynccontextmanager

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from service.db.engine import DatabaseBusyError
 from service.settings import Settings
 from tests.builders.certificates import encrypted, issued
 from tests.servers.service import RunningService, serve_service
-
-
-@pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
-    async with serve_service(tmp_path) as running_service:
-        yield running_service
 
 
 async def test_nothing_is_lost_while_another_process_holds_the_database(

@@ -1,7 +1,6 @@
 """The page for Prometheus: documented names, true counts, no word of a customer."""
 
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from service.settings import MetricsAccess
 from tests.servers.service import RunningService, serve_service
 
 PAGE = (Path(__file__).parents[2] / "docs/service.md").read_text()
-
-
-@pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
-    async with serve_service(tmp_path) as running:
-        yield running
 
 
 def numbers(text: str) -> dict[str, float]:

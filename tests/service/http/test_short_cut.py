@@ -1,5 +1,3 @@
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,13 +5,7 @@ import pytest
 from contract import agent_api as wire
 from service.agents.presence import Presence
 from service.db.engine import DatabaseBusyError
-from tests.servers.service import RunningService, serve_service
-
-
-@pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
-    async with serve_service(tmp_path) as running:
-        yield running
+from tests.servers.service import RunningService
 
 
 async def test_a_refusal_on_the_short_way_has_the_one_error_body(service: RunningService) -> None:
