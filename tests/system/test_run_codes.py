@@ -18,7 +18,8 @@ from tests.builders.patience import LONG_S
 from tests.servers.broken_web import broken_web
 from tests.servers.dns import dns_server
 from tests.servers.tcp import says, tcp_server
-from tests.system.test_run import ZONE, heartbeat, run
+from tests.system.broken_targets import ZONE, heartbeat
+from tests.system.run_command import run
 
 Printed = pytest.CaptureFixture[str]
 
