@@ -3,27 +3,25 @@
 import asyncio
 import errno
 import socket
-import ssl
 import time
 
 import pytest
-import trustme
 
-from contract.assertions import Comparison, Source
+from contract.assertions import Source
 from contract.requests import IpFamily, TcpRequest
-from contract.result import FailureKind, Status, TcpEvidence
+from contract.result import FailureKind, Status
 from runners.kit.egress.rules import EgressRules
 from runners.kit.judge import judge
-from runners.kit.observation import Number, Observation, Text
+from runners.kit.observation import Number, Text
 from runners.tcp import LIMIT_BYTES, QUIET_S, TcpRunner, _next, _PlainLine
 from tests.builders.context import a_context
-from tests.builders.patience import GROWING_S, LONG_S
-from tests.builders.specs import a_tcp_spec, an_assertion
+from tests.builders.patience import LONG_S
+from tests.builders.specs import a_tcp_spec
+from tests.builders.tcp_checks import READS, evidence, kind, look
 from tests.servers.tcp import (
     Serve,
     closes,
     echoes,
-    echoes_and_closes,
     keeps_silent,
     refusing_port,
     resets,
@@ -31,33 +29,6 @@ from tests.servers.tcp import (
     swallowing_port,
     tcp_server,
 )
-
-READS = (an_assertion(Source.RESPONSE_DATA, Comparison.NOT_EMPTY),)
-
-
-async def look(
-    port: int,
-    *,
-    hostname: str = "127.0.0.1",
-    reads: bool = False,
-    context: dict[str, object] | None = None,
-    **request: object,
-) -> Observation:
-    spec = a_tcp_spec(
-        request=TcpRequest(hostname=hostname, port=port, **request),  # type: ignore[arg-type]
-        assertions=READS if reads else (),
-    )
-    async with a_context(**(context or {})) as ctx:  # type: ignore[arg-type]
-        return await TcpRunner().observe(spec, ctx)
-
-
-def evidence(seen: Observation) -> TcpEvidence:
-    assert isinstance(seen.evidence, TcpEvidence)
-    return seen.evidence
-
-
-def kind(seen: Observation) -> FailureKind | None:
-    return None if seen.failure is None else seen.failure.kind
 
 
 async def test_the_response_time_is_that_of_the_connect() -> None:
@@ -246,140 +217,6 @@ async def test_our_patience_after_the_last_byte_is_no_part_of_the_total() -> Non
     assert times.total <= took_ms - QUIET_S * 1000
     rounding_ms = 0.01
     assert times.total + rounding_ms >= sum(one or 0 for one in (times.dns, times.tcp, times.data))
-
-
-class Pki:
-    """A certificate authority and a server of its."""
-
-    def __init__(self, *names: str) -> None:
-        self.ca = trustme.CA()
-        self.pem = self.ca.cert_pem.bytes().decode()
-        self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.ca.issue_cert(*names).configure_cert(self.server)
-
-
-async def test_tls_is_verified_and_described() -> None:
-    pki = Pki("localhost", "127.0.0.1")
-    async with tcp_server(says(b"hi"), tls=pki.server) as port:
-        seen = await look(port, tls=True, reads=True, context={"extra_ca_pem": pki.pem})
-    tls = evidence(seen).tls
-    assert seen.failure is None
-    assert tls is not None
-    assert (tls.verified, tls.version, tls.verify_error) == (True, "TLSv1.3", None)
-    assert tls.cipher
-    assert "127.0.0.1" in tls.chain[0].names
-    assert (tls.days_to_expiry or 0) > 0
-    assert seen.timings.tls is not None
-    assert seen.facts[Source.RESPONSE_DATA] == Text("hi")
-
-
-@pytest.mark.usefixtures("_reads_to_the_end")
-async def test_data_goes_both_ways_over_tls() -> None:
-    pki = Pki("127.0.0.1")
-    async with tcp_server(echoes_and_closes(40_000), tls=pki.server) as port:
-        seen = await look(
-            port, tls=True, data="x" * 40_000, reads=True, context={"extra_ca_pem": pki.pem}
-        )
-    assert seen.facts[Source.RESPONSE_DATA] == Text("x" * 40_000)
-
-
-async def test_an_unknown_issuer_fails_and_the_certificate_is_still_described() -> None:
-    pki = Pki("127.0.0.1")
-    async with tcp_server(closes, tls=pki.server) as port:
-        seen = await look(port, tls=True)
-    tls = evidence(seen).tls
-    assert seen.failure is not None
-    assert seen.failure.kind is FailureKind.TLS
-    assert f"The certificate of 127.0.0.1:{port} cannot be trusted" in seen.failure.message
-    assert tls is not None
-    assert (tls.verified, len(tls.chain)) == (False, 1)
-    assert f"its issuer {tls.chain[0].issuer} is unknown" in (tls.verify_error or "")
-
-
-async def test_a_certificate_for_another_name_fails_with_that_reason() -> None:
-    pki = Pki("other.test")
-    names = {"right.test": ("127.0.0.1",)}
-    async with tcp_server(closes, tls=pki.server) as port:
-        seen = await look(
-            port,
-            hostname="right.test",
-            tls=True,
-            context={"extra_ca_pem": pki.pem, "names": names},
-        )
-    assert seen.failure is not None
-    assert seen.failure.message == (
-        f"The certificate of right.test:{port} (127.0.0.1) cannot be trusted: "
-        "it does not speak for right.test but for other.test."
-    )
-
-
-async def test_skip_ssl_takes_any_certificate_and_says_that_it_is_unverified() -> None:
-    pki = Pki("other.test")
-    async with tcp_server(closes, tls=pki.server) as port:
-        seen = await look(port, tls=True, skip_ssl=True)
-    tls = evidence(seen).tls
-    assert seen.failure is None
-    assert tls is not None
-    assert (tls.verified, len(tls.chain)) == (False, 1)
-
-
-async def test_skip_ssl_tells_what_is_wrong_with_the_certificate() -> None:
-    pki = Pki("other.test")
-    async with tcp_server(says(b"hi"), tls=pki.server) as port:
-        seen = await look(port, tls=True, skip_ssl=True, reads=True)
-    tls = evidence(seen).tls
-    assert seen.failure is None
-    assert seen.facts[Source.RESPONSE_DATA] == Text("hi")
-    assert tls is not None
-    assert tls.verify_error == "it does not speak for the address 127.0.0.1 but for other.test"
-    assert (tls.verified, tls.version) == (False, "TLSv1.3")
-
-
-async def test_a_certificate_without_fault_is_verified_with_skip_ssl_on_one_connection() -> None:
-    pki, connections = Pki("127.0.0.1"), list[object]()
-
-    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections.append(writer)
-        await says(b"hi")(reader, writer)
-
-    async with tcp_server(count, tls=pki.server) as port:
-        seen = await look(
-            port, tls=True, skip_ssl=True, reads=True, context={"extra_ca_pem": pki.pem}
-        )
-    tls = evidence(seen).tls
-    assert tls is not None
-    assert (tls.verified, tls.verify_error) == (True, None)
-    assert len(connections) == 1
-
-
-async def test_skip_ssl_takes_no_peer_that_does_not_speak_tls() -> None:
-    async with tcp_server(says(b"220 plain text here\r\n")) as port:
-        seen = await look(port, tls=True, skip_ssl=True)
-    assert kind(seen) is FailureKind.TLS
-
-
-async def test_a_peer_without_tls_fails_with_kind_tls() -> None:
-    async with tcp_server(says(b"220 plain text here\r\n")) as port:
-        seen = await look(port, tls=True)
-    assert kind(seen) is FailureKind.TLS
-
-
-async def test_a_peer_that_closes_in_the_handshake_fails_with_kind_tls() -> None:
-    async with tcp_server(closes) as port:
-        seen = await look(port, tls=True)
-    assert kind(seen) is FailureKind.TLS
-
-
-async def test_a_peer_that_is_silent_in_the_handshake_is_a_timeout() -> None:
-    async with tcp_server(keeps_silent) as port:
-        for timeout_s in GROWING_S:
-            seen = await look(port, tls=True, context={"timeout_s": timeout_s})
-            assert seen.failure is not None
-            if seen.timings.tcp is not None:
-                break
-    assert seen.failure.message == (
-        f"Waited {timeout_s:g} s for the TLS handshake with 127.0.0.1:{port}."
-    )
 
 
 async def test_a_connection_that_is_reset_later_was_made_all_the_same() -> None:
