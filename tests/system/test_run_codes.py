@@ -23,7 +23,6 @@ from tests.system.run_command import run
 
 Printed = pytest.CaptureFixture[str]
 
-
 TIMED = ("URL", "API", "TCP", "DNS")
 NEVER_SLOW: dict[str, Any] = {"maxResponseTime": None}
 
