@@ -19,6 +19,7 @@ from runners.kit.isolation.processes import all_pids, look_up, user_of
 from runners.kit.isolation.run_tags import tag_of
 from runners.kit.isolation.slot_users import SLOT_UIDS
 from runners.kit.isolation.workspace import Workspace
+from tests.builders.agents import until
 from tests.builders.browser_checks import a_test, look
 from tests.builders.patience import LONG_S, descriptors
 from tests.builders.scripts import a_scripted_context
@@ -42,7 +43,7 @@ async def test_browser_jobs_in_a_row_leave_nothing_behind(site: str, runs: Path)
     before, strangers = descriptors(), our_processes()  # those of agents that other tests ended
     users = await jobs(site, JOBS) & set(SLOT_UIDS)
     assert names(runs) == []
-    assert descriptors() <= before
+    await until(lambda: descriptors() <= before)
     for found in (
         lambda: our_processes() - strangers,
         partial(processes_of, users),
