@@ -236,7 +236,7 @@ def _headers(request: HttpRequest, parts: SplitResult) -> tuple[Header, ...]:
         if one.key.strip() and one.key.strip().lower() not in _OURS_TO_SAY
     )
     for header in own:
-        _refuse_line_breaks(header)
+        _refuse_unsendable(header)
     names = {header.name.lower() for header in own}
     defaults = _default_headers(request, _credentials(request, parts))
     return (*(one for one in defaults if one.name.lower() not in names), *own)
@@ -255,7 +255,7 @@ def _default_headers(request: HttpRequest, authorization: str | None) -> tuple[H
     return tuple(chosen)
 
 
-def _refuse_line_breaks(header: Header) -> None:
+def _refuse_unsendable(header: Header) -> None:
     for text in (header.name, header.value):
         if "\r" in text or "\n" in text or "\0" in text:
             raise CheckFailed(
@@ -266,7 +266,9 @@ def _refuse_line_breaks(header: Header) -> None:
     if (start := start_of_no_header_name(header.name)) is not None:
         raise CheckFailed(
             FailureKind.PROTOCOL,
-            f"{start}… is no header name." if start else "A header has a name that is none.",
+            f"{start}… is no header name."
+            if start
+            else "The name of a header holds white space or a colon; it may hold neither.",
             {"code": "ERR_INVALID_HTTP_TOKEN"},
         )
 
