@@ -1,19 +1,17 @@
-"""JSONPath by RFC 9535, with `.length` at the end as a short form for arrays and texts."""
+"""JSONPath by RFC 9535, with `.length` at the end as a short form for arrays and texts.
 
-from collections.abc import Iterable, Sequence
+The library reads a view of the document, which counts every place that is read. This bounds the
+work of a path without knowing how the library parses or evaluates it.
+"""
+
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from jsonpath_rfc9535 import JSONPathEnvironment, JSONPathError, JSONPathNode, JSONPathQuery
-from jsonpath_rfc9535.filter_expressions import (
-    Expression,
-    FilterQuery,
-)
+from jsonpath_rfc9535 import JSONPathEnvironment, JSONPathError, JSONPathQuery
 from jsonpath_rfc9535.function_extensions import ExpressionType, FilterFunction
-from jsonpath_rfc9535.parse import Parser
-from jsonpath_rfc9535.tokens import TokenStream
 
 from runners.kit.json_value import Json
 from runners.kit.patterns import BadPatternError, as_bytes, compile_pattern
@@ -21,6 +19,9 @@ from runners.kit.patterns import BadPatternError, as_bytes, compile_pattern
 MAX_STEPS: Final = 10_000_000
 """Some 10 s of work, enough for `$..name` on a body of 25 MB; a filter that searches the whole
 document for each of its places would take hours on a hundredth of that."""
+
+_CHARS_PER_STEP: Final = 100
+"""How much of a text is compared or searched in about the time that a place takes."""
 
 _LENGTH: Final = ".length"
 
@@ -38,11 +39,13 @@ def find_values(path: str, document: Json) -> Sequence[Json]:
     if path == "$":
         return (document,)
     query, wants_length = _compile(path)
-    _PURSE.set(_Purse(MAX_STEPS))
+    _BUDGET.set(_Budget(MAX_STEPS))
     try:
-        values: list[Any] = query.find(document).values()
+        values = [_plain(node.value) for node in query.finditer(_view(document))]
     except JSONPathError as problem:
         raise BadPathError(str(problem)) from None
+    except RecursionError:
+        raise BadPathError("the document is nested too deeply for it") from None
     return _lengths(values) if wants_length else values
 
 
@@ -56,66 +59,110 @@ def hold_path(path: str) -> None:
 
 
 @dataclass(slots=True)
-class _Purse:
-    """The steps that one evaluation has left."""
+class _Budget:
+    """The work that one evaluation may still do."""
 
     steps: int
 
-    def pay_for(self, value: object) -> None:
-        """Each place costs what it takes to go through its children."""
-        self.steps -= 1 + len(value) if isinstance(value, (dict, list)) else 1
+    def spend(self, steps: int) -> None:
+        """Take the steps off, or end the evaluation."""
+        self.steps -= steps
         if self.steps < 0:
             raise BadPathError(f"it goes over more than {MAX_STEPS} places of this document")
 
 
-_PURSE: ContextVar[_Purse] = ContextVar("jsonpath_purse")
-"""Of the evaluation under way; the library hands nothing of ours to the queries of a filter."""
+_BUDGET: ContextVar[_Budget] = ContextVar("jsonpath_budget")
+"""The budget of the evaluation under way."""
 
 
-class _Place(JSONPathNode):
-    """A place in the document that was paid for; where it is, nobody asks."""
+class _Object(dict[str, Any]):
+    """A view of an object. It is a dict because the library asks for one, and is itself empty."""
 
-    __slots__ = ()
+    __slots__ = ("plain",)
+    __hash__ = None
 
-    def new_child(
-        self, value: object, key: int | str, parent: JSONPathNode | None
-    ) -> "JSONPathNode":
-        del key, parent
-        _PURSE.get().pay_for(value)
-        return _Place(value=value, location=(), parent=None, root=self.root)
+    def __init__(self, plain: dict[str, Any]) -> None:
+        self.plain = plain
+
+    def __len__(self) -> int:
+        return len(self.plain)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.plain
+
+    def __iter__(self) -> Iterator[str]:
+        _BUDGET.get().spend(1 + len(self.plain))
+        return iter(self.plain)
+
+    def __getitem__(self, name: str) -> Any:
+        return _read(self.plain[name])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Object)
+            and self.plain.keys() == other.plain.keys()
+            and all(value == other[name] for name, value in self.items())
+        )
+
+    def items(self) -> Any:
+        """Every member, its value as a view."""
+        _BUDGET.get().spend(1 + len(self.plain))
+        return [
+            (
+                name,
+                _Object(value)
+                if type(value) is dict
+                else _Array(value)
+                if type(value) is list
+                else value,
+            )
+            for name, value in self.plain.items()
+        ]
 
 
-class _Query(JSONPathQuery):
-    """A query that pays for each of its steps."""
+class _Array(list[Any]):
+    """A view of an array. It is a list because the library asks for one, and is itself empty."""
 
-    __slots__ = ()
+    __slots__ = ("plain",)
+    __hash__ = None
 
-    def finditer(self, value: Any) -> Iterable[JSONPathNode]:
-        _PURSE.get().pay_for(value)
-        nodes: Iterable[JSONPathNode] = [_Place(value=value, location=(), parent=None, root=value)]
-        for segment in self.segments:
-            nodes = segment.resolve(nodes)
-        return nodes
+    def __init__(self, plain: list[Any]) -> None:
+        self.plain = plain
+
+    def __len__(self) -> int:
+        return len(self.plain)
+
+    def __iter__(self) -> Iterator[Any]:
+        _BUDGET.get().spend(1 + len(self.plain))
+        return iter([_view(value) for value in self.plain])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return _Array(self.plain[index])
+        return _read(self.plain[index])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Array)
+            and len(self.plain) == len(other.plain)
+            and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        )
 
 
-def _paying(query: JSONPathQuery) -> _Query:
-    return _Query(env=query.env, segments=query.segments)
+def _view(value: Any) -> Any:
+    if type(value) is dict:
+        return _Object(value)
+    return _Array(value) if type(value) is list else value
 
 
-class _Parser(Parser):
-    """Makes the queries of filters pay, too."""
-
-    def parse_root_query(self, stream: TokenStream) -> Expression:
-        return _with_paying_query(super().parse_root_query(stream))
-
-    def parse_relative_query(self, stream: TokenStream) -> Expression:
-        return _with_paying_query(super().parse_relative_query(stream))
+def _plain(value: Any) -> Any:
+    return value.plain if isinstance(value, (_Object, _Array)) else value
 
 
-def _with_paying_query(expression: Expression) -> Expression:
-    if isinstance(expression, FilterQuery):
-        expression.query = _paying(expression.query)
-    return expression
+def _read(value: Any) -> Any:
+    """One value on its own. A text may be long, and one filter may read it a million times."""
+    _BUDGET.get().spend(1 + len(value) // _CHARS_PER_STEP if isinstance(value, str) else 1)
+    return _view(value)
 
 
 class _PatternFunction(FilterFunction):
@@ -134,16 +181,12 @@ class _PatternFunction(FilterFunction):
             compiled = compile_pattern(_re2_source(pattern))
         except BadPatternError:
             return False  # RFC 9535, 2.4.6: a pattern that is none matches nothing
+        _BUDGET.get().spend(len(text) // _CHARS_PER_STEP)
         test = compiled.fullmatch if self._whole else compiled.search
         return test(as_bytes(text)) is not None
 
 
 class _Environment(JSONPathEnvironment):
-    parser_class = _Parser
-
-    def compile(self, query: str) -> JSONPathQuery:
-        return _paying(super().compile(query))
-
     def setup_function_extensions(self) -> None:
         super().setup_function_extensions()
         self.function_extensions["match"] = _PatternFunction(whole=True)

@@ -61,6 +61,35 @@ def test_a_document_deeper_than_the_engine_looks_is_told() -> None:
         find_values("$..a", document)
 
 
+def test_arrays_nested_deeper_than_python_compares_are_told() -> None:
+    document: Any = [1]
+    for _ in range(900):
+        document = [document]
+    with pytest.raises(BadPathError, match="nested too deeply"):
+        find_values("$[?@.a == @.b]", [{"a": document, "b": document}])
+
+
+def test_what_is_found_is_the_document_s_own() -> None:
+    document = {"a": [{"b": 1}], "c": {"d": []}}
+    [array, inner] = find_values("$[*]", document)
+    assert array is document["a"]
+    assert inner is document["c"]
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$[?@ == $[0]]", [{"a": [1, {"b": "x"}]}, {"a": [1, {"b": "x"}]}]),
+        ("$[?@ != $[0]]", [{"a": [1, {"b": "y"}]}, {"a": [1]}, [1], {}]),
+        ("$[?@.a == $[3].a]", [{"a": [1]}]),
+    ],
+)
+def test_objects_and_arrays_are_compared_by_all_that_they_hold(path: str, found: Any) -> None:
+    same: Any = {"a": [1, {"b": "x"}]}
+    document = [same, {"a": [1, {"b": "x"}]}, {"a": [1, {"b": "y"}]}, {"a": [1]}, [1], {}]
+    assert list(find_values(path, document)) == found
+
+
 def test_a_pattern_in_a_filter_cannot_run_away() -> None:
     document = [{"a": "a" * 50_000 + "!"}]
     assert list(find_values("$[?match(@.a, '(a*)*(a*)*b')]", document)) == []
@@ -84,3 +113,31 @@ def test_a_path_that_would_take_for_ever_gives_up(
     assert len(find_values("$..c", document)) == 200
     with pytest.raises(BadPathError, match="more than 10000 places"):
         find_values(path, document)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["$.n[?$.big == $.same]", "$.n[?$.text == $.other]", "$.n[?search($.text, 'y')]"],
+    ids=["arrays", "texts", "patterns"],
+)
+def test_comparing_and_searching_what_is_large_counts_too(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {
+        "n": [1] * 200,
+        "big": [1] * 1000,
+        "same": [1] * 1000,
+        "text": "x" * 100_000,
+        "other": "x" * 99_999 + "y",
+    }
+    monkeypatch.setattr(jsonpath, "MAX_STEPS", 20_000)
+    assert find_values("$.n[?$.n]", document) == [1] * 200
+    with pytest.raises(BadPathError, match="more than 20000 places"):
+        find_values(path, document)
+
+
+@pytest.mark.timeout(60)
+def test_a_body_of_25_mb_is_searched_as_a_whole() -> None:
+    item = {"name": "somebody", "tags": ["a", "b", "c"], "owner": {"id": 7, "note": "x" * 140}}
+    document = [dict(item) for _ in range(100_000)]
+    assert len(find_values("$..name", document)) == 100_000
