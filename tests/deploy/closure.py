@@ -1,4 +1,4 @@
-"""What a program imports, and what its dependency group brings: both read, nothing run."""
+"""What a program imports, and what its extra brings: both read, nothing run."""
 
 import ast
 import sys
@@ -35,12 +35,12 @@ def libraries(modules: set[str]) -> set[str]:
     return {holders[top][0].lower().replace("_", "-") for top in foreign}
 
 
-def brought_by(group: str) -> set[str]:
-    """What uv.lock installs for the project with this group, markers left aside."""
+def brought_by(extra: str) -> set[str]:
+    """What uv.lock installs for the project with this extra, markers left aside."""
     locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     packages = {package["name"]: package for package in locked}
-    project = packages["picket"]
-    waiting = [*project["dependencies"], *project["dev-dependencies"][group]]
+    project = packages["picket-monitoring"]
+    waiting = [*project["dependencies"], *project["optional-dependencies"][extra]]
     found: set[str] = set()
     while waiting:
         name = waiting.pop()["name"]

@@ -3,6 +3,7 @@
 import re
 
 from agent.settings_table import SETTINGS
+from contract.runtimes import RUNTIMES as RUNTIME_FACTS
 from tests.deploy.dockerfile import ROOT, Stage, read_stages
 
 FULL = read_stages(ROOT / "Dockerfile")
@@ -19,32 +20,28 @@ def words(stage: Stage, keyword: str) -> list[tuple[str, ...]]:
 
 def test_runtimes_are_installed_where_an_agent_of_this_environment_looks() -> None:
     """`find_runtimes` takes the folder `runtimes` of the environment that the agent runs in."""
-    (install,) = [run for run in words(RUNTIMES, "RUN") if "scripts/runtimes.sh" in run]
-    at = install.index("scripts/runtimes.sh")
-    assert install[at + 1 : at + 4] == (
-        f"{NODE}/bin/python",
-        "/opt/uv/bin/uv",
-        f"{ENVIRONMENT}/runtimes",
-    )
+    (install,) = [run for run in words(RUNTIMES, "RUN") if "runners.installation" in run]
+    command = (f"{NODE}/bin/python", "-m", "runners.installation", "--folder")
+    assert install[:5] == (*command, f"{ENVIRONMENT}/runtimes")
     assert FINAL.environment["PATH"].startswith(f"{ENVIRONMENT}/bin:")
 
 
 def test_runtimes_stand_in_the_image_where_they_were_installed() -> None:
-    """Their links and their compile cache hold absolute paths."""
+    """Their compile cache holds absolute paths."""
     copies = [copy[1:] for copy in words(FINAL, "COPY") if copy[0] == "--from=runtimes"]
-    assert copies == [(NODE, NODE), (f"{ENVIRONMENT}/runtimes", f"{ENVIRONMENT}/runtimes")]
+    assert copies == [(f"{ENVIRONMENT}/runtimes", f"{ENVIRONMENT}/runtimes")]
 
 
 def test_our_code_comes_after_what_seldom_changes() -> None:
     """A new release of the agent is a small layer."""
     sources = [copy[0] for copy in words(FINAL, "COPY")]
-    assert sources == ["--from=runtimes", "--from=runtimes", "--from=build", "deploy/alive.py"]
+    assert sources == ["--from=runtimes", "--from=build", "deploy/alive.py"]
 
 
-def test_node_and_ffmpeg_are_the_locked_ones_and_nothing_else_comes_with_them() -> None:
+def test_node_and_ffmpeg_are_the_locked_ones() -> None:
     for stage in (RUNTIMES, HEADERS):
         (sync,) = [run for run in words(stage, "RUN") if "sync" in run]
-        assert {"--locked", "--only-group", "scripts", "--no-install-project"} <= set(sync)
+        assert {"--locked", "--extra", "scripts", "--no-install-project"} <= set(sync)
         assert stage.environment["UV_PROJECT_ENVIRONMENT"] == NODE
 
 
@@ -80,8 +77,8 @@ def test_the_image_for_developers_is_the_full_one_with_a_compiler_and_headers() 
     assert DEV.base == "${AGENT}"
     assert any({"build-essential", "python3"} <= set(run) for run in words(DEV, "RUN"))
     home = DEV.environment["NODE_HOME"]
-    assert home.startswith(f"{NODE}/lib/")
-    assert ("--from=headers", "$NODE_HOME/include", "$NODE_HOME/include") in words(DEV, "COPY")
+    assert home == f"{ENVIRONMENT}/runtimes/{max(RUNTIME_FACTS)}"
+    assert ("--from=headers", "/opt/include", "$NODE_HOME/include") in words(DEV, "COPY")
 
 
 def test_the_image_for_developers_ends_as_the_user_of_the_full_one() -> None:

@@ -21,7 +21,7 @@ def agents_default(name: str) -> str:
 class Image:
     file: str
     program: str
-    """The package that is started, and the name of its dependency group."""
+    """The package that is started, and the name of its extra."""
     ports: dict[str, str]
     """The program's defaults by their variables; the first is the health check's."""
     data_dir: str
@@ -62,21 +62,21 @@ def test_every_package_that_the_program_imports_is_copied(image: Image) -> None:
 
 
 @IMAGES
-def test_every_library_that_the_program_imports_comes_with_its_group(image: Image) -> None:
+def test_every_library_that_the_program_imports_comes_with_its_extra(image: Image) -> None:
     missing = libraries(imported_by(image.program)) - brought_by(image.program)
-    assert missing == set(), f"not in the dependency group {image.program}"
+    assert missing == set(), f"not in the extra {image.program}"
 
 
 @IMAGES
-def test_the_environment_is_the_lock_files_with_one_group_of_the_project(image: Image) -> None:
-    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+def test_the_environment_is_the_lock_files_with_one_extra_of_the_project(image: Image) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     syncs = [one.words for one in image.build.all("RUN") if "sync" in one.words]
     assert syncs
     for words in syncs:
         assert {"--locked", "--no-default-groups"} <= set(words)
-        named = [words[at + 1] for at, word in enumerate(words) if word == "--group"]
+        named = [words[at + 1] for at, word in enumerate(words) if word == "--extra"]
         assert named == [image.program]
-        assert named[0] in groups
+        assert named[0] in project["optional-dependencies"]
     assert "--no-editable" in syncs[-1]
 
 
@@ -93,7 +93,8 @@ def test_a_build_sees_what_the_images_copy_and_nothing_else() -> None:
     let_in = {line[1:] for line in patterns if line.startswith("!")}
     copied = {source for image in ALL for stage in image.stages for source in stage.copied}
     whole = {"deploy/alive.py": "deploy/*.py", "deploy/first_key.py": "deploy/*.py"}
-    whole["runners/harness/runtimes"] = "runners"
+    for part in ("__init__.py", "installation", "harness/runtimes"):
+        whole[f"runners/{part}"] = "runners"
     assert patterns[0] == "*"
     assert let_in == {whole.get(source, source) for source in copied}
 

@@ -20,6 +20,7 @@ from runners.kit.scripts.files import script_files
 from runners.kit.scripts.runtimes import CODE_CACHE, Runtime, Runtimes, find_runtimes
 
 _LIMIT_S: Final = 120
+_WARMED: Final = "warmed"
 _MEMORY_MB: Final = 1500
 _TEST: Final = """
 const http = require('node:http');
@@ -66,7 +67,19 @@ def warm(runtime: Runtime, runtimes: Runtimes) -> Path:
         subprocess.run(  # noqa: S603 - our own command
             program.argv, cwd=program.folder, env=env, check=True, timeout=_LIMIT_S
         )
-        return _put(made, runtime.node.parents[1] / CODE_CACHE)
+        put = _put(made, runtime.node.parents[1] / CODE_CACHE)
+    put.with_name(_WARMED).write_text(_way(runtimes))
+    return put
+
+
+def is_warm(runtime: Runtime, runtimes: Runtimes) -> bool:
+    """Whether the file is there, fits, and was made with the browser, if there is one now."""
+    made = runtime.node.parents[1] / _WARMED
+    return runtime.code_cache is not None and made.is_file() and made.read_text() == _way(runtimes)
+
+
+def _way(runtimes: Runtimes) -> str:
+    return "without a browser\n" if runtimes.browser is None else "with a browser\n"
 
 
 def _program(runtime: Runtime, runtimes: Runtimes, place: Place) -> Program:
@@ -113,7 +126,7 @@ def main() -> int:
     """Warm all runtimes of this machine; 1 if there is none, or one could not be warmed."""
     runtimes = find_runtimes()
     if not runtimes.by_id:
-        sys.stderr.write("No runtime is installed: sh scripts/setup.sh scripts\n")
+        sys.stderr.write("No runtime is installed: picket setup\n")
     warmed = [_is_warmed(runtime, runtimes) for runtime in runtimes.by_id.values()]
     return 0 if warmed and all(warmed) else 1
 

@@ -1,32 +1,34 @@
 """Finds what runs scripts on this machine: Node, its libraries by runtime, and the browser.
 
-`scripts/runtimes.sh` lays them out:
+`runners/installation` lays them out:
 
     <id>/package.json     what it is made of, which is locked
     <id>/bin/             node, npm and npx, to be put in front of PATH
+    <id>/lib/             npm itself
     <id>/node_modules/    the libraries of its lock file
     <id>/compile-cache/   what Node compiled of them in advance, read-only
     <id>/ready            written last
     <id>/code-cache       what a run of Playwright calls, compiled: `warming` makes it
-    chromium              a link, where the distribution has no package of it
-    ffmpeg                a link
+    <id>/warmed           how that was made
+    browsers/             Chromium, where the distribution has no package of it
+    chromium              a link into it
+    ffmpeg                a program
 """
 
 import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from runners.installation.debian import CHROMIUM_PROGRAM
+from runners.installation.places import runtimes_folder
 from runners.kit.scripts.code_cache import fault_of
 
-_DEBIANS_BROWSER: Final = Path("/usr/lib/chromium/chromium-headless-shell")
-"""Debian's command of the same name is a shell that stays between us and the browser."""
 CODE_CACHE: Final = "code-cache"
 _READY: Final = "ready"
 _VERSION: Final = re.compile(rb"\d+(\.\d+){3}")
@@ -98,8 +100,8 @@ def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Ru
     `folder`: where they are. None: where the installation puts them. `browser`: Chromium's
     program. None: the installation's or Debian's.
     """
-    place = _default_folder() if folder is None else folder
-    browsers = (place / "chromium", _DEBIANS_BROWSER) if browser is None else (browser,)
+    place = runtimes_folder() if folder is None else folder
+    browsers = (place / "chromium", CHROMIUM_PROGRAM) if browser is None else (browser,)
     answering = ((path.resolve(), version) for path in browsers if (version := _version_of(path)))
     found, version = next(answering, (None, None))
     ffmpeg = (place / "ffmpeg").resolve()
@@ -110,13 +112,6 @@ def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Ru
         browser_version=version,
         ffmpeg=ffmpeg if os.access(ffmpeg, os.X_OK) else None,
     )
-
-
-def _default_folder() -> Path:
-    """In an image within the environment, in a working copy beside it."""
-    environment = Path(sys.prefix)
-    in_working_copy = environment.parent / ".tools/runtimes"
-    return in_working_copy if in_working_copy.is_dir() else environment / "runtimes"
 
 
 def _runtimes_in(folder: Path) -> list[Runtime]:

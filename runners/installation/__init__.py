@@ -1,0 +1,1 @@
+"""Installs what scripted checks run on, with nothing but the standard library."""

@@ -1,0 +1,37 @@
+"""`python -m runners.installation`: installs the runtimes alone, as images do."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from runners.installation.places import runtime_ids, runtimes_folder
+from runners.installation.progress import say
+from runners.installation.runtimes import InstallationError, install, is_current
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Install what is not there, or not as it should be; 1 if that cannot be done."""
+    given = _parser().parse_args(arguments)
+    os.umask(0o022)
+    wanted = given.id or runtime_ids()
+    try:
+        install(given.folder, [one for one in wanted if not is_current(given.folder, one)])
+    except InstallationError as problem:
+        say(str(problem))
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m runners.installation", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=runtimes_folder(), help="where they go")
+    parser.add_argument(
+        "id", nargs="*", choices=[[], *runtime_ids()], help="of a runtime; none: all"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Debian's packages that this machine lacks: installed at once, or named in one sentence.
+
+`python -m runners.installation.debian` does so before there is an environment.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from runners.installation.places import runtimes_folder
+from runners.installation.progress import say
+
+CHROMIUM: Final = "chromium-headless-shell"
+CHROMIUM_PROGRAM: Final = Path("/usr/lib/chromium/chromium-headless-shell")
+"""Debian's command of the same name is a shell that stays between us and the browser."""
+_ROOTS: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+_ROOT: Final = 0
+_LIMIT_S: Final = 1800
+
+
+class MissingPackagesError(Exception):
+    """Packages could not be installed; the text says why, and which command installs them."""
+
+
+def has_apt() -> bool:
+    """Whether this is Debian or one of its children."""
+    return shutil.which("apt-get") is not None
+
+
+def missing_packages() -> list[str]:
+    """What scripted checks need of Debian, and HTTPS does, and this machine has not got."""
+    named = os.environ.get("CHROMIUM_PATH")
+    places = [Path(named)] if named else [CHROMIUM_PROGRAM, runtimes_folder() / "chromium"]
+    has_chromium = any(os.access(one, os.X_OK) for one in places)
+    return [
+        *([] if has_chromium else [CHROMIUM]),
+        *([] if _ROOTS.exists() else ["ca-certificates"]),
+    ]
+
+
+def command_for(packages: Sequence[str]) -> str:
+    """What an administrator runs as root."""
+    install = " ".join(("apt-get install -y --no-install-recommends", *packages))
+    return f"apt-get update && {install}"
+
+
+def install(packages: Sequence[str]) -> None:
+    """Install these as root, or with sudo.
+
+    Raises:
+        MissingPackagesError: without rights, or without a network, perhaps.
+    """
+    if not packages:
+        return
+    names = " ".join(packages)
+    if not has_apt():
+        raise MissingPackagesError(f"not found, and there is no apt-get here: {names}")
+    as_root = _way_to_root()
+    if as_root is None:
+        raise MissingPackagesError(
+            f"missing: {names}. An administrator runs once, as root: {command_for(packages)}"
+        )
+    say(f"installing {names}")
+    environment = (*as_root, "env", "DEBIAN_FRONTEND=noninteractive")
+    _run((*as_root, "apt-get", "update"), packages)
+    _run((*environment, "apt-get", "install", "-y", "--no-install-recommends", *packages), packages)
+
+
+def _way_to_root() -> tuple[str, ...] | None:
+    """The words before a command. None: this user has no rights that we know of."""
+    if os.geteuid() == _ROOT:
+        return ()
+    if shutil.which("sudo") is None:
+        return None
+    # A person can give a password; nobody else must be asked for one.
+    words = ("sudo",) if sys.stdin.isatty() else ("sudo", "-n")
+    allowed = subprocess.run((*words, "true"), timeout=_LIMIT_S, check=False)  # noqa: S603 - our own command
+    return words if allowed.returncode == 0 else None
+
+
+def _run(command: Sequence[str], packages: Sequence[str]) -> None:
+    done = subprocess.run(  # noqa: S603 - our own commands
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    if done.returncode:
+        said, words = done.stdout.rstrip(), " ".join(command)
+        raise MissingPackagesError(
+            f"{said}\nfailed: {words}. To install by hand, as root: {command_for(packages)}"
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Install all that is missing, in one step; 1 without what is needed, else 0."""
+    parser = argparse.ArgumentParser("python -m runners.installation.debian", description=__doc__)
+    parser.add_argument("--needed", metavar="PACKAGE", nargs="*", default=[], help="no way without")
+    parser.add_argument("--useful", metavar="PACKAGE", nargs="*", default=[], help="missing too")
+    parser.add_argument("--scripts", action="store_true", help="scripted checks will run")
+    given = parser.parse_args(arguments)
+    useful = [*(missing_packages() if given.scripts and has_apt() else []), *given.useful]
+    try:
+        install([*given.needed, *useful])
+    except MissingPackagesError as problem:
+        say(str(problem))
+        return 1 if given.needed else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
