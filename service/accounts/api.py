@@ -19,7 +19,7 @@ from service.http.strict import NO_NUL
 from service.locations import actions as locations
 from service.locations.regions import REGIONS
 
-router = keyed_operations("accounts", prefix="/v1/accounts")
+router = keyed_operations("Accounts", prefix="/v1/accounts")
 
 _ONE = "/{accountId}"
 _WHAT = "/entitlements"

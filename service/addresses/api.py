@@ -9,7 +9,7 @@ from service.http.backend import BackendDep
 from service.http.operations import open_operations
 from service.http.routes import answers, json
 
-router = open_operations("static addresses", prefix="/v1")
+router = open_operations("Static addresses", prefix="/v1")
 
 _LIST: Final = answers(200, list[str], "Addresses and networks.")
 _BY_REGION: Final = answers(200, dict[str, list[str]], "By location.")

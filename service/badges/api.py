@@ -17,7 +17,7 @@ from service.http.routes import refusals
 from service.http.strict import NO_NUL
 from service.results import actions as results
 
-router = keyed_operations("badges", prefix="/v1/badges")
+router = keyed_operations("Badges", prefix="/v1/badges")
 
 CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
 _OF_CHECK: Final = "/checks/{checkId}"

@@ -35,7 +35,7 @@ _BODY: Final[dict[str, Any]] = {
 }
 _ONE: Final = "/{sha256}"
 
-router = keyed_operations("code bundles", prefix=PREFIX)
+router = keyed_operations("Code bundles", prefix=PREFIX)
 
 
 def _sha256(

@@ -21,7 +21,7 @@ from service.http.operations import keyed_operations
 from service.http.routes import ONE, answers, json, json_model
 from service.http.strict import NO_NUL
 
-router = keyed_operations("client-certificates", prefix="/v1/client-certificates")
+router = keyed_operations("Client certificates", prefix="/v1/client-certificates")
 
 CertificateId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 _SHOWN = "The certificate, without its key and passphrase."

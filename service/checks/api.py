@@ -23,7 +23,7 @@ from service.http.unreadable import Items
 from service.variables.views import Sight
 from service.vault.scope import Scope
 
-router = keyed_operations("checks", prefix="/v1/checks")
+router = keyed_operations("Checks", prefix="/v1/checks")
 
 
 def _filter(

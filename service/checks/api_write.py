@@ -52,7 +52,7 @@ from service.http.routes import ONE, CheckId, answers, json
 from service.variables.views import Sight
 from service.vault.scope import Scope
 
-router = keyed_operations("checks", prefix="/v1/checks")
+router = keyed_operations("Checks", prefix="/v1/checks")
 
 
 _AutoAssign = Annotated[
@@ -124,7 +124,7 @@ async def create_check(body: Annotated[TypedCheck, Body()], creating: CreatingDe
 async def replace_check(
     check_id: CheckId, body: Annotated[TypedCheck, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a check up anew; `checkType` says of which type it is, and cannot change."""
+    """Replace a check; `checkType` says of which type it is, and cannot change."""
     return await replacing.replace(check_id, body)
 
 
@@ -140,7 +140,7 @@ async def create_api_check(
 async def replace_api_check(
     check_id: CheckId, body: Annotated[ApiCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set an API check up anew; what is left out takes its default."""
+    """Replace an API check; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -156,7 +156,7 @@ async def create_url_check(
 async def replace_url_check(
     check_id: CheckId, body: Annotated[UrlCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a URL monitor up anew; what is left out takes its default."""
+    """Replace a URL monitor; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -172,7 +172,7 @@ async def create_tcp_check(
 async def replace_tcp_check(
     check_id: CheckId, body: Annotated[TcpCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a TCP monitor up anew; what is left out takes its default."""
+    """Replace a TCP monitor; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -188,7 +188,7 @@ async def create_dns_check(
 async def replace_dns_check(
     check_id: CheckId, body: Annotated[DnsCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a DNS monitor up anew; what is left out takes its default."""
+    """Replace a DNS monitor; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -204,7 +204,7 @@ async def create_icmp_check(
 async def replace_icmp_check(
     check_id: CheckId, body: Annotated[IcmpCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set an ICMP monitor up anew; what is left out takes its default."""
+    """Replace an ICMP monitor; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -222,7 +222,7 @@ async def create_heartbeat_check(
 async def replace_heartbeat_check(
     check_id: CheckId, body: Annotated[HeartbeatCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a heartbeat monitor up anew; what is left out takes its default."""
+    """Replace a heartbeat monitor; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -238,7 +238,7 @@ async def create_browser_check(
 async def replace_browser_check(
     check_id: CheckId, body: Annotated[BrowserCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a browser check up anew; what is left out takes its default."""
+    """Replace a browser check; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -254,7 +254,7 @@ async def create_multi_step_check(
 async def replace_multi_step_check(
     check_id: CheckId, body: Annotated[MultiStepCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a multi-step check up anew; what is left out takes its default."""
+    """Replace a multi-step check; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -270,7 +270,7 @@ async def create_playwright_suite(
 async def replace_playwright_suite(
     check_id: CheckId, body: Annotated[PlaywrightCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a Playwright suite up anew; what is left out takes its default."""
+    """Replace a Playwright suite; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)
 
 
@@ -286,5 +286,5 @@ async def create_agentic_check(
 async def replace_agentic_check(
     check_id: CheckId, body: Annotated[AgenticCheckWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set an agentic check up anew; what is left out takes its default."""
+    """Replace an agentic check; fields that are left out take their defaults."""
     return await replacing.replace(check_id, body)

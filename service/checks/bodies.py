@@ -48,35 +48,43 @@ class CheckWrite(Strict):
     """Fields that all types share."""
 
     name: Name
+    """The name that people see."""
     activated: bool = True
     """Whether the check runs."""
     muted: bool = False
-    """Run, but tell nobody."""
+    """Whether alerts are off; the check runs all the same."""
     double_check: bool = True
     """Deprecated; `retryStrategy` replaces it. True without a `retryStrategy`: a failed run is
     tried once more at once, at another of the check's locations where it has any. False: a failed
     run is final."""
     should_fail: bool = False
-    """Error statuses and refused connections pass."""
+    """Whether the check passes on an error status or a refused connection, and fails otherwise."""
     locations: Listing[Region] = Field(default_factory=list)
     """Regions; this installation serves one only where a private location has it as its slug."""
     private_locations: Listing[Text] = Field(default_factory=list)
     """Slugs of private locations."""
     tags: Listing[TagText] = Field(default_factory=list)
+    """Words to find and to select checks by."""
     alert_settings: AlertSettings | None = AlertSettings()
-    """Null: the account's."""
+    """When people are alerted. Null: as the account says."""
     use_global_alert_settings: bool | None = True
+    """Whether the account's alert settings apply, and not `alertSettings`."""
     group_id: Id = None
+    """The check group. Null: the check is in none."""
     group_order: Annotated[float, Field(ge=0), JsonNumber] | None = None
+    """The place of the check among those of its group; lower ones come first."""
     runtime_id: RuntimeId = None
     """What scripts run on; in quotes. Null: the newest runtime of the agent."""
     alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
+    """The channels that get alerts of the check; there are none yet."""
     retry_strategy: RetryStrategy | None = None
     """Null: as `doubleCheck` says, which is one immediate retry unless it is false."""
     trigger_incident: TriggerIncident | None = None
+    """The incident that an alert opens on a status page. Null: none."""
     run_parallel: bool = False
     """Run in all locations each time, instead of in one after the other."""
     description: Annotated[Text, Field(max_length=500)] | None = None
+    """A note for people."""
     frequency: Frequency = 10
     """Minutes between runs; 0, for API and TCP checks only: every `frequencyOffset` seconds."""
     frequency_offset: Annotated[int, Field(ge=1), JsonNumber] | None = None
@@ -116,10 +124,13 @@ class UrlCheckWrite(MinuteCheckWrite):
 
     kind = CheckType.URL
     request: UrlRequest
+    """What is requested and asserted."""
     environment_variables: EnvironmentVariables = Field(default_factory=list)
     """Win over those of the group and the account, for this check."""
     degraded_response_time: HttpThreshold | None = 3000
+    """Milliseconds after which a result is degraded. Null: never."""
     max_response_time: HttpThreshold | None = 5000
+    """Milliseconds after which a result fails. Null: never."""
 
 
 class ApiCheckWrite(CheckWrite):
@@ -127,10 +138,13 @@ class ApiCheckWrite(CheckWrite):
 
     kind = CheckType.API
     request: ApiRequest
+    """What is requested and asserted."""
     environment_variables: EnvironmentVariables = Field(default_factory=list)
     """Win over those of the group and the account, for this check."""
     degraded_response_time: HttpThreshold | None = 5000
+    """Milliseconds after which a result is degraded. Null: never."""
     max_response_time: HttpThreshold | None = 20_000
+    """Milliseconds after which a result fails. Null: never."""
     setup_snippet_id: Id = None
     """A snippet that runs before the request, instead of `localSetupScript`."""
     tear_down_snippet_id: Id = None
@@ -158,8 +172,11 @@ class TcpCheckWrite(CheckWrite):
 
     kind = CheckType.TCP
     request: TcpRequest
+    """What is connected to and asserted."""
     degraded_response_time: ShortThreshold | None = 3000
+    """Milliseconds after which a result is degraded. Null: never."""
     max_response_time: ShortThreshold | None = 5000
+    """Milliseconds after which a result fails. Null: never."""
 
 
 class DnsCheckWrite(MinuteCheckWrite):
@@ -167,8 +184,11 @@ class DnsCheckWrite(MinuteCheckWrite):
 
     kind = CheckType.DNS
     request: DnsRequest
+    """What is asked and asserted."""
     degraded_response_time: ShortThreshold | None = 500
+    """Milliseconds after which a result is degraded. Null: never."""
     max_response_time: ShortThreshold | None = 1000
+    """Milliseconds after which a result fails. Null: never."""
 
 
 class IcmpCheckWrite(MinuteCheckWrite):
@@ -176,8 +196,11 @@ class IcmpCheckWrite(MinuteCheckWrite):
 
     kind = CheckType.ICMP
     request: IcmpRequest
+    """What is pinged and asserted."""
     degraded_packet_loss_threshold: Percentage = 10
+    """With this percentage of lost packets or more, a result is degraded."""
     max_packet_loss_threshold: Percentage = 20
+    """With this percentage of lost packets or more, a result fails."""
 
 
 class HeartbeatCheckWrite(MinuteCheckWrite):
@@ -185,5 +208,6 @@ class HeartbeatCheckWrite(MinuteCheckWrite):
 
     kind = CheckType.HEARTBEAT
     heartbeat: Heartbeat
+    """When pings are expected."""
     frequency: MinuteFrequency = 1
     """Minutes between looks at the last ping: how late a silence may be noticed."""

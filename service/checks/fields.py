@@ -155,6 +155,7 @@ class KeyValue(Strict):
     """A header or a query parameter."""
 
     key: Annotated[Text, Field(min_length=1)]
+    """Its name."""
     value: Annotated[Text, Untold] = ""
     """`*********`: the one that is stored for this key."""
     locked: bool = False
@@ -165,15 +166,18 @@ class BasicAuth(Strict):
     """Credentials of HTTP basic authentication; the password is scrubbed from results."""
 
     username: Text
+    """The user name."""
     password: Annotated[Text, Untold]
     """`*********`: the one that is stored."""
 
 
 class AssertionWrite(Strict):
-    """One sentence that must hold for the check to pass."""
+    """A condition that must hold for the check to pass."""
 
     source: str
+    """What is compared."""
     comparison: str
+    """How it is compared with `target`."""
     property: Annotated[MaybeText, Field(max_length=MOST_PATTERN_LETTERS)] = ""
     """JSON sources: a JSONPath. HEADERS: the header's name. LATENCY: avg, min, max or stdDev.
     Text sources: a regular expression whose first capture group is compared."""
@@ -201,7 +205,7 @@ class AssertionWrite(Strict):
 
 
 class UrlAssertion(AssertionWrite):
-    """URL monitors look at the status code only."""
+    """What a URL monitor may assert: its status code."""
 
     kind = CheckType.URL
     source: Literal["STATUS_CODE"]
@@ -244,11 +248,14 @@ class RetryStrategy(Strict):
     """How a failed run is tried again."""
 
     type: Literal["FIXED", "LINEAR", "EXPONENTIAL", "SINGLE_RETRY"]
+    """How the wait before each retry grows."""
     base_backoff_seconds: Annotated[float, Field(ge=0, le=86_400), JsonNumber] = 60
+    """Seconds before the first retry."""
     same_region: bool = True
+    """Whether retries run at the same location, and not at another one."""
     max_retries: Annotated[int, Field(ge=1, le=10), JsonNumber] | None = None
-    """Null: 2, and 1 for SINGLE_RETRY."""
+    """How many retries. Null: 2, and 1 for SINGLE_RETRY."""
     max_duration_seconds: Annotated[float, Field(ge=0, le=600), JsonNumber] | None = None
-    """Null: 600."""
+    """Seconds in which all runs must begin. Null: 600."""
     only_on: list[Literal["NETWORK_ERROR"]] | Literal["NETWORK_ERROR"] | None = None
     """Retry only after these; null or empty: after any failure."""

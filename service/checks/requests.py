@@ -43,9 +43,11 @@ class HttpWrite(Strict):
     url: Url
     """`*********` for user and password: those that are stored."""
     follow_redirects: bool = True
+    """Whether redirects are followed."""
     skip_ssl: bool = Field(default=False, alias="skipSSL")
     """Do not verify the certificate."""
     ip_family: Family = "IPv4"
+    """The version of the Internet Protocol."""
     http_version: Version = "AUTO"
     """AUTO offers HTTP/2 over TLS; the others insist."""
 
@@ -54,7 +56,9 @@ class UrlRequest(HttpWrite):
     """The request of a URL monitor: always GET."""
 
     method: Literal["GET"] = "GET"
+    """Always GET."""
     assertions: Listing[UrlAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
 
     @model_validator(mode="before")
     @classmethod
@@ -65,16 +69,22 @@ class UrlRequest(HttpWrite):
 
 
 class ApiRequest(HttpWrite):
-    """The request of an API check; `{{NAME}}` is filled in."""
+    """The request of an API check; `{{NAME}}` becomes the value of a variable."""
 
     method: Method = "GET"
+    """The HTTP method."""
     body: MaybeText = ""
+    """The body of the request."""
     body_type: BodyKind = "NONE"
+    """How the body is sent, with a content type to match."""
     headers: Listing[KeyValue] = Field(default_factory=list)
+    """Headers of the request."""
     query_parameters: Listing[KeyValue] = Field(default_factory=list)
+    """Parameters that are added to the URL."""
     basic_auth: BasicAuth | None = None
     """Null: none is sent."""
     assertions: Listing[ApiAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
 
     @model_validator(mode="after")
     def _one_line_headers(self) -> "ApiRequest":
@@ -85,18 +95,22 @@ class ApiRequest(HttpWrite):
 
 
 class TcpRequest(Strict):
-    """Connect, perhaps say something, perhaps listen."""
+    """A TCP connection: data may be sent, and the answer is read."""
 
     hostname: Hostname
+    """A host name or an IP address."""
     port: PortNumber
+    """The port to connect to."""
     data: Text | None = None
     """Sent after connecting. Null: nothing is."""
     ip_family: Family = "IPv4"
+    """The version of the Internet Protocol."""
     tls: bool = False
     """Do a TLS handshake after connecting."""
     skip_ssl: bool = Field(default=False, alias="skipSSL")
     """Do not verify the certificate."""
     assertions: Listing[TcpAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
 
 
 class DnsRequest(Strict):
@@ -120,7 +134,9 @@ class DnsRequest(Strict):
         "SVCB",
         "TLSA",
     ]
+    """The type of the records to ask for."""
     query: Annotated[Text, Field(min_length=1, max_length=253), judged_by(dns_name_problem)]
+    """The name to ask for."""
     name_server: Annotated[
         Annotated[Text, Field(max_length=253), judged_by(hostname_problem)] | None,
         BeforeValidator(blank_is_none),
@@ -129,7 +145,9 @@ class DnsRequest(Strict):
     port: PortNumber | None = None
     """Of the name server. Null: 53."""
     protocol: Literal["UDP", "TCP"] = "UDP"
+    """How the question is sent."""
     assertions: Listing[DnsAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
 
     @model_validator(mode="after")
     def _port_has_a_server(self) -> "DnsRequest":
@@ -139,12 +157,16 @@ class DnsRequest(Strict):
 
 
 class IcmpRequest(Strict):
-    """Echo requests."""
+    """ICMP echo requests to a host."""
 
     hostname: Hostname
+    """A host name or an IP address."""
     ip_family: Family = "IPv4"
+    """The version of the Internet Protocol."""
     ping_count: Annotated[int, Field(ge=1, le=50), JsonNumber] = 10
+    """How many echo requests are sent."""
     assertions: Listing[IcmpAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
 
 
 Unit = Literal["seconds", "minutes", "hours", "days"]
@@ -165,9 +187,13 @@ class Heartbeat(Strict):
     """When pings are expected: period 30 seconds to 365 days, grace 0 to 365 days."""
 
     period: Annotated[float, Field(gt=0), JsonNumber]
+    """The time between pings, in `periodUnit`."""
     period_unit: Unit
+    """The unit of `period`."""
     grace: Annotated[float, Field(ge=0), JsonNumber]
+    """How much later a ping may come, in `graceUnit`."""
     grace_unit: Unit
+    """The unit of `grace`."""
     ping_token: PingToken | None = None
     """The last part of the ping address. Null or empty: one is made, and kept on updates."""
 

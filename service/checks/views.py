@@ -35,7 +35,7 @@ from service.vault.sealing import UnsealableError, Vault
 
 
 class AlertChannels(Shown):
-    """The channels that hear of the check, by kind; empty as long as there are no channels."""
+    """The channels that get alerts of the check, by kind; empty while there are none."""
 
     email: list[dict[str, str]] = Field(default_factory=list)
     webhook: list[dict[str, Any]] = Field(default_factory=list)
@@ -48,9 +48,13 @@ class CheckShown(CheckWrite):
 
     tags: Joined[TagText] = Field(default_factory=list)
     id: str
+    """The id of the check."""
     created_at: datetime = Field(alias="created_at")
+    """When it was created."""
     updated_at: datetime | None = Field(alias="updated_at")
+    """When it was last replaced. Null: never."""
     alert_channels: AlertChannels
+    """The channels that get its alerts."""
 
 
 class ApiRequestShown(ApiRequest):

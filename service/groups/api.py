@@ -38,7 +38,7 @@ from service.http.unreadable import Items
 from service.variables.views import Sight
 from service.vault.scope import Scope
 
-router = keyed_operations("check groups")
+router = keyed_operations("Check groups")
 
 _ALL = "/v1/check-groups"
 _ONE = _ALL + "/{id}"
@@ -192,7 +192,7 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
 async def replace_check_group(
     body: Annotated[GroupWrite, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a check group up anew; what is left out takes its default."""
+    """Replace a check group; fields that are left out take their defaults."""
     return await replacing.replace(body)
 
 
@@ -200,7 +200,7 @@ async def replace_check_group(
 async def replace_check_group_v2(
     body: Annotated[GroupV2Write, Body()], replacing: ReplacingDep
 ) -> Response:
-    """Set a check group up anew, in the second form; what is left out takes its default."""
+    """Replace a check group, in the second form; fields that are left out take their defaults."""
     return await replacing.replace(body)
 
 

@@ -29,7 +29,7 @@ from service.http.times import moment
 from service.http.window import WindowDep
 from service.results import actions as results
 
-router = keyed_operations("heartbeats", prefix="/v1/checks/heartbeats")
+router = keyed_operations("Heartbeats", prefix="/v1/checks/heartbeats")
 
 CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
 EventId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]

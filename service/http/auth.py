@@ -17,20 +17,21 @@ from service.http.queries import hold_query
 from service.http.rate import RateClass, class_of
 
 _READING: Final = frozenset({"GET", "HEAD"})
-_bearer = HTTPBearer(
-    auto_error=False, scheme_name="apiKey", description="An API key: `Bearer cu_…`"
-)
+_bearer = HTTPBearer(auto_error=False, scheme_name="apiKey", description="An API key, `cu_…`.")
 
 Account = Annotated[
     str | None,
     Header(
         alias="x-service-account",
-        description="The account that is meant. Optional: a key belongs to one account.",
+        description="The id of the key's account. Optional: a key belongs to one account.",
     ),
 ]
 AlsoAccount = Annotated[
     str | None,
-    Header(alias="x-checkly-account", description="The same, as other clients spell it."),
+    Header(
+        alias="x-checkly-account",
+        description="Another name of `x-service-account`, for clients that send it.",
+    ),
 ]
 
 

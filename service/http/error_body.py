@@ -27,19 +27,21 @@ _PUT_IS_WHOLE: Final = "PUT replaces the whole: send every field, those that sta
 class Validation(BaseModel):
     """Which fields of a 400 are wrong."""
 
-    source: Source
-    keys: list[str]
+    source: Source = Field(description="The part of the request that they are in.")
+    keys: list[str] = Field(description="Their paths, as in `request.headers[0].key`.")
 
 
 class ErrorBody(BaseModel):
-    """Every answer that is no success."""
+    """The body of every error."""
 
-    status_code: int = Field(alias="statusCode")
+    status_code: int = Field(alias="statusCode", description="The HTTP status.")
     error: str = Field(description="The status text.")
-    message: str = Field(description="A sentence that says what to mend.")
-    attributes: dict[str, str | int | float] = Field(description="Facts for programs.")
+    message: str = Field(description="What is wrong and how to fix it.")
+    attributes: dict[str, str | int | float] = Field(
+        description="Values for programs, such as `retryAfter` in seconds."
+    )
     validation: Validation | None = Field(
-        default=None, description="With status 400: where the wrong fields are."
+        default=None, description="The wrong fields; with status 400 only."
     )
 
 

@@ -18,6 +18,7 @@ from service.heartbeats import api_events as heartbeats
 from service.http.auth import hold_key
 from service.http.backend import Backend, attach
 from service.http.body import BodyGate
+from service.http.docs_page import install_page
 from service.http.error_body import install_errors
 from service.http.openapi import document_of, install_openapi
 from service.locations import api as locations
@@ -70,6 +71,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
     install_errors(app, OPERATIONS)
     app.router.routes += OPERATIONS
     install_openapi(app, document)
+    install_page(app)
     app.add_middleware(
         BodyGate,
         prefixes=PREFIXES,

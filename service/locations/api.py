@@ -53,8 +53,8 @@ from service.variables.views import Sight
 from service.vault.scope import Scope
 from service.vault.sealing import UnsealableError, Vault
 
-router = keyed_operations("private locations", prefix="/v1/private-locations")
-regions_router = open_operations("locations", prefix="/v1/locations")
+router = keyed_operations("Private locations", prefix="/v1/private-locations")
+regions_router = open_operations("Locations", prefix="/v1/locations")
 
 LocationId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 KeyId = Annotated[str, Path(alias="keyId", pattern=NO_NUL, max_length=200)]

@@ -23,7 +23,7 @@ from service.results.script_shapes import AssetShown
 from service.results.shapes import CheckResultShown
 from service.results.views import shown
 
-router = keyed_operations("check results", prefix="/v1/check-results")
+router = keyed_operations("Check results", prefix="/v1/check-results")
 
 CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
 ResultId = Annotated[str, Path(alias="checkResultId", pattern=NO_NUL, max_length=200)]

@@ -24,8 +24,8 @@ from service.results.model import ResultFilter, ResultType, StoredResult
 from service.results.shapes import CheckResultShown, ResultsShown
 from service.results.views import listed
 
-router = keyed_operations("check results", prefix="/v1/check-results")
-router_v2 = keyed_operations("check results", prefix="/v2/check-results")
+router = keyed_operations("Check results", prefix="/v1/check-results")
+router_v2 = keyed_operations("Check results", prefix="/v2/check-results")
 
 CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
 

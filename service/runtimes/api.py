@@ -12,7 +12,7 @@ from service.http.routes import ONE, answers, json, json_model
 from service.http.strict import NO_NUL
 from service.runtimes.views import RuntimeShown, runtime_shown, runtimes_shown
 
-router = open_operations("runtimes", prefix="/v1/runtimes")
+router = open_operations("Runtimes", prefix="/v1/runtimes")
 
 RuntimeName = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 

@@ -21,7 +21,7 @@ from service.sessions.triggers import Target, trigger
 from service.sessions.views import shown, with_results
 from service.sessions.watching import Seen, Watch
 
-router = keyed_operations("check sessions", prefix="/v1/check-sessions")
+router = keyed_operations("Check sessions", prefix="/v1/check-sessions")
 
 MAX_WAIT_S: Final = 30
 SessionId = Annotated[str, Path(alias="checkSessionId", pattern=NO_NUL, max_length=200)]

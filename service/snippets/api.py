@@ -19,7 +19,7 @@ from service.snippets.model import SnippetShown, SnippetWrite
 from service.snippets.views import shown
 from service.vault.scope import Scope
 
-router = keyed_operations("snippets", prefix="/v1/snippets")
+router = keyed_operations("Snippets", prefix="/v1/snippets")
 
 SnippetId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
 

@@ -18,7 +18,7 @@ from service.results import actions as results
 from service.statuses.model import StatusShown
 from service.statuses.views import status_shown
 
-router = keyed_operations("check statuses", prefix="/v1/check-statuses")
+router = keyed_operations("Check statuses", prefix="/v1/check-statuses")
 
 CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
 _ONE: Final = "/{checkId}"

@@ -18,7 +18,7 @@ from service.triggers import actions
 from service.triggers.model import CheckTriggerShown, GroupTriggerShown, Runs, Target
 from service.triggers.views import check_trigger_shown, group_trigger_shown
 
-router = keyed_operations("triggers", prefix="/v1/triggers")
+router = keyed_operations("Triggers", prefix="/v1/triggers")
 
 CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
 GroupId = Annotated[int, Path(alias="groupId", ge=1, le=(1 << 63) - 1)]

@@ -34,7 +34,7 @@ from service.sessions.watching import Seen, Watch
 from service.triggers import actions
 from service.triggers.model import Runs, Target, TriggerRow, VerdictShown
 
-router = open_operations("triggers")
+router = open_operations("Triggers")
 
 _OF_CHECK: Final = "/checks/{checkId}/trigger/{token}"
 _OF_GROUP: Final = "/check-groups/{groupId}/trigger/{token}"

@@ -21,7 +21,7 @@ from service.variables import actions, changes
 from service.variables.bodies import VariableChange, VariableShown, VariableWrite
 from service.variables.views import Sight, compared, shown, shown_doc
 
-router = keyed_operations("variables", prefix="/v1/variables")
+router = keyed_operations("Variables", prefix="/v1/variables")
 
 _ONE = "/{key}"
 # Wider than a key may be: what cannot be one is not there.
