@@ -5,7 +5,7 @@ from itertools import groupby, product
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.metrics_core import Metric
+from prometheus_client.core import Metric
 
 from contract.release import RELEASE
 from service.jobs.model import Waiting

@@ -5,7 +5,6 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Header
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from fastapi.security.utils import get_authorization_scheme_param
 from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
@@ -42,8 +41,8 @@ async def hold_key(backend: Backend, scope: Scope) -> None:
         TooManyError: too many such requests came from there.
     """
     connection = HTTPConnection(scope)
-    scheme, key = get_authorization_scheme_param(connection.headers.get("authorization"))
-    await _of_key(backend, connection, key if scheme.lower() == "bearer" else "")
+    scheme, _, key = connection.headers.get("authorization", "").partition(" ")
+    await _of_key(backend, connection, key.strip() if scheme.lower() == "bearer" else "")
 
 
 async def _known_caller(

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, Final
 
 from fastapi import FastAPI
-from fastapi.openapi.constants import REF_TEMPLATE
 from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -18,7 +17,7 @@ from service.http.changing import IDEMPOTENCY_KEY
 from service.http.docs_page import PAGE_PATH, docs_page
 from service.http.error_body import ErrorBody
 from service.http.examples import add_examples
-from service.http.routes import refusals
+from service.http.routes import SCHEMA_REF, refusals
 
 DOCUMENT_PATH: Final = "/openapi.json"
 TITLE: Final = "Picket"
@@ -64,7 +63,7 @@ def document_of(routes: Sequence[BaseRoute]) -> dict[str, Any]:
 
 def _error_schemas() -> dict[str, Any]:
     """What `refusals` refers to."""
-    schema = ErrorBody.model_json_schema(ref_template=REF_TEMPLATE)
+    schema = ErrorBody.model_json_schema(ref_template=SCHEMA_REF)
     return {**schema.pop("$defs", {}), ErrorBody.__name__: schema}
 
 

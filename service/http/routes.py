@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from fastapi import Path
-from fastapi.openapi.constants import REF_TEMPLATE
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from starlette.responses import JSONResponse, Response
@@ -13,6 +12,9 @@ from starlette.routing import BaseRoute
 
 from service.http.errors import phrase
 from service.http.strict import NO_NUL
+
+SCHEMA_REF: Final = "#/components/schemas/{model}"
+"""Where OpenAPI keeps the models that operations refer to."""
 
 ONE: Final = "/{id}"
 """The path of one thing."""
@@ -32,7 +34,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
     By reference: FastAPI would compile a model anew for each status of each operation.
     """
-    content = {"application/json": {"schema": {"$ref": REF_TEMPLATE.format(model="ErrorBody")}}}
+    content = {"application/json": {"schema": {"$ref": SCHEMA_REF.format(model="ErrorBody")}}}
     return {status: {"description": phrase(status), "content": content} for status in statuses}
 
 
