@@ -56,8 +56,8 @@ def imported_names(tree: ast.Module) -> Iterator[str]:
 
 def requirements() -> dict[str, set[str]]:
     """By distribution: the specifiers that pyproject.toml gives it."""
-    groups = PROJECT["dependency-groups"]
-    lists = [PROJECT["project"]["dependencies"], *groups.values()]
+    project, groups = PROJECT["project"], PROJECT["dependency-groups"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values(), *groups.values()]
     found: dict[str, set[str]] = {}
     for one in (one for group in lists for one in group if isinstance(one, str)):
         name, specifiers = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?(.*)", one).groups()  # type: ignore[union-attr]
