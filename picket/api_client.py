@@ -106,6 +106,11 @@ class PublicApi:
         )
         return found
 
+    async def result(self, check_id: str, result_id: str) -> dict[str, Any]:
+        """One result of a check."""
+        found: dict[str, Any] = await self._ask("GET", f"/v1/check-results/{check_id}/{result_id}")
+        return found
+
     async def file(self, path: str) -> bytes:
         """A file of a result."""
         try:

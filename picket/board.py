@@ -16,16 +16,6 @@ _KNOWN: Final = 200
 _TIMES: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A trace that the service has."""
-
-    path: str
-    """At the API."""
-    playwright: str | None
-    """The version that wrote it. None: nobody knows."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewResult:
     """One result as the public API tells it."""
@@ -40,8 +30,8 @@ class NewResult:
     cause: str = ""
     """Why it did not pass, or is degraded; empty when all is well."""
     at: datetime
-    trace: Trace | None = None
-    """None: it kept none."""
+    trace: str | None = None
+    """Where the API has its trace. None: it kept none."""
 
 
 @dataclass(slots=True)
@@ -59,8 +49,12 @@ class Standing:
     known: deque[str] = field(default_factory=lambda: deque(maxlen=_KNOWN))
     """Ids of results that were seen already; more than one look at the API can show."""
 
-    def take(self, result: NewResult) -> None:
+    is_recalled: bool = False
+    """The last result is of an earlier start."""
+
+    def take(self, result: NewResult, *, is_recalled: bool = False) -> None:
         """The check has a newer result."""
+        self.is_recalled = is_recalled
         if self.last is None or self.last.status != result.status:
             self.since = result.at
         self.known.append(result.id)
@@ -94,6 +88,14 @@ class Board:
         for each in fresh:
             self._add(each)
         return fresh
+
+    def recall(self, results: Iterable[NewResult]) -> None:
+        """Show results of earlier starts, which nobody counts."""
+        for result in sorted(results, key=lambda each: each.at):
+            standing = self.standings[result.check_id]
+            is_older = standing.last is not None and result.at <= standing.last.at
+            if not is_older and result.id not in standing.known:
+                standing.take(result, is_recalled=True)
 
     def _add(self, result: NewResult) -> None:
         self.standings[result.check_id].take(result)

@@ -111,7 +111,9 @@ def service() -> int:
     help="With --until-results: give up when nothing new came for so long.",
 )
 @click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port of the service; a free one by default."
+    "--port",
+    type=click.IntRange(1, 65535),
+    help="Port of the service; by default that of the last start, at first 8080 if it is free.",
 )
 @click.option(
     "--data-dir",
@@ -153,6 +155,33 @@ def up(
         patience_s=patience_s,
     )
     return run_up(options, Terminal())
+
+
+@cli.command(short_help="Open a trace in Playwright's viewer, for a browser of your choice.")
+@click.argument("source", metavar="FILE|RESULT")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port of the viewer; a free one by default."
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(".picket"),
+    show_default=True,
+    help="Folder of the `picket up` whose results are meant, where SERVICE_URL is not set.",
+)
+def trace(source: str, *, port: int | None, data_dir: Path) -> int:
+    """Serve Playwright's trace viewer on loopback and print the address to open in a browser.
+
+    FILE is a trace, or a folder with traces; RESULT is the id of a result. Its traces come from
+    the service at SERVICE_URL, by API_KEY or API_KEY_FILE (a key that begins with cu_), or from
+    the running `picket up`. The viewer and the trace stay on this machine; nothing is asked of
+    the internet.
+    Exit codes: 0 stopped, 2 no such trace, 3 refused key, 70 no viewer on this machine.
+    """
+    from picket.terminal import Terminal
+    from picket.trace_viewer import TraceOptions, open_trace
+
+    return open_trace(TraceOptions(source=source, data_dir=data_dir, port=port), Terminal())
 
 
 @cli.command(short_help="Look at what an agent depends on.")

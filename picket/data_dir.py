@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ from runners.kit.isolation.process_limits import can_have_own_users
 
 _MARK: Final = "picket-up.json"
 """Tells our folder from somebody else's; holds the demo target's ports, which outlive --fresh."""
+_URL_FILE: Final = "service-url"
+_URL: Final = re.compile(r"http://[\d.]+:(\d{1,5})", re.ASCII)
+_HIGHEST_PORT: Final = 65_535
 _PID_BYTES: Final = 20
 _OURS_ALONE: Final = 0o700
 _PASSED_BY_OTHERS: Final = 0o711
@@ -59,6 +63,29 @@ class DataDir:
     def location_key_file(self) -> Path:
         """The private location's key, readable by its owner alone."""
         return self.path / "location-key"
+
+    @property
+    def service_url_file(self) -> Path:
+        """The address of the service, for scripts and for the next start."""
+        return self.path / _URL_FILE
+
+    def service_url(self) -> str | None:
+        """Where the service listened the last time. None: it never did."""
+        try:
+            found = _URL.fullmatch(self.service_url_file.read_text().strip())
+        except (OSError, UnicodeDecodeError):
+            return None
+        return found[0] if found else None
+
+    def service_port(self) -> int | None:
+        """The port of that address. None: there is none."""
+        url = self.service_url()
+        port = int(url.rpartition(":")[2]) if url else 0
+        return port if 0 < port <= _HIGHEST_PORT else None
+
+    def keep_service_url(self, url: str) -> None:
+        """Remember it for the next start."""
+        self.service_url_file.write_text(f"{url}\n")
 
     def make_keys(self) -> None:
         """Make both keys at the first start; the service takes them as its own."""
@@ -135,7 +162,7 @@ def _take(lock: int, path: Path) -> None:
 
 def _empty(path: Path) -> None:
     for entry in path.iterdir():
-        if entry.name in {"lock", _MARK}:
+        if entry.name in {"lock", _MARK, _URL_FILE}:
             continue
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

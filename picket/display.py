@@ -55,8 +55,8 @@ class LiveTable:
     def show(self, results: list[NewResult]) -> None:  # noqa: ARG002 - the board has them
         """Redraw."""
         now = datetime.now(UTC)
-        width = self._live.console.width  # people change it
-        table = live_table(self._board, now=now, title=self._title, width=width)
+        # The console asks its terminal each time: people change its size.
+        table = live_table(self._board, now=now, title=self._title, console=self._live.console)
         self._live.update(table, refresh=True)
 
     async def keep_fresh(self) -> None:

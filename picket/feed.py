@@ -83,7 +83,9 @@ class ResultFeed:
             await asyncio.sleep(_AWAY_PAUSE_S)
 
     def _take(self, check: KnownCheck, seen: list[dict[str, Any]]) -> None:
+        earlier = [each for each in seen if self._is_of_earlier_start(each)]
         ours = [each for each in seen if not self._is_of_earlier_start(each)]
+        self._board.recall(read_result(each, check) for each in earlier)
         self._untold += self._board.take(read_result(each, check) for each in ours)
 
     def _tell(self, *, until: datetime | None) -> None:

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from picket.api_client import ApiRefusedError, ApiUnreachableError
 from picket.board import BAD, NewResult
-from picket.ran_on import show_command
+from picket.ran_on import trace_command
+from picket.terminal import near_path
 
 
 class Files(Protocol):
@@ -45,11 +46,11 @@ class FirstTrace:
         if result.trace is None:
             return False
         try:
-            content = await self._files.file(result.trace.path)
+            content = await self._files.file(result.trace)
             path = await asyncio.to_thread(self._put, f"{result.id}.zip", content)
         except (ApiRefusedError, ApiUnreachableError, OSError):
             return False
-        command = show_command(path, result.trace.playwright)
+        command = trace_command(path)
         self._tell(f"trace    of “{result.check_name}”: {command}")
         return True
 
@@ -57,5 +58,4 @@ class FirstTrace:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._folder / name
         path.write_bytes(content)
-        here = Path.cwd()
-        return path.relative_to(here) if path.is_relative_to(here) else path
+        return near_path(path)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,13 +17,16 @@ from picket.child import Child, Program
 from picket.data_dir import DataDir
 from picket.demo_target import HOST, DemoTarget, demo_target
 from picket.errors import CommandError, ExitCode
-from picket.ports import free_ports
+from picket.ports import free_ports, is_free
 from picket.starter_checks import PING_TOKEN, starter_checks
 from picket.starter_scripts import runs_scripts
 from picket.starting import set_up_checks
 
+_USUAL_PORT: Final = 8080
+"""As `picket service` has it by itself."""
 _START_LIMIT_S: Final = 30.0
 _ASK_AGAIN_S: Final = 0.1
+_END_LIMIT_S: Final = 2.0
 _STOP_LIMIT_S: Final = 6.0
 _LAST_LINES: Final = 12
 _SLOTS: Final = 32
@@ -66,10 +69,10 @@ async def local_picket(folder: DataDir, *, port: int | None) -> AsyncIterator[Lo
         CommandError: the service did not answer in time.
     """
     async with AsyncExitStack() as stack:
-        yield await _Starting(stack, folder, Ports.free(service=port)).whole()
+        yield await _Starting(stack, folder, port).whole()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """Where our children listen."""
 
@@ -78,10 +81,11 @@ class Ports:
     ping: int
 
     @classmethod
-    def free(cls, *, service: int | None) -> "Ports":
-        """Ports that are free now; None: the service's is one of them."""
-        for_service, health, ping = free_ports(3)
-        return cls(service or for_service, health, ping)
+    def free(cls, *, wanted: Sequence[int]) -> "Ports":
+        """Ports that are free now; the service's is the first of the wanted ones that is."""
+        free, health, ping = free_ports(3)
+        service = next((port for port in wanted if is_free(port)), free)
+        return cls(service=service, health=health, ping=ping)
 
     @property
     def service_url(self) -> str:
@@ -95,24 +99,23 @@ class _Starting:
 
     stack: AsyncExitStack
     folder: DataDir
-    ports: Ports
+    port: int | None
+    """Of the service, as somebody asked for it. None: the last one, or the usual one, or any."""
 
     async def whole(self) -> LocalPicket:
         """Target, service, agent, and then the checks."""
         target = await self._target()
-        service = await self._child(service_program(self.folder, port=self.ports.service))
-        opening = PublicApi(self.ports.service_url, self.folder.api_key())
-        api = await self.stack.enter_async_context(opening)
-        location = await _until(partial(_first_location, api, self.folder), of=service)
+        ports, service, api, location = await self._service()
+        self.folder.keep_service_url(ports.service_url)
         # The demo's nightly job was away with us; it reports before anybody asks for it.
         await api.ping(PING_TOKEN)
-        agent = await self._child(self._agent_program(target))
+        agent = await self._child(self._agent_program(ports, target))
         # Only now: the first run of a check is due at once, and somebody should be there for it.
         await _until(partial(_agent_count, api), of=agent)
         scripted = await asyncio.to_thread(runs_scripts)
         wanted = starter_checks(target.ports, location=location, scripted=scripted)
         await set_up_checks(api, wanted)
-        ping_url = f"http://{HOST}:{self.ports.ping}/ping/{PING_TOKEN}"
+        ping_url = f"http://{HOST}:{ports.ping}/ping/{PING_TOKEN}"
         return LocalPicket(target=target, service=service, agent=agent, api=api, ping_url=ping_url)
 
     async def _target(self) -> DemoTarget:
@@ -122,10 +125,27 @@ class _Starting:
         self.folder.make_keys()
         return target
 
-    def _agent_program(self, target: DemoTarget) -> Program:
+    async def _service(self) -> tuple[Ports, Child, PublicApi, str]:
+        """The running service, and the location that it has; on another port, if need be."""
+        last = self.folder.service_port()
+        wanted = [self.port] if self.port else [*([last] if last else []), _USUAL_PORT]
+        while True:
+            ports = Ports.free(wanted=wanted)
+            service = await self._child(service_program(self.folder, port=ports.service))
+            opening = PublicApi(ports.service_url, self.folder.api_key())
+            api = await self.stack.enter_async_context(opening)
+            try:
+                asking = partial(_first_location, api, self.folder)
+                return ports, service, api, await _until(asking, of=service)
+            except CommandError:
+                if ports.service == self.port or not await _has_lost(service, ports.service):
+                    raise
+                wanted = [port for port in wanted if port != ports.service]
+
+    def _agent_program(self, ports: Ports, target: DemoTarget) -> Program:
         return agent_program(
             self.folder,
-            self.ports,
+            ports,
             authority=target.certificate.authority,
             secrets=location_secrets(os.environ),
         )
@@ -194,6 +214,16 @@ async def _first_location(api: PublicApi, folder: DataDir) -> str:
             "or start over with --fresh",
             ExitCode.KEY_REFUSED,
         ) from refused
+
+
+async def _has_lost(service: Child, port: int) -> bool:
+    """Whether it ended because another program took the port after our look.
+
+    Then that program has answered, or nobody has.
+    """
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(service.ended(), _END_LIMIT_S)
+    return service.exit_code is not None and not is_free(port)
 
 
 async def _agent_count(api: PublicApi) -> int:

@@ -40,6 +40,15 @@ def _first_given_by_system() -> int:
         return 0
 
 
+def is_free(port: int) -> bool:
+    """Whether the port can be had now."""
+    try:
+        socket.create_server((HOST, port)).close()
+    except OSError:
+        return False
+    return True
+
+
 def hold_free(port: int, *, option: str) -> int:
     """The port, when it can be had.
 

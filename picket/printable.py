@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from runners.kit.time_words import duration as span
+
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -18,7 +20,7 @@ def one_line(text: str, *, limit: int = 200) -> str:
 
 
 def duration(milliseconds: float | None) -> str:
-    """A time for the reader, as in `3.2 ms` or `1.25 s`; a dash when it was not measured.
+    """A time for the reader: `3.2 ms`, `420 ms`, `3.8 s`, `2 min 5 s`; a dash for none.
 
     The public API cuts times to whole milliseconds, so 0 there is anything below one.
     """
@@ -26,6 +28,9 @@ def duration(milliseconds: float | None) -> str:
         return "-"
     if milliseconds == 0:
         return "<1 ms"
-    if milliseconds < 100:
-        return f"{milliseconds:.{2 if milliseconds < 1 else 1}f} ms"
-    return f"{milliseconds:.0f} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:.2f} s"
+    if milliseconds < 99.95:
+        return f"{milliseconds:.{2 if milliseconds < 0.995 else 1}f} ms"
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 59.95 else span(seconds)

@@ -1,9 +1,8 @@
-"""What a script ran on, and how the traces that it left are opened. Pure.
-
-A viewer reads traces of its own Playwright and of older ones: the command names the run's.
-"""
+"""What a script ran on, and how the traces that it left are opened."""
 
 import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from contract.script_evidence import ScriptEvidence
 from contract.suite_evidence import PlaywrightEvidence
 
 _MOST_TRACES: Final = 5
+_NAME: Final = "picket"
 
 
 def ran_on(evidence: Evidence | None) -> dict[str, str | None]:
@@ -31,9 +31,8 @@ def ran_on(evidence: Evidence | None) -> dict[str, str | None]:
 
 def trace_commands(outcome: Outcome, folder: Path) -> tuple[str, ...]:
     """What opens the first traces of the run, which lie in this folder."""
-    version = _playwright(outcome.evidence)
     traces = [one.name for one in outcome.artifacts if one.kind == "trace"]
-    return tuple(show_command(folder / name, version) for name in traces[:_MOST_TRACES])
+    return tuple(trace_command(folder / name) for name in traces[:_MOST_TRACES])
 
 
 def _playwright(evidence: Evidence | None) -> str | None:
@@ -46,7 +45,16 @@ def _playwright(evidence: Evidence | None) -> str | None:
     return evidence.playwright or (facts.playwright if facts else None)
 
 
-def show_command(path: Path, version: str | None) -> str:
-    """What opens a trace of this version. None: nobody knows it."""
-    tool = f"playwright@{version}" if version else "playwright"
-    return f"npx {tool} show-trace {shlex.quote(str(path))}"
+def trace_command(path: Path) -> str:
+    """What opens a trace, as it can be pasted where it is printed."""
+    return f"{_program()} trace {shlex.quote(str(path))}"
+
+
+def _program() -> str:
+    """This program, as the reader called it."""
+    called = Path(sys.argv[0])
+    if called.name != _NAME:
+        return f"{shlex.quote(sys.executable)} -m {_NAME}"
+    found = shutil.which(_NAME)
+    is_on_path = found is not None and called.exists() and Path(found).samefile(called)
+    return _NAME if is_on_path else shlex.quote(sys.argv[0])

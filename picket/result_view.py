@@ -3,9 +3,8 @@
 from datetime import datetime
 from typing import Any, Final
 
-from contract.runtimes import RUNTIMES
 from picket.api_client import KnownCheck
-from picket.board import NewResult, Trace
+from picket.board import NewResult
 
 _WITH_TRACES: Final = ("browserCheckResult", "multiStepCheckResult", "playwrightCheckResult")
 
@@ -21,14 +20,11 @@ def read_result(fields: dict[str, Any], check: KnownCheck) -> NewResult:
         response_time_ms=fields["responseTime"],
         cause=fields["error"] or fields["degradedBecause"] or "",
         at=datetime.fromisoformat(fields["stoppedAt"]),
-        trace=_trace(fields),
+        trace=next(iter(trace_paths(fields)), None),
     )
 
 
-def _trace(fields: dict[str, Any]) -> Trace | None:
+def trace_paths(fields: dict[str, Any]) -> list[str]:
+    """Where the API has the traces of a result. Empty: it kept none."""
     seen = next(filter(None, (fields.get(name) for name in _WITH_TRACES)), None)
-    if seen is None or not seen["playwrightTestTraces"]:
-        return None
-    facts = RUNTIMES.get(str(seen.get("runtimeVersion")))
-    version = seen["playwrightVersion"] or (facts.playwright if facts else None)
-    return Trace(str(seen["playwrightTestTraces"][0]), version)
+    return [] if seen is None else [str(path) for path in seen["playwrightTestTraces"] or ()]

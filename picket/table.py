@@ -1,10 +1,11 @@
 """The board as a live table, as plain lines and as a summary. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -20,7 +21,7 @@ _STATUSES: Final = ("PASSED", "DEGRADED", "FAILED", "TIMED_OUT", "MISSED", "ERRO
 
 _CALL_LOG: Final = re.compile(r"\n(?:Timeout: *\d+ms\s*)?\s*Call log:.*", re.DOTALL)
 _TYPE: Final = max(map(len, CheckType))
-_WIDTHS: Final = {"type": _TYPE, "status": 9, "time": 8, "trend": 24, "since": 6}
+_WIDTHS: Final = {"type": _TYPE, "status": 9, "time": 10, "trend": 24, "since": 6}
 _SIDES: Final[dict[str, Literal["left", "right"]]] = {
     "type": "left",
     "status": "left",
@@ -30,6 +31,12 @@ _SIDES: Final[dict[str, Literal["left", "right"]]] = {
 }
 _FLEXIBLE: Final = {"check": 4, "cause": 5}
 """These share what the others leave, in this proportion."""
+_PADDING: Final = 2
+"""Blanks beside each column."""
+_AROUND_ROWS: Final = 3
+"""Lines of the title, of the headings and of the cursor."""
+_MOST_CAUSE_LINES: Final = 8
+_CAUSE_LETTERS: Final = 600
 _LAYOUTS: Final = (
     (116, ("check", "type", "status", "time", "trend", "since", "cause")),
     (90, ("check", "type", "status", "time", "since", "cause")),
@@ -51,20 +58,58 @@ def style(status: str) -> str:
     return _STYLES.get(status, _NOT_RUN_STYLE)
 
 
-def live_table(board: Board, *, now: datetime, title: str, width: int) -> Table:
-    """One row per check, as it stands, with the columns that there is room for."""
+def live_table(board: Board, *, now: datetime, title: str, console: Console) -> Table:
+    """One row per check, as it stands, with the columns that there is room for.
+
+    A long cause takes lines that the terminal has left over.
+    """
     table = Table(title=title, title_justify="left", title_style="dim", expand=True, box=None)
-    shown = columns_for(width)
+    shown = columns_for(console.width)
+    widths = _column_widths(shown, console.width)
     for heading in shown:
-        if heading in _FLEXIBLE:
-            table.add_column(heading, no_wrap=True, overflow="ellipsis", ratio=_FLEXIBLE[heading])
-        else:
-            width_of = _WIDTHS[heading]
-            table.add_column(heading, no_wrap=True, justify=_SIDES[heading], width=width_of)
-    for standing in board.standings.values():
-        row = _row(standing, now)
+        side = _SIDES.get(heading, "left")
+        table.add_column(
+            heading, no_wrap=True, overflow="ellipsis", justify=side, width=widths[heading]
+        )
+    rows = [_row(standing, now) for standing in board.standings.values()]
+    if "cause" in shown:
+        free = console.height - len(rows) - _AROUND_ROWS
+        causes = [row.get("cause", Text()) for row in rows]
+        for row, cause in zip(rows, _fit(causes, console, widths["cause"], free), strict=True):
+            row["cause"] = cause
+    for row in rows:
         table.add_row(*(row.get(heading, Text()) for heading in shown))
     return table
+
+
+def _column_widths(shown: Sequence[str], width: int) -> dict[str, int]:
+    fixed = {heading: _WIDTHS[heading] for heading in shown if heading in _WIDTHS}
+    left = width - sum(fixed.values()) - _PADDING * len(shown)
+    shares = {heading: _FLEXIBLE[heading] for heading in shown if heading in _FLEXIBLE}
+    whole = sum(shares.values())
+    return fixed | {heading: left * share // whole for heading, share in shares.items()}
+
+
+def _fit(causes: Sequence[Text], console: Console, width: int, free: int) -> list[Text]:
+    """Each cause on one line, or on more while there are free ones: one more to each in turn."""
+    wrapped = [list(cause.wrap(console, width)) for cause in causes]
+    lines = [1] * len(causes)
+    for most in range(2, _MOST_CAUSE_LINES + 1):
+        for number, cause in enumerate(wrapped):
+            if free > 0 and len(cause) >= most:
+                lines[number] += 1
+                free -= 1
+    return [
+        cause if len(parts) <= 1 else _joined(parts, count, width)
+        for cause, parts, count in zip(causes, wrapped, lines, strict=True)
+    ]
+
+
+def _joined(parts: Sequence[Text], count: int, width: int) -> Text:
+    """The first lines; the last one ends with what is left, which the column cuts."""
+    last = Text(" ").join(part.copy() for part in parts[count - 1 :])
+    last.truncate(width, overflow="ellipsis")
+    return Text("\n").join([*parts[: count - 1], last])
 
 
 def columns_for(width: int) -> tuple[str, ...]:
@@ -78,14 +123,25 @@ def _row(standing: Standing, now: datetime) -> dict[str, Text]:
     row = {"check": Text(one_line(standing.name)), "type": Text(standing.kind)}
     if last is None:
         return {**row, "status": Text("waiting", style="dim")}
-    return {
-        **row,
+    cause = one_line(_short(last.cause), limit=_CAUSE_LETTERS)
+    row |= {
         "status": Text(last.status, style=style(last.status)),
         "time": Text(duration(last.response_time_ms)),
         "trend": _trend(standing.trend),
         "since": Text(_age(standing.since or last.at, now), style="dim"),
-        "cause": Text(one_line(_short(last.cause)), style="dim"),
+        "cause": Text(cause, style="dim"),
     }
+    if standing.is_recalled:
+        row["cause"] = Text(_recalled(last.at, now, cause), style="dim")
+        for text in row.values():
+            text.stylize("dim")
+    return row
+
+
+def _recalled(at: datetime, now: datetime, cause: str) -> str:
+    """Marks a result of an earlier start by its age."""
+    age = f"{_age(at, now)} ago"
+    return f"{age}: {cause}" if cause else age
 
 
 def _trend(results: Iterable[NewResult]) -> Text:
@@ -113,7 +169,7 @@ def plain_line(result: NewResult) -> str:
     at = result.at.astimezone().strftime("%H:%M:%S")
     took = duration(result.response_time_ms)
     name = one_line(result.check_name, limit=60)
-    line = f"{at}  {result.status:<9}  {result.kind:<{_TYPE}}  {name:<28}  {took:>9}"
+    line = f"{at}  {result.status:<9}  {result.kind:<{_TYPE}}  {name:<28}  {took:>10}"
     return f"{line}  {one_line(_short(result.cause), limit=300)}" if result.cause else line
 
 

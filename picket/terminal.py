@@ -1,12 +1,19 @@
 """Standard output as the commands print to it."""
 
 import os
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from rich.console import Console
 
 _PIPE_COLUMNS: Final = 10_000
 """More than any line has: people search logs of builds for words of a line; rich takes 80."""
+
+
+def near_path(path: Path) -> Path:
+    """The path as somebody in this folder writes it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 class Terminal(Console):

@@ -20,6 +20,7 @@ from picket.first_trace import FirstTrace
 from picket.local import ChildDiedError, LocalPicket, local_picket
 from picket.ports import hold_free
 from picket.table import summary, verdict
+from picket.terminal import near_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class UpOptions:
     data_dir: Path
     fresh: bool
     port: int | None
-    """Of the service. None: a free one."""
+    """Of the service. None: the one of the last start, or 8080, or a free one."""
     until_results: int | None
     """End after so many. None: run until stopped."""
     patience_s: float
@@ -91,10 +92,11 @@ class _Up:
     def _tell_where(self, local: LocalPicket) -> None:
         folder, ports = self._folder, local.target.ports
         shop = f"http://{HOST}:{ports.http}, https://{HOST}:{ports.https}"
+        api_key, agent_key = map(near_path, (folder.api_key_file, folder.location_key_file))
         lines = (
             f"API      {local.api.url}/v1, documented at {local.api.url}/docs",
-            f"keys     {folder.api_key_file} (API), {folder.location_key_file} (agents)",
-            f"logs     {folder.logs}",
+            f"keys     {api_key} (API), {agent_key} (agents)",
+            f"logs     {near_path(folder.logs)}",
             f"target   {shop}, echo {ports.echo}, DNS {ports.dns}",
         )
         for line in lines:

@@ -1,0 +1,198 @@
+"""Which files `picket trace` opens: a file, those of a folder, or those of a result."""
+
+import asyncio
+import json
+import re
+import tempfile
+import zipfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+from contract.checks import CheckType
+from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
+from picket.data_dir import DataDir
+from picket.errors import CommandError, ExitCode
+from picket.result_view import trace_paths
+
+_RESULT_ID: Final = re.compile(r"[0-9A-Za-z][\w-]{7,199}", re.ASCII)
+_SCRIPTED: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
+_MOST_TRACES: Final = 20
+_FIRST_LINE_BYTES: Final = 1024 * 1024
+_AGENTS_KEY: Final = "pl_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFile:
+    """A trace on this machine."""
+
+    path: Path
+    name: str
+    """For the reader."""
+    playwright: str | None
+    """The version that wrote it. None: it does not say, as Playwright before 1.53."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSource:
+    """Where results are asked for."""
+
+    data_dir: Path
+    """Of `picket up`, where SERVICE_URL is not set."""
+    environ: Mapping[str, str]
+
+
+@asynccontextmanager
+async def find_traces(wanted: str, source: TraceSource) -> AsyncIterator[tuple[TraceFile, ...]]:
+    """At least one trace; those that were fetched are gone afterwards.
+
+    Raises:
+        CommandError: there is none.
+    """
+    here = await asyncio.to_thread(_on_disk, wanted, source.data_dir)
+    if here:
+        yield here
+        return
+    with tempfile.TemporaryDirectory(prefix="picket-trace-") as folder:
+        yield await _fetched(wanted, source, Path(folder))
+
+
+def _on_disk(wanted: str, data_dir: Path) -> tuple[TraceFile, ...]:
+    """Empty: it is the id of a result whose trace is not here."""
+    path = Path(wanted)
+    if path.is_dir():
+        return _in_folder(path)
+    if path.exists():
+        return (read_trace(path),)
+    if _RESULT_ID.fullmatch(wanted) is None:
+        raise CommandError(f"{wanted} is no file, no folder and no id of a result")
+    kept = DataDir(data_dir).traces / f"{wanted}.zip"
+    return (read_trace(kept),) if kept.is_file() else ()
+
+
+def read_trace(path: Path) -> TraceFile:
+    """The file, which is a trace of Playwright.
+
+    Raises:
+        CommandError: it is none, or cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [name for name in archive.namelist() if name.endswith(".trace")]
+            heads = [_head(archive, name) for name in members]
+    except OSError as problem:
+        raise CommandError(f"{path} cannot be read: {problem.strerror}") from problem
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError) as problem:
+        raise CommandError(f"{path} is no trace of Playwright: {problem}") from problem
+    if not members:
+        raise CommandError(f"{path} is no trace of Playwright: no .trace file is in it")
+    versions = (head.get("playwrightVersion") for head in heads)
+    playwright = next((each for each in versions if isinstance(each, str)), None)
+    return TraceFile(path=path, name=str(path), playwright=playwright)
+
+
+def _head(archive: zipfile.ZipFile, member: str) -> dict[str, Any]:
+    """The event that a trace begins with."""
+    with archive.open(member) as events:
+        head = json.loads(events.readline(_FIRST_LINE_BYTES) or "{}")
+    return head if isinstance(head, dict) else {}
+
+
+def _in_folder(folder: Path) -> tuple[TraceFile, ...]:
+    """Those below it, as `picket run --artifacts` and Playwright itself leave them."""
+    found: list[TraceFile] = []
+    for path in sorted(folder.rglob("*.zip")):
+        try:
+            found.append(read_trace(path))
+        except CommandError:
+            continue  # another archive
+        if len(found) == _MOST_TRACES:
+            break
+    if not found:
+        raise CommandError(f"no trace of Playwright lies in {folder}")
+    return tuple(found)
+
+
+async def _fetched(result_id: str, source: TraceSource, folder: Path) -> tuple[TraceFile, ...]:
+    async with _open_api(source) as api:
+        try:
+            fields = await _find_result(api, result_id)
+            paths = trace_paths(fields)[:_MOST_TRACES]
+            if not paths:
+                raise CommandError(f"the result {result_id} kept no trace")
+            files = [folder / f"{number}.zip" for number in range(len(paths))]
+            for path, file in zip(paths, files, strict=True):
+                file.write_bytes(await api.file(path))
+        except ApiUnreachableError as problem:
+            raise CommandError(f"{problem.message}; {_remedy(source)}", problem.code) from problem
+        except ApiRefusedError as refused:
+            if refused.status != HTTPStatus.UNAUTHORIZED:
+                raise
+            raise CommandError(
+                f"the service at {api.url} refuses the key", ExitCode.KEY_REFUSED
+            ) from refused
+    name = f"{fields['name']} of result {result_id}"
+    return tuple(_named(read_trace(file), name) for file in files)
+
+
+def _named(trace: TraceFile, name: str) -> TraceFile:
+    return TraceFile(path=trace.path, name=name, playwright=trace.playwright)
+
+
+def _remedy(source: TraceSource) -> str:
+    if "SERVICE_URL" in source.environ:
+        return "check SERVICE_URL"
+    return "start `picket up`, or set SERVICE_URL and API_KEY"
+
+
+def _open_api(source: TraceSource) -> PublicApi:
+    """The service of the environment, or the one that `picket up` runs.
+
+    Raises:
+        CommandError: neither is known, or the key is of another kind.
+    """
+    environ = source.environ
+    if url := environ.get("SERVICE_URL"):
+        return PublicApi(url.rstrip("/"), _key(environ))
+    folder = DataDir(source.data_dir)
+    url = folder.service_url()
+    if url is None or not folder.api_key_file.is_file():
+        raise CommandError(
+            f"no `picket up` has run in {source.data_dir}; name its folder by --data-dir, "
+            "or set SERVICE_URL and API_KEY"
+        )
+    return PublicApi(url, folder.api_key())
+
+
+def _key(environ: Mapping[str, str]) -> str:
+    key, file = environ.get("API_KEY", ""), environ.get("API_KEY_FILE")
+    try:
+        key = key or (Path(file).read_text().strip() if file else "")
+    except OSError as problem:
+        raise CommandError(f"API_KEY_FILE is {file}: {problem.strerror}") from problem
+    if not key:
+        raise CommandError("set API_KEY, or API_KEY_FILE, to an API key of the service (cu_…)")
+    if key.startswith(_AGENTS_KEY):
+        raise CommandError(
+            "API_KEY is an agent's key (pl_…), which reads no results; set an API key (cu_…), "
+            "as `picket keys create --role READ_ONLY` makes one"
+        )
+    return key
+
+
+async def _find_result(api: PublicApi, result_id: str) -> dict[str, Any]:
+    """Results are kept by their checks; each that could have it is asked."""
+    for check in await api.checks():
+        if check.kind not in _SCRIPTED:
+            continue
+        try:
+            return await api.result(check.id, result_id)
+        except ApiRefusedError as refused:
+            if refused.status != HTTPStatus.NOT_FOUND:
+                raise
+    raise CommandError(
+        f"no browser, multistep or Playwright check at {api.url} has a result {result_id}"
+    )
