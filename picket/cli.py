@@ -176,7 +176,7 @@ def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     the service at SERVICE_URL, by API_KEY or API_KEY_FILE (a key that begins with cu_), or from
     the running `picket up`. The viewer and the trace stay on this machine; nothing is asked of
     the internet.
-    Exit codes: 0 stopped, 2 no such trace, 3 refused key, 70 no viewer on this machine.
+    Exit codes: 0 stopped, 2 no such trace, 3 refused key, 70 no viewer here, or no service.
     """
     from picket.terminal import Terminal
     from picket.trace_viewer import TraceOptions, open_trace

@@ -35,7 +35,6 @@ _PADDING: Final = 2
 """Blanks beside each column."""
 _AROUND_ROWS: Final = 3
 """Lines of the title, of the headings and of the cursor."""
-_MOST_CAUSE_LINES: Final = 8
 _CAUSE_LETTERS: Final = 600
 _LAYOUTS: Final = (
     (116, ("check", "type", "status", "time", "trend", "since", "cause")),
@@ -94,7 +93,7 @@ def _fit(causes: Sequence[Text], console: Console, width: int, free: int) -> lis
     """Each cause on one line, or on more while there are free ones: one more to each in turn."""
     wrapped = [list(cause.wrap(console, width)) for cause in causes]
     lines = [1] * len(causes)
-    for most in range(2, _MOST_CAUSE_LINES + 1):
+    for most in range(2, max(map(len, wrapped), default=0) + 1):
         for number, cause in enumerate(wrapped):
             if free > 0 and len(cause) >= most:
                 lines[number] += 1

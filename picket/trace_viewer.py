@@ -154,9 +154,9 @@ def _lines(
     port = addresses[0].split(":")[2].partition("/")[0]
     return (
         *opened,
-        f"viewer   Playwright {runtime.playwright}{_doubt(traces, runtime)}",
-        f"elsewhere: {_forward(port, os.environ)}   then open the same address there",
-        "Ctrl-C ends it",
+        f"remote   {_forward(port, os.environ)}",
+        "         makes that address work in a browser on another machine",
+        f"viewer   Playwright {runtime.playwright}{_doubt(traces, runtime)}; Ctrl-C ends it",
     )
 
 

@@ -164,4 +164,6 @@ def _show(secrets: FirstSecrets, settings: Settings) -> None:
         place = f"key of location {secrets.location_slug}"
         lines.append(f"  {place:<30} {secrets.location_key}")
     if lines:
-        print("First start. These secrets are shown this once:", *lines, sep="\n", flush=True)  # noqa: T201 - for a person
+        # Log lines come before and after it.
+        block = ("", "First start. These keys are shown only once:", "", *lines, "")
+        print(*block, sep="\n", flush=True)  # noqa: T201 - for a person

@@ -1,7 +1,7 @@
 'use strict';
 // Opens a trace in Playwright's viewer and prints what that shows.
 
-const [core, executablePath, url] = process.argv.slice(2);
+const [core, executablePath, url, what, server] = process.argv.slice(2);
 const { chromium } = require(core);
 const SNAPSHOT = /\/snapshot\//;
 
@@ -26,6 +26,10 @@ async function look(browser) {
   await page.goto(url);
   await page.locator('.action-title').first().waitFor();
   const actions = await page.locator('.action-title').allInnerTexts();
+  if (what === 'actions') {
+    await page.locator('.snapshot-visible').first().waitFor();
+    return { actions, requests: [], fields: [], problems };
+  }
   const fields = await fieldsOf(page);
   await page.getByRole('tab', { name: /Network/ }).click();
   await page.locator('.grid-view-cell').first().waitFor();
@@ -34,7 +38,7 @@ async function look(browser) {
 }
 
 (async () => {
-  const browser = await chromium.launch({ executablePath });
+  const browser = await chromium.launch({ executablePath, proxy: server && { server } });
   try {
     process.stdout.write(JSON.stringify(await look(browser)));
   } finally {

@@ -1,14 +1,13 @@
 """Playwright's own trace viewer, in a real browser, looking at a file."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from aiohttp import web
 
+from picket.trace_files import read_trace
+from picket.trace_viewer import serve_traces
 from tests.builders.scripts import runtimes_here
 
 _LOOK: Final = Path(__file__).with_name("trace_viewer.cjs")
@@ -26,40 +25,29 @@ class Viewed(msgspec.Struct, frozen=True):
 
 
 async def viewed(trace: Path) -> Viewed:
-    """Open a trace in the viewer of the newest runtime."""
+    """Open a trace in the viewer of the newest runtime, and look at all that it shows."""
+    async with serve_traces(runtimes_here().get(None), [read_trace(trace)]) as (url,):
+        return await looked_at(url, "all")
+
+
+async def looked_at(url: str, *what: str) -> Viewed:
+    """What a browser shows at this address.
+
+    `what`: "all", or "actions" and perhaps the address of a proxy for whatever it asks for.
+    """
     runtimes = runtimes_here()
     runtime = runtimes.get(None)
-    core = runtime.modules / "playwright-core"
     assert runtimes.browser is not None
-    async with _served(core / "lib/vite/traceViewer", trace) as url:
-        looking = await asyncio.create_subprocess_exec(
-            runtime.node,
-            _LOOK,
-            core,
-            runtimes.browser,
-            url,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        said, complained = await looking.communicate()
+    looking = await asyncio.create_subprocess_exec(
+        runtime.node,
+        _LOOK,
+        runtime.modules / "playwright-core",
+        runtimes.browser,
+        url,
+        *what,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said, complained = await looking.communicate()
     assert looking.returncode == 0, complained.decode()
     return msgspec.json.decode(said, type=Viewed)
-
-
-@contextlib.asynccontextmanager
-async def _served(viewer: Path, trace: Path) -> AsyncIterator[str]:
-    async def send_trace(_: web.Request) -> web.FileResponse:
-        return web.FileResponse(trace)
-
-    application = web.Application()
-    application.router.add_static("/trace", viewer)
-    application.router.add_get("/trace.zip", send_trace)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        at = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        yield f"{at}/trace/index.html?trace={at}/trace.zip"
-    finally:
-        await runner.cleanup()

@@ -37,6 +37,21 @@ def test_a_result_counts_once_however_often_it_is_seen() -> None:
     assert board.counts == {(CheckType.URL, "PASSED"): 3}
 
 
+def test_results_of_an_earlier_start_are_shown_and_not_counted() -> None:
+    board = a_board()
+    board.recall([a_new_result(2, "FAILED"), a_new_result(1)])
+    board.recall([a_new_result(2, "FAILED"), a_new_result(1)])
+    standing = board.standings["check"]
+    assert [each.id for each in standing.trend] == ["result-1", "result-2"]
+    assert standing.is_recalled
+    assert not board.counts
+    assert not board.times_ms
+    board.take([a_new_result(4)])
+    assert not standing.is_recalled
+    board.recall([a_new_result(3)])
+    assert [each.id for each in standing.trend] == ["result-1", "result-2", "result-4"]
+
+
 def test_since_tells_when_the_status_changed_last() -> None:
     board = a_board()
     statuses = ["PASSED", "FAILED", "FAILED"]

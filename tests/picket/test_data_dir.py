@@ -55,6 +55,22 @@ def test_ports_outlive_a_start_and_a_fresh_one(tmp_path: Path) -> None:
         assert folder.demo_ports() == ports
 
 
+def test_the_address_of_the_service_outlives_a_start_and_a_fresh_one(tmp_path: Path) -> None:
+    with open_data_dir(tmp_path / "data", fresh=False) as folder:
+        assert folder.service_port() is None
+        folder.keep_service_url("http://127.0.0.1:8123")
+    with open_data_dir(tmp_path / "data", fresh=True) as folder:
+        assert folder.service_url() == "http://127.0.0.1:8123"
+        assert folder.service_port() == 8123
+
+
+@pytest.mark.parametrize("kept", ["", "8080", "http://127.0.0.1:99999", "http://127.0.0.1:0"])
+def test_a_port_that_cannot_be_is_forgotten(tmp_path: Path, kept: str) -> None:
+    with open_data_dir(tmp_path / "data", fresh=False) as folder:
+        folder.service_url_file.write_text(kept)
+        assert folder.service_port() is None
+
+
 @pytest.mark.parametrize("kept", ['{"http": 99999}', '{"dns": -1}', "[]", ""])
 def test_ports_that_cannot_be_are_forgotten(tmp_path: Path, kept: str) -> None:
     with open_data_dir(tmp_path, fresh=False):

@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 
 from picket.api_client import ApiRefusedError
-from picket.board import Trace
 from picket.first_trace import FirstTrace
+from picket.ran_on import trace_command
 from tests.builders.patience import LONG_S
 from tests.picket.test_board import a_new_result
 
-TRACE = Trace("/v1/check-results/check/1/assets/trace.zip", "1.65.1")
+TRACE = "/v1/check-results/check/1/assets/trace.zip"
 
 
 class Shelf:
@@ -26,7 +26,7 @@ class Shelf:
 
 def a_first_trace(folder: Path) -> tuple[FirstTrace, list[str]]:
     said: list[str] = []
-    return FirstTrace(Shelf({TRACE.path: b"PK"}), folder / "traces", said.append), said
+    return FirstTrace(Shelf({TRACE: b"PK"}), folder / "traces", said.append), said
 
 
 async def test_the_first_that_failed_is_fetched_and_told(tmp_path: Path) -> None:
@@ -36,13 +36,13 @@ async def test_the_first_that_failed_is_fetched_and_told(tmp_path: Path) -> None
     async with asyncio.timeout(LONG_S):
         await first.fetch()
     path = tmp_path / "traces/result-3.zip"
-    assert said == [f"trace    of “Front page”: npx playwright@1.65.1 show-trace {path}"]
+    assert said == [f"trace    of “Front page”: {trace_command(path)}"]
     assert path.read_bytes() == b"PK"
 
 
 async def test_one_that_is_gone_makes_room_for_the_next(tmp_path: Path) -> None:
     first, said = a_first_trace(tmp_path)
-    first.look_among([a_new_result(1, "FAILED", trace=Trace("/gone", None))])
+    first.look_among([a_new_result(1, "FAILED", trace="/gone")])
     fetching = asyncio.create_task(first.fetch())
     async with asyncio.timeout(LONG_S):
         while not said:

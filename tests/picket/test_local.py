@@ -1,5 +1,6 @@
 """What `picket up` gives to its parts."""
 
+import socket
 from pathlib import Path
 
 from picket.data_dir import DataDir
@@ -12,6 +13,14 @@ ENVIRON = {
     "API_KEY": "pl_of-somebody-else",
 }
 FOLDER = DataDir(Path("/data"))
+
+
+def test_the_service_gets_the_first_wanted_port_that_is_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+        free = Ports.free(wanted=[port]).service
+        assert free != port
+        assert Ports.free(wanted=[port, free]).service == free
 
 
 def test_secrets_of_the_location_reach_the_agent_and_nothing_else_does() -> None:

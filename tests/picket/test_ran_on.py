@@ -1,28 +1,50 @@
 """A report says what a script ran on, and how its traces are opened."""
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from contract.result import Artifact
 from contract.runtimes import RUNTIMES
-from contract.script_evidence import BrowserEvidence, MultiStepEvidence
+from contract.script_evidence import MultiStepEvidence
 from contract.suite_evidence import PlaywrightEvidence
-from picket.ran_on import ran_on, trace_commands
+from picket.ran_on import ran_on, trace_command, trace_commands
 from tests.builders.observations import an_outcome
 
 TRACE = Artifact(name="trace.zip", kind="trace", size_bytes=1, sha256="0" * 64)
 VIDEO = Artifact(name="video.webm", kind="video", size_bytes=1, sha256="0" * 64)
 
 
-def test_a_trace_is_opened_by_the_playwright_that_wrote_it() -> None:
-    seen = BrowserEvidence(runtime_id="2026.04", playwright="1.65.1")
-    kept = trace_commands(an_outcome(artifacts=(VIDEO, TRACE), evidence=seen), Path("my out"))
-    assert kept == ("npx playwright@1.65.1 show-trace 'my out/trace.zip'",)
+@pytest.mark.parametrize(
+    ("called", "program"),
+    [
+        (".venv/bin/picket", ".venv/bin/picket"),
+        ("with blanks/picket", "'with blanks/picket'"),
+        ("/lib/picket/__main__.py", f"{sys.executable} -m picket"),
+    ],
+)
+def test_a_trace_is_opened_by_the_program_as_it_was_called(
+    called: str, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called])
+    kept = trace_commands(an_outcome(artifacts=(VIDEO, TRACE)), Path("my out"))
+    assert kept == (f"{program} trace 'my out/trace.zip'",)
 
 
-def test_a_suite_is_opened_by_its_own_playwright() -> None:
+def test_a_program_on_the_path_needs_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "picket"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert trace_command(Path("trace.zip")) == "picket trace trace.zip"
+
+
+def test_a_suite_ran_on_its_own_playwright() -> None:
     seen = PlaywrightEvidence(playwright_version="1.56.1", node_version="24.19.0")
-    kept = trace_commands(an_outcome(artifacts=(TRACE,), evidence=seen), Path("out"))
-    assert kept == ("npx playwright@1.56.1 show-trace out/trace.zip",)
     assert ran_on(seen) == {"Playwright": "1.56.1", "Node": "24.19.0"}
 
 

@@ -10,8 +10,9 @@ from picket.table import LEAST_WIDTH, columns_for, live_table, plain_line, summa
 from tests.picket.test_board import START, a_board, a_new_result
 
 
-def a_table(board: Board, *, width: int) -> Table:
-    return live_table(board, now=START + timedelta(seconds=94), title="here", width=width)
+def a_table(board: Board, *, width: int, height: int = 0) -> Table:
+    now = START + timedelta(seconds=94)
+    return live_table(board, now=now, title="here", console=Console(width=width, height=height))
 
 
 def printed(shown: RenderableType, *, width: int = 120) -> str:
@@ -53,8 +54,41 @@ def test_no_status_and_no_time_is_cut_however_narrow_the_table(width: int) -> No
     text = printed(a_table(board, width=width), width=width)
     assert all(len(line) <= width for line in text.splitlines())
     assert len(text.splitlines()) == 2 + len(board.standings)
-    for word in ("FAILED", "40.0 ms", "TIMED_OUT", "123.46 s", "waiting", "Front"):
+    for word in ("FAILED", "40.0 ms", "TIMED_OUT", "2 min 3 s", "waiting", "Front"):
         assert word in text
+
+
+CAUSE = "The body holds “closed for good”, which is not what was expected. " * 4
+ALL_LINES = 11
+
+
+@pytest.mark.parametrize(("height", "lines"), [(6, 1), (7, 2), (8, 3), (60, ALL_LINES)])
+def test_a_long_cause_takes_the_lines_that_are_free(height: int, lines: int) -> None:
+    board = a_busy_board()
+    board.take([a_new_result(6, "FAILED", cause=CAUSE)])
+    text = printed(a_table(board, width=120, height=height))
+    assert len(text.splitlines()) == 2 + len(board.standings) + lines - 1
+    assert ("…" in text) == (lines < ALL_LINES)
+
+
+def test_long_causes_share_the_free_lines() -> None:
+    board = a_busy_board()
+    board.take([a_new_result(6, "FAILED", cause=CAUSE)])
+    board.take([a_new_result(7, "FAILED", check_id="tcp", kind=CheckType.TCP, cause=CAUSE)])
+    rows = printed(a_table(board, width=120, height=8)).splitlines()[2:]
+    named = [line.split("  ")[0].strip() for line in rows]
+    assert named == ["Front page", "", "Not yet run", "Echo", ""]
+    assert [number for number, line in enumerate(rows) if "…" in line] == [1, 4]
+
+
+def test_a_result_of_an_earlier_start_is_marked_by_its_age() -> None:
+    board = a_busy_board()
+    earlier = a_new_result(-86, "FAILED", check_id="quiet", kind=CheckType.DNS, cause="No answer.")
+    board.recall([earlier])
+    row = printed(a_table(board, width=120)).splitlines()[-2]
+    assert "3 min ago: No answer." in row
+    board.take([a_new_result(90, check_id="quiet", kind=CheckType.DNS)])
+    assert "ago" not in printed(a_table(board, width=120))
 
 
 def test_a_wide_table_has_every_column_and_a_narrow_one_the_needed_ones() -> None:
@@ -111,7 +145,7 @@ def test_a_summary_is_never_wider_than_its_terminal(width: int) -> None:
         board.take([a_new_result(number, status, response_time_ms=123_456.0)])
     text = printed(summary(board, width=width), width=width)
     assert "…" not in text
-    assert "123.46 s" in text
+    assert "2 min 3 s" in text
 
 
 def test_the_verdict_names_what_was_missed() -> None:

@@ -180,6 +180,16 @@ async def test_what_the_service_keeps_is_for_its_owner_alone(tmp_path: Path) -> 
         assert await process.stop() == 0
 
 
+def assert_a_block(lines: list[str], api_key: str, location_key: str) -> None:
+    """Keys stand between blank lines, and log lines hold neither."""
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("First start.")]
+    blank, first, second = lines[at + 1 : at + 4]
+    assert (lines[at - 1], blank, lines[at + 4]) == ("", "", "")
+    assert first.split()[-1] == api_key
+    assert second.split()[-1] == location_key
+    assert not [line for line in lines if line.startswith("{") and "_key" in line]
+
+
 async def test_a_first_start_prints_each_secret_once_and_a_second_none(tmp_path: Path) -> None:
     async with a_service(tmp_path) as first:
         assert await first.stop() == 0
@@ -188,6 +198,7 @@ async def test_a_first_start_prints_each_secret_once_and_a_second_none(tmp_path:
         for prefix in ("cu_", "pl_")
     )
     assert "\n".join(first.lines).count(api_key) == 1
+    assert_a_block(first.lines, api_key, location_key)
     async with a_service(tmp_path) as second:
         assert (await ask(second, "GET", "/v1/checks", api_key))[0] == 200
         assert (await ask(second, "POST", "/agent/v1/hello", location_key, HELLO))[0] == 200

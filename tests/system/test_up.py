@@ -214,6 +214,21 @@ def test_nothing_is_left_when_it_is_killed_itself(folder: Path) -> None:
     eventually(lambda: up.children() == [])
 
 
+def test_a_start_keeps_its_port_unless_that_is_taken(folder: Path) -> None:
+    urls = []
+    for _ in range(2):
+        up = Up(folder, light=True)
+        up.until_results(1)
+        urls.append((up.data / "service-url").read_text().strip())
+        assert f"API      {urls[-1]}/v1" in up.out
+        assert up.stop() == 0, up.err
+    assert urls[0] == urls[1]
+    with socket.create_server(("127.0.0.1", int(urls[0].rpartition(":")[2]))):
+        up = Up(folder, "--until-results", "1", light=True)
+        assert up.wait() == 0, up.err
+    assert f"API      {urls[0]}/v1" not in up.out
+
+
 def test_a_taken_port_is_said_before_anything_starts(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

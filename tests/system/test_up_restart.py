@@ -89,7 +89,7 @@ def folder(tmp_path: Path) -> Any:
 async def test_results_that_came_while_the_service_was_dead_are_there_afterwards(
     folder: DataDir,
 ) -> None:
-    ports = Ports.free(service=None)
+    ports = Ports.free(wanted=())
     authority = make_certificate(folder.path, host=HOST).authority
     async with AsyncExitStack() as stack:
         held = await stack.enter_async_context(HeldPage().serving())

@@ -3,7 +3,9 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from urllib.parse import urljoin
 
+import aiohttp
 import pytest
 
 from service.http import docs_page
@@ -84,3 +86,12 @@ def test_every_vendored_file_is_listed() -> None:
 def test_the_page_loads_the_version_that_is_listed() -> None:
     assert f"{docs_page.VIEWER}.gz" == VENDORED[0]["file"]
     assert f'src="docs/{docs_page.VIEWER}"' in (VIEWER / "page.html").read_text()
+
+
+async def test_the_front_of_the_service_leads_a_browser_to_the_page(alice: ApiUser) -> None:
+    async with (
+        aiohttp.ClientSession() as stranger,
+        stranger.get(f"{alice.url}/", allow_redirects=False) as answer,
+    ):
+        assert answer.status == 307
+        assert urljoin(f"{alice.url}/", answer.headers["location"]) == f"{alice.url}/docs"

@@ -64,7 +64,7 @@ async def test_another_account_than_the_keys_is_forbidden(alice: ApiUser, charli
 
 async def test_the_routers_own_refusals_have_the_one_body(alice: ApiUser) -> None:
     assert_body(await alice.get("/v1/cakes"), 404, "Not Found")
-    assert_body(await alice.get("/"), 404, "Not Found")
+    assert_body(await alice.get("/cakes"), 404, "Not Found")
     not_allowed = await alice.put("/v1/checks")
     assert_body(not_allowed, 405, "Method Not Allowed")
     assert not_allowed.headers["allow"] == "GET, POST"
@@ -87,8 +87,8 @@ async def test_a_wrong_method_is_told_which_are_possible(alice: ApiUser) -> None
 
 
 async def test_a_path_that_is_not_there_is_told_where_those_are_that_are(alice: ApiUser) -> None:
-    answer = await alice.get("/")
-    assert answer.body["message"] == "There is nothing at /; /docs lists what there is."
+    answer = await alice.get("/cakes")
+    assert answer.body["message"] == "There is nothing at /cakes; /docs lists what there is."
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -1,0 +1,109 @@
+"""`picket trace` shows a trace to a real browser, which asks this machine alone for anything."""
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from contract.runtimes import RUNTIMES
+from picket.trace_viewer import choose_runtime
+from tests.builders.patience import LONG_S
+from tests.builders.scripts import runtimes_here
+from tests.builders.trace_viewer import looked_at
+from tests.servers.recording_proxy import RecordingProxy
+
+SCRIPT = """
+const { expect, test } = require('@playwright/test');
+test('shows a page', async ({ page }) => {
+  await page.setContent('<h1>Open</h1><img src="http://elsewhere.invalid/logo.png">');
+  await page.getByRole('heading').click();
+  expect(1).toBe(2);
+});
+"""
+
+
+async def a_trace(folder: Path, runtime_id: str) -> Path:
+    """What a check that fails leaves on this runtime."""
+    check = {"type": "BROWSER", "runtimeId": runtime_id, "script": SCRIPT}
+    (folder / "check.yaml").write_text(json.dumps(check))
+    run = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "picket", "run", "check.yaml", "--artifacts", "out"),
+        cwd=folder,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    said, _ = await run.communicate()
+    assert run.returncode == 1
+    assert said.decode().splitlines()[-1].endswith(" -m picket trace out/trace.zip")
+    return folder / "out/trace.zip"
+
+
+async def until_printed(out: asyncio.StreamReader, last: str) -> str:
+    printed = ""
+    async with asyncio.timeout(LONG_S):
+        while last not in printed:
+            line = (await out.readline()).decode()
+            assert line, printed
+            printed += line
+    return printed
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("runtime_id", RUNTIMES)
+async def test_the_printed_address_shows_the_actions_and_asks_nobody_else(
+    runtime_id: str, tmp_path: Path
+) -> None:
+    trace = await a_trace(tmp_path, runtime_id)
+    viewer = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "picket", "trace", str(trace)), stdout=asyncio.subprocess.PIPE
+    )
+    assert viewer.stdout is not None
+    try:
+        printed = await until_printed(viewer.stdout, "Ctrl-C ends it")
+        url = re.search(r"http://127\.0\.0\.1:\d+/\S+trace=\S+", printed)
+        assert url is not None, printed
+        port = urlsplit(url[0]).port
+        assert f"ssh -L {port}:127.0.0.1:{port} " in printed
+        async with RecordingProxy() as proxy:
+            seen = await looked_at(url[0], "actions", proxy.url)
+            asked = {urlsplit(request.url).netloc for request in proxy.seen}
+        await nothing_is_shown_without_the_word(url[0])
+    finally:
+        viewer.send_signal(signal.SIGINT)
+        await viewer.wait()
+    assert viewer.returncode == 0
+    assert seen.problems == []
+    assert any("click" in action.lower() for action in seen.actions), seen.actions
+    assert asked == {f"127.0.0.1:{port}"}
+
+
+async def nothing_is_shown_without_the_word(url: str) -> None:
+    at = urlsplit(url)
+    async with aiohttp.ClientSession(f"http://{at.netloc}") as session:
+        for path in ("/", "/index.html", "/traces/1.zip", "/guessed/traces/1.zip"):
+            async with session.get(path) as answer:
+                assert answer.status == 404, path
+
+
+@pytest.mark.parametrize(
+    ("wrote", "shows"),
+    [
+        (None, "1.65.1"),
+        ("1.65.1", "1.65.1"),
+        ("1.51.1", "1.51.1"),
+        ("1.40.0", "1.51.1"),
+        ("1.56.0", "1.65.1"),
+        ("1.100.0", "1.65.1"),
+        ("1.66.0-alpha-2027", "1.65.1"),
+    ],
+)
+def test_the_viewer_is_the_next_one_that_is_no_older_than_the_trace(
+    wrote: str | None, shows: str
+) -> None:
+    runtimes = tuple(runtimes_here().by_id.values())
+    assert choose_runtime(runtimes, wrote).playwright == shows
