@@ -13,6 +13,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -76,7 +77,7 @@ async def _serve_until_stopped(
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     source = TraceSource(data_dir=options.data_dir, environ=os.environ)
     async with find_traces(options.source, source) as traces:
-        runtime = choose_runtime(runtimes, traces[0].playwright)
+        runtime = choose_runtime(runtimes, newest_playwright(traces))
         async with serve_traces(runtime, traces, port=options.port or 0) as addresses:
             for line in _lines(traces, addresses, runtime):
                 console.out(line, highlight=False)
@@ -97,6 +98,12 @@ def choose_runtime(runtimes: Sequence[Runtime], playwright: str | None) -> Runti
     return next(able, in_order[-1])
 
 
+def newest_playwright(traces: Sequence[TraceFile]) -> str | None:
+    """The newest version that wrote one of them. None: no trace names its version."""
+    named = [trace.playwright for trace in traces if trace.playwright is not None]
+    return max(named, key=_numbers, default=None)
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdecimal())
 
@@ -113,7 +120,7 @@ async def serve_traces(
     application = web.Application()
     application.on_response_prepare.append(_add_headers)
     for number, trace in enumerate(traces, 1):
-        application.router.add_get(f"/{word}/traces/{number}.zip", _SendFile(trace.path))
+        application.router.add_get(f"/{word}/traces/{number}.zip", partial(_send_file, trace.path))
     application.router.add_static(f"/{word}/", runtime.modules / _VIEWER)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
     await runner.setup()
@@ -129,14 +136,8 @@ async def serve_traces(
         await runner.cleanup()
 
 
-class _SendFile:
-    """Answers with one file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    async def __call__(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 - aiohttp
-        return web.FileResponse(self._path)
+async def _send_file(path: Path, request: web.Request) -> web.StreamResponse:  # noqa: ARG001 - aiohttp
+    return web.FileResponse(path)
 
 
 async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None:  # noqa: ARG001 - aiohttp
@@ -161,8 +162,7 @@ def _lines(
 
 
 def _doubt(traces: Sequence[TraceFile], runtime: Runtime) -> str:
-    newer = {one.playwright for one in traces if one.playwright} - {runtime.playwright}
-    newest = max(newer, key=_numbers, default=runtime.playwright)
+    newest = newest_playwright(traces) or runtime.playwright
     if _numbers(newest) <= _numbers(runtime.playwright):
         return ""
     return f", the newest on this machine; the trace is of {newest}, and may need that"

@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 
 from contract.runtimes import RUNTIMES
-from picket.trace_viewer import choose_runtime
+from picket.trace_files import TraceFile
+from picket.trace_viewer import choose_runtime, newest_playwright
 from tests.builders.patience import LONG_S
 from tests.builders.scripts import runtimes_here
 from tests.builders.trace_viewer import looked_at
@@ -107,3 +108,10 @@ def test_the_viewer_is_the_next_one_that_is_no_older_than_the_trace(
 ) -> None:
     runtimes = tuple(runtimes_here().by_id.values())
     assert choose_runtime(runtimes, wrote).playwright == shows
+
+
+def test_the_newest_trace_of_several_decides() -> None:
+    wrote = (None, "1.9.3", "1.51.1", "1.50.0")
+    traces = [TraceFile(path=Path("a"), name="a", playwright=version) for version in wrote]
+    assert newest_playwright(traces) == "1.51.1"
+    assert newest_playwright(traces[:1]) is None
