@@ -60,7 +60,9 @@ def open_trace(options: TraceOptions, console: Console) -> int:
         hold_free(options.port, option="--port")
     runtimes = tuple(find_runtimes(_runtimes_folder(os.environ)).by_id.values())
     if not runtimes:
-        raise CommandError(f"{NO_RUNTIME} The trace viewer comes with it.", ExitCode.OWN_FAULT)
+        raise CommandError(
+            f"{NO_RUNTIME} The trace viewer comes with it: run `picket setup`.", ExitCode.OWN_FAULT
+        )
     asyncio.run(_serve_until_stopped(options, runtimes, console))
     return ExitCode.OK
 
