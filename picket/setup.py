@@ -54,7 +54,7 @@ def run_setup(options: SetupOptions) -> int:
     # Runs of scripts have users of their own, who read all of it.
     os.umask(0o022)
     outdated = [one for one in runtime_ids() if not is_current(folder, one)]
-    packages = missing_packages() if options.packages else []
+    packages = missing_packages(folder) if options.packages else []
     _announce(folder, outdated, packages)
     try:
         install_runtimes(folder, outdated)
