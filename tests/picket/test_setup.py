@@ -1,5 +1,6 @@
 """`picket setup` says what is there, and names what is not with the way to get it."""
 
+import dataclasses
 import os
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from picket.__main__ import main
 from runners.installation.places import SOURCES, fingerprint, runtime_ids
 from runners.installation.runtimes import _ffmpeg
+from runners.kit.playwright.warming import is_warm
 from tests.builders.scripts import runtimes_here
 
 FOUND = runtimes_here()
@@ -82,3 +84,19 @@ def test_a_distribution_without_apt_gets_the_build_of_playwright(
     capsys.readouterr()
     main(["setup", "--check"])
     assert f"Chromium: version 1.2.3.4, {program}" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not (FOUND.installed and FOUND.browser), reason="not all is installed here")
+def test_what_was_compiled_without_the_browser_is_compiled_anew_when_there_is_one() -> None:
+    runtime = FOUND.get(None)
+    without = dataclasses.replace(FOUND, browser=None)
+    assert is_warm(runtime, FOUND)
+    assert is_warm(runtime, without)
+    made = runtime.node.parents[1] / "warmed"
+    kept = made.read_text()
+    try:
+        made.write_text("without a browser\n")
+        assert not is_warm(runtime, FOUND)
+        assert is_warm(runtime, without)
+    finally:
+        made.write_text(kept)
