@@ -15,7 +15,7 @@ help: ## Print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 SETUP_FILES := pyproject.toml uv.lock scripts/setup.sh
-RUNTIME_FILES := $(wildcard runners/installation/* runners/harness/runtimes/*/* runners/harness/runtimes/*/node/*)
+RUNTIME_FILES := $(wildcard runners/installation/*.* runners/harness/runtimes/*/* runners/harness/runtimes/*/node/*)
 
 # Each of these does all that those before it do, and a goal wants one of them: what is missing is named once.
 .venv/.ready: $(SETUP_FILES)

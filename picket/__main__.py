@@ -37,7 +37,8 @@ def _end(problem: Exception, *, debug: bool) -> int:
         # Whoever read our output has enough; the interpreter must not try to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OWN_FAULT
-    if debug:
+    wrong_input = isinstance(problem, CommandError) and problem.code is ExitCode.BAD_INPUT
+    if debug and not wrong_input:
         sys.stderr.write(_without_secrets("".join(traceback.format_exception(problem))))
     if isinstance(problem, click.exceptions.NoArgsIsHelpError):
         print(problem.format_message(), file=sys.stderr)  # noqa: T201 - the command line prints

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from contract.release import RELEASE
-from picket.extras import needs
+from picket.extras import needs, require
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _PASSED_ON = {"ignore_unknown_options": True}
@@ -64,6 +64,7 @@ class _WithSettings(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table; values are never read, so no secret can be shown."""
+        require(str(ctx.info_name))
         from picket.settings_page import settings_rows
 
         with formatter.section("Environment"):

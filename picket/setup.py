@@ -12,7 +12,6 @@ from picket.errors import CommandError, ExitCode
 from runners.installation.debian import (
     CHROMIUM,
     MissingPackagesError,
-    command_for,
     has_apt,
     install,
     missing_packages,
@@ -50,11 +49,11 @@ def run_setup(options: SetupOptions) -> int:
     named = os.environ.get("PICKET_RUNTIMES")
     folder = Path(named) if named else runtimes_folder()
     if options.check:
-        return _tell(folder)
+        return _tell(folder, remedy="run picket setup")
     # Runs of scripts have users of their own, who read all of it.
     os.umask(0o022)
     outdated = [one for one in runtime_ids() if not is_current(folder, one)]
-    packages = missing_packages() if options.packages else []
+    packages = missing_packages(folder) if options.packages else []
     _announce(folder, outdated, packages)
     try:
         install_runtimes(folder, outdated)
@@ -62,7 +61,7 @@ def run_setup(options: SetupOptions) -> int:
         raise CommandError(str(problem), ExitCode.FAILED) from problem
     _install_packages(folder, packages)
     _warm_all(folder)
-    return _tell(folder)
+    return _tell(folder, remedy="the reason stands above")
 
 
 def _announce(folder: Path, outdated: list[str], packages: list[str]) -> None:
@@ -75,8 +74,8 @@ def _announce(folder: Path, outdated: list[str], packages: list[str]) -> None:
     what = [*(f"the runtime {one}" for one in outdated), *packages]
     say(f"to install: {', '.join(what)}; the runtimes in {folder}")
     say(
-        f"this downloads about {cost.download_mb} MB, of which npm keeps its part in its cache,"
-        f" and takes about {cost.disk_mb} MB of disk beside that and one to five minutes"
+        f"this downloads about {cost.download_mb} MB and takes about {cost.disk_mb} MB of disk"
+        " and one to five minutes; what npm downloads stays in its cache too"
     )
 
 
@@ -122,13 +121,13 @@ def _warm_all(folder: Path) -> None:
             say(f"the runtime {runtime.id} has no code compiled ahead, and is slower: {problem}")
 
 
-def _tell(folder: Path) -> int:
-    """One line for each part; 1 if one is missing."""
+def _tell(folder: Path, *, remedy: str) -> int:
+    """One line for each part; 1 if one is missing. `remedy`: of a missing Chromium."""
     runtimes = _found(folder)
     for one in runtime_ids():
         click.echo(f"Runtime {one}: {_state(folder, one)}")
     click.echo(f"ffmpeg: {_ffmpeg(folder)}")
-    click.echo(f"Chromium: {_chromium(runtimes)}")
+    click.echo(f"Chromium: {_chromium(runtimes, remedy)}")
     complete = (
         all(is_current(folder, one) for one in runtime_ids())
         and has_ffmpeg(folder)
@@ -151,13 +150,10 @@ def _state(folder: Path, runtime_id: str) -> str:
     return f"missing in {folder}; run picket setup"
 
 
-def _chromium(runtimes: Runtimes) -> str:
+def _chromium(runtimes: Runtimes, remedy: str) -> str:
     if runtimes.browser is not None:
         return f"version {runtimes.browser_version}, {runtimes.browser}"
-    lost = "missing: BROWSER checks and Playwright suites do not run here"
-    if not has_apt():
-        return f"{lost}; run picket setup"
-    return f"{lost}. An administrator runs once, as root: {command_for([CHROMIUM])}"
+    return f"missing: BROWSER checks and Playwright suites do not run here; {remedy}"
 
 
 def _found(folder: Path) -> Runtimes:

@@ -13,9 +13,12 @@ from runners.installation.runtimes import InstallationError, install, is_current
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Install what is not there, or not as it should be; 1 if that cannot be done."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    wanted, known = given.id or runtime_ids(), runtime_ids()
+    if unknown := [one for one in wanted if one not in known]:
+        parser.error(f"no runtime is called {', '.join(unknown)}; use {' or '.join(known)}")
     os.umask(0o022)
-    wanted = given.id or runtime_ids()
     try:
         install(given.folder, [one for one in wanted if not is_current(given.folder, one)])
     except InstallationError as problem:
@@ -27,9 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m runners.installation", description=__doc__)
     parser.add_argument("--folder", type=Path, default=runtimes_folder(), help="where they go")
-    parser.add_argument(
-        "id", nargs="*", choices=[[], *runtime_ids()], help="of a runtime; none: all"
-    )
+    parser.add_argument("id", nargs="*", help="of a runtime; none: all of them")
     return parser
 
 

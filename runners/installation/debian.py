@@ -32,10 +32,13 @@ def has_apt() -> bool:
     return shutil.which("apt-get") is not None
 
 
-def missing_packages() -> list[str]:
-    """What scripted checks need of Debian, and HTTPS does, and this machine has not got."""
+def missing_packages(runtimes: Path) -> list[str]:
+    """What scripted checks need of Debian, and HTTPS does, and this machine has not got.
+
+    `runtimes`: their folder, which may hold a Chromium.
+    """
     named = os.environ.get("CHROMIUM_PATH")
-    places = [Path(named)] if named else [CHROMIUM_PROGRAM, runtimes_folder() / "chromium"]
+    places = [Path(named)] if named else [CHROMIUM_PROGRAM, runtimes / "chromium"]
     has_chromium = any(os.access(one, os.X_OK) for one in places)
     return [
         *([] if has_chromium else [CHROMIUM]),
@@ -108,13 +111,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--useful", metavar="PACKAGE", nargs="*", default=[], help="missing too")
     parser.add_argument("--scripts", action="store_true", help="scripted checks will run")
     given = parser.parse_args(arguments)
-    useful = [*(missing_packages() if given.scripts and has_apt() else []), *given.useful]
+    useful = [*(_missing_for_scripts() if given.scripts else []), *given.useful]
     try:
         install([*given.needed, *useful])
     except MissingPackagesError as problem:
         say(str(problem))
         return 1 if given.needed else 0
     return 0
+
+
+def _missing_for_scripts() -> list[str]:
+    named = os.environ.get("PICKET_RUNTIMES")
+    return missing_packages(Path(named) if named else runtimes_folder()) if has_apt() else []
 
 
 if __name__ == "__main__":

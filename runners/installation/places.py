@@ -14,7 +14,8 @@ from typing import Final
 SOURCES: Final = Path(__file__).resolve().parents[1] / "harness/runtimes"
 """What each runtime is made of: a folder with its lock file, named by the runtime's id."""
 WARMER: Final = Path(__file__).resolve().with_name("warm.cjs")
-_RECIPE: Final = Path(__file__).resolve().with_name("runtimes.py")
+_LAYOUT: Final = 1
+"""Count it up when a runtime is laid out otherwise: all are installed anew then."""
 _SYSTEM: Final = Path("/usr/local/lib/picket/runtimes")
 _ROOT: Final = 0
 
@@ -50,8 +51,8 @@ def runtime_ids() -> list[str]:
 def fingerprint(runtime_id: str) -> str:
     """Changes with whatever a runtime is made of, and with how it is made."""
     source = SOURCES / runtime_id
-    files = (*sorted(one for one in source.rglob("*") if one.is_file()), WARMER, _RECIPE)
-    seen = sha256()
+    files = (*sorted(one for one in source.rglob("*") if one.is_file()), WARMER)
+    seen = sha256(f"{_LAYOUT}\n".encode())
     for file in files:
         content = file.read_bytes()
         seen.update(f"{file.name} {len(content)}\n".encode())

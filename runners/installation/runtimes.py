@@ -72,6 +72,8 @@ def install(folder: Path, runtime_ids: Sequence[str]) -> None:
     Raises:
         InstallationError: there is no room, or no right to write, or a program failed.
     """
+    if not runtime_ids and has_ffmpeg(folder):
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder):

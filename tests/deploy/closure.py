@@ -35,12 +35,14 @@ def libraries(modules: set[str]) -> set[str]:
     return {holders[top][0].lower().replace("_", "-") for top in foreign}
 
 
-def brought_by(extra: str) -> set[str]:
-    """What uv.lock installs for the project with this extra, markers left aside."""
+def brought_by(*extras: str) -> set[str]:
+    """What uv.lock installs for the project with these extras, markers left aside."""
     locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     packages = {package["name"]: package for package in locked}
     project = packages["picket-monitoring"]
-    waiting = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    waiting = list(project["dependencies"])
+    for extra in extras:
+        waiting += project["optional-dependencies"][extra]
     found: set[str] = set()
     while waiting:
         name = waiting.pop()["name"]

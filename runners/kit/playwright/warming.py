@@ -21,6 +21,8 @@ from runners.kit.scripts.runtimes import CODE_CACHE, Runtime, Runtimes, find_run
 
 _LIMIT_S: Final = 120
 _WARMED: Final = "warmed"
+_WITH_BROWSER: Final = "with a browser\n"
+_WITHOUT_BROWSER: Final = "without a browser\n"
 _MEMORY_MB: Final = 1500
 _TEST: Final = """
 const http = require('node:http');
@@ -68,18 +70,16 @@ def warm(runtime: Runtime, runtimes: Runtimes) -> Path:
             program.argv, cwd=program.folder, env=env, check=True, timeout=_LIMIT_S
         )
         put = _put(made, runtime.node.parents[1] / CODE_CACHE)
-    put.with_name(_WARMED).write_text(_way(runtimes))
+    how = _WITHOUT_BROWSER if runtimes.browser is None else _WITH_BROWSER
+    put.with_name(_WARMED).write_text(how)
     return put
 
 
 def is_warm(runtime: Runtime, runtimes: Runtimes) -> bool:
     """Whether the file is there, fits, and was made with the browser, if there is one now."""
     made = runtime.node.parents[1] / _WARMED
-    return runtime.code_cache is not None and made.is_file() and made.read_text() == _way(runtimes)
-
-
-def _way(runtimes: Runtimes) -> str:
-    return "without a browser\n" if runtimes.browser is None else "with a browser\n"
+    suffices = runtimes.browser is None or (made.is_file() and made.read_text() == _WITH_BROWSER)
+    return runtime.code_cache is not None and suffices
 
 
 def _program(runtime: Runtime, runtimes: Runtimes, place: Place) -> Program:

@@ -1,7 +1,6 @@
 """What a run of Playwright calls is compiled once, and all runs may read it."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,9 @@ def test_a_machine_that_cannot_be_warmed_says_so_in_the_exit_code(
         (runtime / "ready").touch()
         made_of = {"engines": {"node": "24"}, "dependencies": {"@playwright/test": "1.65.1"}}
         (runtime / "package.json").write_text(json.dumps(made_of))
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(
+        "runners.kit.scripts.runtimes.runtimes_folder", lambda: tmp_path / "runtimes"
+    )
     assert main() == 1
     said = "The runtime 2026.04 could not be warmed" if is_there else "No runtime is installed"
     assert said in capsys.readouterr().err

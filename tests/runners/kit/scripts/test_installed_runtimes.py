@@ -1,4 +1,4 @@
-"""What `scripts/runtimes.sh` installed on this machine is whole, locked, and starts."""
+"""What `picket setup` installed on this machine is whole, locked, and starts."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from contract.runtimes import RUNTIMES
+from runners.installation.runtimes import cost_of
 from runners.kit.isolation.slot_users import SLOT_UIDS
 from runners.kit.scripts.runtimes import Runtime
 from tests.builders.scripts import runtimes_here
@@ -17,7 +18,7 @@ FOUND = runtimes_here()
 IS_CI = bool(os.environ.get("CI"))
 EACH = pytest.mark.parametrize("runtime", FOUND.by_id.values(), ids=FOUND.installed)
 needs_browser = pytest.mark.skipif(
-    FOUND.browser is None and not IS_CI, reason="no Chromium: sh scripts/setup.sh scripts"
+    FOUND.browser is None and not IS_CI, reason="no Chromium: picket setup"
 )
 LOAD_ALL = """
 for (const name of JSON.parse(process.argv[1])) {
@@ -50,7 +51,7 @@ def node(runtime: Runtime, *words: str, cwd: Path, **environ: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(not (FOUND.installed or IS_CI), reason="sh scripts/setup.sh scripts")
+@pytest.mark.skipif(not (FOUND.installed or IS_CI), reason="no runtimes: picket setup")
 def test_every_runtime_is_installed_and_can_record_videos() -> None:
     assert FOUND.installed == tuple(RUNTIMES)
     assert FOUND.ffmpeg is not None
@@ -66,6 +67,27 @@ def test_a_runtime_has_the_versions_that_the_contract_names(
     for name, version in facts.libraries.items():
         package = json.loads((runtime.modules / name / "package.json").read_bytes())
         assert package["version"] == version
+
+
+@EACH
+def test_nothing_in_a_runtime_leads_out_of_it(runtime: Runtime) -> None:
+    """The users of runs may not enter the folders of whoever installed it."""
+    home = runtime.node.parents[1]
+    links = [path for path in home.rglob("*") if path.is_symlink()]
+    assert links
+    for link in links:
+        assert not link.readlink().is_absolute(), link
+        assert link.resolve().is_relative_to(home.resolve()), link
+
+
+@EACH
+def test_a_runtime_takes_the_room_that_is_announced(runtime: Runtime) -> None:
+    seen = {}
+    for path in runtime.node.parents[1].rglob("*"):
+        found = path.lstat()
+        seen[found.st_ino] = found.st_blocks * 512
+    announced = cost_of([runtime.id]).disk_mb
+    assert 0.8 * announced < sum(seen.values()) / 2**20 < 1.2 * announced
 
 
 @EACH

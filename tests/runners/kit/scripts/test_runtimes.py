@@ -11,7 +11,7 @@ from runners.kit.scripts.runtimes import MissingRuntimeError, Runtimes, find_run
 def lay_out(
     folder: Path, runtime_id: str, *, playwright: str = "1.65.1", ready: bool = True
 ) -> None:
-    """A runtime as `scripts/runtimes.sh` leaves it, without what is large."""
+    """A runtime as `picket setup` leaves it, without what is large."""
     made_of = {"engines": {"node": "24.19.0"}, "dependencies": {"@playwright/test": playwright}}
     (folder / runtime_id).mkdir()
     (folder / runtime_id / "package.json").write_text(json.dumps(made_of))
