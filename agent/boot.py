@@ -84,6 +84,11 @@ class Trial:
     check_type: CheckType
     with_scripts: bool = False
 
+    @property
+    def what(self) -> str:
+        """Which checks they are."""
+        return f"{self.check_type} checks{' with scripts' if self.with_scripts else ''}"
+
 
 API_WITH_SCRIPTS: Final = Trial(check_type=CheckType.API, with_scripts=True)
 

@@ -26,11 +26,11 @@ from runners.kit.suites.places import SuitePlaces, Suites, suites_of
 from runners.kit.trust.roots import Roots, Trust, open_trust
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
-_SET_UP: Final = "run `picket setup`, then restart the agent"
-_NO_NODE: Final = ("there is no Node runtime for scripts on this machine", _SET_UP)
+SET_UP: Final = "run `picket setup`, then restart the agent"
+_NO_NODE: Final = ("there is no Node runtime for scripts on this machine", SET_UP)
 _NO_BROWSER: Final = (
     "there is no Chromium on this machine that starts (the package chromium-headless-shell)",
-    _SET_UP,
+    SET_UP,
 )
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _NEED_NODE: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
