@@ -202,7 +202,7 @@ async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) ->
             if problem is None:
                 return None
     except PingerUnavailableError as refused:
-        return _Problem(str(refused), ICMP_REMEDY)
+        return _Problem(str(refused).partition(": ")[0], ICMP_REMEDY)
     except TooLittleMemoryError as refused:
         return _Problem(str(refused), _MEMORY_REMEDY)
     except Exception as crash:  # a job's task: one broken type stops no other

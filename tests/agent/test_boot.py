@@ -69,7 +69,9 @@ async def test_an_agent_that_runs_nothing_passes() -> None:
 
 
 async def test_without_the_privilege_icmp_is_not_claimed_and_the_remedy_is_named() -> None:
-    broken = Broken(IcmpSpec, PingerUnavailableError("This host does not let us send pings."))
+    broken = Broken(
+        IcmpSpec, PingerUnavailableError("This host does not let us send pings: open it.")
+    )
     found = await boot_check(trials(CheckType.ICMP, CheckType.DNS), runner_for=with_broken(broken))
     assert working(found) == trials(CheckType.DNS)
     assert sentences(found) == [

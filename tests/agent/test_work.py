@@ -28,6 +28,7 @@ from contract.scripted import MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.dns.resolve import SystemResolver
 from runners.kit.harness import Harness
+from runners.kit.isolation.process_limits import Tools
 from runners.kit.isolation.workspace import Workspace
 from runners.kit.runner import RunContext, Runner
 from runners.kit.scripts.runtimes import find_runtimes
@@ -130,6 +131,22 @@ async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) 
     }
     assert {one.remedy for one in hello.unavailable} == {
         "run `picket setup`, then restart the agent"
+    }
+
+
+async def test_why_no_script_runs_at_all_is_said_of_each_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find_none() -> Tools:
+        raise FileNotFoundError("Scripts cannot be isolated: prlimit not found; install util-linux")
+
+    monkeypatch.setattr("runners.kit.isolation.sandbox.find_tools", find_none)
+    async with open_scripts(settings()) as scripts:
+        ground = replace(await ground_with(scripts.harness), scripts_problem=scripts.problem)
+    found = await first_abilities(ground)
+    assert len(found.unavailable) == 4
+    assert {(one.cause, one.remedy) for one in found.unavailable} == {
+        ("Scripts cannot be isolated: prlimit not found", "install util-linux")
     }
 
 

@@ -33,6 +33,7 @@ from picket.doctor_limits import file_limit, memory_for_browsers, process_limit
 from picket.doctor_service import clock_skew, proxy_answers, service_answers
 from picket.findings import Finding, Health
 from tests.builders.patience import LONG_S
+from tests.builders.scripts import runtimes_here
 from tests.fakes.service import KEY, FakeService
 from tests.servers.tcp import refusing_port
 
@@ -412,6 +413,30 @@ def test_the_command_ends_with_2_when_a_setting_is_wrong(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("fail  settings")
     assert "  fix: use the key of a private location" in lines[0]
+
+
+@BY_ROOT
+async def test_runtimes_that_the_users_of_runs_cannot_enter_are_a_failure(
+    tmp_path: Path, light: dict[str, str]
+) -> None:
+    closed = linked_runtime(tmp_path / "closed")
+    found = by_name(await examine({**light, "PICKET_RUNTIMES": str(closed)}))["MULTI_STEP checks"]
+    assert found.health is Health.FAIL
+    assert "cannot run here: the users that scripts run as (60600 to 60799) cannot enter " in (
+        found.seen
+    )
+    assert found.fix.startswith("run `chmod o+x /")
+
+
+def linked_runtime(folder: Path) -> Path:
+    """A folder that only root can enter, with links to an installed runtime."""
+    runtime = next(iter(runtimes_here().by_id.values()))
+    installed = runtime.node.parents[1]
+    (folder / runtime.id).mkdir(parents=True)
+    folder.chmod(0o700)
+    for path in installed.iterdir():
+        (folder / runtime.id / path.name).symlink_to(path)
+    return folder
 
 
 def test_the_command_ends_with_1_when_something_else_fails(

@@ -13,7 +13,8 @@ import pytest
 from contract.checks import CheckType
 from runners.kit.harness import missing_for, open_harness
 from runners.kit.isolation.folder_owner import shut_part
-from runners.kit.isolation.workspace import HARNESSES
+from runners.kit.isolation.sweeping import sweep_folders
+from runners.kit.isolation.workspace import HARNESSES, temporary_folder
 from tests.builders.scripts import runtimes_here
 
 ROOT = Path(__file__).parents[3]
@@ -94,6 +95,16 @@ async def test_runs_cannot_write_to_the_copy_of_our_code(
         assert {path.stat().st_uid for path in parts} == {0}
         assert all(shut_part(path) is None for path in parts)
         assert not any(path.stat().st_mode & 0o022 for path in parts)
+
+
+@BY_ROOT
+def test_the_copy_of_an_agent_that_was_killed_is_cleared_away(tmp_path: Path) -> None:
+    left = tmp_path / f"{HARNESSES}left"
+    left.mkdir()
+    with temporary_folder(tmp_path, prefix=HARNESSES) as kept:
+        sweep_folders(tmp_path)
+        assert kept.is_dir()
+    assert not left.exists()
 
 
 async def test_code_that_everyone_can_read_is_not_copied(tmp_path: Path) -> None:
