@@ -38,7 +38,7 @@ test-api: .venv/.ready-for-tests ## Hold the API against its document: some 60,0
 
 check: .venv/.ready-for-tests format test ## Format, then run every test
 
-format: .venv/.ready ## Format the code and mend what ruff can mend
+format: .venv/.ready ## Format the code and fix what ruff can fix
 	@$(BIN)/ruff format -q .
 	@$(BIN)/ruff check -q --fix .
 

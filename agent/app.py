@@ -10,6 +10,7 @@ from typing import Final
 import structlog
 
 from agent import logs
+from agent.abilities import Abilities, first_abilities, hello_of, learn
 from agent.artifacts import Artifacts, Heirs
 from agent.backoff import Backoff
 from agent.client import ServiceClient
@@ -33,14 +34,11 @@ from agent.uploads import Uploads
 from agent.version import runtimes
 from agent.work import (
     Loops,
-    hello_of,
-    learn_scripts,
+    Scripts,
     open_dispatcher,
     open_scripts,
     resolver_of,
-    runnable_types,
 )
-from contract.agent_api import Hello
 from contract.checks import Lane
 from contract.release import RELEASE
 from runners.kit.dns.resolve import Resolver
@@ -118,8 +116,8 @@ class Agent:
                 loops = [
                     group.create_task(loop(), name=name) for name, loop in self._loops().items()
                 ]
-                async with open_scripts(self._ground.settings, self._ground.client) as harness:
-                    code = await self._serve(replace(self._ground, harness=harness))
+                async with open_scripts(self._ground.settings, self._ground.client) as scripts:
+                    code = await self._serve(_with_scripts(self._ground, scripts))
                 for task in loops:
                     task.cancel()
         finally:
@@ -153,7 +151,8 @@ class Agent:
 
     async def _serve(self, ground: Ground) -> int:
         resolver = resolver_of(ground.settings)
-        hello = hello_of(ground, await runnable_types(ground, scripted=False))
+        abilities = await first_abilities(ground)
+        hello = hello_of(ground, abilities)
         introduction = Introduction(ground.client, hello, on_limits=self._delivery.keep_to)
         backoff = Backoff(ground.makeup.pace)
         try:
@@ -162,22 +161,30 @@ class Agent:
             log.error("agent.refused", because=str(refusal))  # noqa: TRY400 - no mistake of ours
             return EXIT_REFUSED
         if greeted:
-            await self._work(ground, hello, introduction, resolver)
+            await self._work(ground, abilities, introduction, resolver)
         await self._hand_over()
         return EXIT_STOPPED
 
     async def _work(
-        self, ground: Ground, hello: Hello, introduction: Introduction, resolver: Resolver
+        self,
+        ground: Ground,
+        abilities: Abilities,
+        introduction: Introduction,
+        resolver: Resolver,
     ) -> None:
         """Take jobs until told to stop; those with scripts as soon as it is known that they run."""
         opening = open_dispatcher(
-            ground, hello, introduction, loops=self._work_loops(), resolver=resolver
+            ground,
+            hello_of(ground, abilities),
+            introduction,
+            loops=self._work_loops(),
+            resolver=resolver,
         )
         async with opening as dispatcher:
             ground.lifecycle.ready()
             async with asyncio.TaskGroup() as group:
-                learning = learn_scripts(ground, introduction, dispatcher)
-                task = group.create_task(learning, name="learn-scripts")
+                learning = learn(abilities, ground, introduction, dispatcher)
+                task = group.create_task(learning, name="learn")
                 await dispatcher.run(ground.lifecycle.draining)
                 task.cancel()
 
@@ -218,6 +225,10 @@ class Agent:
             for on in Lane:
                 metrics.oldest_wait(on, wait_s=self._running.oldest_wait_s(on))
             await asyncio.sleep(_GAUGES_EACH_S)
+
+
+def _with_scripts(ground: Ground, scripts: Scripts) -> Ground:
+    return replace(ground, harness=scripts.harness, scripts_problem=scripts.problem)
 
 
 def _limits_of(settings: Settings) -> SpoolLimits:

@@ -1,9 +1,10 @@
 """The boot check: one real check of every type against targets of our own on loopback.
 
-A type that fails here is reported with what mends it, and not claimed; the others go on.
+A type that fails here is reported with its cause and remedy, and not claimed; the others go on.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
 import structlog
 
 from agent.boot_suite import BOOT_SUITE, with_boot_suite
-from agent.boot_targets import Targets, open_targets
+from agent.boot_targets import PAGE, Targets, open_targets
+from contract.agent_api import UnavailableType
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
     ApiSpec,
@@ -31,7 +34,7 @@ from contract.checks import (
 )
 from contract.job import Job
 from contract.requests import DnsRequest, HttpRequest, IcmpRequest, IpFamily, TcpRequest
-from contract.result import Outcome, Status
+from contract.result import FailureKind, Outcome, Status
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.egress.rules import EgressRules
 from runners.kit.execute import execute
@@ -48,11 +51,14 @@ SCRIPT_LIMIT_S: Final = 30.0
 TRIES: Final = 3
 """A host that stands still while the agent starts must not cost it a type for its whole life."""
 _TOKEN: Final = "boot-check"  # noqa: S105 - a ping token that nobody else uses
-MENDS_ICMP: Final = (
-    "Start the container with --sysctl net.ipv4.ping_group_range='0 2147483647', "
-    "or as root with --cap-add=NET_RAW."
+ICMP_REMEDY: Final = (
+    "run `sysctl -w net.ipv4.ping_group_range='0 2147483647'` as root (for a container "
+    "`docker run --sysctl` with the same), or give the agent CAP_NET_RAW"
 )
-MENDS_MEMORY: Final = "Give the agent's container or machine more memory."
+_MEMORY_REMEDY: Final = "give the agent's container or machine more memory"
+_CRASH_REMEDY: Final = "see boot.check_crashed in the agent's log"
+_REMEDY: Final = "fix what it names; the agent tries again by itself"
+_BUSY_REMEDY: Final = "wait: the agent tries again by itself"
 _PAGE_SCRIPT: Final = """
 const { chromium } = require('playwright');
 const browser = await chromium.launch();
@@ -63,6 +69,7 @@ const { request } = require('playwright');
 const answer = await (await request.newContext()).get('URL');
 if (!answer.ok()) throw new Error(`The answer is ${answer.status()}.`);
 """
+_SETUP_SCRIPT: Final = "request.headers['x-boot'] = 'yes';"
 _GOOD: Final = frozenset({Status.PASSED, Status.DEGRADED})
 
 RunnerFor = Callable[[CheckSpec], Runner[Any]]
@@ -71,18 +78,45 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What to try: a type, or its checks with scripts."""
+
+    check_type: CheckType
+    with_scripts: bool = False
+
+    @property
+    def what(self) -> str:
+        """Which checks they are."""
+        return f"{self.check_type} checks{' with scripts' if self.with_scripts else ''}"
+
+
+API_WITH_SCRIPTS: Final = Trial(check_type=CheckType.API, with_scripts=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChecked:
     """How the check of one type came out."""
 
-    check_type: CheckType
-    problem: str | None
-    """Why this agent cannot run the type, and what mends it. None: it can."""
+    trial: Trial
+    unavailable: UnavailableType | None
+    """Why this agent cannot run it. None: it can."""
+    is_busy: bool = False
+    """It was late on a machine that has more to do than it can: no fault was found."""
     took_ms: float
 
     @property
     def works(self) -> bool:
-        """Whether jobs of this type may be claimed."""
-        return self.problem is None
+        """Whether such jobs may be claimed."""
+        return self.unavailable is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Why a job did not come out well."""
+
+    cause: str
+    remedy: str
+    is_busy: bool = False
 
 
 class _FreshPing:
@@ -102,13 +136,13 @@ class _LiteralResolver:
 
 
 async def boot_check(
-    check_types: Iterable[CheckType], *, runner_for: RunnerFor, harness: Harness | None = None
+    trials: Iterable[Trial], *, runner_for: RunnerFor, harness: Harness | None = None
 ) -> tuple[TypeChecked, ...]:
-    """Check every one of the types, all at once, each within `LIMIT_S`, up to three times.
+    """Check every one of the types, all at once, each within its limit, up to three times.
 
     The agent's egress rules do not count here: a rule against loopback is no defect of the agent.
     """
-    wanted = sorted(set(check_types))
+    wanted = sorted(set(trials), key=lambda one: (one.check_type, one.with_scripts))
     async with (
         open_targets() as targets,
         _open_network(targets, harness) as network,
@@ -117,10 +151,10 @@ async def boot_check(
         specs = _specs(targets)
         tasks = [
             group.create_task(
-                _check(kind, specs.get(kind), runner_for=runner_for, network=network),
-                name=f"boot-check-{kind.value}",
+                _check(one, specs.get(one), runner_for=runner_for, network=network),
+                name=f"boot-check-{one.check_type.value}",
             )
-            for kind in wanted
+            for one in wanted
         ]
     return tuple(task.result() for task in tasks)
 
@@ -136,44 +170,66 @@ async def _open_network(targets: Targets, harness: Harness | None) -> AsyncItera
             yield network
 
 
-def working_types(found: Iterable[TypeChecked]) -> tuple[CheckType, ...]:
-    """The types to claim; each of the others is logged with what mends it."""
-    found = tuple(found)
-    for one in found:
-        if one.problem is not None:
-            log.warning("boot.type_unavailable", type=one.check_type.value, because=one.problem)
-    return tuple(one.check_type for one in found if one.works)
-
-
 async def _check(
-    kind: CheckType, spec: CheckSpec | None, *, runner_for: RunnerFor, network: Network
+    trial: Trial, spec: CheckSpec | None, *, runner_for: RunnerFor, network: Network
 ) -> TypeChecked:
     began = time.perf_counter()
     if spec is None:
-        problem: str | None = f"This version has no boot check for {kind.value}."
+        problem: _Problem | None = _Problem("this version has no boot check for them", _REMEDY)
     else:
-        problem = await _problem_with(_job(kind, spec), runner_for=runner_for, network=network)
+        job = _job(trial.check_type, spec)
+        problem = await _problem_with(job, runner_for=runner_for, network=network)
     took_ms = (time.perf_counter() - began) * 1000
-    return TypeChecked(check_type=kind, problem=problem, took_ms=took_ms)
+    if problem is None:
+        return TypeChecked(trial=trial, unavailable=None, took_ms=took_ms)
+    unavailable = UnavailableType(
+        type=trial.check_type,
+        cause=problem.cause.rstrip("."),
+        remedy=problem.remedy,
+        only_with_scripts=trial.with_scripts,
+    )
+    return TypeChecked(
+        trial=trial, unavailable=unavailable, is_busy=problem.is_busy, took_ms=took_ms
+    )
 
 
-async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) -> str | None:
+async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) -> _Problem | None:
     """Why the job did not come out well. None: it did."""
-    said = ""
+    problem: _Problem | None = None
     try:
         for _ in range(TRIES):
-            outcome = await _look(job, runner_for(job.spec), network)
-            if outcome.status in _GOOD:
+            problem = _problem_of(await _look(job, runner_for(job.spec), network))
+            if problem is None:
                 return None
-            said = outcome.failure.message if outcome.failure else f"The check is {outcome.status}."
-    except PingerUnavailableError as problem:
-        return f"{str(problem).rstrip('.')}. {MENDS_ICMP}"
-    except TooLittleMemoryError as problem:
-        return f"{problem}. {MENDS_MEMORY}"
-    except Exception as problem:  # a job's task: one broken type stops no other
+    except PingerUnavailableError as refused:
+        return _Problem(str(refused).partition(": ")[0], ICMP_REMEDY)
+    except TooLittleMemoryError as refused:
+        return _Problem(str(refused), _MEMORY_REMEDY)
+    except Exception as crash:  # a job's task: one broken type stops no other
         log.exception("boot.check_crashed", type=check_type(job.spec).value)
-        return f"The check crashed: {type(problem).__name__}."
-    return said
+        cause, _, remedy = f"{str(crash) or type(crash).__name__}".partition("; ")
+        return _Problem(f"the check of it broke: {cause}", remedy.rstrip(".") or _CRASH_REMEDY)
+    return problem
+
+
+def _problem_of(outcome: Outcome) -> _Problem | None:
+    """What the outcome says of this machine. None: all is well."""
+    if outcome.status in _GOOD:
+        return None
+    failure = outcome.failure
+    said = failure.message if failure else f"the check of it is {outcome.status}"
+    is_late = outcome.status is Status.TIMED_OUT or (
+        failure is not None and failure.kind is FailureKind.TIMEOUT
+    )
+    if is_late and (load := load_words()) is not None:
+        return _Problem(f"the machine is busy ({load}): {said}", _BUSY_REMEDY, is_busy=True)
+    return _Problem(said, _REMEDY)
+
+
+def load_words() -> str | None:
+    """How much more this machine has to do than it can at once. None: it has not."""
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    return f"load {load:.1f} on {processors} processors" if load > processors else None
 
 
 async def _look(job: Job, runner: Runner[Any], network: Network) -> Outcome:
@@ -203,17 +259,17 @@ def _job(kind: CheckType, spec: CheckSpec) -> Job:
     )
 
 
-def _specs(targets: Targets) -> Mapping[CheckType, CheckSpec]:
+def _specs(targets: Targets) -> Mapping[Trial, CheckSpec]:
     """One check per type that touches as much of its runner as loopback can show."""
     host = targets.host
     page_url = _page_url(targets)
     page = HttpRequest(url=f"{page_url}?of={{{{$UUID}}}}")
     dns = DnsRequest(query=targets.name, name_server=host, port=targets.dns_port)
-    return {
+    looks_at_json = _equals(Source.JSON_BODY, "true", at="$.ok")
+    api = ApiSpec(request=page, assertions=(_equals(Source.TEXT_BODY, PAGE), looks_at_json))
+    specs: dict[CheckType, CheckSpec] = {
         CheckType.URL: UrlSpec(request=page, assertions=(_equals(Source.STATUS_CODE, "200"),)),
-        CheckType.API: ApiSpec(
-            request=page, assertions=(_equals(Source.TEXT_BODY, '{"ok":true}'),)
-        ),
+        CheckType.API: api,
         CheckType.TCP: TcpSpec(
             request=TcpRequest(hostname=host, port=targets.echo_port, data="boot"),
             assertions=(_equals(Source.RESPONSE_DATA, "boot"),),
@@ -225,11 +281,15 @@ def _specs(targets: Targets) -> Mapping[CheckType, CheckSpec]:
         CheckType.MULTI_STEP: MultiStepSpec(script=_REQUEST_SCRIPT.replace("URL", page_url)),
         CheckType.PLAYWRIGHT: BOOT_SUITE,
     }
+    return {
+        **{Trial(check_type=kind): spec for kind, spec in specs.items()},
+        API_WITH_SCRIPTS: msgspec.structs.replace(api, setup_script=_SETUP_SCRIPT),
+    }
 
 
 def _page_url(targets: Targets) -> str:
     return f"http://{targets.host}:{targets.http_port}/boot"
 
 
-def _equals(source: Source, target: str) -> Assertion:
-    return Assertion(source=source, comparison=Comparison.EQUALS, target=target)
+def _equals(source: Source, target: str, *, at: str = "") -> Assertion:
+    return Assertion(source=source, comparison=Comparison.EQUALS, target=target, property=at)

@@ -11,9 +11,11 @@ NAME: Final = "boot.picket.test."
 _HEAD_LIMIT: Final = 8_192
 _ECHO_LIMIT: Final = 1_024
 _READ_LIMIT_S: Final = 5.0
-_PAGE: Final = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\n"
-    b'connection: close\r\n\r\n{"ok":true}'
+PAGE: Final = '{"ok":true}'
+"""What the page holds."""
+_ANSWER: Final = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(PAGE), PAGE.encode())
 )
 
 _DNS_HEAD_BYTES: Final = 12
@@ -58,7 +60,7 @@ async def _serve_page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     try:
         async with asyncio.timeout(_READ_LIMIT_S):
             await reader.readuntil(b"\r\n\r\n")
-        writer.write(_PAGE)
+        writer.write(_ANSWER)
     except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
         return
     finally:

@@ -34,3 +34,5 @@ class Ground:
     metrics: Metrics
     harness: Harness | None = None
     """What scripts run with. None: no script runs here."""
+    scripts_problem: tuple[str, str] | None = None
+    """Why none does, and the remedy. None: there is a harness, or no runtime."""

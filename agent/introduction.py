@@ -1,7 +1,7 @@
 """Says hello: what this agent is and can, and what the service answers."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 import structlog
@@ -36,12 +36,19 @@ class Introduction:
         self._hello = hello
         self._on_limits = on_limits
 
-    def check_types(self) -> tuple[CheckType, ...]:
-        """What the agent can run now."""
-        return self._hello.check_types
+    def check_types(self, lanes: Iterable[Lane]) -> tuple[CheckType, ...]:
+        """What the agent can run now of the jobs that come by these lanes."""
+        lost = {one.type for one in self._hello.unavailable if one.only_with_scripts}
+        if frozenset(lanes) != {Lane.MAIN} or not lost:
+            return self._hello.check_types
+        return tuple(kind for kind in self._hello.check_types if kind not in lost)
+
+    def slots(self) -> Mapping[Lane, int]:
+        """How many jobs it runs at once, by lane."""
+        return self._hello.slots
 
     def learn(self, hello: Hello) -> None:
-        """The agent can do more: say so from now on."""
+        """The agent can do more, or less: say so from now on."""
         self._hello = hello
 
     async def say_hello(self) -> None:
@@ -83,12 +90,16 @@ class Introduction:
                 return
 
 
-def served_slots(slots: Mapping[Lane, int], check_types: tuple[CheckType, ...]) -> dict[Lane, int]:
+def served_slots(
+    slots: Mapping[Lane, int], check_types: tuple[CheckType, ...], *, with_scripts: bool = False
+) -> dict[Lane, int]:
     """The slots of the lanes that have anything to run; the others get no jobs.
 
-    API checks with scripts come by the main lane, so where a type of that lane has shown that Node
-    runs scripts here.
+    `with_scripts`: API checks with scripts run here; they come by the main lane.
     """
     kinds = frozenset(check_types)
-    has_work = {Lane.UPTIME: bool(kinds - MAIN_TYPES), Lane.MAIN: bool(kinds & MAIN_TYPES)}
+    has_work = {
+        Lane.UPTIME: bool(kinds - MAIN_TYPES),
+        Lane.MAIN: with_scripts or bool(kinds & MAIN_TYPES),
+    }
     return {on: count if has_work[on] else 0 for on, count in slots.items()}

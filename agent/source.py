@@ -43,8 +43,8 @@ class ReleaseQueue(Protocol):
 class Introducer(Protocol):
     """Whoever says what this agent is."""
 
-    def check_types(self) -> tuple[CheckType, ...]:
-        """What it can run now."""
+    def check_types(self, lanes: Iterable[Lane]) -> tuple[CheckType, ...]:
+        """What it can run now of the jobs that come by these lanes."""
 
     async def say_hello(self) -> None:
         """Introduce the agent; raises ServiceError when that failed."""
@@ -151,7 +151,7 @@ class ServiceSource:
         return Claim(
             claim_id=uuid.uuid4().hex,
             slots=dict(slots),
-            check_types=self._introducer.check_types(),
+            check_types=self._introducer.check_types(slots),
             wait_s=self._pace.claim_wait_s,
         )
 

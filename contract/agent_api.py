@@ -46,6 +46,28 @@ GZIP_ABOVE_BYTES: Final = 4096
 """Bodies above this may be sent with `content-encoding: gzip`."""
 
 
+class UnavailableType(Wire, frozen=True, kw_only=True):
+    """A check type that an agent knows and cannot run on its machine."""
+
+    type: CheckType
+    cause: str
+    """What is missing or in the way: one sentence without its full stop."""
+    remedy: str
+    """What to do about it, in the same form."""
+    only_with_scripts: bool = False
+    """The type's checks with setup or teardown scripts cannot run; its others can."""
+
+    @property
+    def what(self) -> str:
+        """Which checks cannot run."""
+        return f"{self.type} checks{' with scripts' if self.only_with_scripts else ''}"
+
+    @property
+    def sentence(self) -> str:
+        """The one sentence that people read of it, wherever they look."""
+        return f"{self.what} cannot run here: {self.cause}; {self.remedy}."
+
+
 class Hello(Wire, frozen=True, kw_only=True):
     """An agent introduces itself: at start, on reconnect, when its capabilities change."""
 
@@ -58,6 +80,8 @@ class Hello(Wire, frozen=True, kw_only=True):
     the version of their Node, and `chromium`."""
     check_types: tuple[CheckType, ...]
     """What the agent can run, after its boot check."""
+    unavailable: tuple[UnavailableType, ...] = ()
+    """What it knows and cannot run; a type in neither list has not been tried yet."""
     slots: dict[Lane, int]
     """How many jobs it runs at once, per lane."""
 

@@ -74,9 +74,10 @@ class PublicApi:
     ) -> None:
         await self._session.close()
 
-    async def locations(self) -> list[dict[str, Any]]:
-        """The private locations."""
-        found: list[dict[str, Any]] = await self._ask("GET", "/v1/private-locations")
+    async def locations(self, *, versions: bool = False) -> list[dict[str, Any]]:
+        """The private locations; with `versions`, also their agents."""
+        query = {"versions": "true"} if versions else {}
+        found: list[dict[str, Any]] = await self._ask("GET", "/v1/private-locations", query=query)
         return found
 
     async def checks(self, *, tag: str | None = None) -> list[KnownCheck]:

@@ -189,7 +189,7 @@ def trace(source: str, *, port: int | None, data_dir: Path) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @needs("agent")
 def doctor(*, as_json: bool) -> int:
-    """Look at what an agent on this host depends on: one line each, with the mend.
+    """Look at what an agent on this host depends on: one line each, with the fix.
 
     It reads the same environment variables as the agent.
     Exit codes: 0 fine, warnings included; 1 something fails; 3 the service refuses the key.

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -12,18 +12,21 @@ import msgspec
 import structlog
 from rich.text import Text
 
-from agent.boot import TypeChecked, boot_check
+from agent.boot import API_WITH_SCRIPTS, Trial, TypeChecked, boot_check
 from agent.settings import BadSettingsError, Settings, read_settings
 from agent.settings_table import SETTINGS
-from agent.work import open_scripts
+from agent.work import Scripts, open_scripts
+from contract.agent_api import UnavailableType
 from contract.requests import IpFamily
 from picket.doctor_host import (
     data_folder,
-    file_limit,
+    egress_rules,
     ping_privilege,
     ports_are_free,
+    temporary_folder,
     unhidden_secrets,
 )
+from picket.doctor_limits import file_limit, memory_for_browsers, process_limit
 from picket.doctor_service import (
     KEY,
     name_servers,
@@ -35,14 +38,14 @@ from picket.doctor_service import (
 from picket.errors import ExitCode
 from picket.findings import Finding, Health, fail, ok, warn
 from picket.terminal import Terminal
-from runners.kit.harness import missing_for
+from runners.kit.harness import SET_UP, missing_for
 from runners.kit.http.roots import NoRootsError, system_bundle
 from runners.registry import RUNNABLE, runner_for
 
 _NEEDED: Final = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1"}
 """Stand in for what is not set, so that the rest can still be looked at."""
-_UNTIL_THEN: Final = "do what it says; the agent takes no such checks until then"
-_WITH_SCRIPTS: Final = "set up the runtimes, or leave it: this agent takes the other types"
+_SETTINGS: Final = "settings"
+_EXIT_CODES: Final = {_SETTINGS: ExitCode.BAD_INPUT, KEY: ExitCode.KEY_REFUSED}
 _STYLES: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 
 
@@ -51,10 +54,14 @@ def run_doctor(*, as_json: bool) -> int:
     with _silent_log():
         findings = asyncio.run(examine(os.environ))
     _print(findings, as_json=as_json)
-    failed = {finding.what for finding in findings if finding.health is Health.FAIL}
-    if KEY in failed:
-        return ExitCode.KEY_REFUSED
-    return ExitCode.FAILED if failed else ExitCode.OK
+    return _exit_code(finding.what for finding in findings if finding.health is Health.FAIL)
+
+
+def _exit_code(failed: Iterable[str]) -> int:
+    """By the worst failure: what the agent would end with itself counts more than the rest."""
+    codes = {_EXIT_CODES.get(what, ExitCode.FAILED) for what in failed}
+    order = (ExitCode.BAD_INPUT, ExitCode.KEY_REFUSED, ExitCode.FAILED)
+    return next((code for code in order if code in codes), ExitCode.OK)
 
 
 @contextmanager
@@ -84,7 +91,11 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     findings += [await ping_privilege(family) for family in IpFamily]
     findings += [
         *unhidden_secrets(settings),
+        egress_rules(settings),
         data_folder(settings),
+        temporary_folder(environ.get("TMPDIR") or None),
+        memory_for_browsers(settings),
+        process_limit(settings),
         file_limit(settings),
         *ports_are_free(settings),
     ]
@@ -92,8 +103,8 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
 
 
 def _no_roots(problem: NoRootsError) -> Finding:
-    seen, _, mend = str(problem).rstrip(".").partition("; ")
-    return fail("roots", seen, mend=mend or "install ca-certificates, or mend SSL_CERT_FILE")
+    seen, _, fix = str(problem).rstrip(".").partition("; ")
+    return fail("roots", seen, fix=fix or "install ca-certificates, or fix SSL_CERT_FILE")
 
 
 def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[str]]:
@@ -107,21 +118,21 @@ def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[
         rest = {name: environ[name] for name in environ if name.removesuffix("_FILE") not in names}
         return read_settings(_NEEDED | rest), findings, names
     count = sum(1 for setting in SETTINGS if setting.name in environ)
-    return settings, [ok("settings", f"{count} set, the rest are defaults")], set()
+    return settings, [ok(_SETTINGS, f"{count} set, the rest are defaults")], set()
 
 
 def strange_names(settings: Settings) -> list[Finding]:
     """Variables that were probably meant to be settings."""
     told = (unknown.sentence.partition("; ") for unknown in settings.unknown)
-    return [warn("settings", seen, mend=mend) for seen, _, mend in told]
+    return [warn(_SETTINGS, seen, fix=fix) for seen, _, fix in told]
 
 
 def _wrong_setting(problem: str) -> Finding:
     """A problem reads `NAME is VALUE; use …`."""
-    seen, found, mend = problem.partition("; ")
+    seen, found, fix = problem.partition("; ")
     if not found:
-        seen, _, mend = problem.partition(": ")
-    return fail("settings", seen, mend=mend or "see picket agent --help")
+        seen, _, fix = problem.partition(": ")
+    return fail(_SETTINGS, seen, fix=fix or "see picket agent --help")
 
 
 async def _check_types(settings: Settings) -> list[Finding]:
@@ -131,24 +142,42 @@ async def _check_types(settings: Settings) -> list[Finding]:
     except NoRootsError as problem:
         return [_no_roots(problem)]
     if not _holds_certificates(bundle):
-        mend = "install ca-certificates, or mend SSL_CERT_FILE"
-        return [fail("roots", f"{bundle} holds no certificates that can be read", mend=mend)]
-    async with open_scripts(settings) as harness:
-        lacking = {kind: missing_for(kind, harness) for kind in sorted(RUNNABLE)}
-        here = [kind for kind, sentence in lacking.items() if sentence is None]
-        found = await boot_check(here, runner_for=runner_for, harness=harness)
-    return [_checked(one) for one in found] + [
-        warn(f"{kind} checks", f"are not taken: {sentence}", mend=_WITH_SCRIPTS)
-        for kind, sentence in lacking.items()
-        if sentence is not None
-    ]
+        fix = "install ca-certificates, or fix SSL_CERT_FILE"
+        return [fail("roots", f"{bundle} holds no certificates that can be read", fix=fix)]
+    try:
+        async with open_scripts(settings) as scripts:
+            return await _tried(scripts)
+    except OSError as problem:  # no room for its files, no descriptor or port for its targets
+        return [fail("boot check", f"cannot run: {problem}", fix="free what it names")]
+
+
+async def _tried(scripts: Scripts) -> list[Finding]:
+    trials = (*(Trial(check_type=kind) for kind in sorted(RUNNABLE)), API_WITH_SCRIPTS)
+    lacking = {
+        trial: missing_for(
+            trial.check_type,
+            scripts.harness,
+            with_scripts=trial.with_scripts,
+            problem=scripts.problem,
+        )
+        for trial in trials
+    }
+    here = [trial for trial, missing in lacking.items() if missing is None]
+    found = await boot_check(here, runner_for=runner_for, harness=scripts.harness)
+    missing = [_unavailable(one) for one in lacking.values() if one is not None]
+    return [_checked(one) for one in found] + missing
 
 
 def _checked(one: TypeChecked) -> Finding:
-    name = f"{one.check_type} checks"
-    if one.problem is None:
-        return ok(name, f"work ({one.took_ms:.0f} ms)")
-    return fail(name, one.problem, mend=_UNTIL_THEN)
+    if one.unavailable is not None:
+        return _unavailable(one.unavailable, is_busy=one.is_busy)
+    return ok(one.trial.what, f"work ({one.took_ms:.0f} ms)")
+
+
+def _unavailable(one: UnavailableType, *, is_busy: bool = False) -> Finding:
+    """What was not installed is somebody's choice, and a busy machine has no fault."""
+    judge = warn if is_busy or one.remedy == SET_UP else fail
+    return judge(one.what, f"cannot run here: {one.cause}", fix=one.remedy)
 
 
 def _holds_certificates(bundle: Path) -> bool:
@@ -163,7 +192,7 @@ def _print(findings: list[Finding], *, as_json: bool) -> None:
     console = Terminal()
     if as_json:
         shown = [
-            {"health": each.health, "what": each.what, "seen": each.seen, "mend": each.mend}
+            {"health": each.health, "what": each.what, "seen": each.seen, "fix": each.fix}
             for each in findings
         ]
         console.file.write(

@@ -46,8 +46,8 @@ async def _name_server(server: NameServer) -> Finding:
     try:
         answer = await ask(question, server, timeout_s=_SERVER_LIMIT_S)
     except CheckFailed as failed:
-        mend = f"mend {_RESOLV_CONF}, or set USE_OS_DNS_RESOLVER=on where the system asks otherwise"
-        return warn("DNS", failed.failure.message, mend=mend)
+        fix = f"fix {_RESOLV_CONF}, or set USE_OS_DNS_RESOLVER=on where the system asks otherwise"
+        return warn("DNS", failed.failure.message, fix=fix)
     took_ms = (time.monotonic() - began_s) * 1000
     return ok("DNS", f"{server} answers {answer.message.response_code} in {took_ms:.0f} ms")
 
@@ -64,7 +64,7 @@ async def service_name(settings: Settings) -> Finding:
             return ok("service's name", f"{host} is {(await resolver.resolve(host, family))[0]}")
         except CheckFailed as failed:
             problems.append(failed.failure.message)
-    return warn("service's name", problems[0], mend="check SERVICE_URL, DNS, or the proxy's DNS")
+    return warn("service's name", problems[0], fix="check SERVICE_URL, DNS, or the proxy's DNS")
 
 
 def own_proxy(settings: Settings) -> Proxy | None:
@@ -88,7 +88,7 @@ async def proxy_answers(proxy: Proxy | None) -> Finding:
             writer.close()
     except (OSError, TimeoutError) as problem:
         because = trouble_with(problem, proxy.url).seen
-        return fail("proxy", f"{proxy.url}: {because}", mend="check HTTPS_PROXY and HTTP_PROXY")
+        return fail("proxy", f"{proxy.url}: {because}", fix="check HTTPS_PROXY and HTTP_PROXY")
     return ok("proxy", f"{proxy.url} accepts connections")
 
 
@@ -99,7 +99,7 @@ async def service_answers(settings: Settings, proxy: Proxy | None) -> list[Findi
         status, date = await _renew_nothing(settings, proxy)
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
         trouble = trouble_with(problem, settings.service_url)
-        return [fail("service", f"{settings.service_url}: {trouble.seen}", mend=trouble.mend)]
+        return [fail("service", f"{settings.service_url}: {trouble.seen}", fix=trouble.fix)]
     return [_key(settings, status), clock_skew(date, asked=asked, now=datetime.now(UTC))]
 
 
@@ -141,13 +141,13 @@ def _key(settings: Settings, status: int) -> Finding:
     if status == HTTPStatus.OK:
         return ok(KEY, "the service takes API_KEY")
     if status == HTTPStatus.UNAUTHORIZED:
-        mend = "compare API_KEY, or API_KEY_FILE, with the location's key, or make it a new one"
-        return fail(KEY, f"the service at {settings.service_url} refuses API_KEY", mend=mend)
+        fix = "compare API_KEY, or API_KEY_FILE, with the location's key, or make it a new one"
+        return fail(KEY, f"the service at {settings.service_url} refuses API_KEY", fix=fix)
     seen = f"{settings.service_url} answered {status} {_phrase(status)}".rstrip()
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        return fail("service", seen, mend="wait until it has started, or look at its log")
-    mend = "check that SERVICE_URL leads to a Picket service, and what a proxy makes of it"
-    return fail("service", seen, mend=mend)
+        return fail("service", seen, fix="wait until it has started, or look at its log")
+    fix = "check that SERVICE_URL leads to a Picket service, and what a proxy makes of it"
+    return fail("service", seen, fix=fix)
 
 
 def _phrase(status: int) -> str:
@@ -165,10 +165,10 @@ def clock_skew(date: str, *, asked: datetime, now: datetime) -> Finding:
     try:
         theirs = parsedate_to_datetime(date)
     except ValueError:
-        return warn("clock", "the service told no time", mend="check what answers at SERVICE_URL")
+        return warn("clock", "the service told no time", fix="check what answers at SERVICE_URL")
     skew_s = (min(max(theirs, asked), now) - theirs).total_seconds()
     if -_SKEW_S < skew_s < _SKEW_S + 1:
         return ok("clock", "agrees with the service's")
     way = "ahead of" if skew_s > 0 else "behind"
     seen = f"{abs(skew_s):.0f} s {way} the service's"
-    return warn("clock", seen, mend="run a time service such as chrony on both hosts")
+    return warn("clock", seen, fix="run a time service such as chrony on both hosts")

@@ -1,4 +1,4 @@
-"""What `picket doctor` found: one line each, with the mend."""
+"""What `picket doctor` found: one line each, with the fix."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,13 +23,13 @@ class Finding:
     """The thing, in a word or two."""
     seen: str
     """What was found."""
-    mend: str = ""
+    fix: str = ""
     """What to do about it; empty when there is nothing to do."""
 
     def line(self) -> str:
         """As it is printed."""
-        mend = f"  mend: {self.mend}" if self.mend else ""
-        return f"{self.health:<5} {self.what:<17} {self.seen}{mend}"
+        fix = f"  fix: {self.fix}" if self.fix else ""
+        return f"{self.health:<5} {self.what:<23} {self.seen}{fix}"
 
 
 def ok(what: str, seen: str) -> Finding:
@@ -37,11 +37,11 @@ def ok(what: str, seen: str) -> Finding:
     return Finding(Health.OK, what, seen)
 
 
-def warn(what: str, seen: str, *, mend: str) -> Finding:
+def warn(what: str, seen: str, *, fix: str) -> Finding:
     """It could be better."""
-    return Finding(Health.WARN, what, seen, mend)
+    return Finding(Health.WARN, what, seen, fix)
 
 
-def fail(what: str, seen: str, *, mend: str) -> Finding:
+def fail(what: str, seen: str, *, fix: str) -> Finding:
     """It cannot work like this."""
-    return Finding(Health.FAIL, what, seen, mend)
+    return Finding(Health.FAIL, what, seen, fix)

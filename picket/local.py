@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from agent.settings import SECRET_PREFIX
+from picket.agent_types import AgentTypes, agents_there
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.child import Child, Program
 from picket.data_dir import DataDir
@@ -19,7 +20,6 @@ from picket.demo_target import HOST, DemoTarget, demo_target
 from picket.errors import CommandError, ExitCode
 from picket.ports import free_ports, is_free
 from picket.starter_checks import PING_TOKEN, starter_checks
-from picket.starter_scripts import runs_scripts
 from picket.starting import set_up_checks
 
 _USUAL_PORT: Final = 8080
@@ -44,6 +44,8 @@ class LocalPicket:
     service: Child
     agent: Child
     api: PublicApi
+    types: AgentTypes
+    """What the agent runs."""
     ping_url: str
     """Where the demo's nightly job reports: the agent's ping port."""
 
@@ -109,14 +111,17 @@ class _Starting:
         self.folder.keep_service_url(ports.service_url)
         # The demo's nightly job was away with us; it reports before anybody asks for it.
         await api.ping(PING_TOKEN)
+        others = frozenset(str(one["id"]) for one in await agents_there(api))
         agent = await self._child(self._agent_program(ports, target))
+        types = AgentTypes(api, others=others)
         # Only now: the first run of a check is due at once, and somebody should be there for it.
-        await _until(partial(_agent_count, api), of=agent)
-        scripted = await asyncio.to_thread(runs_scripts)
-        wanted = starter_checks(target.ports, location=location, scripted=scripted)
-        await set_up_checks(api, wanted)
+        await _until(types.look, of=agent)
+        wanted = starter_checks(target.ports, location=location)
+        await set_up_checks(api, tuple(filter(types.may_run, wanted)))
         ping_url = f"http://{HOST}:{ports.ping}/ping/{PING_TOKEN}"
-        return LocalPicket(target=target, service=service, agent=agent, api=api, ping_url=ping_url)
+        return LocalPicket(
+            target=target, service=service, agent=agent, api=api, types=types, ping_url=ping_url
+        )
 
     async def _target(self) -> DemoTarget:
         opening = demo_target(self.folder.path, self.folder.demo_ports())
@@ -224,11 +229,6 @@ async def _has_lost(service: Child, port: int) -> bool:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(service.ended(), _END_LIMIT_S)
     return service.exit_code is not None and not is_free(port)
-
-
-async def _agent_count(api: PublicApi) -> int:
-    """How many agents have said hello."""
-    return int((await api.locations())[0]["agentCount"] or 0)
 
 
 async def _until(ask: Callable[[], Awaitable[AnswerT]], *, of: Child) -> AnswerT:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from agent.envelopes import without_details
 from agent.settings import BadSettingsError, Settings, read_settings
-from contract.checks import CheckSpec, Lane, check_type, deadline_ms, lane
+from contract.checks import ApiSpec, CheckSpec, Lane, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.result import Outcome, Result, Status
 from contract.scripted import PlaywrightSpec
@@ -29,7 +29,7 @@ from picket.suite_folder import packed
 from picket.terminal import Terminal
 from runners.kit.dns.resolve import DnsServerResolver, SystemResolver
 from runners.kit.execute import execute
-from runners.kit.harness import NO_RUNTIME, Harness, missing_for, open_harness
+from runners.kit.harness import Harness, missing_for, open_harness
 from runners.kit.http.roots import NoRootsError
 from runners.kit.icmp.socket import PingerUnavailableError
 from runners.kit.isolation.workspace import Workspace
@@ -196,9 +196,10 @@ async def _scripts_for(
             harness = await stack.enter_async_context(opening)
         except OSError as problem:
             raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
-        missing = NO_RUNTIME if harness is None else missing_for(check_type(job.spec), harness)
+        with_scripts = isinstance(job.spec, ApiSpec)
+        missing = missing_for(check_type(job.spec), harness, with_scripts=with_scripts)
         if missing is not None:
-            raise CommandError(missing, ExitCode.OWN_FAULT)
+            raise CommandError(missing.sentence, ExitCode.OWN_FAULT)
         yield harness
 
 

@@ -28,19 +28,14 @@ class StarterCheck:
         return str(self.body["name"])
 
 
-def starter_checks(
-    ports: DemoPorts, *, location: str, scripted: bool = False
-) -> tuple[StarterCheck, ...]:
-    """The checks for a demo target at these ports, run at one private location.
-
-    `scripted`: also those that need Node and Chromium.
-    """
+def starter_checks(ports: DemoPorts, *, location: str) -> tuple[StarterCheck, ...]:
+    """The checks for a demo target at these ports, run at one private location."""
     shop = f"http://{HOST}:{ports.http}"
     bodies = (
         *_url_checks(shop, f"https://{HOST}:{ports.https}"),
         *_api_checks(shop),
         *_network_checks(ports),
-        *(script_checks(shop) if scripted else ()),
+        *script_checks(shop),
     )
     place = {"privateLocations": [location], "tags": [TAG]}
     return tuple(

@@ -1,12 +1,8 @@
 """The scripted starter checks: what an order looks like to a browser, to a script, to requests."""
 
-import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from contract.checks import CheckType
-from runners.kit.scripts.runtimes import find_runtimes
 
 _BUY: Final = """\
 const { expect, test } = require('@playwright/test');
@@ -49,19 +45,6 @@ def script_checks(shop: str) -> Bodies:
         (CheckType.BROWSER, _script("Opening hours in a browser (fails)", _LATE, shop)),
         (CheckType.MULTI_STEP, _script("Order what is in stock", _ORDER, shop)),
     )
-
-
-def runs_scripts(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether this machine has Node and Chromium; the set-up says what it could not install.
-
-    `environ` may say where, as it may to the agent: PICKET_RUNTIMES and CHROMIUM_PATH.
-    """
-    found = find_runtimes(_path(environ, "PICKET_RUNTIMES"), _path(environ, "CHROMIUM_PATH"))
-    return bool(found.installed) and found.browser is not None
-
-
-def _path(environ: Mapping[str, str], name: str) -> Path | None:
-    return Path(given) if (given := environ.get(name)) else None
 
 
 def _signed_order(shop: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Trouble:
     """Why a service or a proxy cannot be reached."""
 
     seen: str
-    mend: str
+    fix: str
 
 
 def trouble_with(problem: BaseException, url: str) -> Trouble:
@@ -72,8 +72,8 @@ def _system(problem: OSError, url: str) -> Trouble:
     if isinstance(problem, TimeoutError):
         return Trouble("no answer in time", _START)
     if problem.errno in _CLOSED and url.startswith("http://"):
-        mend = "check what listens there; if it speaks TLS, use https:// in SERVICE_URL"
-        return Trouble(_WORDS[errno.ECONNRESET], mend)
+        fix = "check what listens there; if it speaks TLS, use https:// in SERVICE_URL"
+        return Trouble(_WORDS[errno.ECONNRESET], fix)
     number = problem.errno or 0
     words = _WORDS.get(number) or (os.strerror(number).lower() if number > 0 else str(problem))
     return Trouble(words, _START)
@@ -81,8 +81,8 @@ def _system(problem: OSError, url: str) -> Trouble:
 
 def _handshake(problem: ssl.SSLError) -> Trouble:
     why = handshake_fault(problem.reason or str(problem))
-    mend = "check SERVICE_URL; a service without TLS has http:// there"
-    return Trouble(f"it did not agree on TLS: {why}", mend)
+    fix = "check SERVICE_URL; a service without TLS has http:// there"
+    return Trouble(f"it did not agree on TLS: {why}", fix)
 
 
 def _certificate(problem: Exception) -> Trouble:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from picket.agent_types import AgentTypes
 from picket.board import Board, NewResult
 from picket.child import Child
 from picket.data_dir import DataDir, open_data_dir
@@ -61,6 +62,8 @@ class _Up:
         self._running = False
         self._stopped = False
         self._over = asyncio.Event()
+        self._types: AgentTypes | None = None
+        """None: nothing runs yet."""
         self._news = asyncio.Event()
 
     async def run(self) -> int:
@@ -69,6 +72,7 @@ class _Up:
         try:
             async with local_picket(self._folder, port=self._options.port) as local:
                 self._tell_where(local)
+                self._types = local.types
                 self._running = True
                 await self._watch(local)
                 self._console.print("stopping…", style="dim")
@@ -115,6 +119,9 @@ class _Up:
                     group.create_task(ping_for_ever(local.ping_url), name="nightly job"),
                     group.create_task(display.keep_fresh(), name="display"),
                     group.create_task(trace.fetch(), name="first trace"),
+                    group.create_task(
+                        local.types.follow(tell, self._end_if_enough), name="types of the agent"
+                    ),
                     group.create_task(self._hold_patience(), name="patience"),
                     group.create_task(_report_death(local.service), name="service watch"),
                     group.create_task(_report_death(local.agent), name="agent watch"),
@@ -127,8 +134,14 @@ class _Up:
         display.show(results)
         trace.look_among(results)
         self._news.set()
-        wanted = self._options.until_results
-        if wanted is not None and self._board.counts.total() >= wanted:
+        self._end_if_enough()
+
+    def _end_if_enough(self) -> None:
+        """Not before it is known what cannot run here: the summary says it."""
+        wanted, types = self._options.until_results, self._types
+        if wanted is None or types is None or not types.is_known:
+            return
+        if self._board.counts.total() >= wanted:
             self._over.set()
 
     async def _hold_patience(self) -> None:
@@ -150,6 +163,8 @@ class _Up:
         if self._board.counts:
             self._console.print(summary(self._board, width=self._console.width))
             self._console.out(verdict(self._board), highlight=False)
+        for line in () if self._types is None else self._types.lines:
+            self._console.out(line, highlight=False)
         unfinished = self._stopped and self._options.until_results is not None
         return ExitCode.INTERRUPTED if unfinished else ExitCode.OK
 

@@ -1,27 +1,42 @@
 """What scripts run with on this machine: a sandbox, runtimes, and Node processes kept warm."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
+from contract.agent_api import UnavailableType
 from contract.checks import CheckType
+from runners.kit.isolation.folder_owner import shut_part, shut_way
+from runners.kit.isolation.process_limits import can_have_own_users
 from runners.kit.isolation.sandbox import Limits, Sandbox
+from runners.kit.isolation.slot_users import SLOT_UIDS
+from runners.kit.isolation.workspace import HARNESSES, temporary_folder
 from runners.kit.playwright.spare import Spare, start_spare
 from runners.kit.playwright.spares import PlaywrightSpares
 from runners.kit.scripts.node import ScriptNode, start_node
-from runners.kit.scripts.runtimes import MissingRuntimeError, Runtime, Runtimes
+from runners.kit.scripts.runtimes import HARNESS, MissingRuntimeError, Runtime, Runtimes
 from runners.kit.scripts.spares import EACH, Spares
 from runners.kit.suites.places import SuitePlaces, Suites, suites_of
 from runners.kit.trust.roots import Roots, Trust, open_trust
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
-_NO_BROWSER: Final = "There is no Chromium on this machine (the package chromium-headless-shell)."
+SET_UP: Final = "run `picket setup`, then restart the agent"
+_NO_NODE: Final = ("there is no Node runtime for scripts on this machine", SET_UP)
+_NO_BROWSER: Final = (
+    "there is no Chromium on this machine that starts (the package chromium-headless-shell)",
+    SET_UP,
+)
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _NEED_NODE: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
 _NEED_BROWSER: Final = frozenset({CheckType.BROWSER, CheckType.PLAYWRIGHT})
+_OUR_CODE: Final = ("playwright", "script")
+"""The folders of it that runs load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +89,86 @@ async def open_harness(
         return
     async with AsyncExitStack() as stack:
         trust = stack.enter_context(open_trust(extra_roots))
-        yield _harness(stack, runtimes, trust, suites=suites, spares=spares)
+        readable = stack.enter_context(_readable_by_runs(runtimes))
+        yield _harness(stack, readable, trust, suites=suites, spares=spares)
 
 
-def missing_for(kind: CheckType, harness: Harness | None) -> str | None:
-    """What a check type needs and this machine has not got, as a sentence. None: nothing."""
-    if kind not in _NEED_NODE:
+def missing_for(
+    kind: CheckType,
+    harness: Harness | None,
+    *,
+    with_scripts: bool = False,
+    problem: tuple[str, str] | None = None,
+) -> UnavailableType | None:
+    """What a check type needs and this machine has not got. None: nothing.
+
+    `with_scripts`: for the type's checks with setup or teardown scripts. `problem`: why there is
+    no harness, and the remedy. None: there is no runtime.
+    """
+    if kind not in _NEED_NODE and not with_scripts:
         return None
+    found: tuple[str, str] | None = None
     if harness is None:
-        return NO_RUNTIME
-    if kind in _NEED_BROWSER and harness.runtimes.browser is None:
-        return _NO_BROWSER
+        found = problem or _NO_NODE
+    elif kind in _NEED_BROWSER and harness.runtimes.browser is None:
+        found = _NO_BROWSER
+    elif can_have_own_users():
+        found = _shut(harness.runtimes, needs_browser=kind in _NEED_BROWSER)
+    if found is None:
+        return None
+    cause, remedy = found
+    return UnavailableType(type=kind, cause=cause, remedy=remedy, only_with_scripts=with_scripts)
+
+
+def _shut(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
+    """What the users of runs cannot enter or read, and the remedy. None: they get everywhere."""
+    for path, what, setting in _read_by_runs(runtimes, needs_browser=needs_browser):
+        if (shut := shut_part(path) if path.exists() else shut_way(path)) is not None:
+            who = f"the users that scripts run as ({SLOT_UIDS[0]} to {SLOT_UIDS[-1]})"
+            mode = "o+rx" if shut == path else "o+x"
+            return (
+                f"{who} cannot {'read' if shut == path else 'enter'} {shut}, {what}",
+                f"run `chmod {mode} {shut}`, or set {setting} to a folder that everyone may enter",
+            )
     return None
+
+
+def _read_by_runs(runtimes: Runtimes, *, needs_browser: bool) -> Iterable[tuple[Path, str, str]]:
+    """What it is, and which setting says where it is, beside each path."""
+    for runtime in runtimes.by_id.values():
+        for path in (runtime.node, runtime.modules):
+            yield path, f"where runtime {runtime.id} is", "PICKET_RUNTIMES"
+    if needs_browser and runtimes.browser is not None:
+        yield runtimes.browser, "where Chromium is", "CHROMIUM_PATH"
+    yield Path(tempfile.gettempdir()) / HARNESSES, "where runs have their folders", "TMPDIR"
+
+
+@contextmanager
+def _readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
+    """Have runs load our code from a copy where their users cannot read it as installed.
+
+    So it is in root's home. The copy is root's: no run can change it.
+
+    Raises:
+        OSError: it cannot be copied.
+    """
+    if not can_have_own_users() or not _is_shut(HARNESS):
+        yield runtimes
+        return
+    with temporary_folder(prefix=HARNESSES) as folder:
+        for part in _OUR_CODE:
+            shutil.copytree(HARNESS / part, folder / part, copy_function=shutil.copyfile)
+            for path in ((folder / part), *(folder / part).rglob("*")):
+                path.chmod(0o755 if path.is_dir() else 0o644)
+        folder.chmod(0o755)
+        copied = {one.id: replace(one, harness=folder) for one in runtimes.by_id.values()}
+        yield replace(runtimes, by_id=MappingProxyType(copied))
+
+
+def _is_shut(code: Path) -> bool:
+    """Whether other users cannot read all of it."""
+    files = (path for part in _OUR_CODE for path in ((code / part), *(code / part).rglob("*")))
+    return any(shut_part(path) is not None for path in files)
 
 
 def _harness(

@@ -5,7 +5,8 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from contract.agent_api import ErrorEvent, Hello, LocationInfo
+from contract.agent_api import ErrorEvent, Hello, LocationInfo, UnavailableType
+from contract.checks import CheckType
 from service.agents import store
 from service.agents.model import AgentSeen, Opened
 from service.db.ids import new_id
@@ -16,6 +17,9 @@ _KEPT_AGENTS_MS: Final = 7 * 86_400_000
 _KEPT_EVENTS: Final = 1_000
 _MOST_LETTERS: Final = {"message": 10_000, "stack_trace": 50_000}
 _MOST_OTHER_LETTERS: Final = 200
+_MOST_UNAVAILABLE: Final = 2 * len(CheckType)
+"""Each type, and its checks with scripts."""
+_MOST_LETTERS_OF_WHY: Final = 1_000
 
 
 def say_hello(connection: Connection, opened: Opened, hello: Hello, *, now_ms: int) -> LocationInfo:
@@ -43,7 +47,17 @@ def _columns(hello: Hello) -> dict[str, object]:
         "platform": hello.platform,
         "runtimes": hello.runtimes,
         "check_types": [check_type.value for check_type in hello.check_types],
+        "unavailable": [_unavailable(one) for one in hello.unavailable[:_MOST_UNAVAILABLE]],
         "slots": {lane.value: slots for lane, slots in hello.slots.items()},
+    }
+
+
+def _unavailable(one: UnavailableType) -> dict[str, object]:
+    return {
+        "type": one.type.value,
+        "cause": one.cause[:_MOST_LETTERS_OF_WHY],
+        "remedy": one.remedy[:_MOST_LETTERS_OF_WHY],
+        "only_with_scripts": one.only_with_scripts,
     }
 
 

@@ -1,6 +1,8 @@
 """Agents as other features see them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,6 +13,10 @@ class AgentSeen:
     id: str
     version: str
     last_seen_ms: int
+    check_types: Sequence[str]
+    """What it runs."""
+    unavailable: Sequence[Mapping[str, Any]] | None
+    """What it cannot run, and why. None: it did not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,14 @@ _FORGET_EVENTS: Final = delete(agent_event).where(
     agent_event.c.received_ms <= bindparam("until_ms"),
 )
 _SEEN_AT: Final = (
-    select(agent.c.location_id, agent.c.id, agent.c.version, agent.c.last_seen_ms)
+    select(
+        agent.c.location_id,
+        agent.c.id,
+        agent.c.version,
+        agent.c.last_seen_ms,
+        agent.c.check_types,
+        agent.c.unavailable,
+    )
     .where(agent.c.location_id.in_(bindparam("locations", expanding=True)))
     .order_by(agent.c.id)
 )

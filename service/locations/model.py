@@ -89,11 +89,28 @@ class NewKeyShown(KeyShown):
     raw_key: str
 
 
+class UnavailableTypeShown(Shown):
+    """A check type that an agent cannot run on its machine."""
+
+    type: str
+    cause: str
+    """What is missing there, or in the way."""
+    remedy: str
+    """What to do about it."""
+    only_with_scripts: bool
+    """The type's checks with setup or teardown scripts cannot run; its others can."""
+
+
 class RunningAgent(Shown):
     """An agent that is connected."""
 
     id: str
     last_seen_at: Moment
+    check_types: list[str]
+    """The types that it runs (Picket's own field)."""
+    unavailable: list[UnavailableTypeShown]
+    """The types that it cannot run, and why (Picket's own field). A type in neither list has not
+    been tried yet."""
 
 
 class RunningVersion(Shown):

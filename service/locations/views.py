@@ -20,6 +20,7 @@ from service.locations.model import (
     QueueSample,
     RunningAgent,
     RunningVersion,
+    UnavailableTypeShown,
 )
 
 CONNECTED_MS: Final = 60_000
@@ -130,6 +131,12 @@ def _version(version: str, members: list[AgentSeen]) -> RunningVersion:
         version=version,
         count=len(members),
         agents=[
-            RunningAgent(id=agent.id, last_seen_at=moment(agent.last_seen_ms)) for agent in members
+            RunningAgent(
+                id=agent.id,
+                last_seen_at=moment(agent.last_seen_ms),
+                check_types=list(agent.check_types),
+                unavailable=[UnavailableTypeShown(**one) for one in agent.unavailable or ()],
+            )
+            for agent in members
         ],
     )

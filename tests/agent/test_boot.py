@@ -1,10 +1,12 @@
-"""The boot check finds out which types this agent can run, and says what mends the others."""
+"""The boot check finds out which types this agent can run, and says what to do about the others."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from agent.boot import MENDS_ICMP, MENDS_MEMORY, boot_check, working_types
+from agent import boot
+from agent.boot import API_WITH_SCRIPTS, ICMP_REMEDY, Trial, TypeChecked, boot_check
 from contract.checks import CheckSpec, CheckType, IcmpSpec, TcpSpec
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
@@ -37,53 +39,108 @@ def with_broken(broken: Broken) -> Any:
     return choose
 
 
-async def test_every_type_that_has_a_runner_works_here() -> None:
+def trials(*types: CheckType) -> set[Trial]:
+    return {Trial(check_type=kind) for kind in types}
+
+
+def working(found: Iterable[TypeChecked]) -> set[Trial]:
+    return {one.trial for one in found if one.works}
+
+
+def sentences(found: Iterable[TypeChecked]) -> list[str]:
+    return [one.unavailable.sentence for one in found if one.unavailable is not None]
+
+
+async def test_every_type_that_has_a_runner_works_here_scripts_of_api_checks_included() -> None:
+    every = {*trials(*RUNNABLE), API_WITH_SCRIPTS}
     async with open_harness(runtimes_here()) as harness:
-        found = await boot_check(RUNNABLE, runner_for=runner_for, harness=harness)
-    assert {one.check_type: one.problem for one in found} == dict.fromkeys(RUNNABLE)
-    assert set(working_types(found)) == RUNNABLE
+        found = await boot_check(every, runner_for=runner_for, harness=harness)
+    assert sentences(found) == []
+    assert working(found) == every
 
 
 async def test_only_the_wanted_types_are_checked() -> None:
-    found = await boot_check([CheckType.TCP], runner_for=runner_for)
-    assert working_types(found) == (CheckType.TCP,)
+    found = await boot_check(trials(CheckType.TCP), runner_for=runner_for)
+    assert working(found) == trials(CheckType.TCP)
 
 
 async def test_an_agent_that_runs_nothing_passes() -> None:
     assert await boot_check([], runner_for=runner_for) == ()
 
 
-async def test_without_the_privilege_icmp_is_not_claimed_and_the_mend_is_named() -> None:
-    broken = Broken(IcmpSpec, PingerUnavailableError("This host does not let us send pings."))
-    found = await boot_check([CheckType.ICMP, CheckType.DNS], runner_for=with_broken(broken))
-    assert working_types(found) == (CheckType.DNS,)
-    (problem,) = [one.problem for one in found if not one.works]
-    assert problem == f"This host does not let us send pings. {MENDS_ICMP}"
-    assert "--cap-add=NET_RAW" in MENDS_ICMP
-    assert "net.ipv4.ping_group_range" in MENDS_ICMP
+async def test_without_the_privilege_icmp_is_not_claimed_and_the_remedy_is_named() -> None:
+    broken = Broken(
+        IcmpSpec, PingerUnavailableError("This host does not let us send pings: open it.")
+    )
+    found = await boot_check(trials(CheckType.ICMP, CheckType.DNS), runner_for=with_broken(broken))
+    assert working(found) == trials(CheckType.DNS)
+    assert sentences(found) == [
+        f"ICMP checks cannot run here: This host does not let us send pings; {ICMP_REMEDY}."
+    ]
+    assert "CAP_NET_RAW" in ICMP_REMEDY
+    assert "net.ipv4.ping_group_range" in ICMP_REMEDY
 
 
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (CheckFailed(FailureKind.CONNECT, "It is shut."), "It is shut."),
+        (
+            CheckFailed(FailureKind.CONNECT, "It is shut."),
+            "It is shut; fix what it names; the agent tries again by itself.",
+        ),
         (
             TooLittleMemoryError("There are 166 MB of memory free"),
-            f"There are 166 MB of memory free. {MENDS_MEMORY}",
+            "There are 166 MB of memory free; give the agent's container or machine more memory.",
         ),
-        (ZeroDivisionError("secret of ours"), "The check crashed: ZeroDivisionError."),
+        (
+            OSError("No such program"),
+            "the check of it broke: No such program; see boot.check_crashed in the agent's log.",
+        ),
+        (
+            PermissionError("A script's user cannot enter /root; chmod o+x /root"),
+            "the check of it broke: A script's user cannot enter /root; chmod o+x /root.",
+        ),
+        (
+            ZeroDivisionError(),
+            "the check of it broke: ZeroDivisionError; see boot.check_crashed in the agent's log.",
+        ),
     ],
 )
 async def test_a_broken_type_is_reported_and_the_others_go_on(
     error: Exception, sentence: str
 ) -> None:
     found = await boot_check(
-        [CheckType.TCP, CheckType.HEARTBEAT], runner_for=with_broken(Broken(TcpSpec, error))
+        trials(CheckType.TCP, CheckType.HEARTBEAT),
+        runner_for=with_broken(Broken(TcpSpec, error)),
     )
-    assert [(one.check_type, one.problem) for one in found] == [
-        (CheckType.HEARTBEAT, None),
-        (CheckType.TCP, sentence),
-    ]
+    assert working(found) == trials(CheckType.HEARTBEAT)
+    assert sentences(found) == [f"TCP checks cannot run here: {sentence}"]
+
+
+LATE = CheckFailed(FailureKind.TIMEOUT, "No answer came in time.")
+
+
+@pytest.mark.parametrize("load", [1e6, 0.0])
+async def test_a_check_that_is_late_on_a_busy_machine_is_told_from_a_fault(
+    load: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boot.os, "getloadavg", lambda: (load, load, load))
+    broken = with_broken(Broken(TcpSpec, LATE))
+    (found,) = await boot_check(trials(CheckType.TCP), runner_for=broken)
+    is_busy = load > 0
+    assert found.is_busy is is_busy
+    assert ("the machine is busy (load 1000000.0 on" in sentences([found])[0]) is is_busy
+
+
+async def test_a_json_assertion_that_breaks_is_found_before_any_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def breaks(*_args: object, **_kwargs: object) -> None:
+        raise AttributeError("module 'jsonpath' has no attribute 'Env'")
+
+    monkeypatch.setattr("runners.kit.jsonpath.find_values", breaks)
+    found = await boot_check(trials(CheckType.API), runner_for=runner_for)
+    assert "has no attribute 'Env'" in sentences(found)[0]
 
 
 async def test_a_type_that_works_the_second_time_is_claimed() -> None:
@@ -94,15 +151,16 @@ async def test_a_type_that_works_the_second_time_is_claimed() -> None:
             return await runner_for(spec).observe(spec, ctx)
 
     late = Late(TcpSpec, CheckFailed(FailureKind.TIMEOUT, "This host stood still."))
-    found = await boot_check([CheckType.TCP], runner_for=with_broken(late))
-    assert working_types(found) == (CheckType.TCP,)
+    found = await boot_check(trials(CheckType.TCP), runner_for=with_broken(late))
+    assert working(found) == trials(CheckType.TCP)
 
 
 async def test_a_type_without_a_boot_check_is_not_claimed() -> None:
-    found = await boot_check([CheckType.AGENTIC], runner_for=runner_for)
-    assert [one.problem for one in found] == ["This version has no boot check for AGENTIC."]
+    found = await boot_check(trials(CheckType.AGENTIC), runner_for=runner_for)
+    assert working(found) == set()
+    assert sentences(found)[0].startswith("AGENTIC checks cannot run here: this version has no")
 
 
 async def test_the_check_takes_its_time_into_account() -> None:
-    (one,) = await boot_check([CheckType.TCP], runner_for=runner_for)
+    (one,) = await boot_check(trials(CheckType.TCP), runner_for=runner_for)
     assert one.took_ms > 0

@@ -2,12 +2,13 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from agent.backoff import Backoff
 from agent.errors import KeyRefusedError, VersionRefusedError
 from agent.introduction import Introduction, served_slots
-from contract.agent_api import Hello, Limits
+from contract.agent_api import Hello, Limits, UnavailableType
 from contract.checks import CheckType, Lane
 from tests.builders.agents import QUICK, a_client
 from tests.builders.patience import LONG_S
@@ -78,3 +79,13 @@ def test_only_lanes_with_work_get_slots(
     types: tuple[CheckType, ...], slots: dict[Lane, int]
 ) -> None:
     assert served_slots({Lane.UPTIME: 8, Lane.MAIN: 2}, types) == slots
+
+
+async def test_an_agent_without_scripts_for_api_checks_claims_none_by_the_main_lane() -> None:
+    lost = UnavailableType(type=CheckType.API, cause="a", remedy="b", only_with_scripts=True)
+    types = (CheckType.URL, CheckType.API, CheckType.MULTI_STEP)
+    hello = msgspec.structs.replace(HELLO, check_types=types, unavailable=(lost,))
+    async with a_client("http://127.0.0.1:9") as client:
+        introduction = Introduction(client, hello, on_limits=lambda _limits: None)
+    assert introduction.check_types([Lane.UPTIME]) == types
+    assert introduction.check_types([Lane.MAIN]) == (CheckType.URL, CheckType.MULTI_STEP)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ class Introducer:
     service: FakeService | None = None
     fails: list[Exception] = field(default_factory=list)
 
-    def check_types(self) -> tuple[CheckType, ...]:
+    def check_types(self, lanes: Iterable[Lane]) -> tuple[CheckType, ...]:
         return (CheckType.URL,)
 
     async def say_hello(self) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agent.abilities import Abilities, first_abilities, hello_of, learn
+from agent.boot import API_WITH_SCRIPTS, Trial
 from agent.client import ServiceClient
 from agent.ground import Ground, Makeup
 from agent.introduction import Introduction
@@ -18,15 +20,7 @@ from agent.leases import Leases
 from agent.releases import Releases
 from agent.running import RunningJobs
 from agent.runs import Runs
-from agent.work import (
-    Loops,
-    hello_of,
-    learn_scripts,
-    open_dispatcher,
-    open_scripts,
-    runnable_types,
-    scrubber_of,
-)
+from agent.work import Loops, open_dispatcher, open_scripts, scrubber_of
 from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import LogLine, Outcome
@@ -34,6 +28,7 @@ from contract.scripted import MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.dns.resolve import SystemResolver
 from runners.kit.harness import Harness
+from runners.kit.isolation.process_limits import Tools
 from runners.kit.isolation.workspace import Workspace
 from runners.kit.runner import RunContext, Runner
 from runners.kit.scripts.runtimes import find_runtimes
@@ -94,9 +89,10 @@ async def an_agent_at_work(
 ) -> AsyncIterator[tuple[MemoryFiles, MemorySpool]]:
     """It said hello with the types that need no Node, and learns of the others meanwhile."""
     files, spool = MemoryFiles(), MemorySpool()
-    async with open_scripts(settings(**changes)) as harness, a_client(service) as client:
-        ground = a_ground(client, harness, makeup)
-        hello = hello_of(ground, await runnable_types(ground, scripted=False))
+    async with open_scripts(settings(**changes)) as scripts, a_client(service) as client:
+        ground = a_ground(client, scripts.harness, makeup)
+        abilities = await first_abilities(ground)
+        hello = hello_of(ground, abilities)
         introduction = Introduction(client, hello, on_limits=lambda _limits: None)
         loops = Loops(
             releases=Releases(client, meter=ground.metrics, pace=QUICK),
@@ -111,20 +107,47 @@ async def an_agent_at_work(
         )
         async with opening as dispatcher, asyncio.TaskGroup() as group:
             running = group.create_task(dispatcher.run(ground.lifecycle.draining))
-            learning = group.create_task(learn_scripts(ground, introduction, dispatcher))
+            learning = group.create_task(learn(abilities, ground, introduction, dispatcher))
             yield files, spool
             learning.cancel()
             running.cancel()
 
 
 async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) -> None:
-    async with open_scripts(settings(runtimes_dir=tmp_path)) as harness:
-        assert harness is None
+    async with open_scripts(settings(runtimes_dir=tmp_path)) as scripts:
+        assert scripts.harness is None
     ground = await ground_with(None)
-    types = await runnable_types(ground, scripted=False)
-    assert CheckType.API in types
-    assert await runnable_types(ground, scripted=True) == ()
-    assert hello_of(ground, types).slots[Lane.MAIN] == 0
+    hello = hello_of(ground, await first_abilities(ground))
+    assert CheckType.API in hello.check_types
+    assert hello.slots[Lane.MAIN] == 0
+    assert {one.what for one in hello.unavailable} == {
+        "API checks with scripts",
+        "BROWSER checks",
+        "MULTI_STEP checks",
+        "PLAYWRIGHT checks",
+    }
+    assert {one.cause for one in hello.unavailable} == {
+        "there is no Node runtime for scripts on this machine"
+    }
+    assert {one.remedy for one in hello.unavailable} == {
+        "run `picket setup`, then restart the agent"
+    }
+
+
+async def test_why_no_script_runs_at_all_is_said_of_each_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find_none() -> Tools:
+        raise FileNotFoundError("Scripts cannot be isolated: prlimit not found; install util-linux")
+
+    monkeypatch.setattr("runners.kit.isolation.sandbox.find_tools", find_none)
+    async with open_scripts(settings()) as scripts:
+        ground = replace(await ground_with(scripts.harness), scripts_problem=scripts.problem)
+    found = await first_abilities(ground)
+    assert len(found.unavailable) == 4
+    assert {(one.cause, one.remedy) for one in found.unavailable} == {
+        ("Scripts cannot be isolated: prlimit not found", "install util-linux")
+    }
 
 
 async def test_a_code_cache_that_is_left_out_is_told_with_what_to_do(tmp_path: Path) -> None:
@@ -143,14 +166,15 @@ async def test_a_code_cache_that_is_left_out_is_told_with_what_to_do(tmp_path: P
 
 
 async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed() -> None:
-    async with open_scripts(settings()) as harness:
-        assert harness is not None, "no runtime is installed: run `make test`"
-        ground = await ground_with(harness)
-        types = await runnable_types(ground, scripted=True)
-        assert CheckType.MULTI_STEP in types
-        assert hello_of(ground, types).slots[Lane.MAIN] == 1
-        broken = (CheckType.API, CheckType.URL)
-        assert hello_of(ground, broken).slots[Lane.MAIN] == 0
+    async with open_scripts(settings()) as scripts:
+        assert scripts.harness is not None, "no runtime is installed: run `make test`"
+        ground = await ground_with(scripts.harness)
+        known = await first_abilities(ground)
+        assert hello_of(ground, known).slots[Lane.MAIN] == 0
+        working = {API_WITH_SCRIPTS, Trial(check_type=CheckType.MULTI_STEP)}
+        for one in working:
+            more = known.updated(Abilities(working=frozenset({one})))
+            assert hello_of(ground, more).slots[Lane.MAIN] == 1
 
 
 @pytest.mark.parametrize(
@@ -184,10 +208,12 @@ async def test_a_type_that_fails_its_boot_check_is_offered_as_soon_as_it_passes_
             await service.until(
                 lambda: any(one["event"] == "boot.type_unavailable" for one in logs)
             )
-            assert service.hellos == []
-            program.with_name("now").touch()
             await service.until(lambda: bool(service.hellos))
-    assert service.hellos[0].check_types == (CheckType.BROWSER,)
+            program.with_name("now").touch()
+            await service.until(lambda: bool(service.hellos[-1].check_types))
+    first, last = service.hellos[0], service.hellos[-1]
+    assert [one.type for one in first.unavailable] == [CheckType.BROWSER]
+    assert (last.check_types, last.unavailable) == ((CheckType.BROWSER,), ())
 
 
 async def test_scripts_learn_of_their_run_and_other_checks_pay_nothing_for_it() -> None:

@@ -26,6 +26,7 @@ from contract.agent_api import (
     StoredBytes,
     Submission,
     SubmissionAnswer,
+    UnavailableType,
 )
 from contract.assertions import AssertionResult, Comparison, Source
 from contract.checks import CheckType, Lane
@@ -141,6 +142,11 @@ MESSAGES: dict[str, msgspec.Struct] = {
         platform="linux-x86_64",
         runtimes={"python": "3.11.7"},
         check_types=(CheckType.URL, CheckType.DNS),
+        unavailable=(
+            UnavailableType(
+                type=CheckType.API, cause="no Node", remedy="set it up", only_with_scripts=True
+            ),
+        ),
         slots={Lane.UPTIME: 256, Lane.MAIN: 1},
     ),
     "hello_answer": HelloAnswer(

@@ -188,4 +188,7 @@ def test_without_a_runtime_what_is_missing_is_said_in_one_sentence(
     monkeypatch.setenv("PICKET_RUNTIMES", str(tmp_path))
     assert main(["run", check]) == ExitCode.OWN_FAULT
     said = capsys.readouterr().err
-    assert said == "picket: There is no Node runtime for scripts on this machine.\n"
+    assert said == (
+        "picket: API checks with scripts cannot run here: there is no Node runtime for scripts on "
+        "this machine; run `picket setup`, then restart the agent.\n"
+    )

@@ -1,5 +1,4 @@
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +6,6 @@ import pytest
 from contract.checks import CheckType
 from picket.demo_target import DemoPorts
 from picket.starter_checks import starter_checks
-from picket.starter_scripts import runs_scripts
 from picket.starting import says
 from service.checks import bodies, script_bodies
 
@@ -22,25 +20,14 @@ BODIES: dict[CheckType, Any] = {
     CheckType.BROWSER: script_bodies.BrowserCheckWrite,
     CheckType.MULTI_STEP: script_bodies.MultiStepCheckWrite,
 }
-SCRIPTED = {CheckType.BROWSER, CheckType.MULTI_STEP}
-EVERY = starter_checks(PORTS, location="default", scripted=True)
+EVERY = starter_checks(PORTS, location="default")
 
 
 def test_every_type_of_one_look_has_a_starter_check() -> None:
-    counts = Counter(check.kind for check in starter_checks(PORTS, location="default"))
-    assert set(counts) == set(BODIES) - SCRIPTED
-    assert 10 <= counts.total() <= 15
-
-
-def test_where_scripts_can_run_they_have_starter_checks_too() -> None:
-    assert {check.kind for check in EVERY} == set(BODIES)
+    counts = Counter(check.kind for check in EVERY)
+    assert set(counts) == set(BODIES)
+    assert 10 <= counts.total() <= 20
     assert any("localSetupScript" in check.body for check in EVERY)
-
-
-def test_a_machine_whose_runtimes_are_said_to_be_elsewhere_runs_what_is_there(
-    tmp_path: Path,
-) -> None:
-    assert not runs_scripts({"PICKET_RUNTIMES": str(tmp_path)})
 
 
 def test_starter_checks_have_different_names() -> None:
@@ -57,7 +44,7 @@ def test_the_service_takes_every_starter_check(check: Any) -> None:
 
 
 def test_enough_starter_checks_run_below_a_minute_for_results_to_come_quickly() -> None:
-    quick = [c for c in starter_checks(PORTS, location="default") if c.body["frequency"] == 0]
+    quick = [c for c in EVERY if c.body["frequency"] == 0]
     assert len(quick) >= 5
 
 

@@ -92,7 +92,7 @@ async def test_a_self_signed_service_is_told_as_such(tmp_path: Path) -> None:
     async with listening(context) as port:
         found = await found_at(f"https://127.0.0.1:{port}")
     assert found.seen.endswith(": its certificate cannot be trusted: it is self-signed")
-    assert "EXTRA_CA_CERTS" in found.mend
+    assert "EXTRA_CA_CERTS" in found.fix
 
 
 async def test_a_certificate_of_an_unknown_authority_is_told_as_such() -> None:
@@ -100,7 +100,7 @@ async def test_a_certificate_of_an_unknown_authority_is_told_as_such() -> None:
     async with listening(server_side(leaf)) as port:
         found = await found_at(f"https://127.0.0.1:{port}")
     assert found.seen.endswith("nobody whom this host trusts has signed it")
-    assert "its authority in EXTRA_CA_CERTS" in found.mend
+    assert "its authority in EXTRA_CA_CERTS" in found.fix
 
 
 async def test_a_certificate_for_another_host_asks_for_another_address(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_certificate_for_another_host_asks_for_another_address(tmp_path:
     async with listening(server_side(authority.issue_cert("other.test"))) as port:
         extra = str(tmp_path / "authority.pem")
         found = await found_at(f"https://127.0.0.1:{port}", EXTRA_CA_CERTS=extra)
-    assert "SERVICE_URL that the certificate speaks for" in found.mend
+    assert "SERVICE_URL that the certificate speaks for" in found.fix
 
 
 async def test_a_certificate_that_is_over_wants_to_be_renewed(tmp_path: Path) -> None:
@@ -117,21 +117,21 @@ async def test_a_certificate_that_is_over_wants_to_be_renewed(tmp_path: Path) ->
     async with listening(context) as port:
         found = await found_at(f"https://127.0.0.1:{port}", EXTRA_CA_CERTS=str(certificate))
     assert found.seen.endswith("a certificate of its chain has expired")
-    assert found.mend.startswith("renew the certificate")
+    assert found.fix.startswith("renew the certificate")
 
 
 async def test_tls_with_a_service_that_has_none_is_told_as_such() -> None:
     async with listening(answer=b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         found = await found_at(f"https://127.0.0.1:{port}")
     assert "did not agree on TLS: it does not speak TLS on this port" in found.seen
-    assert "http://" in found.mend
+    assert "http://" in found.fix
 
 
 async def test_a_service_that_hangs_up_on_plain_http_may_speak_tls() -> None:
     async with listening() as port:
         found = await found_at(f"http://127.0.0.1:{port}")
     assert found.seen.endswith(": it closed the connection without an answer")
-    assert "https://" in found.mend
+    assert "https://" in found.fix
 
 
 def test_a_name_that_nobody_knows_is_told_by_name() -> None:

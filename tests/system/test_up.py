@@ -19,10 +19,9 @@ from picket.api_client import PublicApi
 from picket.check_file import parse
 from picket.demo_target import DemoPorts
 from picket.starter_checks import starter_checks
-from picket.starter_scripts import runs_scripts
 from tests.builders.patience import eventually
 
-CHECKS = len(starter_checks(DemoPorts(), location="default", scripted=runs_scripts()))
+CHECKS = len(starter_checks(DemoPorts(), location="default"))
 LIMIT_S = 120.0
 LOOKS = {"PASSED", "DEGRADED", "FAILED"}
 """What each look at the target ends as, on a machine that goes on."""
@@ -140,6 +139,23 @@ def test_results_of_all_six_types_come_and_it_ends_by_itself(folder: Path) -> No
         assert CheckType(kind) in summary
     assert re.search(r"\d+ results: \d+ good, \d+ failed, none missed", summary)
     assert up.children() == []
+
+
+def test_types_that_cannot_run_are_named_above_the_results_and_below_the_summary(
+    folder: Path,
+) -> None:
+    up = Up(folder, "--until-results", "20", light=True)
+    assert up.wait() == 0, up.out + up.err
+    above, _, below = up.out.partition("\ntype ")
+    for what in ("API checks with scripts", "BROWSER checks", "MULTI_STEP checks"):
+        line = (
+            f"{what} cannot run here: there is no Node runtime for scripts on this machine; "
+            "run `picket setup`, then restart the agent."
+        )
+        assert above.splitlines().count(line) == 1
+        assert below.splitlines().count(line) == 1
+        assert line in (folder / "data/logs/agent.log").read_text()
+    assert not any(line.split()[2] in {"BROWSER", "MULTI_STEP"} for line in up.results())
 
 
 async def test_a_second_start_creates_nothing_twice(folder: Path) -> None:

@@ -41,10 +41,20 @@ def take_folder(folder: Path) -> None:
         _set(folder, owner=(os.geteuid(), os.getegid()), mode=stat.S_IRWXU)
 
 
-def shut_way(folder: Path) -> Path | None:
-    """The first folder above that other users cannot pass. None: they can get there."""
-    above = folder.resolve().parents
+def shut_way(path: Path) -> Path | None:
+    """The first folder above that other users cannot pass. None: they can get there.
+
+    On the way that the path names, and on the way to what it links to.
+    """
+    above = (*path.absolute().parents, *path.resolve().parents)
     return next((one for one in above if not one.stat().st_mode & stat.S_IXOTH), None)
+
+
+def shut_part(path: Path) -> Path | None:
+    """What keeps other users from reading a file or folder: one above it, or it. None: they can."""
+    needed = stat.S_IROTH | stat.S_IXOTH if path.is_dir() else stat.S_IROTH
+    is_open = path.stat().st_mode & needed == needed
+    return shut_way(path) or (None if is_open else path)
 
 
 def _set(folder: Path, *, owner: tuple[int, int], mode: int) -> None:

@@ -25,8 +25,10 @@ FILES: Final = "picket-files-"
 """Of folders of files that no disk keeps."""
 ROOTS: Final = "picket-roots-"
 """Of folders in which Chromium's roots are being put together."""
+HARNESSES: Final = "picket-harness-"
+"""Of copies of our own code that the users of runs can read."""
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - only folders of ours are made there
-PREFIXES: Final = (PREFIX, FILES, ROOTS)
+PREFIXES: Final = (PREFIX, FILES, ROOTS, HARNESSES)
 _MOST_LOOKS: Final = 1000
 _MOST_NAMES: Final = 1000
 _NAME_CHARS: Final = 16

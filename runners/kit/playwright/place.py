@@ -8,7 +8,6 @@ import msgspec
 from runners.kit.scripts.files import ScriptFile, write_files
 from runners.kit.scripts.runtimes import Runtime
 
-HARNESS: Final = Path(__file__).parents[2] / "harness" / "playwright"
 _NODE_ARGUMENTS: Final = (
     # Reading TypeScript and guessing what kind of module a file is are meant here.
     "--disable-warning=ExperimentalWarning",
@@ -61,7 +60,8 @@ def lay_out(place: Place, files: tuple[ScriptFile, ...], runtime: Runtime) -> No
 
 def node_line(runtime: Runtime) -> tuple[str, ...]:
     """How Node is started for Playwright, up to what it is to run."""
-    return (str(runtime.node), *_NODE_ARGUMENTS, "--require", str(HARNESS / "preload.cjs"))
+    preload = runtime.harness / "playwright/preload.cjs"
+    return (str(runtime.node), *_NODE_ARGUMENTS, "--require", str(preload))
 
 
 def grounds(runtime: Runtime, place: Place) -> dict[str, str]:

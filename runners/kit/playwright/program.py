@@ -10,7 +10,7 @@ import msgspec
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.isolation.program import Limits, Program
 from runners.kit.playwright.ground import BROWSER_ARGUMENTS
-from runners.kit.playwright.place import HARNESS, Place, grounds, node_line
+from runners.kit.playwright.place import Place, grounds, node_line
 from runners.kit.scripts.files import script_path
 from runners.kit.scripts.kind import is_playwright_test
 from runners.kit.scripts.runtimes import Runtime
@@ -59,11 +59,11 @@ def program_of(
 
 
 def _command(script: Script) -> tuple[str, ...]:
-    path = script_path(script.spec)
+    path, harness = script_path(script.spec), script.runtime.harness / "playwright"
     if not is_playwright_test(script.spec.script, str(path)):
-        return (str(HARNESS / "plain.cjs"),)
+        return (str(harness / "plain.cjs"),)
     runner = script.runtime.modules / "@playwright" / "test" / "cli.js"
-    return (str(runner), "test", "--config", str(HARNESS / "config.cjs"))
+    return (str(runner), "test", "--config", str(harness / "config.cjs"))
 
 
 def _settings(script: Script, place: Place) -> dict[str, Any]:

@@ -179,8 +179,9 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     async def through(self) -> ScriptRun:
         """Start it, wait for its end, collect what it left."""
-        libraries = self.order.script.runtime.modules.parent
-        book = FactBook(UserPaths(self.place.root, packages=(libraries,)))
+        runtime = self.order.script.runtime
+        packages, harness = (runtime.modules.parent,), runtime.harness
+        book = FactBook(UserPaths(self.place.root, packages=packages, harness=harness))
         start_ms, ctx = time.time() * 1000, self.order.ctx
         async with run_gate(ctx, self.roots, self.place.home) as gate:
             program = self._program(gate)

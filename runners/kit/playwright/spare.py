@@ -15,7 +15,7 @@ from runners.kit.isolation.folder_owner import give_folder
 from runners.kit.isolation.run_time import RunTime
 from runners.kit.isolation.sandbox import Child, Ended, Limits, Program, Sandbox
 from runners.kit.isolation.workspace import Workspace
-from runners.kit.playwright.place import HARNESS, Place, grounds, make_place, node_line
+from runners.kit.playwright.place import Place, grounds, make_place, node_line
 from runners.kit.scripts.runtimes import Runtime
 from runners.kit.thread_end import to_its_end
 
@@ -178,7 +178,7 @@ def _line(
     """What it is started as."""
     fixed = {**environment, **grounds(runtime, place)}
     return Program(
-        argv=(*node_line(runtime), str(HARNESS / "waiting.cjs")),
+        argv=(*node_line(runtime), str(runtime.harness / "playwright/waiting.cjs")),
         folder=place.home,
         env={**fixed, "PICKET_WAITS": str(runtime.modules)},
         limits=limits,

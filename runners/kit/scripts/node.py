@@ -10,7 +10,6 @@ from runners.kit.isolation.sandbox import Child, Ended, Limits, Program, Sandbox
 from runners.kit.isolation.workspace import Workspace
 from runners.kit.scripts.runtimes import Runtime
 
-MAIN: Final = Path(__file__).resolve().parents[2] / "harness/script/main.cjs"
 MEMORY_MB: Final = 512
 HEAP_MB: Final = 384
 """Of JavaScript objects; buffers and Node itself take the rest."""
@@ -90,14 +89,15 @@ async def start_node(
 
 def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Program:
     """It may read its own code and the libraries, and nothing else; it starts no process."""
+    code = runtime.harness / "script"
     return Program(
         argv=(
             str(runtime.node),
             "--permission",
             f"--max-old-space-size={HEAP_MB}",
             # No compile cache: under permissions Node uses one only where it may write it.
-            *(f"--allow-fs-read={one}/*" for one in (MAIN.parent, runtime.modules)),
-            str(MAIN),
+            *(f"--allow-fs-read={one}/*" for one in (code, runtime.modules)),
+            str(code / "main.cjs"),
         ),
         folder=folder,
         env=environment,

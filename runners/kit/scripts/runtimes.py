@@ -30,6 +30,8 @@ from runners.installation.places import runtimes_folder
 from runners.kit.scripts.code_cache import fault_of
 
 CODE_CACHE: Final = "code-cache"
+HARNESS: Final = Path(__file__).resolve().parents[2] / "harness"
+"""Our own code that every run of a script loads, as installed."""
 _READY: Final = "ready"
 _VERSION: Final = re.compile(rb"\d+(\.\d+){3}")
 _START_LIMIT_S: Final = 30
@@ -59,6 +61,8 @@ class Runtime:
     none that fits."""
     code_cache_fault: str | None = None
     """Why the code cache that is there is left out. None: it is not."""
+    harness: Path = HARNESS
+    """Our own code that every run loads; the users of runs can read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

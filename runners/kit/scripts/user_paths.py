@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-_HARNESS: Final = f"{Path(__file__).parents[2] / 'harness'}/"
+from runners.kit.scripts.runtimes import HARNESS
+
 _OF_KEPT: Final = r"(?:/[0-9a-f.]{1,100})?/node_modules/"
 """Packages that suites share lie below the key of their content."""
 _REQUIRED_BY: Final = re.compile(r"\n- (?:node_modules/|node:)[^\n]*")
@@ -22,16 +23,22 @@ class UserPaths:
     """Those of one run."""
 
     def __init__(
-        self, root: Path, *, working_dir: Path | None = None, packages: Iterable[Path] = ()
+        self,
+        root: Path,
+        *,
+        working_dir: Path | None = None,
+        packages: Iterable[Path] = (),
+        harness: Path = HARNESS,
     ) -> None:
         """`working_dir`: what the author's paths count from. None: from the root.
 
         `packages`: folders of the agent's that hold a `node_modules`, or several by their keys.
+        `harness`: where the run's copy of our own code is.
         """
         here = root if working_dir is None else working_dir
         above = os.path.relpath(root, here)
         outside = "" if above == "." else f"{above}/"
-        self._shorter = ((f"{here}/", ""), (f"{root}/", outside), (_HARNESS, "node:picket/"))
+        self._shorter = ((f"{here}/", ""), (f"{root}/", outside), (f"{harness}/", "node:picket/"))
         self._packages = _pattern(packages)
 
     def line(self, text: str) -> str:

@@ -26,7 +26,6 @@ from runners.kit.suites.facts import SuiteFacts
 from runners.kit.suites.project import Project
 
 LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
-HARNESS: Final = Path(__file__).resolve().parents[2] / "harness/playwright"
 _FACTS: Final = (
     "prepares",
     "inSetup",
@@ -100,7 +99,12 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
     plan = await asyncio.to_thread(_plan, project, run.command)
     await asyncio.to_thread(_offer_browser, project, run.browser)
     packages = (run.packages, project.runtime.modules.parent)
-    paths = UserPaths(project.root, working_dir=project.working_dir, packages=packages)
+    paths = UserPaths(
+        project.root,
+        working_dir=project.working_dir,
+        packages=packages,
+        harness=project.runtime.harness,
+    )
     facts = SuiteFacts(paths)
     program = _program(run, plan)
     child = await sandbox.start(program, owner=project.workspace)
@@ -165,7 +169,8 @@ def _test_runner(project: Project) -> Path:
 def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
     """The environment by which our parts are loaded and told what to do."""
     project, environment = run.project, run.environment
-    preloads = " ".join(f"--require={HARNESS / name}" for name in _PRELOADS)
+    harness = project.runtime.harness / "playwright"
+    preloads = " ".join(f"--require={harness / name}" for name in _PRELOADS)
     return {
         "NODE_OPTIONS": f"{preloads} {environment.get('NODE_OPTIONS', '')}".strip(),
         "PATH": f"{project.programs}:{environment['PATH']}",
@@ -177,7 +182,7 @@ def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
         "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
         "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS": "1",
         "PLAYWRIGHT_HTML_OPEN": "never",
-        "PW_TEST_REPORTER": str(HARNESS / "suite_reporter.cjs"),
+        "PW_TEST_REPORTER": str(harness / "suite_reporter.cjs"),
     }
 
 

@@ -86,6 +86,7 @@ agent: Final = Table(
     Column("platform", String, nullable=False),
     Column("runtimes", JSON, nullable=False),
     Column("check_types", JSON, nullable=False),
+    Column("unavailable", JSON),  # types that it cannot run, and why; None: it did not say
     Column("slots", JSON, nullable=False),  # lane to number
     Column("started_ms", BigInteger, nullable=False),  # its first hello
     Column("last_seen_ms", BigInteger, nullable=False),  # written every few seconds

@@ -43,6 +43,21 @@ async def test_hello_tells_the_location_the_leases_and_the_limits(service: Runni
     assert answer["limits"]["results"] == 256
 
 
+async def test_what_an_agent_cannot_run_is_shown_with_its_cause_and_remedy(
+    service: RunningService,
+) -> None:
+    why = {"type": "ICMP", "cause": "no ping", "remedy": "allow it", "onlyWithScripts": False}
+    hello = {**HELLO, "unavailable": [{**why, "cause": "x" * 5_000}, why]}
+    assert (await service.agent("POST", "/agent/v1/hello", hello)).status == 200
+    [location] = (await service.alice.get("/v1/private-locations?versions=true")).body
+    [version] = location["runningAgents"]
+    [agent] = version["agents"]
+    assert agent["checkTypes"] == HELLO["checkTypes"]
+    long, shown = agent["unavailable"]
+    assert shown == why
+    assert len(long["cause"]) == 1_000
+
+
 @pytest.mark.parametrize("key", ["", "Bearer", "Bearer pl_wrong", "Basic abc", "Bearer \x80"])
 async def test_a_bad_key_is_refused_with_the_one_error_body(
     service: RunningService, key: str

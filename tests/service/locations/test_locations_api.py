@@ -148,6 +148,8 @@ async def test_agents_that_are_connected_are_counted_by_version(
     location = await made(alice)
     now_ms = await api.database.read(api.backend.clock.now_ms)
 
+    why = [{"type": "ICMP", "cause": "no ping", "remedy": "allow it", "only_with_scripts": False}]
+
     def row(name: str, version: str, age_ms: int) -> dict[str, Any]:
         return {
             "location_id": location["id"],
@@ -156,6 +158,7 @@ async def test_agents_that_are_connected_are_counted_by_version(
             "platform": "linux-x86_64",
             "runtimes": {},
             "check_types": ["URL"],
+            "unavailable": why,
             "slots": {"uptime": 1},
             "started_ms": now_ms - 900_000,
             "last_seen_ms": now_ms - age_ms,
@@ -178,7 +181,12 @@ async def test_agents_that_are_connected_are_counted_by_version(
         ("0.9.1", 1),
         ("0.10.0", 2),
     ]
-    assert [one["id"] for one in seen["runningAgents"][1]["agents"]] == ["a", "c"]
+    agents = seen["runningAgents"][1]["agents"]
+    assert [one["id"] for one in agents] == ["a", "c"]
+    assert agents[0]["checkTypes"] == ["URL"]
+    (lost,) = agents[0]["unavailable"]
+    assert lost.pop("onlyWithScripts") is False
+    assert lost == {"type": "ICMP", "cause": "no ping", "remedy": "allow it"}
     assert (await alice.get(PATH)).body[0]["agentCount"] == 0
 
 

@@ -1,0 +1,180 @@
+"""What this agent can run on its machine, and why it cannot run the rest."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+
+from agent.backoff import Backoff
+from agent.boot import API_WITH_SCRIPTS, Trial, boot_check
+from agent.dispatcher import Dispatcher
+from agent.errors import KeyRefusedError, VersionRefusedError
+from agent.ground import Ground
+from agent.introduction import MAIN_TYPES, Introduction, served_slots
+from agent.version import platform_name, runtimes
+from contract.agent_api import Hello, UnavailableType
+from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
+from contract.release import RELEASE
+from runners.kit.harness import missing_for
+from runners.kit.runner import Runner
+
+_LONGEST_RECHECK_S: Final = 3600.0
+_NO_PLACE_REMEDY: Final = "free what it names; the agent tries again by itself"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What was found out so far; what is in neither part has not been tried yet."""
+
+    working: frozenset[Trial] = frozenset()
+    unavailable: tuple[UnavailableType, ...] = ()
+
+    @property
+    def check_types(self) -> tuple[CheckType, ...]:
+        """The types whose jobs are claimed."""
+        types = {one.check_type for one in self.working if not one.with_scripts}
+        return tuple(kind for kind in SPEC_TYPES if kind in types)
+
+    def updated(self, found: "Abilities") -> "Abilities":
+        """With what another look has found, which counts more."""
+        tried = found.working | {_trial_of(one) for one in found.unavailable}
+        still = (one for one in self.unavailable if _trial_of(one) not in tried)
+        ordered = sorted((*still, *found.unavailable), key=lambda one: one.what)
+        return Abilities(working=self.working - tried | found.working, unavailable=tuple(ordered))
+
+
+def _trial_of(one: UnavailableType) -> Trial:
+    return Trial(check_type=one.type, with_scripts=one.only_with_scripts)
+
+
+async def first_abilities(ground: Ground) -> Abilities:
+    """Try what needs no Node, which is quick; of the rest, what has no use trying.
+
+    Raises:
+        OSError: there is no descriptor or port for the boot check.
+    """
+    trials = _trials(ground)
+    quick = {one for one in trials if not _needs_node(one)}
+    lacking = tuple(one for trial in trials - quick if (one := _lacking(trial, ground)))
+    found = (await _tried(ground, quick)).updated(Abilities(unavailable=lacking))
+    _log(found.unavailable)
+    return found
+
+
+async def learn(
+    known: Abilities, ground: Ground, introduction: Introduction, dispatcher: Dispatcher
+) -> None:
+    """Find out what else runs here, which takes seconds, and offer it then.
+
+    Checks without scripts do not wait for a browser's first start. What fails is tried again: a
+    machine that was busy then, or is put right later, must not cost the agent a type for its life.
+    """
+    trials = _trials(ground)
+    untried, wait_s = {one for one in trials if _needs_node(one)}, ground.makeup.pace.recheck_s
+    while untried:
+        found = known.updated(await _tried_or_no_place(ground, untried))
+        _log(one for one in found.unavailable if one not in known.unavailable)
+        if found != known:
+            await _offer(found, ground, introduction, dispatcher)
+        known = found
+        untried = trials - known.working
+        if untried:
+            await asyncio.sleep(wait_s)
+        wait_s = min(wait_s * 2, _LONGEST_RECHECK_S)
+
+
+def hello_of(ground: Ground, abilities: Abilities) -> Hello:
+    """What this agent says of itself."""
+    settings, types = ground.settings, abilities.check_types
+    slots = {Lane.UPTIME: settings.uptime_concurrency, Lane.MAIN: settings.job_concurrency}
+    with_scripts = API_WITH_SCRIPTS in abilities.working
+    return Hello(
+        agent_id=ground.agent_id,
+        version=RELEASE,
+        platform=platform_name(),
+        runtimes=runtimes(None if ground.harness is None else ground.harness.runtimes),
+        check_types=types,
+        unavailable=abilities.unavailable,
+        slots=served_slots(slots, types, with_scripts=with_scripts),
+    )
+
+
+def _trials(ground: Ground) -> set[Trial]:
+    """Of all that this agent has a runner for."""
+    specs = {runner.spec for runner in ground.makeup.runners}
+    types = {kind for kind, spec in SPEC_TYPES.items() if spec in specs}
+    own = {Trial(check_type=kind) for kind in types}
+    return own | ({API_WITH_SCRIPTS} if CheckType.API in types else set())
+
+
+def _needs_node(trial: Trial) -> bool:
+    return trial.with_scripts or trial.check_type in MAIN_TYPES
+
+
+def _lacking(trial: Trial, ground: Ground) -> UnavailableType | None:
+    return missing_for(
+        trial.check_type,
+        ground.harness,
+        with_scripts=trial.with_scripts,
+        problem=ground.scripts_problem,
+    )
+
+
+async def _tried(ground: Ground, trials: Iterable[Trial]) -> Abilities:
+    lacking = {trial: _lacking(trial, ground) for trial in trials}
+    here = frozenset(trial for trial, one in lacking.items() if one is None)
+    missing = tuple(one for one in lacking.values() if one is not None)
+    if not here or not ground.makeup.checks_itself:
+        return Abilities(working=here, unavailable=missing)
+    runners = {runner.spec: runner for runner in ground.makeup.runners}
+
+    def runner_for(spec: CheckSpec) -> Runner[Any]:
+        return runners[type(spec)]
+
+    checked = await boot_check(here, runner_for=runner_for, harness=ground.harness)
+    broken = (one.unavailable for one in checked if one.unavailable is not None)
+    return Abilities(
+        working=frozenset(one.trial for one in checked if one.works),
+        unavailable=(*missing, *broken),
+    )
+
+
+async def _tried_or_no_place(ground: Ground, trials: Iterable[Trial]) -> Abilities:
+    try:
+        return await _tried(ground, trials)
+    except OSError as problem:  # no descriptor or port for the boot check: the others go on
+        cause = f"the boot check has no place: {problem}".rstrip(".")
+        return Abilities(
+            unavailable=tuple(
+                UnavailableType(
+                    type=trial.check_type,
+                    cause=cause,
+                    remedy=_NO_PLACE_REMEDY,
+                    only_with_scripts=trial.with_scripts,
+                )
+                for trial in trials
+            )
+        )
+
+
+async def _offer(
+    found: Abilities, ground: Ground, introduction: Introduction, dispatcher: Dispatcher
+) -> None:
+    hello, served = hello_of(ground, found), introduction.slots()
+    introduction.learn(hello)
+    # Claims name the types too: none of them waits for what becomes of one hello.
+    for on, slots in hello.slots.items():
+        if slots and not served[on]:
+            dispatcher.serve(on, slots)
+    with suppress(KeyRefusedError, VersionRefusedError):  # claims meet it too, and try on
+        await introduction.first_hello(Backoff(ground.makeup.pace), until=ground.lifecycle.draining)
+
+
+def _log(unavailable: Iterable[UnavailableType]) -> None:
+    for one in unavailable:
+        log.warning("boot.type_unavailable", type=one.what, because=one.sentence)

@@ -1,0 +1,86 @@
+"""Which check types our agent takes, and why not the others, as the service knows it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from contract.agent_api import UnavailableType
+from contract.checks import CheckType
+from picket.api_client import ApiUnreachableError, PublicApi
+from picket.starter_checks import StarterCheck
+from runners.registry import RUNNABLE
+
+_LOOK_EVERY_S: Final = 1.0
+_LOOK_AGAIN_EVERY_S: Final = 5.0
+"""Once every type has been tried; what fails is tried again each minute or more rarely."""
+_MOST_TRYING_S: Final = 120.0
+"""The agent tries a browser three times, half a minute each."""
+
+
+async def agents_there(api: PublicApi) -> tuple[dict[str, Any], ...]:
+    """The agents of the first location that were heard of in the last minute."""
+    location = (await api.locations(versions=True))[0]
+    versions = location["runningAgents"] or ()
+    return tuple(agent for version in versions for agent in version["agents"])
+
+
+class AgentTypes:
+    """Those of the agent that said hello since the others were counted."""
+
+    def __init__(self, api: PublicApi, *, others: frozenset[str]) -> None:
+        """`others`: ids of agents that are not ours, of the last start perhaps."""
+        self._api = api
+        self._others = others
+        self._began_s = time.monotonic()
+        self._taken: frozenset[CheckType] = frozenset()
+        self.unavailable: tuple[UnavailableType, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One sentence for each type that cannot run here."""
+        return tuple(one.sentence for one in self.unavailable)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every type has been tried, or none is worth waiting for any more."""
+        decided = self._taken | {one.type for one in self.unavailable}
+        return decided >= RUNNABLE or time.monotonic() - self._began_s > _MOST_TRYING_S
+
+    async def look(self) -> bool:
+        """Ask the service; False: our agent has not said hello yet."""
+        agents = (one for one in await agents_there(self._api) if one["id"] not in self._others)
+        if (ours := next(agents, None)) is None:
+            return False
+        self._taken = frozenset(map(CheckType, ours["checkTypes"]))
+        self.unavailable = msgspec.convert(ours["unavailable"], tuple[UnavailableType, ...])
+        return True
+
+    def may_run(self, check: StarterCheck) -> bool:
+        """Whether nothing is known that keeps the agent from running it."""
+        with_scripts = "localSetupScript" in check.body
+        return not any(
+            one.type is check.kind and (with_scripts or not one.only_with_scripts)
+            for one in self.unavailable
+        )
+
+    async def follow(self, tell: Callable[[str], object], on_known: Callable[[], object]) -> None:
+        """Tell each sentence as it comes up, until cancelled.
+
+        `on_known`: called when every type has been tried.
+        """
+        told: set[str] = set()
+        while True:
+            for line in self.lines:
+                if line not in told:
+                    tell(line)
+            told = set(self.lines)
+            if self.is_known:
+                on_known()
+            await asyncio.sleep(_LOOK_AGAIN_EVERY_S if self.is_known else _LOOK_EVERY_S)
+            try:
+                await self.look()
+            except ApiUnreachableError:
+                continue  # its end is noticed elsewhere
