@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 PACKAGES = ("contract", "runners", "agent", "service", "picket")
@@ -73,3 +75,8 @@ def test_no_file_is_longer_than_600_lines() -> None:
         if (lines := (ROOT / path).read_text().count("\n")) > 600
     }
     assert long == {}, "split these"
+
+
+@pytest.mark.parametrize("place", sorted({*conftest.SLOW, *conftest.FIRST}))
+def test_each_place_that_conftest_lists_has_tests(place: str) -> None:
+    assert [*ROOT.glob(f"{place}*")] != []
