@@ -1,6 +1,7 @@
 """Root folders of bare Debian machines, made once by debootstrap and copied for each use."""
 
 import os
+import platform
 import shutil
 import subprocess
 import time
@@ -17,6 +18,10 @@ _KEPT_FOR_S: Final = 7 * 24 * 3600
 
 class CannotMakeMachinesError(Exception):
     """This machine cannot make others; its text says why."""
+
+
+class NoSuchReleaseError(Exception):
+    """debootstrap did not make this release; its text says why."""
 
 
 class Roots:
@@ -41,7 +46,6 @@ class Roots:
         base = self._folder / f"{release}-base"
         if base.is_dir() and time.time() - base.stat().st_mtime < _KEPT_FOR_S:
             return base
-        _require_debootstrap()
         partial = self._folder / f"{release}-partial"
         for old in (base, partial):
             shutil.rmtree(old, ignore_errors=True)
@@ -51,25 +55,30 @@ class Roots:
         return partial.rename(base)
 
 
-def _require_debootstrap() -> None:
+def require_means() -> None:
+    """Install debootstrap where it is missing.
+
+    Raises:
+        CannotMakeMachinesError: bare machines cannot be made or entered here.
+    """
     if os.geteuid() != 0:
-        raise CannotMakeMachinesError("making machines needs root; start this as root")
+        raise CannotMakeMachinesError("bare machines are made by root; start this as root")
+    if _run("unshare", "--mount", "--pid", "--fork", "true").returncode != 0:
+        raise CannotMakeMachinesError("unshare is refused here; start this outside of a container")
     if shutil.which("debootstrap"):
         return
     if shutil.which("apt-get") is None:
-        raise CannotMakeMachinesError("making machines needs debootstrap, and there is no apt-get")
+        raise CannotMakeMachinesError("debootstrap is missing, and there is no apt-get")
     environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for command in (
-        "update",
-        "install -y --no-install-recommends debootstrap debian-archive-keyring",
-    ):
+    packages = "debootstrap debian-archive-keyring"
+    for command in ("update", f"install -y --no-install-recommends {packages}"):
         done = _run("apt-get", *command.split(), environ=environ)
         if done.returncode != 0:
-            raise CannotMakeMachinesError(f"apt-get {command} failed:\n{done.stdout}")
+            raise CannotMakeMachinesError(f"apt-get {command} failed: {done.stdout[-500:]}")
 
 
 def _debootstrap(release: str, target: Path) -> None:
-    mirror = mirror_of(apt_sources(), release) or mirror_of(apt_sources(), release_here())
+    mirror = mirror_of(apt_sources(), release_here())
     # In a mount namespace of its own: what it mounts is gone when it is killed.
     done = _run(
         "unshare",
@@ -82,17 +91,14 @@ def _debootstrap(release: str, target: Path) -> None:
         *([mirror] if mirror else []),
     )
     if done.returncode != 0:
-        raise CannotMakeMachinesError(f"debootstrap of {release} failed:\n{done.stdout[-2000:]}")
+        raise NoSuchReleaseError(f"debootstrap of {release} failed:\n{done.stdout[-2000:]}")
     _run("chroot", str(target), "apt-get", "clean")
 
 
-def release_here() -> str:
-    """Give the codename of the release that runs here."""
-    text = Path("/etc/os-release").read_text()
-    names = [
-        line.partition("=")[2] for line in text.splitlines() if line.startswith("VERSION_CODENAME=")
-    ]
-    return names[0].strip('"') if names else ""
+def release_here() -> str | None:
+    """Give the codename of Debian's release that runs here; None on other distributions."""
+    release = platform.freedesktop_os_release()
+    return release.get("VERSION_CODENAME") if release["ID"] == "debian" else None
 
 
 def _run(*command: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

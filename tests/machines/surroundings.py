@@ -92,8 +92,8 @@ def lend(text: str, mounts: dict[Path, Path]) -> str:
     return _LOCAL_PATH.sub(inside, text)
 
 
-def mirror_of(sources: Iterable[str], release: str) -> str | None:
-    """The mirror that files of apt's sources name for a release, or for the one that runs here."""
+def mirror_of(sources: Iterable[str], release: str | None) -> str | None:
+    """The mirror that files of apt's sources name for a release of Debian, and so for all."""
     uris = [uri for text in sources for uri, suites in _entries(text) if release in suites]
     return uris[0] if uris else None
 
