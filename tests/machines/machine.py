@@ -122,7 +122,18 @@ class Machine:
         settings = [f"{name}={value}" for name, value in environ.items()]
         inner = [*login, "env", "-i", f"--chdir={folder}", *settings, "sh", "-c", command]
         spaces = ["--mount", "--pid", "--ipc", "--fork", "--kill-child"]
-        return ["unshare", *spaces, "sh", "-euc", self._enter(), "enter", *inner]
+        # When this program is killed, so is all inside.
+        return [
+            "setpriv",
+            "--pdeathsig=KILL",
+            "unshare",
+            *spaces,
+            "sh",
+            "-euc",
+            self._enter(),
+            "enter",
+            *inner,
+        ]
 
     def _enter(self) -> str:
         """A shell's script for the first process inside."""
