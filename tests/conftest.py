@@ -19,6 +19,8 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
+from tests.closed_home import open_to_other_users  # noqa: E402 - found by the path above
+
 # A busy machine is no broken law: no example may fail for taking long, or for being slow to make.
 EXPLORE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", EXPLORE)
@@ -44,6 +46,12 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before there are workers, which inherit it: runs of scripts have users of their own."""
+    if not hasattr(config, "workerinput"):
+        open_to_other_users(Path(ROOT))
 
 
 def pytest_collection() -> None:

@@ -1,5 +1,6 @@
 """The house rules that a machine can hold: format, lint, types, layers, the mirror of tests."""
 
+import os
 import re
 import subprocess
 import sys
@@ -80,3 +81,15 @@ def test_no_file_is_longer_than_600_lines() -> None:
 @pytest.mark.parametrize("place", sorted({*conftest.SLOW, *conftest.FIRST}))
 def test_each_place_that_conftest_lists_has_tests(place: str) -> None:
     assert [*ROOT.glob(f"{place}*")] != []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has runs of other users")
+def test_other_users_come_to_the_code_during_tests() -> None:
+    code = str(Path(sys.prefix) / "pyvenv.cfg"), str(Path(conftest.__file__))
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", *code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
