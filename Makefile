@@ -9,7 +9,7 @@ MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account soak clean
+.PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account soak clean
 
 help: ## Print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,12 @@ run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="
 
 test: .venv/.ready-for-tests ## Run every test, format, lint, type and import checks included
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-quick: .venv/.ready-for-tests ## Run the tests that need no browser, no whole agent and no faults: a few minutes
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+
+test-machines: .venv/.ready ## As root: `make run` and `make test` on bare Debian machines; ARGS="--release trixie --quick"
+	@$(BIN)/python -m tests.machines $(ARGS)
 
 test-api: .venv/.ready-for-tests ## Hold the API against its document: some 60,000 requests, 300 at random for each operation
 	@API_EXAMPLES=300 $(BIN)/pytest -n $$(nproc) -s -p no:randomly tests/service/http/test_contract.py $(ARGS)

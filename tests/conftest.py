@@ -19,6 +19,8 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
+from tests.closed_home import open_to_other_users  # noqa: E402 - found by the path above
+
 # A busy machine is no broken law: no example may fail for taking long, or for being slow to make.
 EXPLORE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", EXPLORE)
@@ -46,6 +48,12 @@ structlog.configure(
 )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Before there are workers, which inherit it: runs of scripts have users of their own."""
+    if not hasattr(config, "workerinput"):
+        open_to_other_users(Path(ROOT))
+
+
 def pytest_collection() -> None:
     """What is loaded and collected stays to the end: nobody looks through it for garbage."""
     gc.disable()
@@ -56,7 +64,7 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-_FIRST = (
+FIRST = (
     "tests/house",
     "tests/service/http/test_contract",
     "tests/system",
@@ -69,6 +77,45 @@ _FIRST = (
 )
 """What takes seconds a test. A tail of short tests is shared out to the last second."""
 
+SLOW = (
+    "tests/system",
+    "tests/faults",
+    "tests/soak",
+    "tests/deploy/test_alive",
+    "tests/deploy/test_images",
+    "tests/deploy/test_full_images",
+    "tests/docs/test_api_walk",
+    "tests/service/http/test_contract",
+    "tests/service/test_app",
+    "tests/service/test_folders",
+    "tests/service/test_main",
+    "tests/runners/test_browser",
+    "tests/runners/test_hanging",
+    "tests/runners/test_masked_pictures",
+    "tests/runners/test_multi_step",
+    "tests/runners/test_nothing_left",
+    "tests/runners/test_playwright",
+    "tests/runners/test_script_harness",
+    "tests/runners/test_secrets_in_traces",
+    "tests/runners/test_typed_secrets",
+    "tests/runners/kit/archives/test_trace.py",
+    "tests/runners/kit/gate/test_presenting.py",
+    "tests/runners/kit/playwright/test_spares",
+    "tests/runners/kit/playwright/test_warming",
+    "tests/runners/kit/scripts/test_installed_runtimes",
+    "tests/runners/kit/secrets/test_following",
+    "tests/runners/kit/suites/test_node_modules",
+    "tests/runners/kit/trust/test_roots",
+)
+"""What `make test-quick` leaves out: whole systems, faults, browsers, suites, images."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what is slow, before `-m` chooses."""
+    if item.nodeid.startswith(SLOW):
+        item.add_marker("slow")
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,8 +124,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
-    turns = (turn for turn, place in enumerate(_FIRST) if item.nodeid.startswith(place))
-    return next(turns, len(_FIRST))
+    turns = (turn for turn, place in enumerate(FIRST) if item.nodeid.startswith(place))
+    return next(turns, len(FIRST))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

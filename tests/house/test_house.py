@@ -1,11 +1,14 @@
 """The house rules that a machine can hold: format, lint, types, layers, the mirror of tests."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import conftest
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -73,3 +76,20 @@ def test_no_file_is_longer_than_600_lines() -> None:
         if (lines := (ROOT / path).read_text().count("\n")) > 600
     }
     assert long == {}, "split these"
+
+
+@pytest.mark.parametrize("place", sorted({*conftest.SLOW, *conftest.FIRST}))
+def test_each_place_that_conftest_lists_has_tests(place: str) -> None:
+    assert [*ROOT.glob(f"{place}*")] != []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has runs of other users")
+def test_other_users_come_to_the_code_during_tests() -> None:
+    code = str(Path(sys.prefix) / "pyvenv.cfg"), str(Path(conftest.__file__))
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", *code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
