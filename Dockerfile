@@ -4,17 +4,22 @@
 #   docker build -t picket-agent-full --build-arg RUNTIMES=2026.04 .    # one runtime, not both
 
 # Debian's Python is an optimised build: docs/reasons.md has the figures.
-FROM debian:12-slim AS python
-# No versions: Debian's mirrors keep only the newest security fix of each package.
+ARG BASE=debian:13-slim
+
+# hadolint ignore=DL3006
+FROM ${BASE} AS python
+# No versions: Debian's mirrors keep only the newest security fix of each package. No program keeps
+# its set-user-ID or set-group-ID bit: nothing here changes its user that way.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates python3 tini \
+    && find / -xdev -perm /6000 -exec chmod a-s {} + \
     && rm -rf /var/lib/apt/lists/*
 
 FROM python AS uv
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends python3-venv \
+    && apt-get install --yes --no-install-recommends binutils python3-venv \
     && rm -rf /var/lib/apt/lists/*
 RUN python3 -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir uv==0.13.8
 ENV UV_COMPILE_BYTECODE=1 \
@@ -40,24 +45,31 @@ RUN /opt/picket-node/bin/python -m runners.installation --folder /opt/picket/run
 
 FROM uv AS build
 ENV UV_PROJECT_ENVIRONMENT=/opt/picket
-# The libraries first: they stay in the builder's cache when only our code changes.
-RUN /opt/uv/bin/uv sync --locked --no-default-groups --extra agent --no-install-project
+# The libraries first: they stay in the builder's cache when only our code changes. Left out is what
+# nothing reads: packages that colour source code, and information for debuggers.
+RUN /opt/uv/bin/uv sync --locked --no-default-groups --extra agent --no-install-project \
+        --no-install-package markdown-it-py --no-install-package mdurl --no-install-package pygments \
+    && find /opt/picket -name '*.so*' -type f -exec strip --strip-debug {} +
 COPY LICENSE README.md ./
 COPY contract contract
 COPY runners runners
 COPY agent agent
 COPY picket picket
 RUN /opt/uv/bin/uv sync --locked --no-default-groups --extra agent --no-editable \
+        --no-install-package markdown-it-py --no-install-package mdurl --no-install-package pygments \
+    && /opt/picket/bin/python -I -c 'import agent.__main__' \
     && rm -f /opt/picket/.lock
 
 FROM python
-LABEL org.opencontainers.image.title="picket-agent-full" \
-      org.opencontainers.image.description="Synthetic monitoring from inside private networks: the full agent." \
-      org.opencontainers.image.version="0.1.0" \
-      org.opencontainers.image.licenses="Apache-2.0"
+# Without 215 MB of graphics drivers and a compiler for them: Chromium draws by its own software here.
+# For this command only: images that begin with this one get the whole of what they install.
 # hadolint ignore=DL3008
-RUN apt-get update \
+RUN printf 'path-exclude %s\n' '/usr/lib/*/dri/*' '/usr/lib/*/libLLVM*' '/usr/lib/*/libgallium*' \
+        '/usr/lib/*/libz3*' '/usr/lib/chromium/libVkLayer_*' >/etc/dpkg/dpkg.cfg.d/no-graphics \
+    && apt-get update \
     && apt-get install --yes --no-install-recommends chromium-headless-shell \
+    && find / -xdev -perm /6000 -exec chmod a-s {} + \
+    && rm /etc/dpkg/dpkg.cfg.d/no-graphics \
     && rm -rf /var/lib/apt/lists/*
 # A number, so that an orchestrator can tell that it is not root. The kernel shows nobody the memory and
 # environment of a program that its user cannot read: tini, and whatever else is given the agent's key.
@@ -77,3 +89,9 @@ HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 \
     CMD ["python", "-IS", "/opt/picket/deploy/alive.py", "AGENT_HEALTH_PORT", "8081", "/-/liveness"]
 # tini: the first process of a container ignores a SIGTERM that comes before it has a handler.
 ENTRYPOINT ["tini", "--", "python", "-I", "-m", "agent"]
+# Last, so that a release changes no layer before it.
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="picket-agent-full" \
+      org.opencontainers.image.description="Synthetic monitoring from inside private networks: the full agent." \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0"

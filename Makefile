@@ -3,13 +3,14 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 ARGS ?=
+ENGINE ?= docker
 # Python keeps what it compiled, whatever the caller has set: a service starts in half the time then.
 export PYTHONDONTWRITEBYTECODE :=
 MINUTES ?= 10
 # One more than processors: whole agents, services and browsers wait a lot.
 WORKERS ?= $$(($$(nproc) + 1))
 
-.PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account soak clean
+.PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account images soak clean
 
 help: ## Print these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +83,14 @@ bench-scrub: .venv/.ready ## Measure how fast secrets are hidden beside `bytes.r
 
 bench-account: .venv/.ready ## Measure lists, statuses, triggers and ticks of an account of 10,000 checks
 	@$(BIN)/python bench/account.py $(ARGS)
+
+RELEASE = $(shell sed -n 's/^RELEASE: Final = "\(.*\)"/\1/p' contract/release.py)
+BUILD = $(ENGINE) build --build-arg VERSION=$(RELEASE) $(ARGS)
+images: ## Build the four images; ENGINE=podman takes Podman, ARGS="--build-arg BASE=debian:12-slim" Debian 12
+	$(BUILD) -f Dockerfile.uptime -t picket-agent .
+	$(BUILD) -f Dockerfile -t picket-agent-full .
+	$(BUILD) -f Dockerfile.dev -t picket-agent-dev .
+	$(BUILD) -f Dockerfile.service -t picket-service .
 
 soak: .venv/.ready-for-tests ## Break three agents and a service at random, and count; MINUTES=10 ARGS="--seed 7"
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)

@@ -61,6 +61,26 @@ class Stage:
         return list(json.loads(self.only("HEALTHCHECK").text.partition(" CMD ")[2]))
 
 
+def read_arguments(path: Path) -> dict[str, str]:
+    """The build arguments that a FROM may use, with their defaults."""
+    arguments: dict[str, str] = {}
+    for instruction in _instructions(path.read_text()):
+        if instruction.keyword == "FROM":
+            break
+        name, _, default = instruction.text.partition("=")
+        arguments[name] = default
+    return arguments
+
+
+def image_stages(stages: list[Stage]) -> list[Stage]:
+    """The last stage, and those of the same file that it begins with."""
+    by_name = {stage.name: stage for stage in stages}
+    lineage = [stages[-1]]
+    while lineage[-1].base in by_name:
+        lineage.append(by_name[lineage[-1].base])
+    return lineage
+
+
 def read_stages(path: Path) -> list[Stage]:
     stages: list[Stage] = []
     for instruction in _instructions(path.read_text()):

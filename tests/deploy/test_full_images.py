@@ -1,6 +1,11 @@
 """The full agent's image has what scripts run on where the agent looks for it, and so has dev's."""
 
 import re
+import subprocess
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
 
 from agent.settings_table import SETTINGS
 from contract.runtimes import RUNTIMES as RUNTIME_FACTS
@@ -12,6 +17,7 @@ FINAL = FULL[-1]
 HEADERS, DEV = read_stages(ROOT / "Dockerfile.dev")
 ENVIRONMENT = "/opt/picket"
 NODE = "/opt/picket-node"
+CHROMIUM = Path("/usr/lib/chromium/chromium-headless-shell")
 
 
 def words(stage: Stage, keyword: str) -> list[tuple[str, ...]]:
@@ -49,6 +55,23 @@ def test_chromium_is_the_distributions() -> None:
     assert any("chromium-headless-shell" in run for run in words(FINAL, "RUN"))
 
 
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not Debian's here")
+def test_chromium_needs_none_of_the_files_that_are_left_out_with_it() -> None:
+    """They are left out of this one installation, and of none that builds on the image."""
+    (install,) = [one for one in FINAL.all("RUN") if "chromium-headless-shell" in one.text]
+    patterns = [word for word in install.words if word.startswith("/usr/lib/")]
+    assert patterns
+    said = subprocess.run(("ldd", CHROMIUM), capture_output=True, text=True, check=True)
+    needed = {
+        str(Path(line.split()[2]).resolve()) for line in said.stdout.splitlines() if "=>" in line
+    }
+    assert any("/libnss3" in library for library in needed)
+    assert [one for one in needed for pattern in patterns if fnmatch(one, pattern)] == []
+    excluded, config = re.findall(r"/etc/dpkg/\S+", install.text)
+    assert excluded == config
+    assert f"&& rm {config} " in install.text
+
+
 def test_runtimes_are_warmed_where_the_browser_and_our_code_are() -> None:
     warms = "runners.kit.playwright.warming"
     does = [(one.keyword, warms in one.text) for one in FINAL.instructions]
@@ -64,7 +87,7 @@ def test_the_data_folder_can_be_passed_by_the_users_that_runs_have() -> None:
 
 def test_what_is_given_the_key_cannot_be_read_by_the_agents_user() -> None:
     """So the kernel shows its scripts neither the memory nor the environment of tini and Python."""
-    (made,) = [run for run in words(FINAL, "RUN") if "chmod" in run]
+    (made,) = [run for run in words(FINAL, "RUN") if "useradd" in run]
     closed = made[made.index("chmod") :][:4]
     python = "$(readlink --canonicalize /usr/bin/python3)"
     assert closed == ("chmod", "0711", "/usr/bin/tini", python)

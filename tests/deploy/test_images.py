@@ -1,8 +1,13 @@
 """The images hold what their program needs, and what they promise is what the code does."""
 
 import re
+import socket
+import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass, replace
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +15,7 @@ from agent.settings_table import SETTINGS
 from contract.release import RELEASE
 from service.settings import Settings
 from tests.deploy.closure import brought_by, house_packages, imported_by, libraries
-from tests.deploy.dockerfile import ROOT, Stage, read_stages
+from tests.deploy.dockerfile import ROOT, Stage, image_stages, read_arguments, read_stages
 
 
 def agents_default(name: str) -> str:
@@ -54,6 +59,8 @@ SERVICE = Image(
 )
 ALL = (AGENT, FULL, SERVICE)
 IMAGES = pytest.mark.parametrize("image", ALL, ids=["light agent", "full agent", "service"])
+FILES = sorted(ROOT.glob("Dockerfile*"))
+EVERY_FILE = pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.name))
 
 
 @IMAGES
@@ -110,13 +117,9 @@ def test_builds_use_the_uv_that_set_up_uses(image: Image) -> None:
 
 @IMAGES
 def test_the_final_stage_has_neither_compiler_nor_installer(image: Image) -> None:
-    bases = {stage.name: stage for stage in image.stages}
-    base = bases[image.final.base]
-    assert base.base == "debian:12-slim"
-    words = {
-        word for stage in (base, image.final) for one in stage.all("RUN") for word in one.words
-    }
-    assert not words & {"pip", "python3-pip", "python3-venv", "gcc", "build-essential"}
+    stages = image_stages(image.stages)
+    words = {word for stage in stages for one in stage.all("RUN") for word in one.words}
+    assert not words & {"pip", "python3-pip", "python3-venv", "gcc", "binutils", "build-essential"}
     assert not any(word.startswith("/opt/uv") for word in words)
     from_build = [one.words for one in image.final.all("COPY") if "--from=build" in one.words]
     assert from_build == [("--from=build", "/opt/picket", "/opt/picket")]
@@ -176,6 +179,98 @@ def test_the_command_line_is_there_where_it_works(image: Image) -> None:
 
 
 @IMAGES
-def test_the_label_tells_the_release(image: Image) -> None:
-    assert image.final.labels["org.opencontainers.image.version"] == RELEASE
+def test_the_release_is_told_to_the_build_and_changes_no_layer(image: Image) -> None:
+    assert image.final.labels["org.opencontainers.image.version"] == "${VERSION}"
     assert image.final.labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert image.final.only("ARG").text == "VERSION=unknown"
+    assert [one.keyword for one in image.final.instructions][-2:] == ["ARG", "LABEL"]
+
+
+def test_one_command_builds_every_image_and_labels_it_with_the_release() -> None:
+    command = (
+        "make",
+        "--dry-run",
+        "images",
+        "ENGINE=podman",
+        "ARGS=--build-arg BASE=debian:12-slim",
+    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    builds = [line.split() for line in done.stdout.splitlines()]
+    assert sorted(words[words.index("-f") + 1] for words in builds) == [file.name for file in FILES]
+    for words in builds:
+        assert words[:2] == ["podman", "build"]
+        assert {f"VERSION={RELEASE}", "BASE=debian:12-slim"} <= set(words)
+
+
+@EVERY_FILE
+def test_the_base_is_a_build_argument(file: Path) -> None:
+    assert read_arguments(file)["BASE"] == "debian:13-slim"
+    stages = read_stages(file)
+    bases = {stage.base for stage in stages} - {stage.name for stage in stages}
+    assert "${BASE}" in bases
+    assert bases <= {"${BASE}", "${AGENT}"}
+
+
+@EVERY_FILE
+def test_no_path_depends_on_the_version_of_python(file: Path) -> None:
+    """Each base has another."""
+    assert re.findall(r"\S*python-?3[.*?\[]\S*", file.read_text()) == []
+
+
+@EVERY_FILE
+def test_no_program_in_an_image_changes_its_user(file: Path) -> None:
+    """Whatever apt installs loses its bits in the same layer, and so does what the base has."""
+    installs = [
+        one.text
+        for stage in image_stages(read_stages(file))
+        for one in stage.all("RUN")
+        if "apt-get install" in one.text
+    ]
+    assert installs
+    for text in installs:
+        _, _, after = text.partition("apt-get install")
+        assert "&& find / -xdev -perm /6000 -exec chmod a-s {} + &&" in after
+
+
+def left_out(image: Image) -> set[str]:
+    """The packages that uv.lock has for the program and its image has not."""
+    syncs = [one.words for one in image.build.all("RUN") if "sync" in one.words]
+    named = {
+        frozenset(words[at + 1] for at, word in enumerate(words) if word == "--no-install-package")
+        for words in syncs
+    }
+    (packages,) = named
+    return set(packages)
+
+
+def run_without(packages: set[str], statement: str, *arguments: str) -> tuple[int, str]:
+    """Exit code and standard error of a Python in which these packages cannot be imported."""
+    holders = packages_distributions().items()
+    modules = {name for name, held_by in holders if held_by[0].lower() in packages}
+    assert len(modules) >= len(packages)
+    program = f"import sys; sys.modules.update(dict.fromkeys({sorted(modules)})); {statement}"
+    command = (sys.executable, "-c", program, *arguments)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@IMAGES
+def test_a_program_starts_without_the_packages_that_its_image_leaves_out(image: Image) -> None:
+    packages = left_out(image)
+    assert packages
+    assert packages <= brought_by(image.program)
+    assert not packages & libraries(imported_by(image.program))
+    assert run_without(packages, f"import {image.program}.__main__") == (0, "")
+
+
+@pytest.mark.parametrize("image", [AGENT, FULL], ids=["light agent", "full agent"])
+def test_the_command_line_reports_without_the_packages_that_its_image_leaves_out(
+    image: Image, tmp_path: Path
+) -> None:
+    check = tmp_path / "check.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        check.write_text(f'type: TCP\nrequest: {{hostname: "127.0.0.1", port: {port}}}\n')
+        start = "from picket.__main__ import main; main()"
+        assert run_without(left_out(image), start, "run", str(check)) == (0, "")
+    assert run_without(left_out(image), "import picket.doctor") == (0, "")
