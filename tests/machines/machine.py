@@ -64,6 +64,8 @@ class Machine:
             hosts.write(f"127.0.1.1 {socket.gethostname()}\n")
         added = f"useradd --create-home --uid {GUEST.uid} --shell /bin/bash {GUEST.name}"
         self._chroot(f"{added}; chmod 700 {GUEST.home} {ROOT.home}")
+        # Debootstrap makes the devices of a chroot; a machine has this one as well.
+        self._chroot("mkdir -p /dev/net; mknod -m 666 /dev/net/tun c 10 200")
         for user in (ROOT, GUEST):
             clone = self.inside(f"{user.home}/picket")
             clone.mkdir()
