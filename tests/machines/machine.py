@@ -1,7 +1,9 @@
 """A root folder entered as a machine of its own: its processes, mounts, /dev/shm and /run."""
 
+import os
 import shlex
 import socket
+import stat
 import subprocess
 import threading
 import time
@@ -64,6 +66,11 @@ class Machine:
             hosts.write(f"127.0.1.1 {socket.gethostname()}\n")
         added = f"useradd --create-home --uid {GUEST.uid} --shell /bin/bash {GUEST.name}"
         self._chroot(f"{added}; chmod 700 {GUEST.home} {ROOT.home}")
+        # Debootstrap makes the devices of a chroot; a machine has this one as well.
+        tunnel = self.inside("/dev/net/tun")
+        tunnel.parent.mkdir()
+        os.mknod(tunnel, stat.S_IFCHR, os.makedev(10, 200))
+        tunnel.chmod(0o666)
         for user in (ROOT, GUEST):
             clone = self.inside(f"{user.home}/picket")
             clone.mkdir()

@@ -86,7 +86,10 @@ def lend(text: str, mounts: dict[Path, Path]) -> str:
         # `/usr` and its like are settings of every machine.
         if len(path.parts) < 3 or not path.exists():
             return found[0]
-        mounts[path.resolve()] = _INSIDE / path.relative_to("/")
+        is_url = found.string.endswith("file://", 0, found.start())
+        # The pages of a package index lead to files beside it.
+        lent = path.parent if is_url and len(path.parts) > 3 else path
+        mounts[lent.resolve()] = _INSIDE / lent.relative_to("/")
         return str(_INSIDE / path.relative_to("/"))
 
     return _LOCAL_PATH.sub(inside, text)

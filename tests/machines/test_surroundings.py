@@ -22,10 +22,7 @@ Suites: bookworm-security
     [
         ("{file}", "/mnt/surroundings{file}"),
         ("cafile={file}", "cafile=/mnt/surroundings{file}"),
-        (
-            "file://{file} https://index.test{file}",
-            "file:///mnt/surroundings{file} https://index.test{file}",
-        ),
+        ("{file} https://index.test{file}", "/mnt/surroundings{file} https://index.test{file}"),
         ("/nowhere/at/all", "/nowhere/at/all"),
         ("nodedir=/usr", "nodedir=/usr"),
     ],
@@ -37,6 +34,13 @@ def test_a_path_that_is_here_leads_to_its_mount(tmp_path: Path, text: str, insid
     assert lend(text.format(file=file), mounts) == inside.format(file=file)
     expected = {file: Path(f"/mnt/surroundings{file}")} if "{file}" in text else {}
     assert mounts == expected
+
+
+def test_a_local_package_index_comes_with_the_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "simple").mkdir()
+    mounts: dict[Path, Path] = {}
+    lend(f"file://{tmp_path}/simple", mounts)
+    assert mounts == {tmp_path: Path(f"/mnt/surroundings{tmp_path}")}
 
 
 def test_settings_of_registries_are_passed_on_and_folders_to_write_to_are_not(

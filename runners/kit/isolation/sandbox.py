@@ -90,6 +90,8 @@ class Sandbox:
         self._clearing = ThreadPoolExecutor(_CLEARING_THREADS, thread_name_prefix="clearing")
         self._children: dict[int, Child] = {}
         """By tag."""
+        self._tags_in_use: set[int] = set()
+        """From before a program's start: one that ends meanwhile must not take it for a stray."""
         self._under_way: set[asyncio.Future[None]] = set()
         """What goes on to its end, though whoever waited for it has given up."""
         self._after_death: AfterDeath | None = None
@@ -136,9 +138,11 @@ class Sandbox:
         ready = self._to_its_end(self._aside(stay.begin))
         try:
             await asyncio.shield(ready)
+            self._tags_in_use.add(stay.identity.tag)
             spawned = spawn(command(self._tools, program, stay.identity), program)
             child = _child(spawned, program.limits, self._around(spawned, program, stay))
         except BaseException:
+            self._tags_in_use.discard(stay.identity.tag)
             await asyncio.shield(self._to_its_end(self._undo(ready, stay)))
             raise
         self._children[stay.identity.tag] = child
@@ -171,12 +175,13 @@ class Sandbox:
 
         async def release() -> None:
             self._children.pop(tag, None)
+            self._tags_in_use.discard(tag)
             await self._take_back(stay)
 
         tree = ProcessTree(
             spawned.pid,
             stay.identity,
-            is_live=self._children.__contains__,
+            is_live=self._tags_in_use.__contains__,
             end_user=lambda uid: end_user(self._tools, uid),
         )
         return Surroundings(

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.isolation import child as child_module
 from runners.kit.isolation import sandbox as sandbox_module
+from runners.kit.isolation.child import Child
 from runners.kit.isolation.endings import LaunchError
 from runners.kit.isolation.folder_owner import give_folder
 from runners.kit.isolation.process_tree import is_adopted
@@ -23,9 +25,10 @@ from runners.kit.isolation.processes import all_pids
 from runners.kit.isolation.program import Limits, Program
 from runners.kit.isolation.run_tags import tag_of
 from runners.kit.isolation.sandbox import Sandbox
+from runners.kit.isolation.spawning import Spawned
 from runners.kit.isolation.workspace import Workspace
 from tests.builders.agents import until
-from tests.builders.patience import descriptors
+from tests.builders.patience import descriptors, eventually
 from tests.runners.kit.isolation.worlds import needs_root
 
 PYTHON = os.path.realpath(sys.executable)
@@ -293,3 +296,27 @@ async def test_what_takes_long_to_clear_away_keeps_no_other_run_waiting(
         other = await sandbox.start(python(workspace, "pass"))
     is_clear.set()
     await asyncio.gather(*ends, other.kill())
+
+
+async def test_a_program_that_begins_is_no_stray_of_one_that_ends(
+    sandbox: Sandbox, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both run as the agent's own user: whoever takes the other for a stray kills and reaps it."""
+    sandbox._users = None
+    other = Workspace()
+    ending = await sandbox.start(python(other, "import time; time.sleep(60)"), owner=other)
+    ends = ending._around.tree
+    taken: list[bool] = []
+    real_child = sandbox_module.Child
+
+    def slow_child(spawned: Spawned, *more: Any) -> Child:
+        eventually(lambda: tag_of(spawned.pid) is not None)
+        taken.append(ends.has(spawned.pid))
+        return real_child(spawned, *more)
+
+    monkeypatch.setattr(sandbox_module, "Child", slow_child)
+    began = await sandbox.start(python(workspace, "pass"), owner=workspace)
+    assert (await began.ended(timeout_s=LONG_S, on_fact=lambda _: None)).exit_code == 0
+    assert taken == [False]
+    await ending.kill()
+    other.remove()
