@@ -175,6 +175,7 @@ async def leave_in_clear(folder: Path) -> None:
         ("check_", "secrets"),
         ("check_group", "secrets"),
         ("private_location", "sealed_proxy_url"),
+        ("agent", "unavailable"),
     ):
         file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     file.execute("UPDATE alembic_version SET version_num = '0009'")
