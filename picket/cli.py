@@ -170,6 +170,7 @@ def up(
     show_default=True,
     help="Folder of the `picket up` whose results are meant, where SERVICE_URL is not set.",
 )
+@needs("agent")
 def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     """Serve Playwright's trace viewer on loopback and print the address to open in a browser.
 
@@ -192,7 +193,8 @@ def doctor(*, as_json: bool) -> int:
     """Look at what an agent on this host depends on: one line each, with the fix.
 
     It reads the same environment variables as the agent.
-    Exit codes: 0 fine, warnings included; 1 something fails; 3 the service refuses the key.
+    Exit codes: 0 fine, warnings included; 1 something fails; 2 a setting is wrong; 3 the service
+    refuses the key.
     """
     from picket.doctor import run_doctor
 

@@ -22,6 +22,7 @@ _MARK: Final = "picket-up.json"
 _URL_FILE: Final = "service-url"
 _URL: Final = re.compile(r"http://[\d.]+:(\d{1,5})", re.ASCII)
 _HIGHEST_PORT: Final = 65_535
+_LOCK: Final = "lock"
 _PID_BYTES: Final = 20
 _OURS_ALONE: Final = 0o700
 _PASSED_BY_OTHERS: Final = 0o711
@@ -77,6 +78,17 @@ class DataDir:
             return None
         return found[0] if found else None
 
+    def is_in_use(self) -> bool:
+        """Whether a `picket up` holds the folder now, so that its address is ours."""
+        try:
+            with (self.path / _LOCK).open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
+
     def service_port(self) -> int | None:
         """The port of that address. None: there is none."""
         url = self.service_url()
@@ -130,7 +142,7 @@ def _opened(path: Path) -> TextIO:
         path.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
         if any(path.iterdir()) and not (path / _MARK).exists():
             raise CommandError(f"{path} holds something else; give --data-dir a folder of its own")
-        lock = (path / "lock").open("a+")
+        lock = (path / _LOCK).open("a+")
         os.fchmod(lock.fileno(), 0o600)  # who can open it could hold it
         return lock
 
@@ -162,7 +174,7 @@ def _take(lock: int, path: Path) -> None:
 
 def _empty(path: Path) -> None:
     for entry in path.iterdir():
-        if entry.name in {"lock", _MARK, _URL_FILE}:
+        if entry.name in {_LOCK, _MARK, _URL_FILE}:
             continue
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

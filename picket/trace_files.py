@@ -5,6 +5,7 @@ import json
 import re
 import tempfile
 import zipfile
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ _RESULT_ID: Final = re.compile(r"[0-9A-Za-z][\w-]{7,199}", re.ASCII)
 _SCRIPTED: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
 _MOST_TRACES: Final = 20
 _FIRST_LINE_BYTES: Final = 1024 * 1024
+_NO_TRACE: Final = (
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError),
+    *(RuntimeError, RecursionError),  # it is encrypted, its first line is nested without end
+)
 _AGENTS_KEY: Final = "pl_"
 
 
@@ -63,12 +68,12 @@ async def find_traces(wanted: str, source: TraceSource) -> AsyncIterator[tuple[T
 def _on_disk(wanted: str, data_dir: Path) -> tuple[TraceFile, ...]:
     """Empty: it is the id of a result whose trace is not here."""
     path = Path(wanted)
-    if path.is_dir():
+    if wanted and path.is_dir():
         return _in_folder(path)
-    if path.exists():
+    if path.is_file():
         return (read_trace(path),)
     if _RESULT_ID.fullmatch(wanted) is None:
-        raise CommandError(f"{wanted} is no file, no folder and no id of a result")
+        raise CommandError(f"{wanted!r} is no file, no folder and no id of a result")
     kept = DataDir(data_dir).traces / f"{wanted}.zip"
     return (read_trace(kept),) if kept.is_file() else ()
 
@@ -85,7 +90,7 @@ def read_trace(path: Path) -> TraceFile:
             heads = [_head(archive, name) for name in members]
     except OSError as problem:
         raise CommandError(f"{path} cannot be read: {problem.strerror}") from problem
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError) as problem:
+    except _NO_TRACE as problem:
         raise CommandError(f"{path} is no trace of Playwright: {problem}") from problem
     if not members:
         raise CommandError(f"{path} is no trace of Playwright: no .trace file is in it")
@@ -159,10 +164,11 @@ def _open_api(source: TraceSource) -> PublicApi:
         return PublicApi(url.rstrip("/"), _key(environ))
     folder = DataDir(source.data_dir)
     url = folder.service_url()
-    if url is None or not folder.api_key_file.is_file():
+    # Another program may listen there by now; it would get the key.
+    if url is None or not folder.is_in_use():
         raise CommandError(
-            f"no `picket up` has run in {source.data_dir}; name its folder by --data-dir, "
-            "or set SERVICE_URL and API_KEY"
+            f"no `picket up` is running in {source.data_dir}; start it, name its folder by "
+            "--data-dir, or set SERVICE_URL and API_KEY"
         )
     return PublicApi(url, folder.api_key())
 

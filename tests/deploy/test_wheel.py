@@ -20,13 +20,14 @@ NEEDS = {
     "run": ("agent",),
     "doctor": ("agent",),
     "scrub": ("agent",),
+    "trace": ("agent",),
     "service": ("service",),
     "keys": ("service",),
     "openapi": ("service",),
     "up": ("agent", "service"),
     "setup": ("agent", "scripts"),
 }
-ARGUMENTS = {"run": ["check.yaml"], "scrub": ["a.zip", "--secret-file", "secrets"]}
+ARGUMENTS = {"run": ["check.yaml"], "trace": ["a.zip"], "scrub": ["a.zip", "--secret-file", "secrets"]}
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """`picket trace` finds traces, and says in a sentence why it finds none."""
 
+import asyncio
 import json
 import zipfile
 from pathlib import Path
@@ -41,7 +42,14 @@ def test_what_is_no_trace_is_said_with_its_name(tmp_path: Path) -> None:
         archive.writestr("index.html", "")
     with zipfile.ZipFile(torn, "w") as archive:
         archive.writestr("test.trace", "{torn")
-    for path in (text, empty, torn):
+    nested, damaged = tmp_path / "nested.zip", tmp_path / "damaged.zip"
+    with zipfile.ZipFile(nested, "w") as archive:
+        archive.writestr("test.trace", "[" * 100_000)
+    with zipfile.ZipFile(damaged, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("test.trace", "a" * 100_000)
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:60] + b"\xff" * 20 + content[80:])
+    for path in (text, empty, torn, nested, damaged):
         with pytest.raises(CommandError, match="is no trace of Playwright") as refused:
             read_trace(path)
         assert str(path) in refused.value.message
@@ -66,7 +74,7 @@ async def test_the_trace_that_was_fetched_for_a_result_needs_no_service(tmp_path
 async def test_what_can_be_no_result_is_asked_nowhere(wanted: str, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="is no file, no folder and no id of a result"):
         await found(tmp_path / "gone" / wanted, tmp_path)
-    with pytest.raises(CommandError, match=r"no trace of Playwright|no id of a result"):
+    with pytest.raises(CommandError, match=r"is no trace of Playwright|no id of a result"):
         await found(wanted, tmp_path / "gone")
 
 
@@ -78,6 +86,27 @@ async def test_who_has_no_service_is_told_which_settings_name_one(tmp_path: Path
         folder.keep_service_url(f"http://127.0.0.1:{port}")
         with pytest.raises(CommandError, match=r"does not answer.*start `picket up`"):
             await found(RESULT, tmp_path)
+
+
+async def test_what_listens_at_the_address_of_an_ended_picket_up_gets_no_key(
+    tmp_path: Path,
+) -> None:
+    asked: list[bytes] = []
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(4096))
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with open_data_dir(tmp_path / "data", fresh=False) as folder:
+        folder.make_keys()
+        folder.keep_service_url(f"http://127.0.0.1:{port}")
+    with pytest.raises(CommandError, match="no `picket up` is running"):
+        await found(RESULT, tmp_path)
+    server.close()
+    await server.wait_closed()
+    assert asked == []
 
 
 @pytest.mark.parametrize(
