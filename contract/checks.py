@@ -210,6 +210,8 @@ _TYPES: Final[dict[type[CheckSpec], CheckType]] = {
 SPEC_TYPES: Final[dict[CheckType, type[CheckSpec]]] = {kind: spec for spec, kind in _TYPES.items()}
 """The Spec of each type, in the order in which people read them; a test holds it complete."""
 
+AGENT_TYPES: Final = tuple(kind for kind, spec in SPEC_TYPES.items() if spec.is_run_by_agents)
+"""The types that agents run, in that order."""
 SCRIPT_TYPES: Final = frozenset(kind for kind, spec in SPEC_TYPES.items() if spec.needs_node)
 """The types that are code."""
 MAIN_LANE_TYPES: Final = frozenset(kind for kind, spec in SPEC_TYPES.items() if spec.is_main)

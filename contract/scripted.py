@@ -92,6 +92,7 @@ class AgenticSpec(Spec, frozen=True, kw_only=True, tag_field="type", tag="AGENTI
     """A goal in plain words that a model tries to reach in a browser."""
 
     noun = "agentic check"
+    is_run_by_agents = False
     is_main = True
 
     prompt: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]

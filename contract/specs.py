@@ -15,11 +15,13 @@ class Spec(Wire, frozen=True, kw_only=True):
     """Facts that hold for all checks of a type."""
 
     noun: ClassVar[str]
-    """What people call such a check, as in "ICMP monitor"."""
+    """What people call such a check, as in "DNS monitor"."""
     sources: ClassVar[frozenset[Source]] = frozenset()
     """What its assertions may compare. Empty: it takes no assertions."""
     comparisons: ClassVar[frozenset[Comparison] | None] = None
     """The comparisons of its assertions. None: all that their sources take."""
+    is_run_by_agents: ClassVar[bool] = True
+    """Whether there is a runner for it; runs of the others are recorded as missed."""
     may_run_below_a_minute: ClassVar[bool] = False
     """Whether its frequency may be 0, with seconds between runs."""
     is_main: ClassVar[bool] = False
