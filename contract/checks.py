@@ -137,6 +137,7 @@ class TcpSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="TCP")
         | {Comparison.IS_EMPTY, Comparison.NOT_EMPTY, Comparison.CONTAINS, Comparison.NOT_CONTAINS}
     )
     may_run_below_a_minute = True
+    passes_unreachable = True
 
     request: TcpRequest
     degraded_after_ms: ShortThreshold | None = msgspec.field(
@@ -165,6 +166,7 @@ class IcmpSpec(RequestSpec, frozen=True, kw_only=True, tag_field="type", tag="IC
 
     noun = "ICMP monitor"
     sources = frozenset({Source.LATENCY, Source.JSON_RESPONSE})
+    passes_unreachable = True
 
     request: IcmpRequest
     degraded_loss_percent: Percentage = msgspec.field(

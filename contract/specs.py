@@ -35,6 +35,9 @@ class Spec(Wire, frozen=True, kw_only=True):
 class RequestSpec(Spec, frozen=True, kw_only=True):
     """A check that sends one request and may assert on what comes back."""
 
+    passes_unreachable: ClassVar[bool] = False
+    """Whether a target that refuses or does not answer passes with `should_fail`."""
+
     request: Wire
     assertions: tuple[Assertion, ...] = ()
     should_fail: bool = False

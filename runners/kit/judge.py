@@ -63,7 +63,9 @@ def judge(spec: CheckSpec, seen: Observation) -> Outcome:
 
 def _judge_failure(spec: CheckSpec, seen: Observation, failure: Failure) -> Outcome:
     """There is no answer to hold assertions and limits against."""
-    may_be_unreachable = isinstance(spec, (TcpSpec, IcmpSpec)) and spec.should_fail
+    may_be_unreachable = (
+        isinstance(spec, RequestSpec) and spec.passes_unreachable and spec.should_fail
+    )
     if not may_be_unreachable or failure.kind not in _UNREACHABLE or not _was_tried(seen, failure):
         return _outcome(seen, failure=failure)
     if isinstance(spec, TcpSpec) and seen.timings.tcp is not None:

@@ -13,7 +13,6 @@ NAMING_A_TYPE: Final = frozenset(
         "contract/result.py",
         "picket/doctor_host.py",
         "picket/report.py",
-        "picket/run.py",
         "picket/starter_checks.py",
         "runners/kit/judge.py",
         "runners/kit/network.py",
