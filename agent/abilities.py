@@ -13,10 +13,10 @@ from agent.boot import API_WITH_SCRIPTS, Trial, boot_check
 from agent.dispatcher import Dispatcher
 from agent.errors import KeyRefusedError, VersionRefusedError
 from agent.ground import Ground
-from agent.introduction import MAIN_TYPES, Introduction, served_slots
+from agent.introduction import Introduction, served_slots
 from agent.version import platform_name, runtimes
 from contract.agent_api import Hello, UnavailableType
-from contract.checks import SPEC_TYPES, CheckSpec, CheckType, Lane
+from contract.checks import MAIN_LANE_TYPES, SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
 from runners.kit.harness import missing_for
 from runners.kit.runner import Runner
@@ -113,7 +113,7 @@ def _trials(ground: Ground) -> set[Trial]:
 
 
 def _needs_node(trial: Trial) -> bool:
-    return trial.with_scripts or trial.check_type in MAIN_TYPES
+    return trial.with_scripts or trial.check_type in MAIN_LANE_TYPES
 
 
 def _lacking(trial: Trial, ground: Ground) -> UnavailableType | None:

@@ -2,19 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
 import structlog
 
 from agent.backoff import Backoff
 from agent.errors import KeyRefusedError, ServiceError, VersionRefusedError
 from contract.agent_api import Hello, HelloAnswer, Limits
-from contract.checks import CheckType, Lane
-
-MAIN_TYPES: Final = frozenset(
-    {CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT, CheckType.AGENTIC}
-)
-"""The types that come by the main lane whatever their spec says."""
+from contract.checks import MAIN_LANE_TYPES, CheckType, Lane
 
 log = structlog.get_logger(__name__)
 
@@ -99,7 +94,7 @@ def served_slots(
     """
     kinds = frozenset(check_types)
     has_work = {
-        Lane.UPTIME: bool(kinds - MAIN_TYPES),
-        Lane.MAIN: with_scripts or bool(kinds & MAIN_TYPES),
+        Lane.UPTIME: bool(kinds - MAIN_LANE_TYPES),
+        Lane.MAIN: with_scripts or bool(kinds & MAIN_LANE_TYPES),
     }
     return {on: count if has_work[on] else 0 for on, count in slots.items()}

@@ -68,7 +68,7 @@ SETTINGS: Final = (
         read=values.whole(1, 10_000),
         default="256",
         allowed="1 to 10000",
-        meaning="How many URL, TCP, ICMP, DNS, heartbeat and plain API checks run at once.",
+        meaning="How many checks without browsers or scripts run at once.",
     ),
     Setting(
         name="AGENT_HEALTH_PORT",
@@ -149,9 +149,9 @@ SETTINGS: Final = (
         default="off",
         allowed=_SWITCH,
         meaning=(
-            "Resolve the hosts of TCP and ICMP checks, and the name servers of DNS checks, through "
-            "the system instead of asking DNS servers; URL and API checks always do, unless the "
-            "location's proxy resolves for them."
+            "Resolve hosts, and the name servers of DNS checks, through the system instead of "
+            "asking DNS servers; URL and API checks always do, unless the location's proxy "
+            "resolves for them."
         ),
     ),
     Setting(

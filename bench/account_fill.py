@@ -18,8 +18,10 @@ from service.accounts.actions import first_start, hold_pepper
 from service.accounts.keys import Pepper
 from service.accounts.model import FirstSecrets, GivenKeys
 from service.checks import changes as checks
-from service.checks.bodies import ApiCheckWrite, TcpCheckWrite, UrlCheckWrite
-from service.checks.typed_bodies import AnyCheckWrite
+from service.checks.bodies import CheckWrite
+from service.checks.types.api import ApiCheckWrite
+from service.checks.types.tcp import TcpCheckWrite
+from service.checks.types.url import UrlCheckWrite
 from service.db.engine import Database
 from service.db.migrate import migrate
 from service.db.sqlite import open_sqlite
@@ -92,7 +94,7 @@ def _add(connection: Connection, scope: Scope, number: int, group_id: int) -> tu
     return checks.create(connection, then, body).id, body.kind
 
 
-def _body(number: int, group_id: int | None) -> AnyCheckWrite:
+def _body(number: int, group_id: int | None) -> CheckWrite:
     tags = [EVERYONE, f"team-{number % _TEAMS}", *([SOME] if number % 1_000 == 7 else [])]
     common = {
         "name": f"Check {number} of the shop",

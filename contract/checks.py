@@ -1,16 +1,17 @@
 """What a check of each type needs in order to run: one Spec per type.
 
 No schedule, no alerts, no ids: those belong to the control plane's Check. What they ask for
-stands in `contract.requests`; the types that are a script's alone in `contract.scripted`.
+stands in `contract.requests`; the types that are a script's alone in `contract.scripted`; what a
+Spec says of its type in `contract.specs`.
 Limits and defaults are the specification's and, where it is silent, the field notes' (1.5).
 """
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 
 import msgspec
 
-from contract.assertions import OF_EQUALITY, OF_NUMBERS, Assertion, Comparison, Source
+from contract.assertions import OF_EQUALITY, OF_NUMBERS, Comparison, Source
 from contract.requests import DnsRequest, HttpRequest, IcmpRequest, TcpRequest
 from contract.scripted import (
     AgenticSpec,
@@ -20,7 +21,8 @@ from contract.scripted import (
     PlaywrightSpec,
     RuntimeId,
 )
-from contract.wire import Milliseconds, Wire
+from contract.specs import RequestSpec, Spec, TimedSpec
+from contract.wire import Milliseconds
 
 
 class CheckType(StrEnum):
@@ -36,6 +38,11 @@ class CheckType(StrEnum):
     PLAYWRIGHT = "PLAYWRIGHT"
     URL = "URL"
     DNS = "DNS"
+
+    @property
+    def path_segment(self) -> str:
+        """The type in paths of the public API, as in `/v1/checks/multistep`."""
+        return self.value.lower().replace("_", "")
 
 
 class TimeUnit(StrEnum):
@@ -59,24 +66,44 @@ ShortThreshold = Annotated[float, msgspec.Meta(ge=0, le=5_000)]
 Percentage = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
-class UrlSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="URL"):
-    """Is this address up? Always GET; asserts on the status code only."""
+class HttpSpec(TimedSpec, frozen=True, kw_only=True):
+    """A check whose request is HTTP."""
 
     request: HttpRequest
-    assertions: tuple[Assertion, ...] = ()
-    should_fail: bool = False
+    degraded_after_ms: HttpThreshold | None = msgspec.field(
+        default=None, name="degradedResponseTime"
+    )
+    failed_after_ms: HttpThreshold | None = msgspec.field(default=None, name="maxResponseTime")
+
+
+class UrlSpec(HttpSpec, frozen=True, kw_only=True, tag_field="type", tag="URL"):
+    """Is this address up? Always GET; asserts on the status code only."""
+
+    noun = "URL monitor"
+    sources = frozenset({Source.STATUS_CODE})
+    comparisons = OF_EQUALITY | OF_NUMBERS
+
     degraded_after_ms: HttpThreshold | None = msgspec.field(
         default=3000, name="degradedResponseTime"
     )
     failed_after_ms: HttpThreshold | None = msgspec.field(default=5000, name="maxResponseTime")
 
 
-class ApiSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="API"):
+class ApiSpec(HttpSpec, frozen=True, kw_only=True, tag_field="type", tag="API"):
     """Does this API answer as it should?"""
 
-    request: HttpRequest
-    assertions: tuple[Assertion, ...] = ()
-    should_fail: bool = False
+    noun = "API check"
+    sources = frozenset(
+        {
+            Source.STATUS_CODE,
+            Source.JSON_BODY,
+            Source.HEADERS,
+            Source.TEXT_BODY,
+            Source.RESPONSE_TIME,
+        }
+    )
+    may_run_below_a_minute = True
+
     degraded_after_ms: HttpThreshold | None = msgspec.field(
         default=5000, name="degradedResponseTime"
     )
@@ -99,36 +126,49 @@ class ApiSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="API"):
     """What the scripts run on. None: the newest runtime of the agent."""
 
 
-class TcpSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="TCP"):
+class TcpSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="TCP"):
     """Does this port accept connections, and answer as it should?"""
 
+    noun = "TCP monitor"
+    sources = frozenset({Source.RESPONSE_DATA, Source.RESPONSE_TIME})
+    comparisons = (
+        OF_EQUALITY
+        | OF_NUMBERS
+        | {Comparison.IS_EMPTY, Comparison.NOT_EMPTY, Comparison.CONTAINS, Comparison.NOT_CONTAINS}
+    )
+    may_run_below_a_minute = True
+    passes_unreachable = True
+
     request: TcpRequest
-    assertions: tuple[Assertion, ...] = ()
-    should_fail: bool = False
     degraded_after_ms: ShortThreshold | None = msgspec.field(
         default=3000, name="degradedResponseTime"
     )
     failed_after_ms: ShortThreshold | None = msgspec.field(default=5000, name="maxResponseTime")
 
 
-class DnsSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="DNS"):
+class DnsSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="DNS"):
     """Does this name resolve as it should?"""
 
+    noun = "DNS monitor"
+    sources = frozenset(
+        {Source.RESPONSE_TIME, Source.RESPONSE_CODE, Source.TEXT_ANSWER, Source.JSON_ANSWER}
+    )
+
     request: DnsRequest
-    assertions: tuple[Assertion, ...] = ()
-    should_fail: bool = False
     degraded_after_ms: ShortThreshold | None = msgspec.field(
         default=500, name="degradedResponseTime"
     )
     failed_after_ms: ShortThreshold | None = msgspec.field(default=1000, name="maxResponseTime")
 
 
-class IcmpSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="ICMP"):
+class IcmpSpec(RequestSpec, frozen=True, kw_only=True, tag_field="type", tag="ICMP"):
     """Does this host answer pings? Judged by packet loss."""
 
+    noun = "ICMP monitor"
+    sources = frozenset({Source.LATENCY, Source.JSON_RESPONSE})
+    passes_unreachable = True
+
     request: IcmpRequest
-    assertions: tuple[Assertion, ...] = ()
-    should_fail: bool = False
     degraded_loss_percent: Percentage = msgspec.field(
         default=10, name="degradedPacketLossThreshold"
     )
@@ -137,8 +177,10 @@ class IcmpSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="ICMP"):
     """Loss at or above this fails the check."""
 
 
-class HeartbeatSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="HEARTBEAT"):
+class HeartbeatSpec(Spec, frozen=True, kw_only=True, tag_field="type", tag="HEARTBEAT"):
     """Did the job that should ping us do so in time?"""
+
+    noun = "heartbeat monitor"
 
     period_s: Annotated[float, msgspec.Meta(ge=30, le=365 * 86400)]
     """A ping is due this long after the last one."""
@@ -152,8 +194,8 @@ class HeartbeatSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="HEAR
 
 
 CheckSpec = (
-    UrlSpec
-    | ApiSpec
+    ApiSpec
+    | UrlSpec
     | TcpSpec
     | DnsSpec
     | IcmpSpec
@@ -164,47 +206,22 @@ CheckSpec = (
     | AgenticSpec
 )
 
-SPEC_TYPES: Final[dict[CheckType, type[CheckSpec]]] = {
-    CheckType.URL: UrlSpec,
-    CheckType.API: ApiSpec,
-    CheckType.TCP: TcpSpec,
-    CheckType.DNS: DnsSpec,
-    CheckType.ICMP: IcmpSpec,
-    CheckType.HEARTBEAT: HeartbeatSpec,
-    CheckType.BROWSER: BrowserSpec,
-    CheckType.MULTI_STEP: MultiStepSpec,
-    CheckType.PLAYWRIGHT: PlaywrightSpec,
-    CheckType.AGENTIC: AgenticSpec,
+_TYPES: Final[dict[type[CheckSpec], CheckType]] = {
+    spec: CheckType(spec.__struct_config__.tag) for spec in get_args(CheckSpec)
 }
-"""The Spec of each type; a test holds it complete."""
+SPEC_TYPES: Final[dict[CheckType, type[CheckSpec]]] = {kind: spec for spec, kind in _TYPES.items()}
+"""The Spec of each type, in the order in which people read them; a test holds it complete."""
 
-SOURCES: Final[dict[CheckType, frozenset[Source]]] = {
-    CheckType.URL: frozenset({Source.STATUS_CODE}),
-    CheckType.API: frozenset(
-        {
-            Source.STATUS_CODE,
-            Source.JSON_BODY,
-            Source.HEADERS,
-            Source.TEXT_BODY,
-            Source.RESPONSE_TIME,
-        }
-    ),
-    CheckType.TCP: frozenset({Source.RESPONSE_DATA, Source.RESPONSE_TIME}),
-    CheckType.DNS: frozenset(
-        {Source.RESPONSE_TIME, Source.RESPONSE_CODE, Source.TEXT_ANSWER, Source.JSON_ANSWER}
-    ),
-    CheckType.ICMP: frozenset({Source.LATENCY, Source.JSON_RESPONSE}),
-}
-"""The assertion sources of each type; a type that is missing here takes no assertions."""
-
-
-COMPARISONS: Final[dict[CheckType, frozenset[Comparison]]] = {
-    CheckType.URL: OF_EQUALITY | OF_NUMBERS,
-    CheckType.TCP: OF_EQUALITY
-    | OF_NUMBERS
-    | {Comparison.IS_EMPTY, Comparison.NOT_EMPTY, Comparison.CONTAINS, Comparison.NOT_CONTAINS},
-}
-"""The comparisons of a type; a type that is missing here takes all that its source takes."""
+AGENT_TYPES: Final = tuple(kind for kind, spec in SPEC_TYPES.items() if spec.is_run_by_agents)
+"""The types that agents run, in that order."""
+SCRIPT_TYPES: Final = frozenset(kind for kind, spec in SPEC_TYPES.items() if spec.needs_node)
+"""The types that are code."""
+MAIN_LANE_TYPES: Final = frozenset(kind for kind, spec in SPEC_TYPES.items() if spec.is_main)
+"""The types that come by the main lane whatever their spec says."""
+HTTP_TYPES: Final = frozenset(
+    kind for kind, spec in SPEC_TYPES.items() if issubclass(spec, HttpSpec)
+)
+"""The types whose request is HTTP: it has places for variables, and goes by a proxy."""
 
 
 class Lane(StrEnum):
@@ -233,7 +250,7 @@ def lane(spec: CheckSpec) -> Lane:
     """The lane of a spec: `main` for whatever needs Node or a browser."""
     if isinstance(spec, ApiSpec):
         return Lane.MAIN if is_scripted(spec) else Lane.UPTIME
-    return Lane.UPTIME if type(spec) in _UPTIME_SPECS else Lane.MAIN
+    return Lane.MAIN if spec.is_main else Lane.UPTIME
 
 
 def deadline_ms(spec: CheckSpec) -> Milliseconds:
@@ -243,7 +260,3 @@ def deadline_ms(spec: CheckSpec) -> Milliseconds:
     if lane(spec) is Lane.UPTIME:
         return 30_000
     return 240_000
-
-
-_TYPES: Final[dict[type, CheckType]] = {spec: kind for kind, spec in SPEC_TYPES.items()}
-_UPTIME_SPECS: Final = frozenset({UrlSpec, ApiSpec, TcpSpec, DnsSpec, IcmpSpec, HeartbeatSpec})

@@ -118,10 +118,15 @@ class HttpRequest(Wire, frozen=True, kw_only=True):
     """None: no Authorization header is made."""
 
 
-class TcpRequest(Wire, frozen=True, kw_only=True):
-    """Connect, perhaps say something, perhaps listen."""
+class HostRequest(Wire, frozen=True, kw_only=True):
+    """A request to a host that is named without an address of the web."""
 
     hostname: Hostname
+
+
+class TcpRequest(HostRequest, frozen=True, kw_only=True):
+    """Connect, perhaps say something, perhaps listen."""
+
     port: Port
     data: str | None = None
     """Sent after connecting, UTF-8. None: nothing is sent."""
@@ -143,9 +148,8 @@ class DnsRequest(Wire, frozen=True, kw_only=True):
     protocol: DnsProtocol = DnsProtocol.UDP
 
 
-class IcmpRequest(Wire, frozen=True, kw_only=True):
+class IcmpRequest(HostRequest, frozen=True, kw_only=True):
     """Echo requests, 500 ms apart."""
 
-    hostname: Hostname
     ip_family: IpFamily = IpFamily.IPV4
     ping_count: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10

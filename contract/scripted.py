@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from contract.specs import ScriptSpec, Spec
 from contract.wire import Wire
 
 
@@ -21,8 +22,11 @@ class Dependency(Wire, frozen=True, kw_only=True):
 RuntimeId = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
 
 
-class BrowserSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="BROWSER"):
+class BrowserSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="BROWSER"):
     """A script that drives a browser."""
+
+    noun = "browser check"
+    needs_browser = True
 
     script: str
     script_path: str | None = None
@@ -39,8 +43,10 @@ class BrowserSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="BROWSE
     """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
 
 
-class MultiStepSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="MULTI_STEP"):
+class MultiStepSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="MULTI_STEP"):
     """A script of several API requests."""
+
+    noun = "multi-step check"
 
     script: str
     script_path: str | None = None
@@ -55,8 +61,11 @@ class MultiStepSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="MULT
     """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
 
 
-class PlaywrightSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="PLAYWRIGHT"):
+class PlaywrightSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="PLAYWRIGHT"):
     """A whole Playwright test suite."""
+
+    noun = "Playwright suite"
+    needs_browser = True
 
     bundle_sha256: str
     """Content address of the suite's tar.gz at the service."""
@@ -79,8 +88,12 @@ class PlaywrightSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="PLA
     refresh_cache: bool = False
 
 
-class AgenticSpec(Wire, frozen=True, kw_only=True, tag_field="type", tag="AGENTIC"):
+class AgenticSpec(Spec, frozen=True, kw_only=True, tag_field="type", tag="AGENTIC"):
     """A goal in plain words that a model tries to reach in a browser."""
+
+    noun = "agentic check"
+    is_run_by_agents = False
+    is_main = True
 
     prompt: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
     skills: tuple[str, ...] = ()

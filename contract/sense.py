@@ -18,7 +18,7 @@ from contract.assertions import (
     Comparison,
     Source,
 )
-from contract.checks import COMPARISONS, CheckType
+from contract.checks import SPEC_TYPES, CheckType
 from contract.sent_values import told
 from contract.targets import is_open
 
@@ -64,8 +64,8 @@ def path_of(assertion: Assertion) -> str | None:
 def _comparison_problem(assertion: Assertion, kind: CheckType) -> Wrong | None:
     takes = comparisons_of(assertion.source, of_part=bool(assertion.property))
     whose = f"{assertion.source}"
-    if kind in COMPARISONS:
-        takes, whose = takes & COMPARISONS[kind], f"a check of type {kind}"
+    if (of_type := SPEC_TYPES[kind].comparisons) is not None:
+        takes, whose = takes & of_type, f"a check of type {kind}"
     if assertion.comparison in takes:
         return None
     return "comparison", f"is {assertion.comparison}; {whose} takes {', '.join(sorted(takes))}"

@@ -14,17 +14,6 @@ from picket.errors import CommandError, ExitCode
 _LIMIT = aiohttp.ClientTimeout(total=30)
 """Longer than a busy host stands still; a service that is gone refuses at once."""
 _PAGE: Final = 100
-_PATHS: Final = {
-    CheckType.URL: "url",
-    CheckType.API: "api",
-    CheckType.TCP: "tcp",
-    CheckType.DNS: "dns",
-    CheckType.ICMP: "icmp",
-    CheckType.HEARTBEAT: "heartbeat",
-    CheckType.BROWSER: "browser",
-    CheckType.MULTI_STEP: "multistep",
-    CheckType.PLAYWRIGHT: "playwright",
-}
 
 
 class ApiRefusedError(CommandError):
@@ -93,11 +82,11 @@ class PublicApi:
 
     async def create(self, kind: CheckType, body: dict[str, Any]) -> KnownCheck:
         """Create a check."""
-        return _known(await self._ask("POST", f"/v1/checks/{_PATHS[kind]}", body=body))
+        return _known(await self._ask("POST", f"/v1/checks/{kind.path_segment}", body=body))
 
     async def replace(self, kind: CheckType, check_id: str, body: dict[str, Any]) -> KnownCheck:
         """Give a check new fields."""
-        path = f"/v1/checks/{_PATHS[kind]}/{check_id}"
+        path = f"/v1/checks/{kind.path_segment}/{check_id}"
         return _known(await self._ask("PUT", path, body=body))
 
     async def results(self, check_id: str, *, limit: int) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from contract.checks import SOURCES, SPEC_TYPES, CheckSpec, CheckType
+from contract.checks import SPEC_TYPES, CheckSpec, CheckType
 from contract.job import ClientCertificate, Variable
 from contract.sense import Wrong
 from picket.check_sense import spec_problems
@@ -234,10 +234,11 @@ def _in_file(form: SpecForm, found: Iterable[Wrong]) -> Iterator[Wrong]:
 
 def _strange_sources(assertions: object, kind: CheckType) -> Iterator[Wrong]:
     """Each type takes some sources only; the spec's own type would let all of them pass."""
+    sources = SPEC_TYPES[kind].sources
     for order, assertion in enumerate(assertions if isinstance(assertions, list) else []):
         source = assertion.get("source") if isinstance(assertion, dict) else None
-        if source is not None and kind in SOURCES and source not in list(SOURCES[kind]):
-            takes = ", ".join(sorted(SOURCES[kind]))
+        if source is not None and sources and source not in list(sources):
+            takes = ", ".join(sorted(sources))
             sentence = f"is {shown(source)}; a check of type {kind} takes {takes}"
             yield f"$.assertions[{order}].source", sentence
 

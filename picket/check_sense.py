@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from contract.assertions import Assertion
-from contract.checks import ApiSpec, CheckSpec, DnsSpec, IcmpSpec, TcpSpec, UrlSpec, check_type
+from contract.checks import ApiSpec, CheckSpec, DnsSpec, HttpSpec, check_type
 from contract.playwright_config import config_problem
-from contract.requests import HttpRequest
+from contract.requests import HostRequest, HttpRequest
 from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
 from contract.scripts import dependencies_problem, is_like_a_path, path_problem, script_problem
 from contract.sense import Wrong, assertion_problem, expression_of, path_of
+from contract.specs import RequestSpec
 from contract.targets import dns_name_problem, header_problem, hostname_problem, url_problem
 from runners.kit.jsonpath import BadPathError, hold_path
 from runners.kit.patterns import BadPatternError, compile_pattern
@@ -16,14 +17,14 @@ from runners.kit.patterns import BadPatternError, compile_pattern
 
 def spec_problems(spec: CheckSpec) -> Iterator[Wrong]:
     """The fields that cannot work, by their paths, and why."""
-    if isinstance(spec, UrlSpec | ApiSpec):
+    if isinstance(spec, HttpSpec):
         yield from _of_http(spec.request)
-    if isinstance(spec, TcpSpec | IcmpSpec):
+    if isinstance(spec, RequestSpec) and isinstance(spec.request, HostRequest):
         yield from _of("$.request.hostname", spec.request.hostname, hostname_problem)
     if isinstance(spec, DnsSpec):
         yield from _of("$.request.query", spec.request.query, dns_name_problem)
         yield from _of("$.request.nameServer", spec.request.name_server or "", _server_problem)
-    if isinstance(spec, UrlSpec | ApiSpec | TcpSpec | DnsSpec | IcmpSpec):
+    if isinstance(spec, RequestSpec):
         yield from _of_assertions(spec, spec.assertions)
     if isinstance(spec, ApiSpec):
         yield from _of_code("setupScript", spec.setup_script)

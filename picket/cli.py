@@ -27,7 +27,18 @@ def cli(*, debug: bool) -> None:
     """
 
 
-@cli.command(short_help="Run one check from a file, without a service.")
+class _WithTypes(click.Command):
+    """A command whose help names the check types that agents run."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text; the types are loaded for it."""
+        from contract.checks import AGENT_TYPES
+
+        self.help = str(self.help).replace("TYPES", ", ".join(sorted(AGENT_TYPES)))
+        super().format_help_text(ctx, formatter)
+
+
+@cli.command(cls=_WithTypes, short_help="Run one check from a file, without a service.")
 @click.argument("file")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of a report."
@@ -49,8 +60,8 @@ def cli(*, debug: bool) -> None:
 def run(file: str, *, as_json: bool, timeout_s: float | None, artifacts: Path | None) -> int:
     """Run one check from a JSON or YAML FILE (- reads standard input), without a service.
 
-    Types: API, BROWSER, DNS, HEARTBEAT, ICMP, MULTI_STEP, PLAYWRIGHT, TCP, URL. The file holds a
-    check as docs/checks.md shows it, or as the public API takes it.
+    Types: TYPES. The file holds a check as docs/checks.md shows it, or as the public API takes
+    it.
     Exit codes: 0 passed or degraded, 1 failed or timed out, 2 wrong file, 70 we could not look.
     """
     from picket.run import RunOptions, run_file

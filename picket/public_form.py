@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from contract.checks import SECONDS_PER, CheckType, TimeUnit
+from contract.checks import SCRIPT_TYPES, SECONDS_PER, CheckType, TimeUnit
 from contract.runtimes import RUNTIMES, runtime_problem
 from contract.sense import Wrong
 from picket.field_errors import shown
@@ -20,7 +20,6 @@ CONTROL_PLANE_FIELDS: Final = frozenset(
 )  # fmt: skip
 """What a check of the public API holds beyond how to look: no matter to a single run."""
 
-_SCRIPTED: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
 _PHASES: Final = ("setupScript", "teardownScript")
 _SNIPPETS: Final = ("setupSnippetId", "tearDownSnippetId")
 _NO_SNIPPETS: Final = "names a snippet; without a service there are none"
@@ -52,13 +51,13 @@ def to_contract(document: Mapping[str, object], kind: CheckType) -> SpecForm:
     for snippet in _SNIPPETS:
         if fields.pop(snippet, None) is not None:
             form.wrong.append((f"$.{snippet}", _NO_SNIPPETS))
-    if kind in _SCRIPTED and fields.get("shouldFail") is False:
+    if kind in SCRIPT_TYPES and fields.get("shouldFail") is False:
         del fields["shouldFail"]  # the public API shows it with every check
     for public, ours in _RENAMED.items():
         if public in fields:
             fields[ours] = fields.pop(public)
             form.moved[f"$.{ours}"] = f"$.{public}"
-    _hold_runtime(form, scripted=kind in _SCRIPTED or any(map(fields.get, _PHASES)))
+    _hold_runtime(form, scripted=kind in SCRIPT_TYPES or any(map(fields.get, _PHASES)))
     _lift_assertions(form)
     if kind is CheckType.HEARTBEAT:
         _flatten_heartbeat(form)

@@ -29,33 +29,24 @@ from picket.suite_folder import packed
 from picket.terminal import Terminal
 from runners.kit.dns.resolve import DnsServerResolver, SystemResolver
 from runners.kit.execute import execute
+from runners.kit.failures import MachineError
 from runners.kit.harness import Harness, missing_for, open_harness
 from runners.kit.http.roots import NoRootsError
-from runners.kit.icmp.socket import PingerUnavailableError
 from runners.kit.isolation.workspace import Workspace
 from runners.kit.job_environment import local_environment
 from runners.kit.leak_scan.door import Clean
 from runners.kit.leak_scan.leak import LeakError, UnscannableError
 from runners.kit.network import open_network
 from runners.kit.runner import Network, RunContext
-from runners.kit.scripts.run import NodeBrokeError
-from runners.kit.scripts.runtimes import MissingRuntimeError, find_runtimes
+from runners.kit.scripts.runtimes import find_runtimes
 from runners.kit.scrubbing.scrub import Scrubber
 from runners.kit.suites.places import SuitePlaces
-from runners.kit.suites.registry import RegistryAwayError
 from runners.registry import RUNNABLE, runner_for
 
 _HERE: Final = "here"
 """Stands for ids and places that a run without a service does not have."""
 _DEADLINE_SLACK_S: Final = 1.0
 """The runner ends by itself at the time limit; this is for the one that does not."""
-_MISSING: Final = (
-    PingerUnavailableError,
-    MissingRuntimeError,
-    NodeBrokeError,
-    RegistryAwayError,
-)
-"""Faults of this machine that have a sentence."""
 _GOOD: Final = frozenset({Status.PASSED, Status.DEGRADED})
 
 
@@ -212,7 +203,7 @@ async def _look(
         started_at, began_s = datetime.now(UTC), time.monotonic()
         try:
             outcome = await execute(patient, runner_for(job.spec), ctx)
-        except _MISSING as problem:
+        except MachineError as problem:
             raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
     return _result(job, outcome, started_at=started_at, took_s=time.monotonic() - began_s)
 

@@ -13,14 +13,13 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
-from contract.checks import CheckType
+from contract.checks import SCRIPT_TYPES
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.data_dir import DataDir
 from picket.errors import CommandError, ExitCode
 from picket.result_view import trace_paths
 
 _RESULT_ID: Final = re.compile(r"[0-9A-Za-z][\w-]{7,199}", re.ASCII)
-_SCRIPTED: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
 _MOST_TRACES: Final = 20
 _FIRST_LINE_BYTES: Final = 1024 * 1024
 _NO_TRACE: Final = (
@@ -192,7 +191,7 @@ def _key(environ: Mapping[str, str]) -> str:
 async def _find_result(api: PublicApi, result_id: str) -> dict[str, Any]:
     """Results are kept by their checks; each that could have it is asked."""
     for check in await api.checks():
-        if check.kind not in _SCRIPTED:
+        if check.kind not in SCRIPT_TYPES:
             continue
         try:
             return await api.result(check.id, result_id)

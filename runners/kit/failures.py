@@ -1,4 +1,4 @@
-"""The one exception that blames the target."""
+"""Why a run has no outcome or a bad one: the target's fault, or this machine's."""
 
 from collections.abc import Mapping
 
@@ -16,3 +16,7 @@ class CheckFailed(Exception):  # noqa: N818 - a verdict on the target, not an er
     ) -> None:
         super().__init__(message)
         self.failure = Failure(kind=kind, message=message, detail=dict(detail or {}))
+
+
+class MachineError(Exception):
+    """This machine lacks what a run needs, as a sentence; the job belongs to another one."""

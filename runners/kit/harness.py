@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from contract.agent_api import UnavailableType
-from contract.checks import CheckType
+from contract.checks import SPEC_TYPES, CheckType
 from runners.kit.isolation.folder_owner import shut_part, shut_way
 from runners.kit.isolation.process_limits import can_have_own_users
 from runners.kit.isolation.sandbox import Limits, Sandbox
@@ -33,8 +33,6 @@ _NO_BROWSER: Final = (
     SET_UP,
 )
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-_NEED_NODE: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
-_NEED_BROWSER: Final = frozenset({CheckType.BROWSER, CheckType.PLAYWRIGHT})
 _OUR_CODE: Final = ("playwright", "script")
 """The folders of it that runs load."""
 
@@ -105,15 +103,15 @@ def missing_for(
     `with_scripts`: for the type's checks with setup or teardown scripts. `problem`: why there is
     no harness, and the remedy. None: there is no runtime.
     """
-    if kind not in _NEED_NODE and not with_scripts:
+    if not SPEC_TYPES[kind].needs_node and not with_scripts:
         return None
     found: tuple[str, str] | None = None
     if harness is None:
         found = problem or _NO_NODE
-    elif kind in _NEED_BROWSER and harness.runtimes.browser is None:
+    elif SPEC_TYPES[kind].needs_browser and harness.runtimes.browser is None:
         found = _NO_BROWSER
     elif can_have_own_users():
-        found = _shut(harness.runtimes, needs_browser=kind in _NEED_BROWSER)
+        found = _shut(harness.runtimes, needs_browser=SPEC_TYPES[kind].needs_browser)
     if found is None:
         return None
     cause, remedy = found

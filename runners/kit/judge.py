@@ -24,7 +24,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from contract.assertions import Assertion, AssertionResult, Source
-from contract.checks import ApiSpec, CheckSpec, DnsSpec, HeartbeatSpec, IcmpSpec, TcpSpec, UrlSpec
+from contract.checks import (
+    ApiSpec,
+    CheckSpec,
+    DnsSpec,
+    HeartbeatSpec,
+    HttpSpec,
+    IcmpSpec,
+    TcpSpec,
+    UrlSpec,
+)
 from contract.result import (
     DnsEvidence,
     Failure,
@@ -35,6 +44,7 @@ from contract.result import (
     Status,
     TcpEvidence,
 )
+from contract.specs import RequestSpec, TimedSpec
 from runners.kit.assertions import evaluate
 from runners.kit.observation import Number, Observation, Text
 from runners.kit.time_words import duration, milliseconds
@@ -53,7 +63,9 @@ def judge(spec: CheckSpec, seen: Observation) -> Outcome:
 
 def _judge_failure(spec: CheckSpec, seen: Observation, failure: Failure) -> Outcome:
     """There is no answer to hold assertions and limits against."""
-    may_be_unreachable = isinstance(spec, (TcpSpec, IcmpSpec)) and spec.should_fail
+    may_be_unreachable = (
+        isinstance(spec, RequestSpec) and spec.passes_unreachable and spec.should_fail
+    )
     if not may_be_unreachable or failure.kind not in _UNREACHABLE or not _was_tried(seen, failure):
         return _outcome(seen, failure=failure)
     if isinstance(spec, TcpSpec) and seen.timings.tcp is not None:
@@ -118,14 +130,12 @@ def _status(failure: Failure | None, degraded_because: str | None) -> Status:
 
 
 def _assertions(spec: CheckSpec) -> tuple[Assertion, ...]:
-    if isinstance(spec, (UrlSpec, ApiSpec, TcpSpec, DnsSpec, IcmpSpec)):
-        return spec.assertions
-    return ()
+    return spec.assertions if isinstance(spec, RequestSpec) else ()
 
 
 def _limits(spec: CheckSpec) -> tuple[float | None, float | None]:
     """When the check is degraded and when it fails, in ms. None: never."""
-    if isinstance(spec, (UrlSpec, ApiSpec, TcpSpec, DnsSpec)):
+    if isinstance(spec, TimedSpec):
         return spec.degraded_after_ms, spec.failed_after_ms
     return None, None
 
@@ -163,7 +173,7 @@ def _answer_failure(spec: CheckSpec, seen: Observation) -> Failure | None:
     return None if judge_type is None else judge_type(spec, seen)
 
 
-def _http_failure(spec: UrlSpec | ApiSpec, seen: Observation) -> Failure | None:
+def _http_failure(spec: HttpSpec, seen: Observation) -> Failure | None:
     fact = seen.facts.get(Source.STATUS_CODE)
     if not isinstance(fact, Number):
         return Failure(kind=FailureKind.PROTOCOL, message="There was no HTTP status to judge.")

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from service.checks import actions, changes
 from service.checks.model import CheckFilter, CheckKind, CheckRow, StatusFilter
-from service.checks.views import AnyCheckShown, shown
+from service.checks.types.registry import ANY_CHECK, ANY_CHECKS
+from service.checks.views import shown
 from service.http.auth import CallerDep
 from service.http.backend import BackendDep
 from service.http.changing import Changed, ChangeDep, gone
@@ -59,7 +60,7 @@ _ApplyGroup = Annotated[
 ]
 
 
-@router.get("", responses=page_of_sealed(list[AnyCheckShown], "A page of checks, oldest first."))
+@router.get("", responses=page_of_sealed(ANY_CHECKS, "A page of checks, oldest first."))
 async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
     request: Request,
     caller: CallerDep,
@@ -88,7 +89,7 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
     return page.answer_of(rows, items)
 
 
-@router.get(ONE, responses=answers(200, AnyCheckShown, "The check.", 404))
+@router.get(ONE, responses=answers(200, ANY_CHECK, "The check.", 404))
 async def read_check(
     check_id: CheckId,
     request: Request,

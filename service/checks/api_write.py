@@ -1,42 +1,17 @@
 """`/v1/checks/{type}`: set checks up."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import Body, Depends, Query
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from service.checks import actions, changes
-from service.checks.bodies import (
-    ApiCheckWrite,
-    DnsCheckWrite,
-    HeartbeatCheckWrite,
-    IcmpCheckWrite,
-    TcpCheckWrite,
-    UrlCheckWrite,
-)
-from service.checks.script_bodies import (
-    AgenticCheckWrite,
-    BrowserCheckWrite,
-    MultiStepCheckWrite,
-    PlaywrightCheckWrite,
-)
-from service.checks.typed_bodies import AnyCheckWrite, TypedCheck
-from service.checks.views import (
-    AgenticCheckShown,
-    AnyCheckShown,
-    ApiCheckShown,
-    BrowserCheckShown,
-    DnsCheckShown,
-    HeartbeatCheckShown,
-    IcmpCheckShown,
-    MultiStepCheckShown,
-    PlaywrightCheckShown,
-    TcpCheckShown,
-    UrlCheckShown,
-    compared,
-    shown,
-)
+from service.checks.bodies import CheckWrite
+from service.checks.types.registry import ANY_CHECK, ANY_TYPED, DEFINITIONS
+from service.checks.types.url import URL
+from service.checks.views import compared, shown
 from service.http.changing import (
     Changed,
     ChangeDep,
@@ -71,7 +46,7 @@ class _Creating:
         self._creating: Creating = creating
         self.auto_assign_alerts = auto_assign_alerts
 
-    async def create(self, check: AnyCheckWrite) -> Response:
+    async def create(self, check: CheckWrite) -> Response:
         ignored = ignored_header(await self._creating.request.json(), check)
 
         def change(connection: Connection, now_ms: int) -> Changed:
@@ -92,7 +67,7 @@ class _Replacing:
         self._changing: Changing = changing
         self.auto_assign_alerts = auto_assign_alerts
 
-    async def replace(self, check_id: str, check: AnyCheckWrite) -> Response:
+    async def replace(self, check_id: str, check: CheckWrite) -> Response:
         ignored = ignored_header(await self._changing.request.json(), check)
         base_url = self._changing.base_url
 
@@ -114,177 +89,67 @@ ReplacingDep = Annotated[_Replacing, Depends(_Replacing)]
 _CREATED = f"The check, every default filled in; the header {HEADER} names unknown fields."
 
 
-@router.post("", status_code=201, responses=answers(201, AnyCheckShown, _CREATED, 409))
-async def create_check(body: Annotated[TypedCheck, Body()], creating: CreatingDep) -> Response:
-    """Create a check of the type that `checkType` says."""
-    return await creating.create(body)
+def _register(  # noqa: PLR0913 - what two operations differ in from those of other types
+    name: str,
+    path: str,
+    *,
+    body: Any,
+    answer: Any,
+    created: str,
+    replaced: str,
+    example: Mapping[str, Any],
+    refusals: tuple[int, ...],
+) -> None:
+    """Declare the operation that creates a check at a path, and the one that replaces it."""
+
+    async def create(body: Any, creating: CreatingDep) -> Response:
+        return await creating.create(body)
+
+    async def replace(check_id: CheckId, body: Any, replacing: ReplacingDep) -> Response:
+        return await replacing.replace(check_id, body)
+
+    create.__annotations__["body"] = replace.__annotations__["body"] = body
+    content = {"application/json": {"example": dict(example)}}
+    extra = {"requestBody": {"content": content}}
+    router.add_api_route(
+        path,
+        create,
+        methods=["POST"],
+        name=f"create_{name}",
+        description=created,
+        status_code=201,
+        responses=answers(201, answer, _CREATED, *refusals),
+        openapi_extra=extra,
+    )
+    router.add_api_route(
+        path + ONE,
+        replace,
+        methods=["PUT"],
+        name=f"replace_{name}",
+        description=replaced,
+        responses=answers(200, answer, _CREATED, 404, *refusals),
+        openapi_extra=extra,
+    )
 
 
-@router.put(ONE, responses=answers(200, AnyCheckShown, _CREATED, 404, 409))
-async def replace_check(
-    check_id: CheckId, body: Annotated[TypedCheck, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a check; `checkType` says of which type it is, and cannot change."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/api", status_code=201, responses=answers(201, ApiCheckShown, _CREATED))
-async def create_api_check(
-    body: Annotated[ApiCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create an API check."""
-    return await creating.create(body)
-
-
-@router.put("/api" + ONE, responses=answers(200, ApiCheckShown, _CREATED, 404))
-async def replace_api_check(
-    check_id: CheckId, body: Annotated[ApiCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace an API check; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/url", status_code=201, responses=answers(201, UrlCheckShown, _CREATED))
-async def create_url_check(
-    body: Annotated[UrlCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create a URL monitor."""
-    return await creating.create(body)
-
-
-@router.put("/url" + ONE, responses=answers(200, UrlCheckShown, _CREATED, 404))
-async def replace_url_check(
-    check_id: CheckId, body: Annotated[UrlCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a URL monitor; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/tcp", status_code=201, responses=answers(201, TcpCheckShown, _CREATED))
-async def create_tcp_check(
-    body: Annotated[TcpCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create a TCP monitor."""
-    return await creating.create(body)
-
-
-@router.put("/tcp" + ONE, responses=answers(200, TcpCheckShown, _CREATED, 404))
-async def replace_tcp_check(
-    check_id: CheckId, body: Annotated[TcpCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a TCP monitor; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/dns", status_code=201, responses=answers(201, DnsCheckShown, _CREATED))
-async def create_dns_check(
-    body: Annotated[DnsCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create a DNS monitor."""
-    return await creating.create(body)
-
-
-@router.put("/dns" + ONE, responses=answers(200, DnsCheckShown, _CREATED, 404))
-async def replace_dns_check(
-    check_id: CheckId, body: Annotated[DnsCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a DNS monitor; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/icmp", status_code=201, responses=answers(201, IcmpCheckShown, _CREATED))
-async def create_icmp_check(
-    body: Annotated[IcmpCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create an ICMP monitor."""
-    return await creating.create(body)
-
-
-@router.put("/icmp" + ONE, responses=answers(200, IcmpCheckShown, _CREATED, 404))
-async def replace_icmp_check(
-    check_id: CheckId, body: Annotated[IcmpCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace an ICMP monitor; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post(
-    "/heartbeat", status_code=201, responses=answers(201, HeartbeatCheckShown, _CREATED, 409)
+_register(
+    "check",
+    "",
+    body=Annotated[ANY_TYPED, Body(discriminator="check_type")],
+    answer=ANY_CHECK,
+    created="Create a check of the type that `checkType` says.",
+    replaced="Replace a check; `checkType` says of which type it is, and cannot change.",
+    example={**URL.example, "checkType": URL.kind.value},
+    refusals=(409,),
 )
-async def create_heartbeat_check(
-    body: Annotated[HeartbeatCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create a heartbeat monitor."""
-    return await creating.create(body)
-
-
-@router.put("/heartbeat" + ONE, responses=answers(200, HeartbeatCheckShown, _CREATED, 404, 409))
-async def replace_heartbeat_check(
-    check_id: CheckId, body: Annotated[HeartbeatCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a heartbeat monitor; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/browser", status_code=201, responses=answers(201, BrowserCheckShown, _CREATED))
-async def create_browser_check(
-    body: Annotated[BrowserCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create a browser check."""
-    return await creating.create(body)
-
-
-@router.put("/browser" + ONE, responses=answers(200, BrowserCheckShown, _CREATED, 404))
-async def replace_browser_check(
-    check_id: CheckId, body: Annotated[BrowserCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a browser check; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/multistep", status_code=201, responses=answers(201, MultiStepCheckShown, _CREATED))
-async def create_multi_step_check(
-    body: Annotated[MultiStepCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create a multi-step check."""
-    return await creating.create(body)
-
-
-@router.put("/multistep" + ONE, responses=answers(200, MultiStepCheckShown, _CREATED, 404))
-async def replace_multi_step_check(
-    check_id: CheckId, body: Annotated[MultiStepCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a multi-step check; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/playwright", status_code=201, responses=answers(201, PlaywrightCheckShown, _CREATED))
-async def create_playwright_suite(
-    body: Annotated[PlaywrightCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create a Playwright suite."""
-    return await creating.create(body)
-
-
-@router.put("/playwright" + ONE, responses=answers(200, PlaywrightCheckShown, _CREATED, 404))
-async def replace_playwright_suite(
-    check_id: CheckId, body: Annotated[PlaywrightCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace a Playwright suite; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
-
-
-@router.post("/agentic", status_code=201, responses=answers(201, AgenticCheckShown, _CREATED))
-async def create_agentic_check(
-    body: Annotated[AgenticCheckWrite, Body()], creating: CreatingDep
-) -> Response:
-    """Create an agentic check. No agent runs these yet: each of its runs is recorded as missed."""
-    return await creating.create(body)
-
-
-@router.put("/agentic" + ONE, responses=answers(200, AgenticCheckShown, _CREATED, 404))
-async def replace_agentic_check(
-    check_id: CheckId, body: Annotated[AgenticCheckWrite, Body()], replacing: ReplacingDep
-) -> Response:
-    """Replace an agentic check; fields that are left out take their defaults."""
-    return await replacing.replace(check_id, body)
+for _type in DEFINITIONS:
+    _register(
+        _type.operation_name,
+        f"/{_type.kind.path_segment}",
+        body=Annotated[_type.write, Body()],
+        answer=_type.response,
+        created=f"Create {_type.noun}. {_type.remark}".rstrip(),
+        replaced=f"Replace {_type.noun}; fields that are left out take their defaults.",
+        example=_type.example,
+        refusals=_type.refusals,
+    )

@@ -1,46 +1,39 @@
-"""What people send to set up a check: one body per type, read strictly.
+"""What people send to set up a check, and what answers have beside: the fields of all types.
 
 Defaults and limits are the specification's and, where it is silent, the established service's.
 A later feature's field is kept when that is harmless, and refused with a sentence when it would
 silently not work (`service.checks.rules`).
 """
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
+import msgspec
 from pydantic import Field, model_validator
 
-from contract.checks import CheckType
+from contract.checks import SPEC_TYPES, CheckSpec, CheckType
 from contract.runtimes import runtime_problem
 from service.checks.alert_fields import AlertSettings, AlertSubscription, TriggerIncident
 from service.checks.fields import (
     Frequency,
-    HttpThreshold,
     Id,
+    Joined,
     Listing,
     MinuteFrequency,
     Name,
-    Percentage,
     Region,
     RetryStrategy,
     RuntimeId,
-    ShortThreshold,
     TagText,
 )
-from service.checks.requests import (
-    ApiRequest,
-    DnsRequest,
-    Heartbeat,
-    IcmpRequest,
-    TcpRequest,
-    UrlRequest,
-)
 from service.checks.rules import (
+    NO_PHASES,
+    NO_VARIABLES,
     offset_problem,
-    phase_problem,
     unsupported_problem,
 )
-from service.checks.script_fields import PhaseScript
-from service.http.strict import JsonNumber, Strict, Text, field_error
+from service.http.strict import JsonNumber, Shown, Strict, Text, field_error
 from service.variables.bodies import EnvironmentVariables
 
 
@@ -86,12 +79,14 @@ class CheckWrite(Strict):
     description: Annotated[Text, Field(max_length=500)] | None = None
     """A note for people."""
     frequency: Frequency = 10
-    """Minutes between runs; 0, for API and TCP checks only: every `frequencyOffset` seconds."""
+    """Minutes between runs; 0: every `frequencyOffset` seconds."""
     frequency_offset: Annotated[int, Field(ge=1), JsonNumber] | None = None
     """Frequency 0: 10, 20 or 30 seconds. 1 to 60: 1 to ten times the frequency. Above 60: 1 to
     the frequency's hours, rounded up. Null: spread by the check's id."""
 
     kind: ClassVar[CheckType]
+    refused: ClassVar[Mapping[str, str]] = NO_PHASES | NO_VARIABLES
+    """Fields of other types that would silently not work here, and why."""
 
     @model_validator(mode="after")
     def _offset_fits(self) -> "CheckWrite":
@@ -104,10 +99,21 @@ class CheckWrite(Strict):
         if self.runtime_id and (problem := runtime_problem(self.runtime_id)):
             raise field_error("runtimeId", problem)
 
+    @classmethod
+    def to_spec(cls, doc: Mapping[str, Any]) -> CheckSpec:
+        """What a run needs of a check of this type as it is stored."""
+        return msgspec.convert(cls.spec_fields(doc), SPEC_TYPES[cls.kind])
+
+    @classmethod
+    def spec_fields(cls, doc: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of its spec, most of which are called the same; others are passed over."""
+        fields = {**doc, "type": cls.kind.value}
+        return fields | ({"assertions": doc["request"]["assertions"]} if "request" in doc else {})
+
     @model_validator(mode="before")
     @classmethod
     def _nothing_is_dropped_in_silence(cls, body: Any) -> Any:
-        if isinstance(body, dict) and (found := unsupported_problem(body, cls.kind)):
+        if isinstance(body, dict) and (found := unsupported_problem(body, cls.refused)):
             raise field_error(*found)
         return body
 
@@ -119,95 +125,31 @@ class MinuteCheckWrite(CheckWrite):
     """Minutes between runs."""
 
 
-class UrlCheckWrite(MinuteCheckWrite):
-    """A URL monitor."""
+class VariablesWrite(Strict):
+    """A field of the types that use variables."""
 
-    kind = CheckType.URL
-    request: UrlRequest
-    """What is requested and asserted."""
     environment_variables: EnvironmentVariables = Field(default_factory=list)
     """Win over those of the group and the account, for this check."""
-    degraded_response_time: HttpThreshold | None = 3000
-    """Milliseconds after which a result is degraded. Null: never."""
-    max_response_time: HttpThreshold | None = 5000
-    """Milliseconds after which a result fails. Null: never."""
 
 
-class ApiCheckWrite(CheckWrite):
-    """An API check."""
+class AlertChannels(Shown):
+    """The channels that get alerts of the check, by kind; empty while there are none."""
 
-    kind = CheckType.API
-    request: ApiRequest
-    """What is requested and asserted."""
-    environment_variables: EnvironmentVariables = Field(default_factory=list)
-    """Win over those of the group and the account, for this check."""
-    degraded_response_time: HttpThreshold | None = 5000
-    """Milliseconds after which a result is degraded. Null: never."""
-    max_response_time: HttpThreshold | None = 20_000
-    """Milliseconds after which a result fails. Null: never."""
-    setup_snippet_id: Id = None
-    """A snippet that runs before the request, instead of `localSetupScript`."""
-    tear_down_snippet_id: Id = None
-    """A snippet that runs on the response, instead of `localTearDownScript`."""
-    local_setup_script: PhaseScript = None
-    """Node.js code that runs before the request and may change it. Null: none."""
-    local_tear_down_script: PhaseScript = None
-    """Node.js code that runs on the response, before the assertions. Null: none."""
-
-    @model_validator(mode="after")
-    def _phases_fit(self) -> "ApiCheckWrite":
-        setup, teardown = self.local_setup_script, self.local_tear_down_script
-        ids = self.setup_snippet_id, self.tear_down_snippet_id
-        if problem := phase_problem("localSetupScript", script=setup, snippet_id=ids[0]):
-            raise field_error("setupSnippetId", problem)
-        if problem := phase_problem("localTearDownScript", script=teardown, snippet_id=ids[1]):
-            raise field_error("tearDownSnippetId", problem)
-        if any(one is not None for one in (setup, teardown, *ids)):
-            self.hold_runtime()
-        return self
+    email: list[dict[str, str]] = Field(default_factory=list)
+    webhook: list[dict[str, Any]] = Field(default_factory=list)
+    slack: list[dict[str, str]] = Field(default_factory=list)
+    sms: list[dict[str, str]] = Field(default_factory=list)
 
 
-class TcpCheckWrite(CheckWrite):
-    """A TCP monitor."""
+class CheckShown(CheckWrite):
+    """What every check has beside what was written."""
 
-    kind = CheckType.TCP
-    request: TcpRequest
-    """What is connected to and asserted."""
-    degraded_response_time: ShortThreshold | None = 3000
-    """Milliseconds after which a result is degraded. Null: never."""
-    max_response_time: ShortThreshold | None = 5000
-    """Milliseconds after which a result fails. Null: never."""
-
-
-class DnsCheckWrite(MinuteCheckWrite):
-    """A DNS monitor."""
-
-    kind = CheckType.DNS
-    request: DnsRequest
-    """What is asked and asserted."""
-    degraded_response_time: ShortThreshold | None = 500
-    """Milliseconds after which a result is degraded. Null: never."""
-    max_response_time: ShortThreshold | None = 1000
-    """Milliseconds after which a result fails. Null: never."""
-
-
-class IcmpCheckWrite(MinuteCheckWrite):
-    """An ICMP monitor, judged by packet loss in percent."""
-
-    kind = CheckType.ICMP
-    request: IcmpRequest
-    """What is pinged and asserted."""
-    degraded_packet_loss_threshold: Percentage = 10
-    """With this percentage of lost packets or more, a result is degraded."""
-    max_packet_loss_threshold: Percentage = 20
-    """With this percentage of lost packets or more, a result fails."""
-
-
-class HeartbeatCheckWrite(MinuteCheckWrite):
-    """A heartbeat monitor; without locations it is judged at the oldest private location."""
-
-    kind = CheckType.HEARTBEAT
-    heartbeat: Heartbeat
-    """When pings are expected."""
-    frequency: MinuteFrequency = 1
-    """Minutes between looks at the last ping: how late a silence may be noticed."""
+    tags: Joined[TagText] = Field(default_factory=list)
+    id: str
+    """The id of the check."""
+    created_at: datetime = Field(alias="created_at")
+    """When it was created."""
+    updated_at: datetime | None = Field(alias="updated_at")
+    """When it was last replaced. Null: never."""
+    alert_channels: AlertChannels
+    """The channels that get its alerts."""

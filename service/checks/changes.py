@@ -11,13 +11,13 @@ from sqlalchemy import Connection
 from contract.checks import CheckType
 from service.checks import running, store, store_members
 from service.checks.actions import find, with_variables
-from service.checks.bodies import HeartbeatCheckWrite
+from service.checks.bodies import CheckWrite
 from service.checks.effect import Effect, Owned, effect_of, owned_by
 from service.checks.model import CheckRow
 from service.checks.places import PLACES
 from service.checks.sealing import opened, opened_spec, sealed
 from service.checks.spec import doc_of, type_of, variables_of
-from service.checks.typed_bodies import AnyCheckWrite
+from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
 from service.groups.model import GroupRow
@@ -33,7 +33,7 @@ from service.vault.sealing import UnsealableError, Vault
 log = structlog.get_logger()
 
 
-def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckRow:
+def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
     """Set up a check; it runs from now on if it is activated.
 
     Raises:
@@ -62,7 +62,7 @@ def create(connection: Connection, scope: Scope, check: AnyCheckWrite) -> CheckR
     return _whole(connection, scope, check_id)
 
 
-def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheckWrite) -> CheckRow:
+def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWrite) -> CheckRow:
     """Set a check up anew; what is left out takes its default, but a ping token stays.
 
     Raises:
@@ -87,9 +87,9 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: AnyCheck
     return _whole(connection, scope, check_id)
 
 
-def _hold_type(before: CheckRow, check: AnyCheckWrite) -> None:
+def _hold_type(before: CheckRow, check: CheckWrite) -> None:
     if before.type != type_of(check).value:
-        path = f"/v1/checks/{before.type.lower().replace('_', '')}/{before.id}"
+        path = f"/v1/checks/{CheckType(before.type).path_segment}/{before.id}"
         raise InvalidError(
             f"The check is of type {before.type}; use PUT {path}.", keys=("id",), source="path"
         )
@@ -223,9 +223,7 @@ def _stored_doc(row: CheckRow, scope: Scope) -> Mapping[str, Any]:
     return opened(row, scope.vault).doc
 
 
-def _doc(
-    check: AnyCheckWrite, *, stored: Stored | None, kept_token: str | None
-) -> Mapping[str, Any]:
+def _doc(check: CheckWrite, *, stored: Stored | None, kept_token: str | None) -> Mapping[str, Any]:
     """The check as it is stored; a heartbeat that sends no token keeps the one that it has."""
     doc = dict(kept(doc_of(check), stored))
     if isinstance(check, HeartbeatCheckWrite):
@@ -254,9 +252,7 @@ def _hang_on(connection: Connection, check_id: str, *, tags: Sequence[str], effe
     store.replace_locations(connection, check_id, effect.location_ids)
 
 
-def _put_variables(
-    connection: Connection, scope: Scope, check_id: str, check: AnyCheckWrite
-) -> None:
+def _put_variables(connection: Connection, scope: Scope, check_id: str, check: CheckWrite) -> None:
     wanted = variables_of(check)
     if wanted is not None:
         owner = Owner.check(scope.account_id, check_id)

@@ -204,46 +204,6 @@ class AssertionWrite(Strict):
         return self
 
 
-class UrlAssertion(AssertionWrite):
-    """What a URL monitor may assert: its status code."""
-
-    kind = CheckType.URL
-    source: Literal["STATUS_CODE"]
-    comparison: NumberComparison
-
-
-class ApiAssertion(AssertionWrite):
-    """What an API check may assert."""
-
-    kind = CheckType.API
-    source: Literal["STATUS_CODE", "JSON_BODY", "HEADERS", "TEXT_BODY", "RESPONSE_TIME"]
-    comparison: AnyComparison
-
-
-class TcpAssertion(AssertionWrite):
-    """What a TCP monitor may assert."""
-
-    kind = CheckType.TCP
-    source: Literal["RESPONSE_DATA", "RESPONSE_TIME"]
-    comparison: TextComparison
-
-
-class DnsAssertion(AssertionWrite):
-    """What a DNS monitor may assert."""
-
-    kind = CheckType.DNS
-    source: Literal["RESPONSE_TIME", "RESPONSE_CODE", "TEXT_ANSWER", "JSON_ANSWER"]
-    comparison: AnyComparison
-
-
-class IcmpAssertion(AssertionWrite):
-    """What an ICMP monitor may assert."""
-
-    kind = CheckType.ICMP
-    source: Literal["LATENCY", "JSON_RESPONSE"]
-    comparison: AnyComparison
-
-
 class RetryStrategy(Strict):
     """How a failed run is tried again."""
 

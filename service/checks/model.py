@@ -2,24 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from contract.checks import CheckType, Lane
+from contract.checks import SPEC_TYPES, CheckType, Lane
 from service.variables.model import VariableRow
 
-CheckKind = Literal[
-    "API",
-    "URL",
-    "TCP",
-    "DNS",
-    "ICMP",
-    "HEARTBEAT",
-    "BROWSER",
-    "MULTI_STEP",
-    "PLAYWRIGHT",
-    "AGENTIC",
-]
-"""The types that this version can set up."""
+if TYPE_CHECKING:
+    CheckKind = str
+else:
+    CheckKind = Literal[tuple(kind.value for kind in SPEC_TYPES)]
+    """A check's type in a query, which the document lists."""
 StatusFilter = Literal["passing", "failing", "degraded"]
 
 

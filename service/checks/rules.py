@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from contract.assertions import JSON_SOURCES, Source
-from contract.checks import CheckType
+from contract.checks import SPEC_TYPES
 
 SUB_MINUTE_OFFSETS: Final = (10, 20, 30)
+_BELOW_A_MINUTE: Final = " and ".join(
+    kind for kind, spec in SPEC_TYPES.items() if spec.may_run_below_a_minute
+)
 
 
 _ELSEWHERE: Final[dict[str, str]] = {
@@ -15,29 +18,16 @@ _ELSEWHERE: Final[dict[str, str]] = {
     "variables": "is called environmentVariables here; under this name it would be passed over",
 }
 """Fields that would silently not work: refused unless they are empty."""
-_NO_PHASES: Final[dict[str, str]] = dict.fromkeys(
+NO_PHASES: Final[dict[str, str]] = dict.fromkeys(
     ("setupSnippetId", "tearDownSnippetId", "localSetupScript", "localTearDownScript"),
     "would not run: only API checks have a setup and a teardown; leave it out",
 )
-_NO_VARIABLES: Final = {
+NO_VARIABLES: Final = {
     "environmentVariables": "would not be used: checks of this type have no place for them;"
     " leave them out"
 }
-_SCRIPT_DECIDES: Final = {
+SCRIPT_DECIDES: Final = {
     "shouldFail": "would not be followed: the script says itself what must fail; leave it out"
-}
-_SUITE_RETRIES: Final = {
-    "retryStrategy": "would not be followed: a suite retries as its own configuration says;"
-    " leave it out"
-}
-_NOT_AGENTIC: Final = {
-    "privateLocations": "would not be used: AGENTIC checks run in regions; name them in locations",
-    "groupId": "would not count: AGENTIC checks are in no group; leave it out",
-    "retryStrategy": "would not be followed: AGENTIC checks are not tried again; leave it out",
-    "runParallel": "would not be followed: AGENTIC checks run in one region at a time; leave it"
-    " out",
-    "shouldFail": "would not be followed: the prompt says itself what must be so; leave it out",
-    "triggerIncident": "would not be followed: AGENTIC checks open no incident; leave it out",
 }
 _PLAIN_REQUEST: Final = {
     "basicAuth": "would not be sent: a URL check asks without it; put user and password into the"
@@ -48,16 +38,6 @@ _PLAIN_REQUEST: Final = {
     ),
 }
 """What the requests of URL checks do not have."""
-_OF_TYPE: Final[dict[CheckType, dict[str, str]]] = {
-    **dict.fromkeys(CheckType, _NO_PHASES | _NO_VARIABLES),
-    CheckType.API: {},
-    CheckType.URL: _NO_PHASES,
-    CheckType.BROWSER: _NO_PHASES | _SCRIPT_DECIDES,
-    CheckType.MULTI_STEP: _NO_PHASES | _SCRIPT_DECIDES,
-    CheckType.PLAYWRIGHT: _NO_PHASES | _SCRIPT_DECIDES | _SUITE_RETRIES,
-    CheckType.AGENTIC: _NO_PHASES | _NO_VARIABLES | _NOT_AGENTIC,
-}
-"""What a type does not have."""
 
 
 def offset_problem(frequency: int, offset: int | None) -> str | None:
@@ -76,15 +56,17 @@ def offset_problem(frequency: int, offset: int | None) -> str | None:
 
 
 def frequency_problem(frequency: object) -> str | None:
-    """The first of those rules goes on: of other types than API and TCP nothing runs so often."""
+    """The first of those rules goes on: checks of few types run so often."""
     if frequency == 0 and isinstance(frequency, int):
-        return "is 0, which only API and TCP checks may have; use 1 or more"
+        return f"is 0, which only {_BELOW_A_MINUTE} checks may have; use 1 or more"
     return None
 
 
-def unsupported_problem(body: Mapping[str, object], kind: CheckType) -> tuple[str, str] | None:
-    """The first field that would silently not work, and why."""
-    for field, sentence in (_ELSEWHERE | _OF_TYPE[kind]).items():
+def unsupported_problem(
+    body: Mapping[str, object], refused: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """The first field that would silently not work, and why; `refused`: those of its type."""
+    for field, sentence in {**_ELSEWHERE, **refused}.items():
         if body.get(field):
             return field, sentence
     return None

@@ -3,25 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
-from contract.checks import SECONDS_PER, SPEC_TYPES, CheckSpec, CheckType, HeartbeatSpec, TimeUnit
-from service.checks.bodies import ApiCheckWrite, UrlCheckWrite
-from service.checks.script_bodies import PlaywrightCheckWrite, ScriptCheckWrite
-from service.checks.typed_bodies import AnyCheckWrite
+from contract.checks import CheckSpec, CheckType
+from service.checks.bodies import CheckWrite, VariablesWrite
+from service.checks.types.registry import TYPES
 from service.http.strict import Strict
 from service.variables.bodies import EnvironmentVariable
 
 _NOT_IN_DOC: Final = {"environment_variables", "check_type"}
-_ELSEWHERE: Final = {
-    "setupScript": "localSetupScript",
-    "teardownScript": "localTearDownScript",
-    "bundleSha256": "codeBundlePath",
-}
-"""Fields of specs that bodies call otherwise."""
 
 
-def type_of(check: AnyCheckWrite) -> CheckType:
+def type_of(check: CheckWrite) -> CheckType:
     """The type that a body belongs to."""
     return check.kind
 
@@ -33,38 +24,14 @@ def doc_of(body: Strict) -> dict[str, Any]:
     return whole
 
 
-def variables_of(check: AnyCheckWrite) -> list[EnvironmentVariable] | None:
+def variables_of(check: CheckWrite) -> list[EnvironmentVariable] | None:
     """The check's own variables. None: its type has none."""
-    match check:
-        case UrlCheckWrite() | ApiCheckWrite() | ScriptCheckWrite() | PlaywrightCheckWrite():
-            return check.environment_variables or []
-        case _:
-            return None
+    return check.environment_variables or [] if isinstance(check, VariablesWrite) else None
 
 
 def spec_of(doc: Mapping[str, Any], kind: CheckType) -> CheckSpec:
-    """What a run of the check needs.
-
-    The spellings of checks and specs are the same but for a few, and for assertions, which checks
-    keep inside `request`. Snippets come into a spec by `service.checks.scripted`.
-    """
-    if kind is CheckType.HEARTBEAT:
-        return _heartbeat(doc["heartbeat"])
-    fields = {**doc, "type": kind.value}
-    fields |= {name: doc[given] for name, given in _ELSEWHERE.items() if given in doc}
-    if kind is CheckType.AGENTIC:
-        fields["skills"] = doc["agentRuntime"]["skills"]
-    if "request" in doc:
-        fields["assertions"] = doc["request"]["assertions"]
-    return msgspec.convert(fields, SPEC_TYPES[kind])
-
-
-def _heartbeat(pings: Mapping[str, Any]) -> HeartbeatSpec:
-    return HeartbeatSpec(
-        period_s=pings["period"] * SECONDS_PER[TimeUnit(pings["periodUnit"])],
-        grace_s=pings["grace"] * SECONDS_PER[TimeUnit(pings["graceUnit"])],
-        ping_token=pings["pingToken"],
-    )
+    """What a run of the check needs. Snippets come into a spec by `service.checks.scripted`."""
+    return TYPES[kind].write.to_spec(doc)
 
 
 def _whole(value: Any) -> Any:

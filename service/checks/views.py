@@ -2,154 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any
 
-from pydantic import Field
-
+from contract.checks import CheckType
 from service.checks.bodies import (
-    ApiCheckWrite,
-    CheckWrite,
-    DnsCheckWrite,
-    HeartbeatCheckWrite,
-    IcmpCheckWrite,
-    TcpCheckWrite,
-    UrlCheckWrite,
+    AlertChannels,
+    VariablesWrite,
 )
-from service.checks.fields import ApiAssertion, Joined, KeyValue, TagText
 from service.checks.model import CheckRow
-from service.checks.requests import ApiRequest, Heartbeat
-from service.checks.script_bodies import (
-    AgenticCheckWrite,
-    BrowserCheckWrite,
-    MultiStepCheckWrite,
-    PlaywrightCheckWrite,
-)
 from service.checks.sealing import opened, readable
+from service.checks.types.registry import TYPES
 from service.http.errors import UnreadableError
-from service.http.strict import Shown
 from service.http.times import spelled
 from service.variables.views import Sight, shown_doc
 from service.variables.views import compared as variable
 from service.vault.sealing import UnsealableError, Vault
-
-
-class AlertChannels(Shown):
-    """The channels that get alerts of the check, by kind; empty while there are none."""
-
-    email: list[dict[str, str]] = Field(default_factory=list)
-    webhook: list[dict[str, Any]] = Field(default_factory=list)
-    slack: list[dict[str, str]] = Field(default_factory=list)
-    sms: list[dict[str, str]] = Field(default_factory=list)
-
-
-class CheckShown(CheckWrite):
-    """What every check has beside what was written."""
-
-    tags: Joined[TagText] = Field(default_factory=list)
-    id: str
-    """The id of the check."""
-    created_at: datetime = Field(alias="created_at")
-    """When it was created."""
-    updated_at: datetime | None = Field(alias="updated_at")
-    """When it was last replaced. Null: never."""
-    alert_channels: AlertChannels
-    """The channels that get its alerts."""
-
-
-class ApiRequestShown(ApiRequest):
-    """The request of an API check, perhaps with what its group adds."""
-
-    headers: Joined[KeyValue] = Field(default_factory=list)
-    query_parameters: Joined[KeyValue] = Field(default_factory=list)
-    assertions: Joined[ApiAssertion] = Field(default_factory=list)
-
-
-class ApiCheckShown(CheckShown, ApiCheckWrite):
-    """An API check."""
-
-    request: ApiRequestShown
-    check_type: Literal["API"]
-
-
-class UrlCheckShown(CheckShown, UrlCheckWrite):
-    """A URL monitor."""
-
-    check_type: Literal["URL"]
-
-
-class TcpCheckShown(CheckShown, TcpCheckWrite):
-    """A TCP monitor."""
-
-    check_type: Literal["TCP"]
-
-
-class DnsCheckShown(CheckShown, DnsCheckWrite):
-    """A DNS monitor."""
-
-    check_type: Literal["DNS"]
-
-
-class IcmpCheckShown(CheckShown, IcmpCheckWrite):
-    """An ICMP monitor."""
-
-    check_type: Literal["ICMP"]
-
-
-class HeartbeatShown(Heartbeat):
-    """When pings are expected, and where."""
-
-    ping_url: str
-    """GET or POST this address. Empty for keys that only read."""
-
-
-class HeartbeatCheckShown(CheckShown, HeartbeatCheckWrite):
-    """A heartbeat monitor."""
-
-    check_type: Literal["HEARTBEAT"]
-    heartbeat: HeartbeatShown
-    ping_url: str
-    """The same as in `heartbeat`, where clients of either habit find it."""
-
-
-class BrowserCheckShown(CheckShown, BrowserCheckWrite):
-    """A browser check."""
-
-    check_type: Literal["BROWSER"]
-
-
-class MultiStepCheckShown(CheckShown, MultiStepCheckWrite):
-    """A multi-step check."""
-
-    check_type: Literal["MULTI_STEP"]
-
-
-class PlaywrightCheckShown(CheckShown, PlaywrightCheckWrite):
-    """A Playwright suite."""
-
-    check_type: Literal["PLAYWRIGHT"]
-
-
-class AgenticCheckShown(CheckShown, AgenticCheckWrite):
-    """A goal in plain words."""
-
-    check_type: Literal["AGENTIC"]
-
-
-AnyCheckShown = (
-    ApiCheckShown
-    | UrlCheckShown
-    | TcpCheckShown
-    | DnsCheckShown
-    | IcmpCheckShown
-    | HeartbeatCheckShown
-    | BrowserCheckShown
-    | MultiStepCheckShown
-    | PlaywrightCheckShown
-    | AgenticCheckShown
-)
-"""For the OpenAPI document; `shown` makes the values, which were validated when written."""
-_WITH_VARIABLES: Final = frozenset({"API", "URL", "BROWSER", "MULTI_STEP", "PLAYWRIGHT"})
 
 
 def shown(
@@ -174,7 +41,7 @@ def shown(
         "created_at": spelled(row.created_ms),
         "updated_at": spelled(row.updated_ms),
     }
-    if row.type in _WITH_VARIABLES:
+    if issubclass(TYPES[CheckType(row.type)].write, VariablesWrite):
         answer["environmentVariables"] = [shown_doc(one, sight) for one in row.variables]
     if row.type == "HEARTBEAT":
         answer.update(_with_ping_url(doc["heartbeat"], base_url))

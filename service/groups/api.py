@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from service.checks import actions as checks
 from service.checks.model import CheckRow
-from service.checks.views import AnyCheckShown
+from service.checks.types.registry import ANY_CHECK, ANY_CHECKS
 from service.checks.views import shown as shown_check
 from service.groups import actions, changes
 from service.groups.bodies import AnyGroupWrite, GroupV2Write, GroupWrite
@@ -218,7 +218,7 @@ async def delete_check_group(group_id: GroupId, changing: ChangeDep) -> Response
 
 @router.get(
     _ONE + "/checks",
-    responses=page_of_sealed(list[AnyCheckShown], "A page of its checks, in its order.", 404),
+    responses=page_of_sealed(ANY_CHECKS, "A page of its checks, in its order.", 404),
 )
 async def list_checks_of_group(group_id: GroupId, reading: ReadingDep, page: PageDep) -> Response:
     """List the checks of a group as they run, with its settings."""
@@ -235,7 +235,7 @@ async def list_checks_of_group(group_id: GroupId, reading: ReadingDep, page: Pag
 
 
 @router.get(
-    _ALL + "/{groupId}/checks/{checkId}", responses=answers(200, AnyCheckShown, "The check.", 404)
+    _ALL + "/{groupId}/checks/{checkId}", responses=answers(200, ANY_CHECK, "The check.", 404)
 )
 async def read_check_of_group(
     group_id: Annotated[int, Path(alias="groupId", ge=1, le=_MOST)],

@@ -7,7 +7,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from contract.targets import header_problem
 from service.checks.alert_fields import AlertSettings, AlertSubscription
 from service.checks.fields import (
-    ApiAssertion,
     Id,
     KeyValue,
     Listing,
@@ -20,6 +19,7 @@ from service.checks.fields import (
 )
 from service.checks.rules import phase_problem
 from service.checks.script_fields import PhaseScript
+from service.checks.types.api import ApiAssertion
 from service.groups.model import BASE_URL, Form
 from service.http.strict import JsonNumber, Strict, Text, field_error
 from service.variables.bodies import EnvironmentVariables

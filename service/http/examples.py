@@ -6,45 +6,6 @@ from typing import Any, Final
 
 from service.http.errors import phrase
 
-_PLACES: Final = {"privateLocations": ["default"], "frequency": 10}
-_TEST: Final = "const { test } = require('@playwright/test'); test('works', async"
-_CHECKS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "api": {
-        "name": "Orders",
-        "request": {
-            "method": "POST",
-            "url": "https://shop.example/api/orders",
-            "headers": [{"key": "accept", "value": "application/json"}],
-            "body": '{"sku": 7}',
-            "bodyType": "JSON",
-            "assertions": [{"source": "STATUS_CODE", "comparison": "EQUALS", "target": "201"}],
-        },
-    },
-    "url": {"name": "Front page", "request": {"url": "https://shop.example/"}},
-    "tcp": {"name": "Mail", "request": {"hostname": "mail.example", "port": 25}},
-    "dns": {"name": "Zone", "request": {"recordType": "A", "query": "shop.example"}},
-    "icmp": {"name": "Router", "request": {"hostname": "10.0.0.1", "pingCount": 10}},
-    "heartbeat": {
-        "name": "Backup",
-        "heartbeat": {"period": 1, "periodUnit": "days", "grace": 30, "graceUnit": "minutes"},
-    },
-    "browser": {
-        "name": "Login",
-        "script": f"{_TEST} ({{ page }}) => {{ await page.goto('https://shop.example/login') }})",
-    },
-    "multistep": {
-        "name": "Order",
-        "script": f"{_TEST} ({{ request }}) => {{ await request.get('https://shop.example/') }})",
-    },
-    "playwright": {"name": "Checkout", "codeBundlePath": "0" * 64},
-}
-_AGENTIC: Final = {
-    "name": "Basket",
-    "prompt": "Open https://shop.example, put a lamp into the basket, and see that it is there.",
-    "agentRuntime": {"skills": ["browser"]},
-    "locations": ["us-east-1"],
-    "frequency": 30,
-}
 _SNIPPET: Final = {"name": "login", "script": "module.exports = async () => 'token'"}
 _CERTIFICATE: Final = {
     "host": "*.shop.example",
@@ -61,16 +22,10 @@ _GROUP: Final = {
     "retryStrategy": {"type": "FIXED", "baseBackoffSeconds": 10, "maxRetries": 2},
 }
 BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
-    **{f"POST /v1/checks/{kind}": {**body, **_PLACES} for kind, body in _CHECKS.items()},
-    **{f"PUT /v1/checks/{kind}/{{id}}": {**body, **_PLACES} for kind, body in _CHECKS.items()},
-    "POST /v1/checks/agentic": _AGENTIC,
-    "PUT /v1/checks/agentic/{id}": _AGENTIC,
     "POST /v1/check-groups": _GROUP,
     "PUT /v1/check-groups/{id}": _GROUP,
     "POST /v2/check-groups": _GROUP,
     "PUT /v2/check-groups/{id}": {**_GROUP, "retryStrategy": "FALLBACK"},
-    "POST /v1/checks": {**_CHECKS["url"], **_PLACES, "checkType": "URL"},
-    "PUT /v1/checks/{id}": {**_CHECKS["url"], **_PLACES, "checkType": "URL"},
     "POST /v1/snippets": _SNIPPET,
     "PUT /v1/snippets/{id}": _SNIPPET,
     "POST /v1/variables": {"key": "API_URL", "value": "https://shop.example/api"},
@@ -80,7 +35,7 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "PUT /v1/private-locations/{id}": {"name": "Warehouse", "icon": "location", "proxyUrl": None},
     "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
 }
-"""By method and path; a test sends them."""
+"""By method and path, but for checks, whose types have their own; a test sends them."""
 _MESSAGES: Final[Mapping[int, str]] = {
     400: '"frequency" is 7; use one of 0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440.',
     401: "Bad Token: send an API key (cu_…) as Authorization: Bearer <key>.",

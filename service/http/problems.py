@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from contract.checks import CheckType
+from contract.checks import SPEC_TYPES
 from contract.sent_values import kind_of, told
 from service.http.errors import Source
 
@@ -19,10 +19,9 @@ _SOURCES: Final[dict[str, Source]] = {
 }
 
 
-_TYPES: Final = frozenset(kind.value for kind in CheckType)
-NAMED_TYPES: Final = (
-    "API, URL, TCP, DNS, ICMP, HEARTBEAT, BROWSER, MULTI_STEP, PLAYWRIGHT or AGENTIC"
-)
+_TYPES: Final = frozenset(kind.value for kind in SPEC_TYPES)
+*_FIRST_TYPES, _LAST_TYPE = SPEC_TYPES
+NAMED_TYPES: Final = f"{', '.join(_FIRST_TYPES)} or {_LAST_TYPE}"
 _TAGS: Final = {
     "union_tag_not_found": f"is missing; use {NAMED_TYPES}",
     "union_tag_invalid": f"use {NAMED_TYPES}",

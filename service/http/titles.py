@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from contract.checks import SPEC_TYPES
+
 INTRODUCTION: Final = """\
 Checks, where they run, their results, and runs on demand.
 
@@ -60,9 +62,9 @@ TAGS: Final[Mapping[str, str]] = {
 }
 """A line on each tag, in the order in which they are listed."""
 _SPELLINGS: Final[Mapping[str, str]] = {
-    **{word: word.upper() for word in ("api", "url", "tcp", "dns", "icmp", "http")},
+    **{word.lower(): word for spec in SPEC_TYPES.values() for word in spec.noun.split()},
+    "http": "HTTP",
     "ips": "IPs",
-    "playwright": "Playwright",
     "ipv6": "IPv6 addresses",
     "v2": "(v2)",
     "multi": "multi-step",

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection
 
-from contract.checks import CheckType, Lane
+from contract.checks import HTTP_TYPES, Lane
 from service.certificates import handing as certificates
 from service.jobs.model import JobPlace, ReadyJob
 from service.variables import handing as variables
@@ -19,8 +19,6 @@ from service.variables.model import Owner
 from service.vault.sealing import Vault
 
 _MAIN: Final = Lane.MAIN.value
-_FILLED: Final = frozenset({CheckType.URL.value, CheckType.API.value})
-"""Types whose requests have places for variables."""
 _PLACE: Final = re.compile(rb"\{\{([^{}]+)\}\}")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -41,7 +39,7 @@ def enclosures(
     connection: Connection, vault: Vault, place: JobPlace, jobs: Iterable[ReadyJob]
 ) -> Mapping[int, Enclosed]:
     """What these jobs carry, by their ids; one that carries nothing is left out."""
-    users = [job for job in jobs if job.lane == _MAIN or job.check_type in _FILLED]
+    users = [job for job in jobs if job.lane == _MAIN or job.check_type in HTTP_TYPES]
     if not users:
         return {}
     wanting = [job for job in users if job.lane == _MAIN or b"{{" in job.spec]

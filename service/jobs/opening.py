@@ -1,20 +1,16 @@
 """What is sealed of jobs and of their location, opened as they are dealt; most have nothing."""
 
 from collections.abc import Iterable
-from typing import Final
 
 import structlog
 
-from contract.checks import CheckType
+from contract.checks import HTTP_TYPES
 from service.checks.sealing import is_sealed, opened_spec
 from service.jobs.model import JobPlace, ReadyJob
 from service.locations.sealing import opened_proxy
 from service.vault.sealing import UnsealableError, Vault
 
 log = structlog.get_logger()
-
-_BY_PROXY: Final = frozenset({CheckType.URL.value, CheckType.API.value})
-"""Types whose requests go by their location's proxy."""
 
 
 def opened_place(place: JobPlace, location_id: str, vault: Vault) -> JobPlace | None:
@@ -30,7 +26,7 @@ def opened_place(place: JobPlace, location_id: str, vault: Vault) -> JobPlace | 
 
 def past_proxy(jobs: Iterable[ReadyJob]) -> list[ReadyJob]:
     """The jobs that go by no proxy anyway."""
-    return [job for job in jobs if job.check_type not in _BY_PROXY]
+    return [job for job in jobs if job.check_type not in HTTP_TYPES]
 
 
 def are_open(jobs: Iterable[ReadyJob]) -> bool:

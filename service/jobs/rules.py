@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from contract.agent_api import ReleaseReason
-from contract.checks import CheckType
+from contract.checks import AGENT_TYPES, CheckType
 from service.jobs.model import MOST_DELIVERIES, QUEUE_MS, HeldJob
 from service.results.model import Cause, RunStatus
 
 _SECOND_CHANCE_MS: Final = 30_000
 """A job that is given back stays claimable for this long at least."""
-_NOBODY_RUNS: Final = frozenset({CheckType.AGENTIC})
-"""Types that no agent of this release takes; to wait for one would tell people nothing."""
 _UNCOUNTED: Final = frozenset({ReleaseReason.DRAINING, ReleaseReason.CANCELLED})
 """Reasons that say nothing against the job or the agent, and so cost no delivery."""
 
@@ -38,7 +36,7 @@ def queued_until(check_type: CheckType, *, now_ms: int, next_run_ms: int | None)
 
     At once where no agent can take it. No next run: the run is not one of a series.
     """
-    if check_type in _NOBODY_RUNS:
+    if check_type not in AGENT_TYPES:
         return now_ms
     latest_ms = now_ms + QUEUE_MS
     return latest_ms if next_run_ms is None else min(latest_ms, next_run_ms)

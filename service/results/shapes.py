@@ -1,11 +1,12 @@
 """The shapes of results in the API's answers, for its document; `views` makes the values."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from contract.checks import CheckType
+from contract.checks import AGENT_TYPES, HTTP_TYPES, CheckType
 from contract.job import RunSource
 from contract.result import FailureKind
 from service.http.strict import Shown
@@ -113,7 +114,7 @@ class HttpResultShown(Shown):
 
 
 class MonitorResultShown(Shown):
-    """What a TCP, DNS, ICMP or heartbeat monitor saw."""
+    """What a check saw that is neither a script nor asks by HTTP."""
 
     assertions: list[AssertionShown]
     timings: dict[str, float]
@@ -132,7 +133,7 @@ class FailureShown(Shown):
     detail: dict[str, str | int | float | None]
 
 
-class CheckResultShown(Shown):
+class _CheckResultShown(Shown):
     """One result of one run at one location."""
 
     id: str
@@ -170,15 +171,35 @@ class CheckResultShown(Shown):
     is_cut: bool
     """In lists: texts of more than 1,000 characters and lists of more than 100 items are cut, and
     details that are longer still are left out. Read the result by itself for the whole."""
-    api_check_result: HttpResultShown | None
-    url_check_result: HttpResultShown | None
-    tcp_check_result: MonitorResultShown | None
-    dns_check_result: MonitorResultShown | None
-    icmp_check_result: MonitorResultShown | None
-    heartbeat_check_result: MonitorResultShown | None
-    browser_check_result: BrowserResultShown | None
-    multi_step_check_result: MultiStepResultShown | None
-    playwright_check_result: PlaywrightResultShown | None
+
+
+def result_field(kind: CheckType) -> str:
+    """The field of a result that holds what a check of the type saw."""
+    return f"{kind.value.lower()}_check_result"
+
+
+_SEEN_BY_SCRIPTS: Final[Mapping[CheckType, type[Shown]]] = {
+    CheckType.BROWSER: BrowserResultShown,
+    CheckType.MULTI_STEP: MultiStepResultShown,
+    CheckType.PLAYWRIGHT: PlaywrightResultShown,
+}
+
+
+def _seen(kind: CheckType) -> type[Shown]:
+    shown = HttpResultShown if kind in HTTP_TYPES else MonitorResultShown
+    return _SEEN_BY_SCRIPTS.get(kind, shown)
+
+
+if TYPE_CHECKING:
+    CheckResultShown = _CheckResultShown
+else:
+    CheckResultShown = create_model(
+        "CheckResultShown",
+        __base__=_CheckResultShown,
+        __doc__=_CheckResultShown.__doc__,
+        __module__=__name__,
+        **{result_field(kind): (_seen(kind) | None, ...) for kind in AGENT_TYPES},
+    )
 
 
 class ResultsShown(Shown):

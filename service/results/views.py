@@ -6,28 +6,20 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import to_builtins
+from pydantic.alias_generators import to_camel
 
-from contract.checks import CheckType
+from contract.checks import AGENT_TYPES, HTTP_TYPES, CheckType
 from contract.http_evidence import HttpEvidence, SeenResponse
 from contract.result import Evidence, Outcome, Result, Timings
 from service.http.times import spelled
 from service.results import script_views
 from service.results.model import Cause, RunStatus, StoredResult
+from service.results.shapes import result_field
 
 MOST_LISTED_LETTERS: Final = 1_000
 """A multiple of four, so that base64 stays readable."""
 MOST_LISTED_ITEMS: Final = 100
-_KEYS: Final = {
-    CheckType.API: "apiCheckResult",
-    CheckType.URL: "urlCheckResult",
-    CheckType.TCP: "tcpCheckResult",
-    CheckType.DNS: "dnsCheckResult",
-    CheckType.ICMP: "icmpCheckResult",
-    CheckType.HEARTBEAT: "heartbeatCheckResult",
-    CheckType.BROWSER: "browserCheckResult",
-    CheckType.MULTI_STEP: "multiStepCheckResult",
-    CheckType.PLAYWRIGHT: "playwrightCheckResult",
-}
+_KEYS: Final = {kind: to_camel(result_field(kind)) for kind in AGENT_TYPES}
 _SCRIPTED: Final = {
     CheckType.BROWSER: script_views.browser,
     CheckType.MULTI_STEP: script_views.multi_step,
@@ -124,7 +116,7 @@ def _seen(stored: StoredResult, kind: CheckType) -> dict[str, Any]:
         return {}
     if kind in _SCRIPTED:
         return {_KEYS[kind]: _SCRIPTED[kind](stored.detail, stored.started_ms, stored.id)}
-    is_http = kind in (CheckType.API, CheckType.URL)
+    is_http = kind in HTTP_TYPES
     show = _http if is_http else _monitor
     return {_KEYS[kind]: show(stored.detail, stored.started_ms)}
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from contract.checks import CheckType
+from contract.checks import SCRIPT_TYPES
 from service.results.model import RunStatus
 from service.sessions.model import LatestStarts, Session, SessionStatus
 
@@ -36,7 +36,6 @@ _UPTIME_DEADLINE_MS: Final = 20 * _MINUTE_MS
 _HEAVY_DEADLINE_MS: Final = 60 * _MINUTE_MS
 _WAITING_DEADLINE_MS: Final = 24 * 60 * _MINUTE_MS
 """For its turn in the run of a group: until then those before it have ended, however slow."""
-_HEAVY: Final = frozenset({CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT})
 
 
 def worse(known: SessionStatus, run: RunStatus) -> SessionStatus:
@@ -53,7 +52,7 @@ def deadline_ms(session: Session) -> int:
     """When a session ends whether or not its runs have come back."""
     if session.turn is not None:
         return session.started_ms + _WAITING_DEADLINE_MS
-    heavy = session.check_type in _HEAVY
+    heavy = session.check_type in SCRIPT_TYPES
     return session.started_ms + (_HEAVY_DEADLINE_MS if heavy else _UPTIME_DEADLINE_MS)
 
 

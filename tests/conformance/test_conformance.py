@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from contract import wire
-from contract.checks import SPEC_TYPES, CheckSpec, CheckType, check_type
+from contract.checks import AGENT_TYPES, SPEC_TYPES, CheckSpec, CheckType, check_type
 from contract.job import Job
 from contract.requests import DnsRequest, IcmpRequest, IpFamily
 from contract.result import FailureKind, Outcome, Status
@@ -207,6 +207,10 @@ def test_every_type_has_a_spec_and_a_golden_job(kind: CheckType) -> None:
     golden = wire.decode((GOLDEN / f"job_{kind.value}.json").read_bytes(), Job)
     assert type(golden.spec) is SPEC_TYPES[kind]
     assert check_type(golden.spec) is kind
+
+
+def test_the_types_that_agents_run_are_those_with_a_runner() -> None:
+    assert set(AGENT_TYPES) == RUNNABLE
 
 
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))

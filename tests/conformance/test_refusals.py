@@ -8,13 +8,11 @@ import pytest
 
 from picket.check_file import parse
 from picket.errors import CommandError
-from service.checks.bodies import (
-    ApiCheckWrite,
-    DnsCheckWrite,
-    IcmpCheckWrite,
-    TcpCheckWrite,
-    UrlCheckWrite,
-)
+from service.checks.types.api import ApiCheckWrite
+from service.checks.types.dns import DnsCheckWrite
+from service.checks.types.icmp import IcmpCheckWrite
+from service.checks.types.tcp import TcpCheckWrite
+from service.checks.types.url import UrlCheckWrite
 from service.http.problems import problems_of
 from tests.builders.check_bodies import with_request
 

@@ -10,7 +10,7 @@ import contract.job
 import contract.result
 import contract.script_evidence
 import contract.suite_evidence
-from contract.checks import SOURCES, SPEC_TYPES, CheckType, check_type, deadline_ms, lane
+from contract.checks import SPEC_TYPES, CheckType, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.wire import UnreadableMessageError, Wire, decode
 from tests.contract.sample_specs import SPECS
@@ -95,7 +95,7 @@ def test_each_spec_is_tagged_with_its_type() -> None:
 def test_each_assertion_of_a_sample_has_a_source_that_its_type_knows() -> None:
     for kind, spec in SPECS.items():
         sources = {assertion.source for assertion in getattr(spec, "assertions", ())}
-        assert sources <= SOURCES.get(kind, frozenset())
+        assert sources <= SPEC_TYPES[kind].sources
 
 
 def test_only_scripts_take_the_main_lane() -> None:

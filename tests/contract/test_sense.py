@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.assertions import JSON_SOURCES, OF_OBJECTS, Assertion, Comparison, Source
-from contract.checks import SOURCES, CheckType
+from contract.checks import SPEC_TYPES, CheckType
 from contract.sense import assertion_problem, expression_of, path_of
 from runners.kit.comparisons import number_in
 
@@ -97,7 +97,9 @@ def test_a_number_without_end_is_read_alike(target: str) -> None:
     assert (problem is None) == (number_in(target) is not None)
 
 
-@pytest.mark.parametrize("source", sorted(set().union(*SOURCES.values())))
+@pytest.mark.parametrize(
+    "source", sorted(set[Source]().union(*(spec.sources for spec in SPEC_TYPES.values())))
+)
 def test_each_source_has_its_kind_of_property(source: Source) -> None:
     assertion = an_assertion(source, C.EQUALS, "1", property="$", regex="a")
     assert (path_of(assertion) == "$") == (source in JSON_SOURCES)

@@ -3,23 +3,14 @@ from typing import Any
 
 import pytest
 
-from contract.checks import CheckType
+from contract.checks import AGENT_TYPES, CheckType
 from picket.demo_target import DemoPorts
 from picket.starter_checks import starter_checks
 from picket.starting import says
-from service.checks import bodies, script_bodies
+from service.checks.types.registry import TYPES
 
 PORTS = DemoPorts(http=8001, https=8002, echo=8003, dns=8004)
-BODIES: dict[CheckType, Any] = {
-    CheckType.URL: bodies.UrlCheckWrite,
-    CheckType.API: bodies.ApiCheckWrite,
-    CheckType.TCP: bodies.TcpCheckWrite,
-    CheckType.DNS: bodies.DnsCheckWrite,
-    CheckType.ICMP: bodies.IcmpCheckWrite,
-    CheckType.HEARTBEAT: bodies.HeartbeatCheckWrite,
-    CheckType.BROWSER: script_bodies.BrowserCheckWrite,
-    CheckType.MULTI_STEP: script_bodies.MultiStepCheckWrite,
-}
+BODIES = {kind: TYPES[kind].write for kind in AGENT_TYPES if kind is not CheckType.PLAYWRIGHT}
 EVERY = starter_checks(PORTS, location="default")
 
 

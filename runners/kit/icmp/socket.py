@@ -13,6 +13,7 @@ import msgspec
 
 from contract.requests import IpFamily
 from runners.kit.addresses import SOCKET_FAMILY, SocketAddress
+from runners.kit.failures import MachineError
 from runners.kit.icmp.messages import (
     ERROR_TYPES,
     NONCE_BYTES,
@@ -46,7 +47,7 @@ _DATA_BYTES: Final = 2048
 _ANCILLARY_BYTES: Final = 256
 
 
-class PingerUnavailableError(Exception):
+class PingerUnavailableError(MachineError):
     """This host does not let us send pings; no target's fault."""
 
 

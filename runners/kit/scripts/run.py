@@ -8,6 +8,7 @@ from typing import Self
 import msgspec
 
 from contract.result import Failure, LogLine
+from runners.kit.failures import MachineError
 from runners.kit.harness import Harness
 from runners.kit.isolation.sandbox import Ended
 from runners.kit.scripts.facts import ScriptFacts
@@ -17,7 +18,7 @@ from runners.kit.scripts.runtimes import Runtime
 from runners.kit.scripts.verdict import ending_of
 
 
-class NodeBrokeError(RuntimeError):
+class NodeBrokeError(MachineError):
     """Node did not come to run a script; the job goes back."""
 
 

@@ -27,6 +27,7 @@ from typing import Final
 
 from runners.installation.debian import CHROMIUM_PROGRAM
 from runners.installation.places import runtimes_folder
+from runners.kit.failures import MachineError
 from runners.kit.scripts.code_cache import fault_of
 
 CODE_CACHE: Final = "code-cache"
@@ -38,7 +39,7 @@ _START_LIMIT_S: Final = 30
 """A cold disk, and libraries of some 500 MB."""
 
 
-class MissingRuntimeError(LookupError):
+class MissingRuntimeError(MachineError):
     """This machine has not got what a check runs on; another agent may have it."""
 
 

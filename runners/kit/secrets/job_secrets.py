@@ -8,7 +8,7 @@ from random import SystemRandom
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from contract.checks import ApiSpec, UrlSpec
+from contract.checks import HttpSpec
 from contract.job import Job, Variable
 from contract.requests import HttpRequest, KeyValue
 from runners.kit.secrets.format_words import FORMAT_WORDS
@@ -184,7 +184,7 @@ def _secrets_of(job: Job) -> Iterator[str]:
 
 
 def _request(job: Job) -> HttpRequest | None:
-    return job.spec.request if isinstance(job.spec, (UrlSpec, ApiSpec)) else None
+    return job.spec.request if isinstance(job.spec, HttpSpec) else None
 
 
 def _request_secrets(request: HttpRequest, job: Job) -> Iterator[str]:

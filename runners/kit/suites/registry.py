@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from runners.kit.failures import MachineError
+
 _AWAY: Final = re.compile(
     r"\b(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH"
     r"|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket)\b"
@@ -16,7 +18,7 @@ _PUBLIC: Final = re.compile(r"registry\.(?:npm|yarn)[a-z]+\.(?:org|com)")
 _CHOICE: Final = re.compile(r"registry|proxy", re.IGNORECASE)
 
 
-class RegistryAwayError(Exception):
+class RegistryAwayError(MachineError):
     """Packages cannot be fetched here now; no suite is to blame for that."""
 
 

@@ -12,6 +12,7 @@ from service.checks.rules import (
     property_problem,
     unsupported_problem,
 )
+from service.checks.types.registry import TYPES
 
 MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440]
 
@@ -57,7 +58,9 @@ def test_a_header_assertion_names_its_header() -> None:
 
 @pytest.mark.parametrize("empty", [None, 0, "", [], {}, False])
 def test_an_empty_field_of_a_later_feature_is_harmless(empty: object) -> None:
-    assert unsupported_problem({"localSetupScript": empty}, CheckType.URL) is None
+    assert (
+        unsupported_problem({"localSetupScript": empty}, TYPES[CheckType.URL].write.refused) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +72,7 @@ def test_an_empty_field_of_a_later_feature_is_harmless(empty: object) -> None:
 )
 def test_what_would_silently_not_work_is_refused(field: str, value: object) -> None:
     for kind in CheckType:
-        found = unsupported_problem({field: value}, kind)
+        found = unsupported_problem({field: value}, TYPES[kind].write.refused)
         assert found is not None
         assert found[0] == field
 
@@ -79,22 +82,22 @@ def test_what_would_silently_not_work_is_refused(field: str, value: object) -> N
 )
 def test_only_api_checks_have_phases(field: str) -> None:
     for kind in CheckType:
-        found = unsupported_problem({field: "1"}, kind)
+        found = unsupported_problem({field: "1"}, TYPES[kind].write.refused)
         assert (found is None) == (kind is CheckType.API)
 
 
 @pytest.mark.parametrize("kind", [CheckType.BROWSER, CheckType.MULTI_STEP, CheckType.PLAYWRIGHT])
 def test_a_script_says_itself_what_must_fail(kind: CheckType) -> None:
-    found = unsupported_problem({"shouldFail": True}, kind)
+    found = unsupported_problem({"shouldFail": True}, TYPES[kind].write.refused)
     assert found is not None
     assert found[0] == "shouldFail"
-    assert unsupported_problem({"shouldFail": False}, kind) is None
+    assert unsupported_problem({"shouldFail": False}, TYPES[kind].write.refused) is None
 
 
 def test_a_suite_retries_by_itself() -> None:
     strategy = {"retryStrategy": {"type": "FIXED"}}
-    assert unsupported_problem(strategy, CheckType.BROWSER) is None
-    assert unsupported_problem(strategy, CheckType.PLAYWRIGHT) is not None
+    assert unsupported_problem(strategy, TYPES[CheckType.BROWSER].write.refused) is None
+    assert unsupported_problem(strategy, TYPES[CheckType.PLAYWRIGHT].write.refused) is not None
 
 
 def test_a_phase_has_one_script() -> None:

@@ -24,19 +24,17 @@ from contract.requests import (
     RecordType,
 )
 from contract.wire import decode, encode
-from service.checks.bodies import (
-    ApiCheckWrite,
-    DnsCheckWrite,
-    HeartbeatCheckWrite,
-    IcmpCheckWrite,
-    TcpCheckWrite,
-    UrlCheckWrite,
-)
+from service.checks.bodies import CheckWrite
 from service.checks.spec import doc_of, spec_of, type_of
-from service.checks.typed_bodies import AnyCheckWrite
+from service.checks.types.api import ApiCheckWrite
+from service.checks.types.dns import DnsCheckWrite
+from service.checks.types.heartbeat import HeartbeatCheckWrite
+from service.checks.types.icmp import IcmpCheckWrite
+from service.checks.types.tcp import TcpCheckWrite
+from service.checks.types.url import UrlCheckWrite
 from tests.builders.check_bodies import LEAST, check_body, with_request
 
-MODELS: dict[str, type[AnyCheckWrite]] = {
+MODELS: dict[str, type[CheckWrite]] = {
     "url": UrlCheckWrite,
     "api": ApiCheckWrite,
     "tcp": TcpCheckWrite,
@@ -46,11 +44,11 @@ MODELS: dict[str, type[AnyCheckWrite]] = {
 }
 
 
-def read(kind: str, body: dict[str, Any]) -> AnyCheckWrite:
+def read(kind: str, body: dict[str, Any]) -> CheckWrite:
     return MODELS[kind].model_validate(body)
 
 
-def spec(check: AnyCheckWrite, *, token: str = "t") -> CheckSpec:
+def spec(check: CheckWrite, *, token: str = "t") -> CheckSpec:
     """Of the check as it is stored."""
     doc = doc_of(check)
     if isinstance(check, HeartbeatCheckWrite):

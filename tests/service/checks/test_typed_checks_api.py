@@ -1,9 +1,11 @@
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
-from contract.checks import CheckType
-from service.checks.model import CheckKind
+from contract.checks import SPEC_TYPES, CheckType
+from service.checks import model
+from service.checks.bodies import MinuteCheckWrite
+from service.checks.types.registry import DEFINITIONS
 from service.http.problems import NAMED_TYPES
 from tests.builders.any_check import TYPES, least_body
 from tests.builders.check_bodies import check_body
@@ -62,5 +64,13 @@ async def test_a_type_cannot_change(alice: ApiUser) -> None:
 
 
 def test_each_type_that_can_be_set_up_is_told_and_that_is_each_type() -> None:
-    told = set(NAMED_TYPES.replace(" or", ",").split(", "))
-    assert told == set(get_args(CheckKind)) == {one.value for one in CheckType}
+    listed: Any = model.CheckKind
+    told = NAMED_TYPES.replace(" or", ",").split(", ")
+    assert told == list(get_args(listed)) == [one.kind.value for one in DEFINITIONS]
+    assert set(told) == {one.value for one in CheckType}
+
+
+def test_a_type_takes_a_frequency_below_a_minute_where_its_spec_says_so() -> None:
+    for one in DEFINITIONS:
+        takes = not issubclass(one.write, MinuteCheckWrite)
+        assert takes == SPEC_TYPES[one.kind].may_run_below_a_minute, one.kind

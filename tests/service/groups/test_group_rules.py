@@ -5,8 +5,10 @@ from typing import Any, Final
 import pytest
 
 from contract.checks import CheckType
-from service.checks.bodies import ApiCheckWrite, HeartbeatCheckWrite, UrlCheckWrite
 from service.checks.spec import doc_of
+from service.checks.types.api import ApiCheckWrite
+from service.checks.types.heartbeat import HeartbeatCheckWrite
+from service.checks.types.url import UrlCheckWrite
 from service.groups.model import Form, GroupRow
 from service.groups.rules import applied
 from service.jobs.retries import strategy_of

@@ -11,10 +11,10 @@ from typing import Any, Final
 import pytest
 
 from service.heartbeats.actions import ReceivedPing, take_pings
-from service.http.examples import BODIES
 from service.http.routers import document
 from tests.builders.certificates import certificate_body
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body
+from tests.builders.examples import BODIES
 from tests.builders.stored_results import passed, store
 from tests.servers.public_api import Answer, ApiUser, PublicApi
 

@@ -187,7 +187,7 @@ async def test_each_operation_with_a_body_has_an_example_that_it_takes(
         for name, operation in operations(document)
         if "application/json" in operation.get("requestBody", {}).get("content", {})
     }
-    assert shown == BODIES
+    assert shown.items() >= BODIES.items()
     for name, body in sorted(shown.items()):
         if name.startswith("POST") and name not in NEEDS_MORE:
             answer = await api.alice.post(name.removeprefix("POST "), body)

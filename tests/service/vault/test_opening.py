@@ -10,7 +10,7 @@ from service.accounts.keys import Pepper
 from service.checks import changes as check_changes
 from service.checks import sealing as check_sealing
 from service.checks import store_secrets
-from service.checks.bodies import ApiCheckWrite
+from service.checks.types.api import ApiCheckWrite
 from service.db.engine import Database
 from service.db.ids import new_id
 from service.db.sqlite import open_sqlite

@@ -1,0 +1,1 @@
+"""The check types of the API, one module each."""

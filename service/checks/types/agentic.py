@@ -1,0 +1,71 @@
+"""Agentic checks in the API."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field
+
+from contract.checks import CheckType
+from service.checks.bodies import MinuteCheckWrite
+from service.checks.fields import Listing, MinuteFrequency, Region
+from service.checks.rules import NO_PHASES, NO_VARIABLES
+from service.checks.script_fields import (
+    DEFAULT_REGION,
+    AgentRuntime,
+    MaybeAgentRuntime,
+    Prompt,
+    somewhere,
+)
+from service.checks.types.definition import TypeDefinition
+
+_NOT_AGENTIC: Final = {
+    "privateLocations": "would not be used: AGENTIC checks run in regions; name them in locations",
+    "groupId": "would not count: AGENTIC checks are in no group; leave it out",
+    "retryStrategy": "would not be followed: AGENTIC checks are not tried again; leave it out",
+    "runParallel": "would not be followed: AGENTIC checks run in one region at a time; leave it"
+    " out",
+    "shouldFail": "would not be followed: the prompt says itself what must be so; leave it out",
+    "triggerIncident": "would not be followed: AGENTIC checks open no incident; leave it out",
+}
+
+
+class AgenticCheckWrite(MinuteCheckWrite):
+    """A goal in plain words that a model tries to reach. No agent runs these yet: runs are missed.
+
+    It runs in regions, at one after the other, in no group and without retries.
+    """
+
+    kind = CheckType.AGENTIC
+    refused = NO_PHASES | NO_VARIABLES | _NOT_AGENTIC
+    double_check: bool = False
+    """Not followed: there are no retries."""
+    locations: Annotated[Listing[Region], AfterValidator(somewhere)] = Field(
+        default=[DEFAULT_REGION]
+    )
+    """Regions, each of which takes a private location with its name. Null or empty: us-east-1."""
+    prompt: Prompt
+    """What to do, and what must be so in the end; `{{NAME}}` stands for a variable."""
+    agent_runtime: MaybeAgentRuntime = AgentRuntime()
+    """Null: without skills."""
+    frequency: MinuteFrequency = 30
+    """Minutes between runs."""
+
+    @classmethod
+    def spec_fields(cls, doc: Mapping[str, Any]) -> dict[str, Any]:
+        """Skills stand by themselves."""
+        return {**super().spec_fields(doc), "skills": doc["agentRuntime"]["skills"]}
+
+
+AGENTIC = TypeDefinition(
+    write=AgenticCheckWrite,
+    remark="No agent runs these yet: each of its runs is recorded as missed.",
+    example={
+        "name": "Basket",
+        "prompt": (
+            "Open https://shop.example, put a lamp into the basket, and see that it is there."
+        ),
+        "agentRuntime": {"skills": ["browser"]},
+        "locations": ["us-east-1"],
+        "frequency": 30,
+    },
+)

@@ -1,0 +1,28 @@
+"""Browser checks in the API."""
+
+from contract.checks import CheckType
+from service.checks.script_bodies import ScriptCheckWrite
+from service.checks.script_fields import Domain
+from service.checks.types.definition import PLACES, TypeDefinition
+
+
+class BrowserCheckWrite(ScriptCheckWrite):
+    """A browser check: a script that drives a browser."""
+
+    kind = CheckType.BROWSER
+    ssl_check_domain: Domain = None
+    """Host whose certificate alerts on expiry are to watch; kept, without effect until there are
+    alerts. Null: none."""
+
+
+BROWSER = TypeDefinition(
+    write=BrowserCheckWrite,
+    example={
+        "name": "Login",
+        "script": (
+            "const { test } = require('@playwright/test'); test('works', async"
+            " ({ page }) => { await page.goto('https://shop.example/login') })"
+        ),
+        **PLACES,
+    },
+)

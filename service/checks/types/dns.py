@@ -1,0 +1,81 @@
+"""DNS monitors in the API."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from contract.checks import CheckType
+from contract.targets import dns_name_problem, hostname_problem
+from service.checks.bodies import MinuteCheckWrite
+from service.checks.fields import AnyComparison, AssertionWrite, Listing, PortNumber, ShortThreshold
+from service.checks.types.definition import PLACES, TypeDefinition
+from service.http.strict import Strict, Text, blank_is_none, field_error, judged_by
+
+
+class DnsAssertion(AssertionWrite):
+    """What a DNS monitor may assert."""
+
+    kind = CheckType.DNS
+    source: Literal["RESPONSE_TIME", "RESPONSE_CODE", "TEXT_ANSWER", "JSON_ANSWER"]
+    comparison: AnyComparison
+
+
+class DnsRequest(Strict):
+    """One DNS question."""
+
+    record_type: Literal[
+        "A",
+        "AAAA",
+        "CNAME",
+        "MX",
+        "TXT",
+        "SOA",
+        "NS",
+        "CAA",
+        "DNSKEY",
+        "DS",
+        "HTTPS",
+        "NAPTR",
+        "PTR",
+        "SRV",
+        "SVCB",
+        "TLSA",
+    ]
+    """The type of the records to ask for."""
+    query: Annotated[Text, Field(min_length=1, max_length=253), judged_by(dns_name_problem)]
+    """The name to ask for."""
+    name_server: Annotated[
+        Annotated[Text, Field(max_length=253), judged_by(hostname_problem)] | None,
+        BeforeValidator(blank_is_none),
+    ] = None
+    """Host or address to ask. Null: the agent's default resolvers."""
+    port: PortNumber | None = None
+    """Of the name server. Null: 53."""
+    protocol: Literal["UDP", "TCP"] = "UDP"
+    """How the question is sent."""
+    assertions: Listing[DnsAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
+
+    @model_validator(mode="after")
+    def _port_has_a_server(self) -> "DnsRequest":
+        if self.port is not None and not self.name_server:
+            raise field_error("port", "is given without nameServer; give both or neither")
+        return self
+
+
+class DnsCheckWrite(MinuteCheckWrite):
+    """A DNS monitor."""
+
+    kind = CheckType.DNS
+    request: DnsRequest
+    """What is asked and asserted."""
+    degraded_response_time: ShortThreshold | None = 500
+    """Milliseconds after which a result is degraded. Null: never."""
+    max_response_time: ShortThreshold | None = 1000
+    """Milliseconds after which a result fails. Null: never."""
+
+
+DNS = TypeDefinition(
+    write=DnsCheckWrite,
+    example={"name": "Zone", "request": {"recordType": "A", "query": "shop.example"}, **PLACES},
+)

@@ -1,0 +1,51 @@
+"""ICMP monitors in the API."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from contract.checks import CheckType
+from service.checks.bodies import MinuteCheckWrite
+from service.checks.fields import AnyComparison, AssertionWrite, Family, Listing, Percentage
+from service.checks.requests import Hostname
+from service.checks.types.definition import PLACES, TypeDefinition
+from service.http.strict import JsonNumber, Strict
+
+
+class IcmpAssertion(AssertionWrite):
+    """What an ICMP monitor may assert."""
+
+    kind = CheckType.ICMP
+    source: Literal["LATENCY", "JSON_RESPONSE"]
+    comparison: AnyComparison
+
+
+class IcmpRequest(Strict):
+    """ICMP echo requests to a host."""
+
+    hostname: Hostname
+    """A host name or an IP address."""
+    ip_family: Family = "IPv4"
+    """The version of the Internet Protocol."""
+    ping_count: Annotated[int, Field(ge=1, le=50), JsonNumber] = 10
+    """How many echo requests are sent."""
+    assertions: Listing[IcmpAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
+
+
+class IcmpCheckWrite(MinuteCheckWrite):
+    """An ICMP monitor, judged by packet loss in percent."""
+
+    kind = CheckType.ICMP
+    request: IcmpRequest
+    """What is pinged and asserted."""
+    degraded_packet_loss_threshold: Percentage = 10
+    """With this percentage of lost packets or more, a result is degraded."""
+    max_packet_loss_threshold: Percentage = 20
+    """With this percentage of lost packets or more, a result fails."""
+
+
+ICMP = TypeDefinition(
+    write=IcmpCheckWrite,
+    example={"name": "Router", "request": {"hostname": "10.0.0.1", "pingCount": 10}, **PLACES},
+)

@@ -1,0 +1,24 @@
+"""Multi-step checks in the API."""
+
+from contract.checks import CheckType
+from service.checks.script_bodies import ScriptCheckWrite
+from service.checks.types.definition import PLACES, TypeDefinition
+
+
+class MultiStepCheckWrite(ScriptCheckWrite):
+    """A multi-step check: a script of several API requests."""
+
+    kind = CheckType.MULTI_STEP
+
+
+MULTI_STEP = TypeDefinition(
+    write=MultiStepCheckWrite,
+    example={
+        "name": "Order",
+        "script": (
+            "const { test } = require('@playwright/test'); test('works', async"
+            " ({ request }) => { await request.get('https://shop.example/') })"
+        ),
+        **PLACES,
+    },
+)

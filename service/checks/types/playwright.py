@@ -1,0 +1,62 @@
+"""Playwright suites in the API."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import Field, model_validator
+
+from contract.checks import CheckType
+from service.checks.bodies import MinuteCheckWrite, VariablesWrite
+from service.checks.fields import Listing
+from service.checks.rules import NO_PHASES, SCRIPT_DECIDES
+from service.checks.script_fields import Browser, BundlePath, Command, Engine, Label, ScriptPath
+from service.checks.types.definition import PLACES, TypeDefinition
+
+_SUITE_RETRIES: Final = {
+    "retryStrategy": "would not be followed: a suite retries as its own configuration says;"
+    " leave it out"
+}
+
+
+class PlaywrightCheckWrite(VariablesWrite, MinuteCheckWrite):
+    """A Playwright suite: tests, configuration and packages of a whole project."""
+
+    kind = CheckType.PLAYWRIGHT
+    refused = NO_PHASES | SCRIPT_DECIDES | _SUITE_RETRIES
+    double_check: bool = False
+    """Not followed: a suite retries as its own configuration says."""
+    code_bundle_path: BundlePath
+    """The SHA-256 of a tar.gz that was sent to `/v1/code-bundles`."""
+    test_command: Command = "npx playwright test"
+    """With options as the suite needs them, as in --project=chromium --grep=@smoke."""
+    install_command: Command = ""
+    """Empty: by the lock file of the suite."""
+    browsers: Listing[Browser] = Field(default_factory=list)
+    """Those that the suite's projects use; empty: not said."""
+    playwright_version: Label = None
+    """Said in the log where the lock file says otherwise, which is what runs."""
+    working_dir: ScriptPath = None
+    """Folder of the bundle that commands run in. Null: its root."""
+    cache_hash: Label = None
+    """Another one has packages installed anew, beside what a lock file changes by itself."""
+    engine: Engine = None
+    """Null: node."""
+    engine_version: Label = None
+    """A Node that the agent has. Null: that of the check's runtime."""
+
+    @model_validator(mode="after")
+    def _runs_on_something(self) -> "PlaywrightCheckWrite":
+        self.hold_runtime()
+        return self
+
+    @classmethod
+    def spec_fields(cls, doc: Mapping[str, Any]) -> dict[str, Any]:
+        """A bundle is named by its hash."""
+        return {**super().spec_fields(doc), "bundleSha256": doc["codeBundlePath"]}
+
+
+PLAYWRIGHT = TypeDefinition(
+    write=PlaywrightCheckWrite,
+    operation="playwright_suite",
+    example={"name": "Checkout", "codeBundlePath": "0" * 64, **PLACES},
+)

@@ -1,0 +1,64 @@
+"""TCP monitors in the API."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from contract.checks import CheckType
+from service.checks.bodies import CheckWrite
+from service.checks.fields import (
+    AssertionWrite,
+    Family,
+    Listing,
+    PortNumber,
+    ShortThreshold,
+    TextComparison,
+)
+from service.checks.requests import Hostname
+from service.checks.types.definition import PLACES, TypeDefinition
+from service.http.strict import Strict, Text
+
+
+class TcpAssertion(AssertionWrite):
+    """What a TCP monitor may assert."""
+
+    kind = CheckType.TCP
+    source: Literal["RESPONSE_DATA", "RESPONSE_TIME"]
+    comparison: TextComparison
+
+
+class TcpRequest(Strict):
+    """A TCP connection: data may be sent, and the answer is read."""
+
+    hostname: Hostname
+    """A host name or an IP address."""
+    port: PortNumber
+    """The port to connect to."""
+    data: Text | None = None
+    """Sent after connecting. Null: nothing is."""
+    ip_family: Family = "IPv4"
+    """The version of the Internet Protocol."""
+    tls: bool = False
+    """Do a TLS handshake after connecting."""
+    skip_ssl: bool = Field(default=False, alias="skipSSL")
+    """Do not verify the certificate."""
+    assertions: Listing[TcpAssertion] = Field(default_factory=list)
+    """What must hold for the check to pass."""
+
+
+class TcpCheckWrite(CheckWrite):
+    """A TCP monitor."""
+
+    kind = CheckType.TCP
+    request: TcpRequest
+    """What is connected to and asserted."""
+    degraded_response_time: ShortThreshold | None = 3000
+    """Milliseconds after which a result is degraded. Null: never."""
+    max_response_time: ShortThreshold | None = 5000
+    """Milliseconds after which a result fails. Null: never."""
+
+
+TCP = TypeDefinition(
+    write=TcpCheckWrite,
+    example={"name": "Mail", "request": {"hostname": "mail.example", "port": 25}, **PLACES},
+)
