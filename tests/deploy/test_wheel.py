@@ -27,7 +27,11 @@ NEEDS = {
     "up": ("agent", "service"),
     "setup": ("agent", "scripts"),
 }
-ARGUMENTS = {"run": ["check.yaml"], "trace": ["a.zip"], "scrub": ["a.zip", "--secret-file", "secrets"]}
+ARGUMENTS = {
+    "run": ["check.yaml"],
+    "trace": ["a.zip"],
+    "scrub": ["a.zip", "--secret-file", "secrets"],
+}
 
 
 @pytest.fixture(scope="module")
