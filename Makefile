@@ -18,7 +18,8 @@ help: ## Print these verbs
 SETUP_FILES := pyproject.toml uv.lock scripts/setup.sh
 RUNTIME_FILES := $(wildcard runners/installation/*.* runners/harness/runtimes/*/* runners/harness/runtimes/*/node/*)
 
-# Each of these does all that those before it do, and a goal wants one of them: what is missing is named once.
+# The last does all that the others do, and a goal wants one of them: what is missing is named once.
+# What scripts need comes without the tools of developers, which the other two install.
 .venv/.ready: $(SETUP_FILES)
 	@sh scripts/setup.sh
 

@@ -1,6 +1,7 @@
 """The suite of the boot check: one test in our Chromium, with the runtime's own Playwright.
 
-It needs no registry: what is installed is a link to the packages that the runtime has.
+It needs no registry: what is installed is a link to the packages that the runtime has. The
+runtime's npm has to start: by its name alone, the host's would do.
 """
 
 from collections.abc import Iterator
@@ -43,7 +44,8 @@ class _OneBundle:
 
 BOOT_SUITE: Final = PlaywrightSpec(
     bundle_sha256="0" * 64,
-    install_command='ln -s "$(dirname "$(command -v node)")/../node_modules" node_modules',
+    install_command='bin="$(dirname "$(command -v node)")"; '
+    '"$bin/npm" --version && ln -s "$bin/../node_modules" node_modules',
 )
 """The check that runs the suite."""
 

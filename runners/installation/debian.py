@@ -57,6 +57,8 @@ def install(packages: Sequence[str]) -> None:
 
     Raises:
         MissingPackagesError: without rights, or without a network, perhaps.
+        OSError: a program does not start.
+        subprocess.SubprocessError: one does not end.
     """
     if not packages:
         return
@@ -114,15 +116,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     useful = [*(_missing_for_scripts() if given.scripts else []), *given.useful]
     try:
         install([*given.needed, *useful])
-    except MissingPackagesError as problem:
+    except (MissingPackagesError, OSError, subprocess.SubprocessError) as problem:
         say(str(problem))
         return 1 if given.needed else 0
     return 0
 
 
 def _missing_for_scripts() -> list[str]:
-    named = os.environ.get("PICKET_RUNTIMES")
-    return missing_packages(Path(named) if named else runtimes_folder()) if has_apt() else []
+    return missing_packages(runtimes_folder()) if has_apt() else []
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where the runtimes of this installation are: installing and finding ask the same function.
+"""Where the runtimes of this installation are, and where new ones go.
 
 Runs of scripts have users of their own, who may not enter each folder of this machine: root's home,
 say. What root installs there goes into a place of the system instead.
@@ -7,6 +7,7 @@ say. What root installs there goes into a place of the system instead.
 import os
 import stat
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,8 @@ from typing import Final
 SOURCES: Final = Path(__file__).resolve().parents[1] / "harness/runtimes"
 """What each runtime is made of: a folder with its lock file, named by the runtime's id."""
 WARMER: Final = Path(__file__).resolve().with_name("warm.cjs")
+READY: Final = "ready"
+"""The file of a runtime that is written last: it holds the fingerprint."""
 _LAYOUT: Final = 1
 """Count it up when a runtime is laid out otherwise: all are installed anew then."""
 _SYSTEM: Final = Path("/usr/local/lib/picket/runtimes")
@@ -21,19 +24,35 @@ _ROOT: Final = 0
 
 
 def runtimes_folder() -> Path:
-    """The folder of the runtimes for whoever asks; it need not exist.
+    """The folder that has runtimes of this release; where they would be installed if none has.
 
-    `.tools/runtimes` in a working copy, `runtimes` in the environment otherwise. For root, where
-    other users cannot enter that: a folder of the system. For a user who may not write there, and
-    finds nothing: one in the own home.
+    The modes of folders may have changed since the installation. Where several folders have
+    runtimes, root takes one that the users of runs can enter.
     """
-    own = _own_folder()
+    if (named := _named_folder()) is not None:
+        return named
+    found = [one for one in _possible_folders() if _has_runtimes(one)]
     if os.geteuid() == _ROOT:
-        return own if others_may_enter(own) else _SYSTEM / release_key()
-    if own.is_dir() or _may_make(own):
-        return own
-    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111 - a user without a home is no error
-    return Path(data) / "picket/runtimes" / release_key()
+        found.sort(key=others_may_enter, reverse=True)
+    return found[0] if found else _new_folder()
+
+
+def installation_folder() -> Path:
+    """The folder that runtimes are installed in; it need not exist.
+
+    It is the one that has runtimes already, unless root finds that other users cannot enter it.
+    """
+    found = runtimes_folder()
+    if _named_folder() is not None or os.geteuid() != _ROOT or others_may_enter(found):
+        return found
+    return _new_folder()
+
+
+def is_current(folder: Path, runtime_id: str) -> bool:
+    """Whether the runtime is there, whole, and what this release wants."""
+    with suppress(OSError):
+        return (folder / runtime_id / READY).read_text().strip() == fingerprint(runtime_id)
+    return False
 
 
 def others_may_enter(folder: Path) -> bool:
@@ -63,6 +82,42 @@ def fingerprint(runtime_id: str) -> str:
 def release_key() -> str:
     """Keeps the runtimes of several releases apart where they share a folder."""
     return sha256("".join(map(fingerprint, runtime_ids())).encode()).hexdigest()[:12]
+
+
+def _new_folder() -> Path:
+    """`.tools/runtimes` in a working copy, `runtimes` in the environment otherwise.
+
+    For root, where other users cannot enter that: a folder of the system. For a user who may not
+    write there: one in the own home.
+    """
+    own = _own_folder()
+    if os.geteuid() == _ROOT:
+        return own if others_may_enter(own) else _system_folder()
+    return own if own.is_dir() or _may_make(own) else _home_folder()
+
+
+def _named_folder() -> Path | None:
+    """What PICKET_RUNTIMES names. None: nothing."""
+    return Path(named) if (named := os.environ.get("PICKET_RUNTIMES")) else None
+
+
+def _possible_folders() -> tuple[Path, ...]:
+    if os.geteuid() == _ROOT:
+        return _own_folder(), _system_folder()
+    return _own_folder(), _system_folder(), _home_folder()
+
+
+def _has_runtimes(folder: Path) -> bool:
+    return any(is_current(folder, one) for one in runtime_ids())
+
+
+def _system_folder() -> Path:
+    return _SYSTEM / release_key()
+
+
+def _home_folder() -> Path:
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111 - a user without a home is no error
+    return Path(data) / "picket/runtimes" / release_key()
 
 
 def _own_folder() -> Path:

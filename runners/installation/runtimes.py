@@ -9,19 +9,19 @@ import filecmp
 import json
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from runners.installation.places import SOURCES, WARMER, fingerprint
+from runners.installation.places import READY, SOURCES, WARMER, fingerprint
 from runners.installation.progress import Count, progress, say
 
-_READY: Final = "ready"
 _LIMIT_S: Final = 1800
 """For one command: a slow line and a slow disk."""
 _NEVER_READ: Final = (".map", ".d.ts", ".d.mts", ".d.cts")
@@ -44,13 +44,6 @@ class Cost:
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.download_mb + other.download_mb, self.disk_mb + other.disk_mb)
-
-
-def is_current(folder: Path, runtime_id: str) -> bool:
-    """Whether the runtime is there, whole, and what this release wants."""
-    with suppress(OSError):
-        return (folder / runtime_id / _READY).read_text().strip() == fingerprint(runtime_id)
-    return False
 
 
 def has_ffmpeg(folder: Path) -> bool:
@@ -106,8 +99,9 @@ def _install_runtime(target: Path) -> None:
     (target / "bin").mkdir(parents=True)
     _install_node(source / "node", target)
     _install_libraries(source, target)
+    _make_readable(target)
     _compile_ahead(target)
-    (target / _READY).write_text(fingerprint(target.name) + "\n")
+    (target / READY).write_text(fingerprint(target.name) + "\n")
     say(f"the runtime {target.name} is ready")
 
 
@@ -139,6 +133,16 @@ def _install_libraries(source: Path, target: Path) -> None:
     for file in (target / "node_modules").rglob("*"):
         if file.name.endswith(_NEVER_READ) and file.is_file():
             file.unlink()
+
+
+def _make_readable(target: Path) -> None:
+    """The wheel's files have the modes of a caller's umask; users of runs read all that is here."""
+    for path in (target, *target.rglob("*")):
+        if path.is_symlink():
+            continue
+        mode = stat.S_IMODE(path.stat().st_mode)
+        is_entered = path.is_dir() or mode & 0o111
+        path.chmod(mode | (0o755 if is_entered else 0o644))
 
 
 def _npm_ci(node_home: Path, source: Path, target: Path) -> None:
@@ -174,20 +178,23 @@ def _share(cache: Path) -> None:
 
 def _run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> None:
     """What a program says is worth reading only when it fails."""
-    done = subprocess.run(  # noqa: S603 - our own commands
-        command,
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=_LIMIT_S,
-        check=False,
-    )
+    words = " ".join(map(str, command))
+    try:
+        done = subprocess.run(  # noqa: S603 - our own commands
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    except subprocess.SubprocessError as problem:
+        raise InstallationError(f"stopped after {_LIMIT_S} s: {words}") from problem
     if done.returncode:
-        words = " ".join(map(str, command))
         raise InstallationError(f"{done.stdout.rstrip()}\nfailed: {words}")
 
 
@@ -255,5 +262,7 @@ def _ffmpeg() -> Path:
 def _package_folder(name: str) -> Path:
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
-        raise InstallationError(f"{name} is missing; install 'picket-monitoring[scripts]'")
+        raise InstallationError(
+            f"{name} is missing; in the working copy run pip install '.[scripts]'"
+        )
     return Path(spec.submodule_search_locations[0])

@@ -134,7 +134,8 @@ def _shut(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
 def _read_by_runs(runtimes: Runtimes, *, needs_browser: bool) -> Iterable[tuple[Path, str, str]]:
     """What it is, and which setting says where it is, beside each path."""
     for runtime in runtimes.by_id.values():
-        for path in (runtime.node, runtime.modules):
+        # npm is a link: the way to it leads through the runtime's `lib`.
+        for path in (runtime.node, runtime.node.with_name("npm"), runtime.modules):
             yield path, f"where runtime {runtime.id} is", "PICKET_RUNTIMES"
     if needs_browser and runtimes.browser is not None:
         yield runtimes.browser, "where Chromium is", "CHROMIUM_PATH"

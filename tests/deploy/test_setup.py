@@ -96,9 +96,20 @@ def test_what_can_be_installed_is_ready(machine: Machine) -> None:
     assert done.returncode == 0, done.stderr
     assert machine.asked_of("picket") == ["setup --no-packages"]
     assert machine.asked_of("apt") == []
-    assert machine.is_ready(".ready")
     assert machine.is_ready(".ready-for-scripts")
+    assert not machine.is_ready(".ready")
     assert not machine.is_ready(".ready-for-tests")
+
+
+def test_the_tools_of_developers_are_not_installed_for_a_run_and_stay_where_they_are(
+    machine: Machine,
+) -> None:
+    for goal in ("scripts", "libraries", "tests"):
+        assert machine.set_up(goal).returncode == 0
+    scripts, libraries, tests = [one for one in machine.asked_of("uv") if "sync" in one]
+    assert scripts.endswith(" --no-default-groups --extra all --inexact")
+    assert libraries == tests == scripts.partition(" --no-default-groups")[0]
+    assert all(machine.is_ready(stamp) for stamp in (".ready", ".ready-for-tests"))
 
 
 def test_libraries_alone_want_no_chromium(machine: Machine) -> None:
@@ -161,7 +172,7 @@ def test_without_rights_what_is_merely_useful_stops_nobody(machine: Machine) -> 
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "administrator" in line]
     assert line.endswith("--no-install-recommends chromium-headless-shell")
-    assert machine.is_ready(".ready")
+    assert any(one.startswith("sync ") for one in machine.asked_of("uv"))
 
 
 def test_a_person_goes_on_without_what_scripts_need_and_each_start_tries_again(

@@ -118,7 +118,7 @@ def test_a_command_without_its_extra_ends_with_one_sentence(bare: Path, command:
     done = picket(bare, command, *ARGUMENTS.get(command, []))
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
-    assert line.endswith(f"; install 'picket-monitoring[{','.join(NEEDS[command])}]'.")
+    assert line.endswith(f"; in the working copy run pip install '.[{','.join(NEEDS[command])}]'")
 
 
 def test_debug_shows_no_traceback_of_a_missing_extra(bare: Path) -> None:
@@ -131,7 +131,7 @@ def test_debug_shows_no_traceback_of_a_missing_extra(bare: Path) -> None:
 def test_settings_are_told_with_the_extra_alone(bare: Path, command: str) -> None:
     done = picket(bare, command, "--help")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(f"; install 'picket-monitoring[{command}]'.\n")
+    assert done.stderr.endswith(f"; in the working copy run pip install '.[{command}]'\n")
 
 
 @pytest.mark.parametrize("command", ["run", "doctor", "scrub", "up", "setup"])

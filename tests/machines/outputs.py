@@ -1,4 +1,4 @@
-"""What the commands of the README wrote, read back as facts. Pure."""
+"""The commands of the README, and what they wrote, read back as facts. Pure."""
 
 import re
 from collections import Counter
@@ -13,9 +13,24 @@ _PYTEST_END: Final = re.compile(
     r"^=* ?(\d+ (?:passed|failed|error|skipped).* in [\d.]+s.*?) ?=*$", re.MULTILINE
 )
 _PYTEST_FAILURE: Final = re.compile(r"^(?:FAILED|ERROR) tests/.*$", re.MULTILINE)
+_INSTALL: Final = re.compile(r"^## Install$.*?^```$\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_UV: Final = re.compile(r"`(uv tool install [^`]+)`")
+_COMMENT: Final = re.compile(r"\s+#.*$")
 
 Results = Counter[tuple[str, str]]
 """How often each type had each status."""
+
+
+def install_commands(readme: str) -> list[str]:
+    """The commands of the block below `## Install`, without comments."""
+    (block,) = _INSTALL.findall(readme)
+    return [_COMMENT.sub("", line) for line in block.splitlines()]
+
+
+def uv_command(readme: str) -> str:
+    """The command that installs with uv."""
+    (command,) = _UV.findall(readme)
+    return str(command)
 
 
 def results(lines: Sequence[str]) -> Results:

@@ -1,7 +1,6 @@
-"""What is done on a bare machine: the README's commands as root, as a guest, and from a wheel."""
+"""What is done on a bare machine: the README's commands as root, as a guest, and to install."""
 
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -11,11 +10,13 @@ from tests.machines.machine import GUEST, ROOT, Machine, Run, User
 from tests.machines.outputs import (
     commands_for_root,
     first_result,
+    install_commands,
     problems,
     pytest_end,
     pytest_failures,
     results,
     results_line,
+    uv_command,
 )
 
 _UNTIL: Final = "--until-results 30"
@@ -57,8 +58,8 @@ class Sources:
 
     commit: Path
     """An archive of what is committed."""
-    wheel: Path
-    """Built of it."""
+    readme: str
+    """Whose commands are run."""
 
 
 def _run_as_root(machine: Machine, report: Report, _: Sources, *, quick: bool) -> None:
@@ -86,26 +87,39 @@ def _run_and_test(machine: Machine, report: Report, user: User, *, tests: str | 
         report.faults += [f"`{tests}` ended with {done.code}", *pytest_failures(done.text)]
 
 
-def _run_wheel(machine: Machine, report: Report, sources: Sources, *, quick: bool) -> None:
-    before_mb = machine.used_mb()
-    shutil.copy(sources.wheel, machine.inside("/root"))
+def _install_with_pip(machine: Machine, report: Report, sources: Sources, *, quick: bool) -> None:
+    del quick
+    *steps, up = install_commands(sources.readme)
+    _install_and_run(machine, report, steps, up)
+
+
+def _install_with_uv(machine: Machine, report: Report, sources: Sources, *, quick: bool) -> None:
+    """By a user whose files nobody else can read, as some organisations have it."""
+    del quick
+    packages, *_ = install_commands(sources.readme)
     steps = (
-        "apt-get update -q && apt-get install -qy --no-install-recommends python3-venv",
-        "python3 -m venv /root/environment",
-        f"environment/bin/pip install --quiet '/root/{sources.wheel.name}[all]'",
-        "environment/bin/picket setup",
+        packages,
+        "python3 -m venv /opt/uv && /opt/uv/bin/pip install uv",
+        f"umask 077; PATH=/opt/uv/bin:$PATH {uv_command(sources.readme)}",
+        "umask 077; /root/.local/bin/picket setup",
     )
+    _install_and_run(machine, report, steps, "umask 077; /root/.local/bin/picket up")
+
+
+def _install_and_run(machine: Machine, report: Report, steps: Sequence[str], up: str) -> None:
+    before_mb = machine.used_mb()
+    folder = f"{ROOT.home}/picket"
     took_s = 0.0
     for number, command in enumerate(steps):
         log = f"{report.title}-{number}.log"
-        done = machine.run(command, user=ROOT, folder="/root", log=log, limit_s=_RUN_LIMIT_S)
+        done = machine.run(command, user=ROOT, folder=folder, log=log, limit_s=_RUN_LIMIT_S)
         took_s += done.took_s
         if done.code != 0:
             report.faults += [f"`{command}` ended with {done.code}:", *done.lines[-20:]]
             return
     report.figures.append(f"installed in {took_s:.0f} s")
-    command, log = f"environment/bin/picket up {_UNTIL}", f"{report.title}-run.log"
-    run = machine.run(command, user=ROOT, folder="/root", log=log, limit_s=_RUN_LIMIT_S)
+    command, log = f"{up} {_UNTIL}", f"{report.title}-run.log"
+    run = machine.run(command, user=ROOT, folder=ROOT.home, log=log, limit_s=_RUN_LIMIT_S)
     _judge_run(report, run)
     report.figures.append(f"{machine.used_mb() - before_mb} MB")
 
@@ -150,6 +164,7 @@ class Stage(Protocol):
 STAGES: Final[Mapping[str, Stage]] = {
     "root": _run_as_root,
     "user": _run_as_user,
-    "wheel": _run_wheel,
+    "pip": _install_with_pip,
+    "uv": _install_with_uv,
 }
 """By the name that a person gives; each has a machine of its own."""

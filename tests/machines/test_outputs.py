@@ -1,9 +1,20 @@
 """What is read back of the README's commands."""
 
+from pathlib import Path
+
 import pytest
 
 from contract.checks import CheckType
-from tests.machines.outputs import commands_for_root, problems, pytest_end, results
+from tests.machines.outputs import (
+    commands_for_root,
+    install_commands,
+    problems,
+    pytest_end,
+    results,
+    uv_command,
+)
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 GOOD = "20:53:31  PASSED     TCP         Echo port      5.0 ms"
 BAD = "20:53:37  ERROR      API         Stock list      -  The agents failed to do the run."
@@ -65,3 +76,11 @@ def test_the_end_of_a_test_run_is_what_it_counted_or_its_last_words(
     lines: list[str], end: str
 ) -> None:
     assert pytest_end(lines) == end
+
+
+def test_the_commands_that_install_are_those_of_the_readme() -> None:
+    packages, environment, setup, up = install_commands(README)
+    assert packages.endswith(" python3-venv")
+    assert environment.endswith(" install '.[all]'")
+    assert (setup, up) == ("/opt/picket/bin/picket setup", "/opt/picket/bin/picket up")
+    assert uv_command(README) == "uv tool install '.[all]'"

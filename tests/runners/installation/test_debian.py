@@ -76,6 +76,18 @@ def test_what_apt_says_is_shown_beside_the_command(
     assert str(told.value).endswith(COMMAND)
 
 
+def test_an_apt_that_does_not_end_is_stopped_and_named(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    programs(apt_get="exec /bin/sleep 60")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("runners.installation.debian._LIMIT_S", 0.2)
+    assert main(["--needed", "curl"]) == 1
+    (_, line) = capsys.readouterr().err.splitlines()
+    assert "'apt-get', 'update'" in line
+    assert "timed out after 0.2" in line
+
+
 def test_nothing_missing_asks_nobody(programs: Programs) -> None:
     asked = programs(apt_get=APT, sudo="touch asked")
     install([])

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.installation.places import runtime_ids
-from runners.installation.runtimes import has_ffmpeg, is_current
+from runners.installation import runtimes
+from runners.installation.places import is_current, runtime_ids
+from runners.installation.runtimes import InstallationError, has_ffmpeg, install
 
 ROOT = Path(__file__).parents[3]
 
@@ -69,6 +70,52 @@ def test_a_registry_that_is_away_is_named_and_leaves_no_runtime(
     assert "Traceback" not in done.stderr
     assert not is_current(release.folder, "2026.04")
     assert has_ffmpeg(release.folder)
+
+
+NODE = """#!/bin/sh
+case "$*" in
+*" ci "*) mkdir -m 700 node_modules; : >node_modules/index.js; chmod 600 node_modules/index.js ;;
+*warm.cjs) mkdir -p "$NODE_COMPILE_CACHE/v1-x64-0"; : >"$NODE_COMPILE_CACHE/v1-x64-0/a" ;;
+esac
+"""
+"""Does what Node is started for, with the modes that a umask of 077 gives."""
+
+
+def test_users_of_runs_can_read_all_of_a_runtime_whatever_the_modes_of_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = tmp_path / "wheel"
+    programs = wheel / "lib/node_modules/npm/bin"
+    for folder in (programs, wheel / "bin"):
+        folder.mkdir(parents=True)
+    (wheel / "bin/node").write_text(NODE)
+    for name in ("npm-cli.js", "npx-cli.js", "../index.js"):
+        (programs / name).touch()
+    for path in (wheel, *wheel.rglob("*")):
+        path.chmod(0o700 if path.is_dir() or path.name == "node" else 0o600)
+    monkeypatch.setattr(runtimes, "_wheels_node", lambda: wheel)
+    install(tmp_path / "runtimes", ["2026.04"])
+    runtime = tmp_path / "runtimes/2026.04"
+    parts = [runtime, *runtime.rglob("*")]
+    assert len([path for path in parts if path.is_file()]) > len([*programs.iterdir()])
+    for path in parts:
+        needed = 0o555 if path.is_dir() or path.parent.name == "bin" else 0o444
+        if not path.is_relative_to(runtime / "lib"):
+            assert path.stat().st_mode & needed == needed, path
+        assert path.stat().st_mode & 0o444 == 0o444, path
+        assert not path.stat().st_mode & 0o022, path
+    cached = [path for path in parts if path.is_relative_to(runtime / "compile-cache")]
+    assert cached
+    assert not any(path.stat().st_mode & 0o222 for path in cached)
+
+
+def test_a_program_that_does_not_end_is_stopped_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtimes, "_LIMIT_S", 0.01)
+    with pytest.raises(InstallationError, match=r"^stopped after 0\.01 s: .*/node .* ci "):
+        install(tmp_path, ["2026.04"])
+    assert not is_current(tmp_path, "2026.04")
 
 
 def test_a_disk_without_room_is_named_before_anything_is_downloaded(release: Release) -> None:

@@ -134,6 +134,29 @@ async def test_runtimes_that_the_users_of_runs_cannot_enter_are_named_with_the_r
 
 
 @BY_ROOT
+async def test_an_npm_that_the_users_of_runs_cannot_enter_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "lib/node_modules/npm/bin/npm-cli.js"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/npm").symlink_to(Path("..") / program.relative_to(tmp_path))
+    runtime = next(iter(runtimes_here().by_id.values()))
+    os.link(runtime.node, tmp_path / "bin/node")
+    for above in tmp_path.parents[:3]:
+        if above != Path("/tmp"):
+            above.chmod(0o755)
+    tmp_path.chmod(0o755)
+    runtime = replace(runtime, node=tmp_path / "bin/node")
+    found = replace(runtimes_here(), by_id=MappingProxyType({runtime.id: runtime}))
+    async with open_harness(found) as harness:
+        assert missing_for(CheckType.MULTI_STEP, harness) is None
+        (npm := tmp_path / "lib/node_modules/npm").chmod(0o700)
+        missing = missing_for(CheckType.MULTI_STEP, harness)
+    assert missing is not None
+    assert f"cannot enter {npm}, where runtime {runtime.id} is" in missing.cause
+
+
+@BY_ROOT
 async def test_a_browser_that_the_users_of_runs_cannot_read_costs_browser_checks_alone(
     closed: Path,
 ) -> None:
