@@ -1,7 +1,6 @@
 """`picket setup` says what is there, and names what is not with the way to get it."""
 
 import dataclasses
-import os
 import shutil
 from pathlib import Path
 
@@ -66,7 +65,7 @@ def test_a_distribution_without_apt_gets_the_build_of_playwright(
     """The newest runtime's own command is asked for it, into the folder of the runtimes."""
     for one in runtime_ids():
         lay_out(folder, one)
-    os.link(_ffmpeg(), folder / "ffmpeg")
+    shutil.copy2(_ffmpeg(), folder / "ffmpeg")
     program = folder / "browsers/chromium-1/chrome-headless-shell"
     cli = folder / max(runtime_ids()) / "node_modules/@playwright/test/cli.js"
     cli.parent.mkdir(parents=True)
