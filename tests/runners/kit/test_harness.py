@@ -133,6 +133,12 @@ async def test_runtimes_that_the_users_of_runs_cannot_enter_are_named_with_the_r
     )
 
 
+def _open_to_everyone(folder: Path) -> None:
+    for one in (folder, *folder.parents[:3]):
+        if one != Path("/tmp"):
+            one.chmod(0o755)
+
+
 @BY_ROOT
 async def test_an_npm_that_the_users_of_runs_cannot_enter_is_named(tmp_path: Path) -> None:
     program = tmp_path / "lib/node_modules/npm/bin/npm-cli.js"
@@ -141,11 +147,8 @@ async def test_an_npm_that_the_users_of_runs_cannot_enter_is_named(tmp_path: Pat
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/npm").symlink_to(Path("..") / program.relative_to(tmp_path))
     runtime = next(iter(runtimes_here().by_id.values()))
-    os.link(runtime.node, tmp_path / "bin/node")
-    for above in tmp_path.parents[:3]:
-        if above != Path("/tmp"):
-            above.chmod(0o755)
-    tmp_path.chmod(0o755)
+    shutil.copy(runtime.node, tmp_path / "bin/node")
+    _open_to_everyone(tmp_path)
     runtime = replace(runtime, node=tmp_path / "bin/node")
     found = replace(runtimes_here(), by_id=MappingProxyType({runtime.id: runtime}))
     async with open_harness(found) as harness:
