@@ -1,6 +1,7 @@
 """What this agent can run on its machine, and why it cannot run the rest."""
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from typing import Any, Final
 import structlog
 
 from agent.backoff import Backoff
-from agent.boot import API_WITH_SCRIPTS, Trial, boot_check
+from agent.boot import API_WITH_SCRIPTS, Trial, TypeChecked, boot_check, find_missing
+from agent.boot_cause import summarize
 from agent.dispatcher import Dispatcher
 from agent.errors import KeyRefusedError, VersionRefusedError
 from agent.ground import Ground
@@ -18,7 +20,7 @@ from agent.version import platform_name, runtimes
 from contract.agent_api import Hello, UnavailableType
 from contract.checks import MAIN_LANE_TYPES, SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
-from runners.kit.harness import missing_for
+from runners.kit.harness import NEEDS_EXTRA
 from runners.kit.runner import Runner
 
 _LONGEST_RECHECK_S: Final = 3600.0
@@ -41,10 +43,15 @@ class Abilities:
         return tuple(kind for kind in SPEC_TYPES if kind in types)
 
     def updated(self, found: "Abilities") -> "Abilities":
-        """With what another look has found, which counts more."""
+        """With what another look has found, which counts more.
+
+        Where the cause is another in its figures only, it stays as it was reported.
+        """
         tried = found.working | {_trial_of(one) for one in found.unavailable}
         still = (one for one in self.unavailable if _trial_of(one) not in tried)
-        ordered = sorted((*still, *found.unavailable), key=lambda one: one.what)
+        known = {one.key: one for one in self.unavailable}
+        again = (known.get(one.key, one) for one in found.unavailable)
+        ordered = sorted((*still, *again), key=lambda one: one.what)
         return Abilities(working=self.working - tried | found.working, unavailable=tuple(ordered))
 
 
@@ -60,10 +67,8 @@ async def first_abilities(ground: Ground) -> Abilities:
     """
     trials = _trials(ground)
     quick = {one for one in trials if not _needs_node(one)}
-    lacking = tuple(one for trial in trials - quick if (one := _lacking(trial, ground)))
-    found = (await _tried(ground, quick)).updated(Abilities(unavailable=lacking))
-    _log(found.unavailable)
-    return found
+    missing = find_missing(trials - quick, ground.harness, ground.scripts_problem)
+    return _take(Abilities(), (*await _try(ground, quick), *missing))
 
 
 async def learn(
@@ -77,8 +82,7 @@ async def learn(
     trials = _trials(ground)
     untried, wait_s = {one for one in trials if _needs_node(one)}, ground.makeup.pace.recheck_s
     while untried:
-        found = known.updated(await _tried_or_no_place(ground, untried))
-        _log(one for one in found.unavailable if one not in known.unavailable)
+        found = _take(known, await _try_if_possible(ground, untried))
         if found != known:
             await _offer(found, ground, introduction, dispatcher)
         known = found
@@ -116,50 +120,54 @@ def _needs_node(trial: Trial) -> bool:
     return trial.with_scripts or trial.check_type in MAIN_LANE_TYPES
 
 
-def _lacking(trial: Trial, ground: Ground) -> UnavailableType | None:
-    return missing_for(
-        trial.check_type,
-        ground.harness,
-        with_scripts=trial.with_scripts,
-        problem=ground.scripts_problem,
-    )
-
-
-async def _tried(ground: Ground, trials: Iterable[Trial]) -> Abilities:
-    lacking = {trial: _lacking(trial, ground) for trial in trials}
-    here = frozenset(trial for trial, one in lacking.items() if one is None)
-    missing = tuple(one for one in lacking.values() if one is not None)
-    if not here or not ground.makeup.checks_itself:
-        return Abilities(working=here, unavailable=missing)
+async def _try(ground: Ground, trials: Iterable[Trial]) -> tuple[TypeChecked, ...]:
+    wanted = tuple(trials)
+    harness, problem = ground.harness, ground.scripts_problem
+    if not ground.makeup.checks_itself:
+        missing = find_missing(wanted, harness, problem)
+        lost = {one.trial for one in missing}
+        here = (TypeChecked(trial=one, unavailable=None) for one in wanted if one not in lost)
+        return (*here, *missing)
     runners = {runner.spec: runner for runner in ground.makeup.runners}
 
     def runner_for(spec: CheckSpec) -> Runner[Any]:
         return runners[type(spec)]
 
-    checked = await boot_check(here, runner_for=runner_for, harness=ground.harness)
-    broken = (one.unavailable for one in checked if one.unavailable is not None)
-    return Abilities(
-        working=frozenset(one.trial for one in checked if one.works),
-        unavailable=(*missing, *broken),
-    )
+    return await boot_check(wanted, runner_for=runner_for, harness=harness, problem=problem)
 
 
-async def _tried_or_no_place(ground: Ground, trials: Iterable[Trial]) -> Abilities:
+async def _try_if_possible(ground: Ground, trials: Iterable[Trial]) -> tuple[TypeChecked, ...]:
+    wanted = tuple(trials)
     try:
-        return await _tried(ground, trials)
+        return await _try(ground, wanted)
     except OSError as problem:  # no descriptor or port for the boot check: the others go on
-        cause = f"the boot check has no place: {problem}".rstrip(".")
-        return Abilities(
-            unavailable=tuple(
-                UnavailableType(
+        cause = f"the boot check has no place: {summarize(str(problem))}"
+        return tuple(
+            TypeChecked(
+                trial=trial,
+                unavailable=UnavailableType(
                     type=trial.check_type,
                     cause=cause,
                     remedy=_NO_PLACE_REMEDY,
                     only_with_scripts=trial.with_scripts,
-                )
-                for trial in trials
+                ),
             )
+            for trial in wanted
         )
+
+
+def _take(known: Abilities, checked: Iterable[TypeChecked]) -> Abilities:
+    """Add what was found, and log what is new of it."""
+    before, lost = {one.key for one in known.unavailable}, set[UnavailableType]()
+    working = set[Trial]()
+    for one in checked:
+        if one.unavailable is None:
+            working.add(one.trial)
+            continue
+        lost.add(one.unavailable)
+        if one.unavailable.key not in before:
+            _log(one.unavailable, one.crash)
+    return known.updated(Abilities(working=frozenset(working), unavailable=tuple(lost)))
 
 
 async def _offer(
@@ -175,6 +183,14 @@ async def _offer(
         await introduction.first_hello(Backoff(ground.makeup.pace), until=ground.lifecycle.draining)
 
 
-def _log(unavailable: Iterable[UnavailableType]) -> None:
-    for one in unavailable:
-        log.warning("boot.type_unavailable", type=one.what, because=one.sentence)
+def _log(one: UnavailableType, crash: Exception | None) -> None:
+    if crash is not None:
+        log.error("boot.check_crashed", type=one.type.value, checks=one.what, exc_info=crash)
+    level = logging.INFO if one.remedy == NEEDS_EXTRA else logging.WARNING
+    log.log(
+        level,
+        "boot.type_unavailable",
+        type=one.type.value,
+        checks=one.what,
+        because=one.sentence,
+    )

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
-import structlog
 
+from agent.boot_cause import summarize
 from agent.boot_suite import BOOT_SUITE, with_boot_suite
 from agent.boot_targets import PAGE, Targets, open_targets
-from contract.agent_api import UnavailableType
+from contract.agent_api import UnavailableType, name_checks
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
     ApiSpec,
@@ -29,7 +29,6 @@ from contract.checks import (
     Lane,
     TcpSpec,
     UrlSpec,
-    check_type,
     lane,
 )
 from contract.job import Job
@@ -38,8 +37,9 @@ from contract.result import FailureKind, Outcome, Status
 from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.kit.egress.rules import EgressRules
 from runners.kit.execute import execute
-from runners.kit.harness import Harness
+from runners.kit.harness import Harness, missing_for
 from runners.kit.icmp.socket import PingerUnavailableError
+from runners.kit.isolation.host_error import HostError
 from runners.kit.isolation.memory_promises import TooLittleMemoryError
 from runners.kit.isolation.workspace import Workspace
 from runners.kit.network import open_network
@@ -74,8 +74,6 @@ _GOOD: Final = frozenset({Status.PASSED, Status.DEGRADED})
 
 RunnerFor = Callable[[CheckSpec], Runner[Any]]
 
-log = structlog.get_logger(__name__)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
@@ -87,7 +85,7 @@ class Trial:
     @property
     def what(self) -> str:
         """Which checks they are."""
-        return f"{self.check_type} checks{' with scripts' if self.with_scripts else ''}"
+        return name_checks(self.check_type, with_scripts=self.with_scripts)
 
 
 API_WITH_SCRIPTS: Final = Trial(check_type=CheckType.API, with_scripts=True)
@@ -102,7 +100,10 @@ class TypeChecked:
     """Why this agent cannot run it. None: it can."""
     is_busy: bool = False
     """It was late on a machine that has more to do than it can: no fault was found."""
-    took_ms: float
+    crash: Exception | None = None
+    """What broke its check. None: nothing did."""
+    took_ms: float = 0.0
+    """0: it was not tried, as the machine lacks something."""
 
     @property
     def works(self) -> bool:
@@ -117,6 +118,7 @@ class _Problem:
     cause: str
     remedy: str
     is_busy: bool = False
+    crash: Exception | None = None
 
 
 class _FreshPing:
@@ -136,13 +138,23 @@ class _LiteralResolver:
 
 
 async def boot_check(
-    trials: Iterable[Trial], *, runner_for: RunnerFor, harness: Harness | None = None
+    trials: Iterable[Trial],
+    *,
+    runner_for: RunnerFor,
+    harness: Harness | None = None,
+    problem: tuple[str, str] | None = None,
 ) -> tuple[TypeChecked, ...]:
     """Check every one of the types, all at once, each within its limit, up to three times.
 
+    Not tried is what the machine lacks something for. `problem`: why there is no harness, and the
+    remedy. None: there is no runtime.
     The agent's egress rules do not count here: a rule against loopback is no defect of the agent.
     """
-    wanted = sorted(set(trials), key=lambda one: (one.check_type, one.with_scripts))
+    wanted = set(trials)
+    missing = find_missing(wanted, harness, problem)
+    here = wanted - {one.trial for one in missing}
+    if not here:
+        return missing
     async with (
         open_targets() as targets,
         _open_network(targets, harness) as network,
@@ -154,9 +166,29 @@ async def boot_check(
                 _check(one, specs.get(one), runner_for=runner_for, network=network),
                 name=f"boot-check-{one.check_type.value}",
             )
-            for one in wanted
+            for one in sorted(here, key=_order)
         ]
-    return tuple(task.result() for task in tasks)
+    return (*(task.result() for task in tasks), *missing)
+
+
+def find_missing(
+    trials: Iterable[Trial], harness: Harness | None, problem: tuple[str, str] | None
+) -> tuple[TypeChecked, ...]:
+    """Those of the types that need no try: the machine lacks something for them."""
+    lacking = (
+        (
+            one,
+            missing_for(one.check_type, harness, with_scripts=one.with_scripts, problem=problem),
+        )
+        for one in sorted(trials, key=_order)
+    )
+    return tuple(
+        TypeChecked(trial=trial, unavailable=why) for trial, why in lacking if why is not None
+    )
+
+
+def _order(trial: Trial) -> tuple[CheckType, bool]:
+    return trial.check_type, trial.with_scripts
 
 
 @asynccontextmanager
@@ -184,12 +216,16 @@ async def _check(
         return TypeChecked(trial=trial, unavailable=None, took_ms=took_ms)
     unavailable = UnavailableType(
         type=trial.check_type,
-        cause=problem.cause.rstrip("."),
+        cause=problem.cause,
         remedy=problem.remedy,
         only_with_scripts=trial.with_scripts,
     )
     return TypeChecked(
-        trial=trial, unavailable=unavailable, is_busy=problem.is_busy, took_ms=took_ms
+        trial=trial,
+        unavailable=unavailable,
+        is_busy=problem.is_busy,
+        crash=problem.crash,
+        took_ms=took_ms,
     )
 
 
@@ -204,12 +240,18 @@ async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Network) ->
     except PingerUnavailableError as refused:
         return _Problem(str(refused).partition(": ")[0], ICMP_REMEDY)
     except TooLittleMemoryError as refused:
-        return _Problem(str(refused), _MEMORY_REMEDY)
-    except Exception as crash:  # a job's task: one broken type stops no other
-        log.exception("boot.check_crashed", type=check_type(job.spec).value)
-        cause, _, remedy = f"{str(crash) or type(crash).__name__}".partition("; ")
-        return _Problem(f"the check of it broke: {cause}", remedy.rstrip(".") or _CRASH_REMEDY)
+        return _Problem(summarize(str(refused)), _MEMORY_REMEDY)
+    except Exception as crash:  # noqa: BLE001 - a job's task: one broken type stops no other
+        return _problem_of_crash(crash)
     return problem
+
+
+def _problem_of_crash(crash: Exception) -> _Problem:
+    """Only our own errors know a remedy."""
+    cause, remedy = summarize(str(crash)) or type(crash).__name__, _CRASH_REMEDY
+    if isinstance(crash, HostError):
+        cause, remedy = crash.cause, crash.remedy
+    return _Problem(f"the check of it broke: {cause}", remedy, crash=crash)
 
 
 def _problem_of(outcome: Outcome) -> _Problem | None:
@@ -217,7 +259,7 @@ def _problem_of(outcome: Outcome) -> _Problem | None:
     if outcome.status in _GOOD:
         return None
     failure = outcome.failure
-    said = failure.message if failure else f"the check of it is {outcome.status}"
+    said = summarize(failure.message) if failure else f"the check of it is {outcome.status}"
     is_late = outcome.status is Status.TIMED_OUT or (
         failure is not None and failure.kind is FailureKind.TIMEOUT
     )

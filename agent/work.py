@@ -13,6 +13,7 @@ from typing import Final
 
 import structlog
 
+from agent.boot_cause import summarize
 from agent.bundles import BundleGiver, suite_places
 from agent.dispatcher import Dispatcher, JobLeases, ResultSpool, RunFiles, Works
 from agent.enclosures import Enclosures
@@ -30,6 +31,7 @@ from contract.agent_api import Hello
 from runners.kit.dns.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.kit.execute import execute
 from runners.kit.harness import NO_RUNTIME, Harness, open_harness
+from runners.kit.isolation.host_error import HostError
 from runners.kit.network import open_network
 from runners.kit.runner import Network, PingBook
 from runners.kit.scripts.runtimes import Runtimes, find_runtimes
@@ -99,9 +101,10 @@ async def open_scripts(
 
 
 def _cause_and_remedy(problem: OSError) -> tuple[str, str]:
-    """Our own sentences say both; the system's say the cause alone."""
-    cause, _, remedy = str(problem).rstrip(".").partition("; ")
-    return cause, remedy or _RESTART
+    """Our own errors say both; the system's say the cause alone."""
+    if isinstance(problem, HostError):
+        return problem.cause, problem.remedy
+    return summarize(str(problem)), _RESTART
 
 
 def _tell_left_out(found: Runtimes) -> None:

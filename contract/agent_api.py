@@ -37,6 +37,8 @@ ARTIFACT_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 USER_AGENT_PREFIX: Final = "picket-agent/"
 """Followed by the agent's version."""
 
+_FIGURES: Final = re.compile(r"\d+(?:\.\d+)?")
+
 MAX_WAIT_S: Final = 30
 """The longest that a claim may wait for work."""
 MAX_RESULTS: Final = 256
@@ -44,6 +46,11 @@ MAX_RESULTS_BYTES: Final = 8 * 1024 * 1024
 MAX_ARTIFACT_BYTES: Final = 150 * 1024 * 1024
 GZIP_ABOVE_BYTES: Final = 4096
 """Bodies above this may be sent with `content-encoding: gzip`."""
+
+
+def name_checks(kind: CheckType, *, with_scripts: bool) -> str:
+    """What people read of a type, or of its checks with scripts."""
+    return f"{kind} checks{' with scripts' if with_scripts else ''}"
 
 
 class UnavailableType(Wire, frozen=True, kw_only=True):
@@ -60,7 +67,13 @@ class UnavailableType(Wire, frozen=True, kw_only=True):
     @property
     def what(self) -> str:
         """Which checks cannot run."""
-        return f"{self.type} checks{' with scripts' if self.only_with_scripts else ''}"
+        return name_checks(self.type, with_scripts=self.only_with_scripts)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What stays while the cause does: figures, such as the machine's load, do not count."""
+        cause, remedy = (_FIGURES.sub("0", text) for text in (self.cause, self.remedy))
+        return self.what, cause, remedy
 
     @property
     def sentence(self) -> str:

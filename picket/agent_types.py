@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -58,29 +59,47 @@ class AgentTypes:
         self.unavailable = msgspec.convert(ours["unavailable"], tuple[UnavailableType, ...])
         return True
 
-    def may_run(self, check: StarterCheck) -> bool:
-        """Whether nothing is known that keeps the agent from running it."""
-        with_scripts = "localSetupScript" in check.body
-        return not any(
-            one.type is check.kind and (with_scripts or not one.only_with_scripts)
+    def runs(self, check: StarterCheck) -> bool:
+        """Whether the agent has tried such checks, and can run them.
+
+        Its checks with scripts are tried with the last of the types.
+        """
+        if check.kind not in self._taken or self.lacks(check):
+            return False
+        return self.is_known or not check.has_scripts
+
+    def lacks(self, check: StarterCheck) -> bool:
+        """Whether it is known that the agent cannot run such checks."""
+        return any(
+            one.type is check.kind and (check.has_scripts or not one.only_with_scripts)
             for one in self.unavailable
         )
 
-    async def follow(self, tell: Callable[[str], object], on_known: Callable[[], object]) -> None:
+    async def follow(
+        self,
+        tell: Callable[[str], object],
+        set_up: Callable[[], Awaitable[object]],
+        on_known: Callable[[], object],
+    ) -> None:
         """Tell each sentence as it comes up, until cancelled.
 
-        `on_known`: called when every type has been tried.
+        `set_up`: called when other types run than before; `on_known`: when all have been tried.
         """
-        told: set[str] = set()
+        told: frozenset[tuple[str, str, str]] = frozenset()
+        set_up_for: object = None
         while True:
-            for line in self.lines:
-                if line not in told:
-                    tell(line)
-            told = set(self.lines)
+            lost = frozenset(one.key for one in self.unavailable)
+            found = (self._taken, lost, self.is_known)
+            if found != set_up_for:
+                with suppress(ApiUnreachableError):
+                    await set_up()
+                    set_up_for = found
+            for one in self.unavailable:
+                if one.key not in told:
+                    tell(one.sentence)
+            told = lost
             if self.is_known:
                 on_known()
             await asyncio.sleep(_LOOK_AGAIN_EVERY_S if self.is_known else _LOOK_EVERY_S)
-            try:
+            with suppress(ApiUnreachableError):  # its end is noticed elsewhere
                 await self.look()
-            except ApiUnreachableError:
-                continue  # its end is noticed elsewhere

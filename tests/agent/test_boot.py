@@ -12,10 +12,13 @@ from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
 from runners.kit.harness import open_harness
 from runners.kit.icmp.socket import PingerUnavailableError
+from runners.kit.isolation.host_error import HostError
 from runners.kit.isolation.memory_promises import TooLittleMemoryError
 from runners.kit.observation import Observation
 from runners.kit.runner import RunContext, Runner
+from runners.kit.scripts.runtimes import find_runtimes
 from runners.registry import RUNNABLE, runner_for
+from tests.builders.browser_programs import LACKS_A_LIBRARY, a_program
 from tests.builders.scripts import runtimes_here
 
 
@@ -59,6 +62,36 @@ async def test_every_type_that_has_a_runner_works_here_scripts_of_api_checks_inc
     assert working(found) == every
 
 
+@pytest.mark.parametrize("kind", [CheckType.BROWSER, CheckType.PLAYWRIGHT])
+async def test_what_a_browser_printed_before_it_ended_is_the_cause_the_same_at_each_try(
+    kind: CheckType,
+) -> None:
+    causes = set()
+    with a_program("chromium", LACKS_A_LIBRARY) as program:
+        async with open_harness(find_runtimes(None, program)) as harness:
+            for _ in range(2):
+                (one,) = await boot_check(trials(kind), runner_for=runner_for, harness=harness)
+                assert one.unavailable is not None
+                causes.add((one.unavailable.cause, one.unavailable.remedy))
+    assert causes == {
+        (
+            (
+                "the check of it broke: chromium: error while loading shared libraries: "
+                "libnss3.so: cannot open shared object file; No such file"
+            ),
+            "see boot.check_crashed in the agent's log",
+        )
+    }
+
+
+async def test_a_type_that_lacks_something_is_reported_without_a_try() -> None:
+    problem = ("no prlimit", "install util-linux")
+    wanted = trials(CheckType.BROWSER, CheckType.TCP)
+    found = await boot_check(wanted, runner_for=runner_for, problem=problem)
+    assert working(found) == trials(CheckType.TCP)
+    assert sentences(found) == ["BROWSER checks cannot run here: no prlimit; install util-linux."]
+
+
 async def test_only_the_wanted_types_are_checked() -> None:
     found = await boot_check(trials(CheckType.TCP), runner_for=runner_for)
     assert working(found) == trials(CheckType.TCP)
@@ -97,8 +130,15 @@ async def test_without_the_privilege_icmp_is_not_claimed_and_the_remedy_is_named
             "the check of it broke: No such program; see boot.check_crashed in the agent's log.",
         ),
         (
-            PermissionError("A script's user cannot enter /root; chmod o+x /root"),
+            HostError("A script's user cannot enter /root", remedy="chmod o+x /root"),
             "the check of it broke: A script's user cannot enter /root; chmod o+x /root.",
+        ),
+        (
+            PermissionError("cannot open libnss3.so; No such file\nCall log:\n  - launching"),
+            (
+                "the check of it broke: cannot open libnss3.so; No such file; "
+                "see boot.check_crashed in the agent's log."
+            ),
         ),
         (
             ZeroDivisionError(),

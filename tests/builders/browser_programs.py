@@ -5,6 +5,13 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+LACKS_A_LIBRARY = """#!/bin/sh
+[ "$1" = --version ] && exec echo "Chromium 140.0.7000.1"
+echo "chromium: error while loading shared libraries: libnss3.so: cannot open shared object file;\
+ No such file" >&2
+exit 127
+"""
+"""One that can say its version and nothing more."""
 _HANGS = "#!/bin/sh\nexec sleep 600\n"
 
 

@@ -15,6 +15,8 @@ from picket.demo_target import DemoPorts
 from picket.feed import ResultFeed
 from picket.starter_checks import TAG, starter_checks
 from picket.starting import set_up_checks
+from runners.registry import RUNNABLE
+from tests.builders.agent_types import an_agent, types_at
 from tests.builders.patience import LONG_S
 from tests.builders.stored_results import START_MS, passed, store
 from tests.servers.public_api import PublicApi as ServedApi
@@ -159,13 +161,34 @@ async def test_a_refusal_is_said_with_call_status_and_reason(tmp_path: Path) -> 
 async def test_starter_checks_are_made_once_and_follow_the_ports(tmp_path: Path) -> None:
     ports = DemoPorts(http=8001, https=8002, echo=8003, dns=8004)
     moved = DemoPorts(http=9001, https=8002, echo=8003, dns=8004)
+    types = types_at(an_agent("ours", taken=set(RUNNABLE)))
+    assert await types.look()
     async with a_scene(tmp_path) as scene:
         seen = []
         for now in (ports, ports, moved):
-            await set_up_checks(scene.api, starter_checks(now, location="default"))
+            await set_up_checks(scene.api, starter_checks(now, location="default"), types)
             seen.append({each.id: each.fields for each in await scene.api.checks(tag=TAG)})
     assert seen[0].keys() == seen[1].keys() == seen[2].keys()
     assert seen[0] == seen[1]
     changed = [key for key in seen[0] if seen[2][key] != seen[1][key]]
     assert all("9001" in str(seen[2][key]) for key in changed)
     assert len(changed) == sum("8001" in str(each) for each in seen[0].values())
+
+
+async def test_starter_checks_run_once_their_type_was_tried_and_stop_when_it_fails(
+    tmp_path: Path,
+) -> None:
+    others = set(RUNNABLE) - {CheckType.BROWSER}
+    untried = types_at(an_agent("ours", taken=others))
+    working = types_at(an_agent("ours", taken=set(RUNNABLE)))
+    failing = types_at(an_agent("ours", (CheckType.BROWSER, False), taken=others))
+    ports = DemoPorts(http=8001, https=8002, echo=8003, dns=8004)
+    wanted = starter_checks(ports, location="default")
+    seen = []
+    async with a_scene(tmp_path) as scene:
+        for types in (failing, untried, working, failing):
+            assert await types.look()
+            await set_up_checks(scene.api, wanted, types)
+            checks = await scene.api.checks(tag=TAG)
+            seen.append({one.fields["activated"] for one in checks if one.kind == "BROWSER"})
+    assert seen == [set(), {False}, {True}, {False}]

@@ -13,6 +13,7 @@ from typing import Final
 
 from contract.result import FailureKind
 from runners.kit.failures import CheckFailed
+from runners.kit.isolation.host_error import HostError
 
 _NOBODYS_LINKS: Final = 1
 _FOR_PASSING: Final = stat.S_IRWXU | stat.S_IXGRP
@@ -98,9 +99,9 @@ def _give(entry: os.DirEntry[str], uid: int) -> None:
 def _require_way(folder: Path) -> None:
     above = shut_way(folder)
     if above is not None:
-        raise PermissionError(
-            f"A script's own user cannot enter {above}, so it cannot work in {folder}; "
-            f"chmod o+x {above}, or choose another folder for runs"
+        raise HostError(
+            f"A script's own user cannot enter {above}, so it cannot work in {folder}",
+            remedy=f"chmod o+x {above}, or choose another folder for runs",
         )
 
 

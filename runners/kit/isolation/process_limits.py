@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from runners.kit.isolation.host_error import HostError
 from runners.kit.isolation.program import Limits, Program
 
 _MB: Final = 1024 * 1024
@@ -41,14 +42,14 @@ def find_tools() -> Tools:
     """Where they are.
 
     Raises:
-        FileNotFoundError: one is missing; the sentence names it.
+        HostError: one is missing; the sentence names it.
     """
     found = {name: shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin") for name in _TOOLS}
     missing = [name for name, path in found.items() if path is None]
     if missing:
-        raise FileNotFoundError(
-            f"Scripts cannot be run in isolation: {' and '.join(missing)} not found; "
-            "install util-linux and coreutils"
+        raise HostError(
+            f"Scripts cannot be run in isolation: {' and '.join(missing)} not found",
+            remedy="install util-linux and coreutils",
         )
     return Tools(**{name: path for name, path in found.items() if path is not None})
 

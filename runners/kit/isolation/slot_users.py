@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from runners.kit.isolation.host_error import HostError
 from runners.kit.isolation.processes import all_pids, user_of
 
 SLOT_UIDS: Final = range(60600, 60800)
@@ -68,7 +69,7 @@ def _lock_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise PermissionError(f"The folder {folder} is open to others; remove it")
+        raise HostError(f"The folder {folder} is open to others", remedy="remove it")
     return folder
 
 

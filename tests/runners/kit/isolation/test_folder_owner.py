@@ -9,6 +9,7 @@ import pytest
 
 from runners.kit.failures import CheckFailed
 from runners.kit.isolation.folder_owner import give_folder, take_folder
+from runners.kit.isolation.host_error import HostError
 from runners.kit.isolation.workspace import Workspace
 from tests.runners.kit.isolation.worlds import needs_root
 
@@ -76,6 +77,6 @@ def test_folders_that_no_path_leads_to_are_the_scripts_fault(folder: Path) -> No
 
 def test_a_folder_that_its_user_could_not_enter_is_refused_in_a_sentence(folder: Path) -> None:
     inside = Workspace(folder)
-    with pytest.raises(PermissionError, match=f"chmod o\\+x {folder}"):
+    with pytest.raises(HostError, match=f"chmod o\\+x {folder}"):
         give_folder(inside.folder, UID)
     inside.remove()

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from runners.kit.isolation.host_error import HostError
 from runners.kit.isolation.process_limits import find_tools
 
 
@@ -11,7 +12,5 @@ def test_a_system_without_the_tools_is_told_which_and_where_from(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, path: None if "p" in name else f"/bin/{name}")
-    with pytest.raises(
-        FileNotFoundError, match="prlimit and setpriv not found; install util-linux"
-    ):
+    with pytest.raises(HostError, match="prlimit and setpriv not found; install util-linux"):
         find_tools()
