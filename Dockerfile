@@ -52,6 +52,8 @@ RUN /opt/uv/bin/uv sync --locked --no-default-groups --extra agent --no-install-
     && find /opt/picket -name '*.so*' -type f -exec strip --strip-debug {} +
 COPY LICENSE README.md ./
 COPY contract contract
+COPY redaction redaction
+COPY sandbox sandbox
 COPY runners runners
 COPY agent agent
 COPY picket picket
@@ -82,7 +84,7 @@ COPY --from=build /opt/picket /opt/picket
 COPY deploy/alive.py /opt/picket/deploy/
 ENV PATH=/opt/picket/bin:$PATH
 # With the browser that there is only here.
-RUN python -I -m runners.kit.playwright.warming >/dev/null
+RUN python -I -m runners.scripting.playwright.compile_cache >/dev/null
 USER 10001:10001
 EXPOSE 8081 8082
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 \

@@ -9,19 +9,24 @@ from typing import Any, Final
 
 import structlog
 
-from agent.backoff import Backoff
-from agent.boot import API_WITH_SCRIPTS, Trial, TypeChecked, boot_check, find_missing
-from agent.boot_cause import summarize
-from agent.dispatcher import Dispatcher
-from agent.errors import KeyRefusedError, VersionRefusedError
-from agent.ground import Ground
-from agent.introduction import Introduction, served_slots
-from agent.version import platform_name, runtimes
+from agent.api_client.errors import KeyRefusedError, VersionRefusedError
+from agent.api_client.hello import Handshake, platform_name, runtimes, served_slots
+from agent.api_client.retry import Backoff
+from agent.jobs.dispatcher import Dispatcher
+from agent.self_test import (
+    API_WITH_SCRIPTS,
+    Trial,
+    TypeChecked,
+    boot_check,
+    find_missing,
+    summarize,
+)
+from agent.wiring import AgentContext
 from contract.agent_api import Hello, UnavailableType
 from contract.checks import MAIN_LANE_TYPES, SPEC_TYPES, CheckSpec, CheckType, Lane
 from contract.release import RELEASE
-from runners.kit.harness import NEEDS_EXTRA
-from runners.kit.runner import Runner
+from runners.runner import Runner
+from runners.scripting.harness import NEEDS_EXTRA
 
 _LONGEST_RECHECK_S: Final = 3600.0
 _NO_PLACE_REMEDY: Final = "free what it names; the agent tries again by itself"
@@ -59,7 +64,7 @@ def _trial_of(one: UnavailableType) -> Trial:
     return Trial(check_type=one.type, with_scripts=one.only_with_scripts)
 
 
-async def first_abilities(ground: Ground) -> Abilities:
+async def first_abilities(ground: AgentContext) -> Abilities:
     """Try what needs no Node, which is quick; of the rest, what has no use trying.
 
     Raises:
@@ -72,7 +77,7 @@ async def first_abilities(ground: Ground) -> Abilities:
 
 
 async def learn(
-    known: Abilities, ground: Ground, introduction: Introduction, dispatcher: Dispatcher
+    known: Abilities, ground: AgentContext, introduction: Handshake, dispatcher: Dispatcher
 ) -> None:
     """Find out what else runs here, which takes seconds, and offer it then.
 
@@ -92,7 +97,7 @@ async def learn(
         wait_s = min(wait_s * 2, _LONGEST_RECHECK_S)
 
 
-def hello_of(ground: Ground, abilities: Abilities) -> Hello:
+def hello_of(ground: AgentContext, abilities: Abilities) -> Hello:
     """What this agent says of itself."""
     settings, types = ground.settings, abilities.check_types
     slots = {Lane.UPTIME: settings.uptime_concurrency, Lane.MAIN: settings.job_concurrency}
@@ -108,7 +113,7 @@ def hello_of(ground: Ground, abilities: Abilities) -> Hello:
     )
 
 
-def _trials(ground: Ground) -> set[Trial]:
+def _trials(ground: AgentContext) -> set[Trial]:
     """Of all that this agent has a runner for."""
     specs = {runner.spec for runner in ground.makeup.runners}
     types = {kind for kind, spec in SPEC_TYPES.items() if spec in specs}
@@ -120,7 +125,7 @@ def _needs_node(trial: Trial) -> bool:
     return trial.with_scripts or trial.check_type in MAIN_LANE_TYPES
 
 
-async def _try(ground: Ground, trials: Iterable[Trial]) -> tuple[TypeChecked, ...]:
+async def _try(ground: AgentContext, trials: Iterable[Trial]) -> tuple[TypeChecked, ...]:
     wanted = tuple(trials)
     harness, problem = ground.harness, ground.scripts_problem
     if not ground.makeup.checks_itself:
@@ -136,7 +141,9 @@ async def _try(ground: Ground, trials: Iterable[Trial]) -> tuple[TypeChecked, ..
     return await boot_check(wanted, runner_for=runner_for, harness=harness, problem=problem)
 
 
-async def _try_if_possible(ground: Ground, trials: Iterable[Trial]) -> tuple[TypeChecked, ...]:
+async def _try_if_possible(
+    ground: AgentContext, trials: Iterable[Trial]
+) -> tuple[TypeChecked, ...]:
     wanted = tuple(trials)
     try:
         return await _try(ground, wanted)
@@ -171,7 +178,7 @@ def _take(known: Abilities, checked: Iterable[TypeChecked]) -> Abilities:
 
 
 async def _offer(
-    found: Abilities, ground: Ground, introduction: Introduction, dispatcher: Dispatcher
+    found: Abilities, ground: AgentContext, introduction: Handshake, dispatcher: Dispatcher
 ) -> None:
     hello, served = hello_of(ground, found), introduction.slots()
     introduction.learn(hello)

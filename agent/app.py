@@ -1,38 +1,41 @@
-"""The agent put together: every part is made here, and every loop started."""
+"""Puts an agent together, runs it, and stops it."""
 
 import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
-from agent import logs
 from agent.abilities import Abilities, first_abilities, hello_of, learn
-from agent.artifacts import Artifacts, Heirs
-from agent.backoff import Backoff
-from agent.client import ServiceClient
-from agent.delivery import Delivery
-from agent.errors import KeyRefusedError, VersionRefusedError
-from agent.faces import Faces, reporter_of
-from agent.ground import Ground, Makeup
-from agent.introduction import Introduction
-from agent.leases import Leases
-from agent.lifecycle import Lifecycle
-from agent.metrics import Metrics
-from agent.parcel_folder import ParcelFolder
-from agent.releases import Releases
-from agent.running import RunningJobs
-from agent.segments import SegmentFolder
-from agent.session import door_of, open_session
+from agent.api_client.client import ServiceClient
+from agent.api_client.connection import door_of, open_session
+from agent.api_client.errors import KeyRefusedError, ServiceError, VersionRefusedError
+from agent.api_client.hello import Handshake, runtimes
+from agent.api_client.retry import Backoff
+from agent.heartbeats.pings import LastPings, PingIntake, PingPort, PingRelay, PingSink, open_store
+from agent.heartbeats.store import PingClock
+from agent.jobs.leases import Leases
+from agent.jobs.releases import Releases
+from agent.jobs.running import RunningJobs
+from agent.lifecycle import Lifecycle, end_what_outlasts, exit_at_once, on_signals
+from agent.outbox.artifact_files import ParcelFolder
+from agent.outbox.artifact_sender import Uploads
+from agent.outbox.artifacts import Artifacts, Heirs
+from agent.outbox.result_files import SegmentFolder
+from agent.outbox.result_sender import Delivery
+from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
 from agent.settings import Settings
-from agent.shutdown import end_what_outlasts, exit_at_once, on_signals
-from agent.spool import DiskSpool, SpoolLimits, steady_time
-from agent.uploads import Uploads
-from agent.version import runtimes
-from agent.work import (
+from agent.telemetry import logs
+from agent.telemetry.error_reports import AgentFacts, ErrorReporter, EventSink, Silence
+from agent.telemetry.health import HealthServer, LagGauge, Pulse, Readiness
+from agent.telemetry.logs import Redactor
+from agent.telemetry.metrics import Metrics
+from agent.wiring import (
+    AgentContext,
+    AgentOptions,
     Loops,
     Scripts,
     open_dispatcher,
@@ -41,12 +44,12 @@ from agent.work import (
 )
 from contract.checks import Lane
 from contract.release import RELEASE
-from runners.kit.dns.resolve import Resolver
+from runners.net.dns.resolve import Resolver
 from runners.registry import RUNNERS
 
 EXIT_STOPPED: Final = 0
 EXIT_REFUSED: Final = 3
-STANDARD: Final = Makeup(runners=RUNNERS)
+STANDARD: Final = AgentOptions(runners=RUNNERS)
 _GAUGES_EACH_S: Final = 1.0
 
 Loop = Callable[[], Coroutine[object, object, None]]
@@ -54,7 +57,7 @@ Loop = Callable[[], Coroutine[object, object, None]]
 log = structlog.get_logger(__name__)
 
 
-async def run(settings: Settings, makeup: Makeup = STANDARD) -> int:
+async def run(settings: Settings, makeup: AgentOptions = STANDARD) -> int:
     """Live as an agent until told to stop; the exit code (0 stopped, 3 refused).
 
     Raises:
@@ -67,7 +70,7 @@ async def run(settings: Settings, makeup: Makeup = STANDARD) -> int:
     with on_signals(lifecycle):
         async with open_session(settings) as session:
             client = ServiceClient(door, session, contact=lifecycle, meter=metrics)
-            ground = Ground(
+            ground = AgentContext(
                 agent_id=agent_id,
                 settings=settings,
                 makeup=makeup,
@@ -81,7 +84,7 @@ async def run(settings: Settings, makeup: Makeup = STANDARD) -> int:
 class Agent:
     """One agent, from its first hello to its last result."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: AgentContext) -> None:
         self._ground = ground
         settings, client, metrics = ground.settings, ground.client, ground.metrics
         pace = ground.makeup.pace
@@ -99,7 +102,7 @@ class Agent:
         self._files = _files_of(ground, self._spool, self._leases)
         self._uploads = Uploads(client, self._files, pace=pace)
         self._delivery = Delivery(client, self._spool, meter=metrics, pace=pace)
-        self._faces = Faces(
+        self._faces = HttpEndpoints(
             settings, client, readiness=ground.lifecycle, running=self._running, metrics=metrics
         )
 
@@ -149,11 +152,11 @@ class Agent:
             **self._faces.loops(),
         }
 
-    async def _serve(self, ground: Ground) -> int:
+    async def _serve(self, ground: AgentContext) -> int:
         resolver = resolver_of(ground.settings)
         abilities = await first_abilities(ground)
         hello = hello_of(ground, abilities)
-        introduction = Introduction(ground.client, hello, on_limits=self._delivery.keep_to)
+        introduction = Handshake(ground.client, hello, on_limits=self._delivery.keep_to)
         backoff = Backoff(ground.makeup.pace)
         try:
             greeted = await introduction.first_hello(backoff, until=ground.lifecycle.draining)
@@ -167,9 +170,9 @@ class Agent:
 
     async def _work(
         self,
-        ground: Ground,
+        ground: AgentContext,
         abilities: Abilities,
-        introduction: Introduction,
+        introduction: Handshake,
         resolver: Resolver,
     ) -> None:
         """Take jobs until told to stop; those with scripts as soon as it is known that they run."""
@@ -227,7 +230,7 @@ class Agent:
             await asyncio.sleep(_GAUGES_EACH_S)
 
 
-def _with_scripts(ground: Ground, scripts: Scripts) -> Ground:
+def _with_scripts(ground: AgentContext, scripts: Scripts) -> AgentContext:
     return replace(ground, harness=scripts.harness, scripts_problem=scripts.problem)
 
 
@@ -235,7 +238,7 @@ def _limits_of(settings: Settings) -> SpoolLimits:
     return SpoolLimits(max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
 
 
-def _spool_of(ground: Ground) -> DiskSpool:
+def _spool_of(ground: AgentContext) -> DiskSpool:
     return DiskSpool(
         SegmentFolder(ground.settings.data_dir / "results", agent_id=ground.agent_id),
         limits=_limits_of(ground.settings),
@@ -244,10 +247,99 @@ def _spool_of(ground: Ground) -> DiskSpool:
     )
 
 
-def _files_of(ground: Ground, spool: DiskSpool, leases: Leases) -> Artifacts:
+def _files_of(ground: AgentContext, spool: DiskSpool, leases: Leases) -> Artifacts:
     return Artifacts(
         ParcelFolder(ground.settings.data_dir / "artifacts", agent_id=ground.agent_id),
         Heirs(spool=spool, leases=leases, meter=ground.metrics),
         limits=_limits_of(ground.settings),
         wall_clock=steady_time(),
     )
+
+
+_PINGS_KEPT_S: Final = 86400.0
+
+
+class Sink(PingSink, EventSink, Protocol):
+    """The service, as far as pings and error reports go."""
+
+
+class MetricsFace(LagGauge, Protocol):
+    """What the health port shows at `/metrics`."""
+
+    def text(self) -> bytes:
+        """The Prometheus text format."""
+
+
+def reporter_of(settings: Settings, sink: EventSink) -> ErrorReporter | Silence:
+    """Whoever reports errors to the service, or nobody, as the settings say."""
+    if not settings.external_observability:
+        return Silence()
+    facts = AgentFacts(agent_version=RELEASE)
+    return ErrorReporter(sink, facts, secrets=settings.secret_values())
+
+
+class HttpEndpoints:
+    """The health port and the ping port, with what stands behind them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        sink: Sink,
+        *,
+        readiness: Readiness,
+        running: RunningJobs,
+        metrics: MetricsFace,
+    ) -> None:
+        self.pulse = Pulse(running, metrics)
+        self._health = HealthServer(
+            readiness=readiness,
+            pulse=self.pulse,
+            metrics_text=metrics.text,
+            port=settings.health_port,
+            redact=Redactor(settings.secret_values()).text,
+        )
+        self._clock = PingClock()
+        self._store = open_store(settings.data_dir)
+        self.book = LastPings()
+        self.relay = PingRelay(
+            sink,
+            self._store,
+            clock=self._clock,
+            max_age_s=min(settings.spool_max_age_s, _PINGS_KEPT_S),
+        )
+        self._ping_port = self._port_of(settings) if settings.heartbeat_port else None
+
+    async def open(self) -> None:
+        """Listen.
+
+        Raises:
+            PortUnavailableError: a port is taken or not allowed.
+        """
+        self.book.recall(self._store.waiting(), self._clock)
+        self._health.start()
+        if self._ping_port is not None:
+            await self._ping_port.start()
+
+    async def close(self) -> None:
+        """Close both ports, the probes last."""
+        if self._ping_port is not None:
+            await self._ping_port.stop()
+        self._store.close()
+        await self._health.stop()
+
+    def loops(self) -> dict[str, Callable[[], Coroutine[object, object, None]]]:
+        """What runs as long as the agent does, by task name."""
+        return {"pulse": self.pulse.beat, "ping-relay": self.relay.run}
+
+    async def flush(self, *, limit_s: float) -> None:
+        """Relay the pings that wait, or as many as the limit allows; the rest waits on."""
+        try:
+            async with asyncio.timeout(limit_s):
+                await self.relay.flush()
+        except (ServiceError, TimeoutError) as problem:
+            log.warning("pings.left", because=str(problem) or "out of time")
+
+    def _port_of(self, settings: Settings) -> PingPort:
+        redactor = Redactor(settings.secret_values())
+        intake = PingIntake(self.book, take=self.relay.take, clock=self._clock, clean=redactor.text)
+        return PingPort(intake, port=settings.heartbeat_port)

@@ -8,13 +8,13 @@ from typing import Final, Protocol
 
 import structlog
 
+from agent.api_client.errors import ServiceAwayError, ServiceError
 from agent.data_folder import unusable
-from agent.errors import ServiceAwayError, ServiceError
-from runners.kit.isolation.folder_owner import shut_way
-from runners.kit.isolation.process_limits import can_have_own_users
-from runners.kit.isolation.workspace import temporary_folder
-from runners.kit.suites.bundle import MAX_BUNDLE_BYTES, BundleError, KeptBundles
-from runners.kit.suites.places import SuitePlaces
+from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleError, KeptBundles
+from runners.scripting.suites.resources import SuitePlaces
+from sandbox.spawn import can_have_own_users
+from sandbox.users import shut_way
+from sandbox.workspace import temporary_folder
 
 WAITS_S: Final = (1.0, 5.0)
 """Between tries; there is one more try than there are waits."""

@@ -1,12 +1,18 @@
-"""Where the agent is in its life: the only state that its parts share."""
+"""The states of an agent's life, and how it stops."""
 
 import asyncio
+import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
+
+from agent.jobs.running import RunningJobs
+from contract.agent_api import ReleaseReason
 
 log = structlog.get_logger(__name__)
 
@@ -106,3 +112,45 @@ class Lifecycle:
         if away_s > self._ready_grace_s:
             return f"The service has not answered for {away_s:.0f} s."
         return None
+
+
+EXIT_AT_ONCE: Final = 1
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def exit_at_once() -> None:
+    """End the process; whatever it held runs out of its lease."""
+    os._exit(EXIT_AT_ONCE)
+
+
+@contextmanager
+def on_signals(lifecycle: Lifecycle) -> Iterator[None]:
+    """While the block lasts, each SIGTERM and each SIGINT is a request to stop."""
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, lifecycle.request_stop)
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+class Uploading(Protocol):
+    """Files on their way."""
+
+    def let_go(self) -> None:
+        """Leave what is not uploaded yet."""
+
+
+async def end_what_outlasts(
+    lifecycle: Lifecycle, running: RunningJobs, uploads: Uploading, *, grace_s: float
+) -> None:
+    """Once draining: stop what still runs after the grace, or at the second request to stop."""
+    await lifecycle.draining.wait()
+    try:
+        await asyncio.wait_for(lifecycle.cancelling.wait(), grace_s)
+    except TimeoutError:
+        log.warning("agent.grace_is_over", running=len(running), grace_s=grace_s)
+    running.stop_all(ReleaseReason.DRAINING)
+    uploads.let_go()

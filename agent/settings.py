@@ -1,4 +1,4 @@
-"""The agent's settings, read by the table of variables, with all problems said at once."""
+"""The agent's settings, read from its environment."""
 
 import os
 import sys
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from agent import settings_values as values
-from agent.logs import LogFormat, LogLevel, default_format
+from agent import settings_table as values
 from agent.settings_table import REQUIRED, SETTINGS, Setting
-from agent.settings_unknown import unknown_names
-from contract.unknown_settings import UnknownName
-from runners.kit.egress.rules import EgressRuleError, EgressRules
-from runners.kit.isolation.environment_size import LONGEST_BYTES
+from agent.telemetry.logs import LogFormat, LogLevel, default_format
+from contract import suggestions
+from contract.suggestions import UnknownName
+from runners.net.egress.rules import EgressRuleError, EgressRules
+from sandbox.spawn import LONGEST_BYTES
 
 SECRET_PREFIX: Final = "SERVICE_SECRET_"  # noqa: S105 - a name, no password
 FILE_SUFFIX: Final = "_FILE"
@@ -195,3 +195,18 @@ def _is_text(text: str) -> bool:
 
 def _texts(found: object) -> tuple[str, ...]:
     return found if isinstance(found, tuple) else ()
+
+
+_OWN_PREFIXES: Final = ("AGENT_", "EGRESS_", "SPOOL_")
+_MISSPELLED: Final = tuple(
+    setting.name for setting in SETTINGS if setting.default != REQUIRED and not setting.any_case
+)
+"""What is required is missed at once, and programs have all kinds of keys and proxies."""
+_KNOWN: Final = {setting.name for setting in SETTINGS} | {
+    f"{setting.name}_FILE" for setting in SETTINGS if setting.secret
+}
+
+
+def unknown_names(environ: Mapping[str, str]) -> tuple[UnknownName, ...]:
+    """The variables that are set and were probably meant to be settings, in order."""
+    return suggestions.unknown_names(environ, known=_KNOWN, misspelt=_MISSPELLED, own=_OWN_PREFIXES)

@@ -1,11 +1,218 @@
-"""Every variable that the agent reads: its name, default, meaning and what it may be."""
+"""Every setting of the agent: name, default, limits, sentence."""
 
+import os
+import re
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
-from agent import settings_values as values
-from agent.logs import LogFormat, LogLevel
+from agent.telemetry.logs import LogFormat, LogLevel
+
+EnumT = TypeVar("EnumT", bound=StrEnum)
+
+BYTES_PER_MAIN_JOB: Final = 1_500_000_000
+"""What a browser and its Node process need."""
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~\-]{1,100}")
+_SWITCH_WORDS: Final = {
+    "on": True, "true": True, "yes": True, "1": True,
+    "off": False, "false": False, "no": False, "0": False,
+}  # fmt: skip
+_UNITS: Final = {
+    "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4,
+    "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4,
+}  # fmt: skip
+_CGROUP_LIMITS: Final = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+
+
+_ACCOUNT_KEY: Final = "cu_"
+"""What the keys of the public API begin with."""
+
+
+class OtherKindError(ValueError):
+    """The value is one of another kind; the text says of which, and never the value."""
+
+
+class BadPartError(ValueError):
+    """A part of the value is wrong; the text says what to use, and never the value."""
+
+
+def location_key(text: str) -> str:
+    """A key that goes into a header: no blanks, no control characters, ASCII.
+
+    Only what is known to be another key is refused for its beginning.
+    """
+    if text.startswith(_ACCOUNT_KEY):
+        raise OtherKindError(f"a key of the public API, which begins with {_ACCOUNT_KEY}")
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError(text)
+    return text
+
+
+def service_url(text: str) -> str:
+    """An http or https address without credentials, query and fragment, no slash at its end.
+
+    One of its API is none: what the agent asks for begins with that itself.
+    """
+    parts = _http_url(text)
+    is_of_api = parts.path.rstrip("/").endswith(("/v1", "/v2"))
+    if parts.username is not None or parts.query or parts.fragment or is_of_api:
+        raise ValueError(text)
+    return text.rstrip("/")
+
+
+def proxy_url(text: str) -> str:
+    """The address of an HTTP proxy, perhaps with credentials; `http://` may be left out."""
+    text = text if "://" in text else f"http://{text}"
+    _http_url(text)
+    return text
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A whole number within bounds."""
+
+    def read(text: str) -> int:
+        number = int(text)
+        if not low <= number <= high:
+            raise ValueError(text)
+        return number
+
+    return read
+
+
+def seconds(low: float, high: float) -> Callable[[str], float]:
+    """A number of seconds within bounds."""
+
+    def read(text: str) -> float:
+        number = float(text.removesuffix("s"))
+        if not low <= number <= high:
+            raise ValueError(text)
+        return number
+
+    return read
+
+
+def size_bytes(text: str) -> int:
+    """A size: plain bytes, or a number with a unit as in `512MiB`."""
+    lower = text.replace(" ", "").lower()
+    unit = next((unit for unit in _UNITS if lower.endswith(unit)), "")
+    size = int(lower.removesuffix(unit)) * _UNITS.get(unit, 1)
+    if size < 0:
+        raise ValueError(text)
+    return size
+
+
+def switch(text: str) -> bool:
+    """`on` or `off`, in the usual spellings."""
+    try:
+        return _SWITCH_WORDS[text.lower()]
+    except KeyError:
+        raise ValueError(text) from None
+
+
+def word_of(words: type[EnumT], *, upper: bool) -> Callable[[str], EnumT]:
+    """One of a closed set of words, in any case."""
+    return lambda text: words(text.upper() if upper else text.lower())
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Values separated by commas; blanks around them do not count."""
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def header_names(text: str) -> tuple[str, ...]:
+    """Names of headers, separated by commas."""
+    names = listed(text)
+    if not all(_HEADER_NAME.fullmatch(name) for name in names):
+        raise ValueError
+    return names
+
+
+def directory(text: str) -> Path:
+    """An absolute path; it is made later, when something is to be kept in it."""
+    path = Path(text)
+    if not path.is_absolute():
+        raise ValueError(text)
+    return path
+
+
+def existing_directory(text: str) -> Path:
+    """A folder that is there."""
+    path = directory(text)
+    if not path.is_dir():
+        raise ValueError(text)
+    return path
+
+
+def program(text: str) -> Path:
+    """A file that may be executed, by its absolute path."""
+    path = directory(text)
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise ValueError(text)
+    return path
+
+
+def pem_file(text: str) -> Path:
+    """A readable file of at least one certificate."""
+    path = Path(text)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except OSError as problem:  # ssl.SSLError is one
+        raise ValueError(text) from problem
+    return path
+
+
+def default_main_slots(*, cores: int, free_bytes: int) -> int:
+    """One job per 1.5 GB of free memory, at most one per core, at least one."""
+    return max(1, min(cores, free_bytes // BYTES_PER_MAIN_JOB))
+
+
+def free_memory_bytes() -> int:
+    """What this process may still use, by the machine and by its container's limit."""
+    free = [_available_bytes()]
+    for limit, used in _CGROUP_LIMITS:
+        try:
+            free.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+        except (OSError, ValueError):  # no such limit, or the word "max"
+            continue
+    return max(0, min(free))
+
+
+def _available_bytes() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return BYTES_PER_MAIN_JOB
+    kilobytes = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return kilobytes[0] * 1024 if kilobytes else BYTES_PER_MAIN_JOB
+
+
+def _http_url(text: str) -> SplitResult:
+    parts = urlsplit(text)
+    blank = any(letter.isspace() for letter in text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or blank:
+        raise ValueError(text)
+    if not _has_good_port(parts):
+        raise BadPartError("a port from 1 to 65535, or none")
+    parts.hostname.encode("idna")  # raises UnicodeError, a ValueError, when it can be no name
+    return parts
+
+
+def _has_good_port(parts: SplitResult) -> bool:
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
+
 
 REQUIRED: Final = "required"
 
@@ -37,7 +244,7 @@ SETTINGS: Final = (
     Setting(
         name="API_KEY",
         field="api_key",
-        read=values.location_key,
+        read=location_key,
         default=REQUIRED,
         allowed="the key of a private location, which begins with pl_",
         meaning="Key of the private location that this agent works for.",
@@ -46,7 +253,7 @@ SETTINGS: Final = (
     Setting(
         name="SERVICE_URL",
         field="service_url",
-        read=values.service_url,
+        read=service_url,
         default=REQUIRED,
         allowed=(
             "the address of the service, which begins with http:// or https://, as in "
@@ -57,7 +264,7 @@ SETTINGS: Final = (
     Setting(
         name="JOB_CONCURRENCY",
         field="job_concurrency",
-        read=values.whole(1, 1000),
+        read=whole(1, 1000),
         default="1 per 1.5 GB of free memory, at most the cores",
         allowed="1 to 1000",
         meaning="How many browser, multi-step, Playwright and scripted API checks run at once.",
@@ -65,7 +272,7 @@ SETTINGS: Final = (
     Setting(
         name="UPTIME_CONCURRENCY",
         field="uptime_concurrency",
-        read=values.whole(1, 10_000),
+        read=whole(1, 10_000),
         default="256",
         allowed="1 to 10000",
         meaning="How many checks without browsers or scripts run at once.",
@@ -73,7 +280,7 @@ SETTINGS: Final = (
     Setting(
         name="AGENT_HEALTH_PORT",
         field="health_port",
-        read=values.whole(0, 65535),
+        read=whole(0, 65535),
         default="8081",
         allowed="0 to 65535",
         meaning="Port of the probes and of /metrics; 0 takes a free one.",
@@ -81,7 +288,7 @@ SETTINGS: Final = (
     Setting(
         name="HEARTBEAT_PORT",
         field="heartbeat_port",
-        read=values.whole(0, 65535),
+        read=whole(0, 65535),
         default="8082",
         allowed="0 to 65535",
         meaning="Port where jobs in the closed network send heartbeat pings; 0 switches it off.",
@@ -89,7 +296,7 @@ SETTINGS: Final = (
     Setting(
         name="EXTERNAL_OBSERVABILITY",
         field="external_observability",
-        read=values.switch,
+        read=switch,
         default="on",
         allowed=_SWITCH,
         meaning="Whether error-level events of the agent are reported to the service.",
@@ -97,7 +304,7 @@ SETTINGS: Final = (
     Setting(
         name="LOG_LEVEL",
         field="log_level",
-        read=values.word_of(LogLevel, upper=True),
+        read=word_of(LogLevel, upper=True),
         default="INFO",
         allowed="DEBUG, INFO, LOG, WARN or ERROR",
         meaning="The least important log lines that are written.",
@@ -105,7 +312,7 @@ SETTINGS: Final = (
     Setting(
         name="LOG_FORMAT",
         field="log_format",
-        read=values.word_of(LogFormat, upper=False),
+        read=word_of(LogFormat, upper=False),
         default="console on a terminal, json otherwise",
         allowed="json or console",
         meaning="How a log line is written.",
@@ -113,7 +320,7 @@ SETTINGS: Final = (
     Setting(
         name="HTTPS_PROXY",
         field="https_proxy",
-        read=values.proxy_url,
+        read=proxy_url,
         default="",
         allowed=_PROXY,
         meaning=(
@@ -126,7 +333,7 @@ SETTINGS: Final = (
     Setting(
         name="HTTP_PROXY",
         field="http_proxy",
-        read=values.proxy_url,
+        read=proxy_url,
         default="",
         allowed=_PROXY,
         meaning="The same for an http service, and for https when HTTPS_PROXY is not set.",
@@ -136,7 +343,7 @@ SETTINGS: Final = (
     Setting(
         name="NO_PROXY",
         field="no_proxy",
-        read=values.listed,
+        read=listed,
         default="",
         allowed="hosts, .suffixes, addresses and networks, separated by commas",
         meaning="Where the agent goes without a proxy; * for everywhere.",
@@ -145,7 +352,7 @@ SETTINGS: Final = (
     Setting(
         name="USE_OS_DNS_RESOLVER",
         field="use_os_dns_resolver",
-        read=values.switch,
+        read=switch,
         default="off",
         allowed=_SWITCH,
         meaning=(
@@ -157,7 +364,7 @@ SETTINGS: Final = (
     Setting(
         name="EXTRA_CA_CERTS",
         field="extra_ca_certs",
-        read=values.pem_file,
+        read=pem_file,
         default="",
         allowed="a readable PEM file of certificates",
         meaning="File of further roots to trust, for the service and for the checks.",
@@ -165,7 +372,7 @@ SETTINGS: Final = (
     Setting(
         name="EGRESS_ALLOW",
         field="egress_allow",
-        read=values.listed,
+        read=listed,
         default="everything",
         allowed="networks, addresses and names, separated by commas",
         meaning="The only networks and names that checks may reach.",
@@ -173,7 +380,7 @@ SETTINGS: Final = (
     Setting(
         name="EGRESS_DENY",
         field="egress_deny",
-        read=values.listed,
+        read=listed,
         default="link-local and cloud metadata addresses",
         allowed="networks, addresses and names, separated by commas",
         meaning="Networks and names that checks may not reach; wins over EGRESS_ALLOW.",
@@ -181,7 +388,7 @@ SETTINGS: Final = (
     Setting(
         name="PICKET_RUNTIMES",
         field="runtimes_dir",
-        read=values.existing_directory,
+        read=existing_directory,
         default="",
         allowed="the absolute path of a folder",
         meaning="Where the runtimes of scripted checks are, if not where they were installed.",
@@ -189,7 +396,7 @@ SETTINGS: Final = (
     Setting(
         name="CHROMIUM_PATH",
         field="chromium_path",
-        read=values.program,
+        read=program,
         default="",
         allowed="the absolute path of a program",
         meaning="Chromium's headless shell, if not the system's; it says its version at start.",
@@ -197,7 +404,7 @@ SETTINGS: Final = (
     Setting(
         name="AGENT_DATA_DIR",
         field="data_dir",
-        read=values.directory,
+        read=directory,
         default="/var/lib/picket",
         allowed="an absolute path",
         meaning="Where results, their files and pings wait while the service is away.",
@@ -205,7 +412,7 @@ SETTINGS: Final = (
     Setting(
         name="AGENT_SENSITIVE_HEADERS",
         field="sensitive_headers",
-        read=values.header_names,
+        read=header_names,
         default="",
         allowed="names of headers, as in X-Session, X-Internal-Token",
         meaning="Headers whose values no result shows, beside Authorization, Cookie and the like.",
@@ -213,7 +420,7 @@ SETTINGS: Final = (
     Setting(
         name="SPOOL_MAX_BYTES",
         field="spool_max_bytes",
-        read=values.size_bytes,
+        read=size_bytes,
         default="1GiB",
         allowed="a number of bytes, or a size such as 512MiB",
         meaning="How many bytes of results, and again of files, may wait; the oldest go first.",
@@ -221,7 +428,7 @@ SETTINGS: Final = (
     Setting(
         name="SPOOL_MAX_AGE_S",
         field="spool_max_age_s",
-        read=values.seconds(1, 366 * 86400),
+        read=seconds(1, 366 * 86400),
         default="86400",
         allowed="1 to 31622400 seconds",
         meaning="How long a result may wait there before it is dropped.",
@@ -229,7 +436,7 @@ SETTINGS: Final = (
     Setting(
         name="SHUTDOWN_GRACE_S",
         field="shutdown_grace_s",
-        read=values.seconds(0, 86400),
+        read=seconds(0, 86400),
         default="300",
         allowed="0 to 86400 seconds",
         meaning="How long running checks may take to end after the first SIGTERM.",
@@ -237,7 +444,7 @@ SETTINGS: Final = (
     Setting(
         name="AGENT_READY_GRACE_S",
         field="ready_grace_s",
-        read=values.seconds(0, 86400),
+        read=seconds(0, 86400),
         default="60",
         allowed="0 to 86400 seconds",
         meaning="How long the service may be away before the agent turns unready.",

@@ -10,27 +10,26 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection
 
 from contract.checks import CheckType
-from contract.http_evidence import Hop, HttpEvidence, SeenResponse, SentRequest, TlsFacts
+from contract.evidence import Hop, HttpEvidence, SeenResponse, SentRequest, TlsFacts
 from contract.job import RunSource
 from contract.result import Outcome, Result, Status, Timings
 from contract.wire import encode
-from service.accounts.actions import first_start, hold_pepper
+from service.accounts.actions import first_start, require_pepper
 from service.accounts.keys import Pepper
 from service.accounts.model import FirstSecrets, GivenKeys
 from service.checks import changes as checks
-from service.checks.bodies import CheckWrite
+from service.checks.schemas import CheckWrite
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.tcp import TcpCheckWrite
 from service.checks.types.url import UrlCheckWrite
 from service.db.engine import Database
 from service.db.migrate import migrate
 from service.db.sqlite import open_sqlite
-from service.groups import changes as groups
-from service.groups.bodies import GroupWrite
+from service.groups import api as groups
+from service.groups.schemas import GroupWrite
 from service.results.model import Record, ResultType, RunStatus
 from service.results.recording import record
-from service.vault.scope import Scope
-from service.vault.sealing import Vault
+from service.vault.encryption import Scope, Vault
 
 T = TypeVar("T")
 
@@ -80,7 +79,7 @@ def _in_groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def _begin(connection: Connection, now_ms: int) -> FirstSecrets:
     pepper = Pepper(PEPPER.encode())
-    hold_pepper(connection, pepper)
+    require_pepper(connection, pepper)
     made = first_start(connection, pepper, now_ms=now_ms, given=GivenKeys(api_key=API_KEY))
     if made is None:
         raise RuntimeError("The database is not fresh.")

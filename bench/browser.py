@@ -24,7 +24,7 @@ from setup_script import measure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runners.kit.scripts.runtimes import Runtimes, find_runtimes
+from runners.scripting.node.runtimes import Runtimes, find_runtimes
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE.parent / ".tools" / "browser-peers" / "node_modules"

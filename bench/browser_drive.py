@@ -18,7 +18,7 @@ from process_trees import Peaks, descendants
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runners.kit.isolation.system_calls import adopt_orphans
+from sandbox.system_calls import adopt_orphans
 
 _LIMIT_S = 120
 

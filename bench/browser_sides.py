@@ -16,9 +16,9 @@ from processes import own_cpu_s
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runners.kit.isolation.run_tags import tag_of
-from runners.kit.playwright.browser_registry import make_registry
-from runners.kit.scripts.runtimes import Runtimes
+from runners.scripting.node.runtimes import Runtimes
+from runners.scripting.playwright.chromium import make_registry
+from sandbox.processes import tag_of
 
 HERE = Path(__file__).resolve().parent
 _ROUND_LIMIT_S = 240

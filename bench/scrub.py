@@ -25,12 +25,11 @@ from scrub_archive import contents_of, secrets_of, write_archive
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from runners.kit.isolation.workspace import RunFile, Workspace
-from runners.kit.leak_scan.scan import scan_file
-from runners.kit.leak_scan.verdict import Passed
-from runners.kit.scrubbing.file_secrets import hide_in_file
-from runners.kit.scrubbing.files import clean_in_child
-from runners.kit.scrubbing.files_child import TURN_S
+from redaction.clean import Passed
+from redaction.files import clean_in_child
+from redaction.files_child import TURN_S, hide_in_file
+from redaction.scanner.scan import scan_file
+from sandbox.workspace import RunFile, Workspace
 
 GOALS: Final = {
     "mb_s_1": "at least 80",

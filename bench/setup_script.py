@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from contract.checks import ApiSpec
 from contract.requests import HttpRequest
 from runners.api import ApiRunner
-from runners.kit.dns.resolve import SystemResolver
-from runners.kit.egress.rules import EgressRules
-from runners.kit.harness import Harness, open_harness
-from runners.kit.network import open_network
-from runners.kit.runner import RunContext
-from runners.kit.scripts.runtimes import find_runtimes
-from runners.kit.scripts.spares import EACH
+from runners.net.dns.resolve import SystemResolver
+from runners.net.egress.rules import EgressRules
+from runners.runner import RunContext
+from runners.scripting.harness import Harness, open_harness
+from runners.scripting.node.node_pool import EACH
+from runners.scripting.node.runtimes import find_runtimes
+from runners.tools import open_tools
 
 _SCRIPT: Final = "request.headers['x-run'] = 'tea';"
 _PAGE: Final = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -57,7 +57,7 @@ async def _looks(harness: Harness | None, *scripts: str | None) -> AsyncIterator
     """A look with each of the scripts, all at one server."""
     server = await asyncio.start_server(_serve, "127.0.0.1", 0)
     request = HttpRequest(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
-    async with open_network(EgressRules(), resolver=SystemResolver(), harness=harness) as network:
+    async with open_tools(EgressRules(), resolver=SystemResolver(), harness=harness) as network:
         ctx = RunContext(network=network, pings=_NoPings(), timeout_s=60)
         specs = [ApiSpec(request=request, setup_script=script) for script in scripts]
         yield [lambda spec=spec: _look(spec, ctx) for spec in specs]  # type: ignore[misc]

@@ -1,28 +1,161 @@
 """What a check of each type needs in order to run: one Spec per type.
 
 No schedule, no alerts, no ids: those belong to the control plane's Check. What they ask for
-stands in `contract.requests`; the types that are a script's alone in `contract.scripted`; what a
-Spec says of its type in `contract.specs`.
+stands in `contract.requests`; the types that are a script's alone in `contract.checks`; what a
+Spec says of its type in `contract.checks`.
 Limits and defaults are the specification's and, where it is silent, the field notes' (1.5).
+
+What a check needs that is a script's alone, or a model's: one Spec per type.
+
+API checks, whose scripts run beside a request of their own, stand with the others in
+`contract.checks`.
+
+What a Spec says of its type, and the fields that several Specs share.
+
+A new check type says here and in its Spec what it is; everybody else reads it from there.
 """
 
 from enum import StrEnum
-from typing import Annotated, Final, get_args
+from typing import Annotated, ClassVar, Final, Literal, get_args
 
 import msgspec
 
-from contract.assertions import OF_EQUALITY, OF_NUMBERS, Comparison, Source
+from contract.assertions import OF_EQUALITY, OF_NUMBERS, Assertion, Comparison, Source
 from contract.requests import DnsRequest, HttpRequest, IcmpRequest, TcpRequest
-from contract.scripted import (
-    AgenticSpec,
-    BrowserSpec,
-    Dependency,
-    MultiStepSpec,
-    PlaywrightSpec,
-    RuntimeId,
-)
-from contract.specs import RequestSpec, Spec, TimedSpec
-from contract.wire import Milliseconds
+from contract.wire import Milliseconds, Wire
+
+
+class Spec(Wire, frozen=True, kw_only=True):
+    """Facts that hold for all checks of a type."""
+
+    noun: ClassVar[str]
+    """What people call such a check, as in "DNS monitor"."""
+    sources: ClassVar[frozenset[Source]] = frozenset()
+    """What its assertions may compare. Empty: it takes no assertions."""
+    comparisons: ClassVar[frozenset[Comparison] | None] = None
+    """The comparisons of its assertions. None: all that their sources take."""
+    is_run_by_agents: ClassVar[bool] = True
+    """Whether there is a runner for it; runs of the others are recorded as missed."""
+    may_run_below_a_minute: ClassVar[bool] = False
+    """Whether its frequency may be 0, with seconds between runs."""
+    is_main: ClassVar[bool] = False
+    """Whether each run takes a slot of the main lane."""
+    needs_node: ClassVar[bool] = False
+    """Whether it is code, which needs a Node runtime."""
+    needs_browser: ClassVar[bool] = False
+    """Whether it needs a browser too."""
+
+
+class RequestSpec(Spec, frozen=True, kw_only=True):
+    """A check that sends one request and may assert on what comes back."""
+
+    passes_unreachable: ClassVar[bool] = False
+    """Whether a target that refuses or does not answer passes with `should_fail`."""
+
+    request: Wire
+    assertions: tuple[Assertion, ...] = ()
+    should_fail: bool = False
+
+
+class TimedSpec(RequestSpec, frozen=True, kw_only=True):
+    """A check with limits on its response time; each type has bounds and defaults of its own."""
+
+    degraded_after_ms: float | None = msgspec.field(default=None, name="degradedResponseTime")
+    failed_after_ms: float | None = msgspec.field(default=None, name="maxResponseTime")
+
+
+class ScriptSpec(Spec, frozen=True, kw_only=True):
+    """A check that is code."""
+
+    is_main = True
+    needs_node = True
+
+
+class Dependency(Wire, frozen=True, kw_only=True):
+    """A further file that a script imports."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    content: str
+
+
+RuntimeId = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
+
+
+class BrowserSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="BROWSER"):
+    """A script that drives a browser."""
+
+    noun = "browser check"
+    needs_browser = True
+
+    script: str
+    script_path: str | None = None
+    """None: the script came from an editor and is called /script.js."""
+    dependencies: tuple[Dependency, ...] = ()
+    snippets: tuple[Dependency, ...] = ()
+    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
+    folder of the script."""
+    runtime_id: RuntimeId | None = None
+    """None: the newest runtime of the agent."""
+    ssl_check_domain: str | None = None
+    """Host whose certificate alerts on expiry are to watch; no run looks at it. None: none."""
+    playwright_config: dict[str, object] | None = None
+    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
+
+
+class MultiStepSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="MULTI_STEP"):
+    """A script of several API requests."""
+
+    noun = "multi-step check"
+
+    script: str
+    script_path: str | None = None
+    """None: the script came from an editor and is called /script.js."""
+    dependencies: tuple[Dependency, ...] = ()
+    snippets: tuple[Dependency, ...] = ()
+    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
+    folder of the script."""
+    runtime_id: RuntimeId | None = None
+    """None: the newest runtime of the agent."""
+    playwright_config: dict[str, object] | None = None
+    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
+
+
+class PlaywrightSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="PLAYWRIGHT"):
+    """A whole Playwright test suite."""
+
+    noun = "Playwright suite"
+    needs_browser = True
+
+    bundle_sha256: str
+    """Content address of the suite's tar.gz at the service."""
+    test_command: str = "npx playwright test"
+    install_command: str = ""
+    browsers: tuple[str, ...] = ()
+    playwright_version: str | None = None
+    """None: as the suite's lock file says."""
+    working_dir: str | None = None
+    """None: the bundle's root."""
+    cache_hash: str | None = None
+    """Packages that were kept under another one are not used. None: what they are installed from
+    says it all."""
+    engine: Literal["node", "bun"] | None = None
+    """None: node."""
+    engine_version: str | None = None
+    """None: the Node of the runtime."""
+    runtime_id: RuntimeId | None = None
+    """Whose Node runs the suite, which brings everything else. None: the agent's newest."""
+    refresh_cache: bool = False
+
+
+class AgenticSpec(Spec, frozen=True, kw_only=True, tag_field="type", tag="AGENTIC"):
+    """A goal in plain words that a model tries to reach in a browser."""
+
+    noun = "agentic check"
+    is_run_by_agents = False
+    is_main = True
+
+    prompt: Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
+    skills: tuple[str, ...] = ()
 
 
 class CheckType(StrEnum):

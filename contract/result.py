@@ -1,15 +1,20 @@
 """What came out of a run: the judged Outcome, and the Result that carries it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
 from contract.assertions import AssertionResult
 from contract.checks import CheckType
-from contract.http_evidence import HttpEvidence, TlsFacts
+from contract.evidence import (
+    BrowserEvidence,
+    HttpEvidence,
+    MultiStepEvidence,
+    PlaywrightEvidence,
+    TlsFacts,
+)
 from contract.job import Lease
-from contract.script_evidence import BrowserEvidence, MultiStepEvidence
-from contract.suite_evidence import PlaywrightEvidence
 from contract.wire import Milliseconds, Seconds, Wire
 
 
@@ -218,3 +223,20 @@ class Result(Wire, frozen=True, kw_only=True):
     def lease(self) -> Lease:
         """The lease under which the job ran."""
         return Lease(job_id=self.job_id, fence=self.fence)
+
+
+class CheckFailed(Exception):  # noqa: N818 - a verdict on the target, not an error of ours
+    """The target's fault. Whatever else a runner raises is ours, and never fails the check."""
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        detail: Mapping[str, str | int | float | None] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.failure = Failure(kind=kind, message=message, detail=dict(detail or {}))
+
+
+class MachineError(Exception):
+    """This machine lacks what a run needs, as a sentence; the job belongs to another one."""

@@ -1,16 +1,18 @@
-"""What addresses, hosts and names of a check can be at all. Pure.
+"""What may be looked at: hosts, ports, addresses, and how a wrong value is shown.
+
+What addresses, hosts and names of a check can be at all. Pure.
 
 Each function gives what is wrong as the end of a sentence that begins with the field, or None. Of
 the text itself only a plain name is shown, as an address may hold keys. What holds a `{{NAME}}` is
 not judged before it is filled.
 """
 
+import math
 import re
+from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
-
-from contract.sent_values import told
 
 _SCHEMES: Final = ("http://", "https://")
 _OPEN: Final = "{{"
@@ -89,7 +91,7 @@ def dns_name_problem(name: str) -> str | None:
 def _with_name(name: str, problem: str | None) -> str | None:
     """Shows a name that is no more than one: behind a colon may stand a password."""
     is_shown = problem is not None and _ONLY_A_NAME.fullmatch(name) is not None
-    return f"is {told(name)}, which {problem}" if is_shown else problem
+    return f"is {format_value(name)}, which {problem}" if is_shown else problem
 
 
 def _name_problem(name: str) -> str | None:
@@ -151,3 +153,54 @@ def _label_problem(name: str) -> str | None:
 def _ascii(label: str) -> bytes:
     """As it stands in a packet; letters beyond ASCII have a spelling of their own there."""
     return label.encode() if label.isascii() else label.encode("idna")
+
+
+_MOST_LETTERS: Final = 60
+_LARGEST: Final = 1e300
+"""What is larger is not written out."""
+_KINDS: Final = (
+    (bool, "a boolean"),
+    (int | float, "a number"),
+    (str, "a text"),
+    (Mapping, "an object"),
+    (list | tuple, "an array"),
+)
+_MAY_HOLD_A_SECRET: Final = re.compile(r"^(cu|sv|pl)_|://|@", re.IGNORECASE)
+"""A key that was put into the wrong field; an address, of which any part may be one."""
+
+
+def format_value(value: object) -> str:
+    """The value itself, or of which kind it is: `80`, `mars-1`, `empty`, `an array`.
+
+    For fields that hold words of ours, names, numbers and times. A text of another field may be a
+    secret, and is not to be told.
+    """
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, int | float):
+        return _number(value)
+    if isinstance(value, str):
+        return _text(value)
+    return kind_of(value)
+
+
+def kind_of(value: object) -> str:
+    """Of which kind a value is, and no more."""
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), "null")
+
+
+def _number(value: float) -> str:
+    if not abs(value) < _LARGEST:
+        is_finite = isinstance(value, int) or math.isfinite(value)
+        return "too large a number" if is_finite else "no finite number"
+    return str(value) if abs(value) < 1e15 else f"{value:g}"
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        return "blank" if text else "empty"
+    if len(text) > _MOST_LETTERS:
+        return f"a text of {len(text)} characters"
+    if not text.isprintable() or _MAY_HOLD_A_SECRET.search(text):
+        return "a text"
+    return text

@@ -50,8 +50,8 @@ def _end(problem: Exception, *, debug: bool) -> int:
 
 def _without_secrets(text: str) -> str:
     # Only now: no other command needs what the agent is made of to print one line.
-    from agent.last_words import likely_secrets  # noqa: PLC0415
-    from agent.redaction import Redactor  # noqa: PLC0415
+    from agent.crash_hooks import likely_secrets  # noqa: PLC0415
+    from agent.telemetry.logs import Redactor  # noqa: PLC0415
 
     return Redactor(likely_secrets(os.environ)).text(text)
 

@@ -76,7 +76,7 @@ class _WithSettings(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table; values are never read, so no secret can be shown."""
         require(str(ctx.info_name))
-        from picket.settings_page import settings_rows
+        from picket.settings_help import settings_rows
 
         with formatter.section("Environment"):
             formatter.write_dl(settings_rows(str(ctx.info_name)))
@@ -157,7 +157,7 @@ def up(
         AGENT_HEALTH_PORT=0 HEARTBEAT_PORT=0 picket agent
     """  # noqa: D301 - \b is one character, a mark for click
     from picket.terminal import Terminal
-    from picket.up import UpOptions, run_up
+    from picket.up.command import UpOptions, run_up
 
     options = UpOptions(
         data_dir=data_dir,
@@ -192,7 +192,7 @@ def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     Exit codes: 0 stopped, 2 no such trace, 3 refused key, 70 no viewer here, or no service.
     """
     from picket.terminal import Terminal
-    from picket.trace_viewer import TraceOptions, open_trace
+    from picket.trace import TraceOptions, open_trace
 
     return open_trace(TraceOptions(source=source, data_dir=data_dir, port=port), Terminal())
 
@@ -207,7 +207,7 @@ def doctor(*, as_json: bool) -> int:
     Exit codes: 0 fine, warnings included; 1 something fails; 2 a setting is wrong; 3 the service
     refuses the key.
     """
-    from picket.doctor import run_doctor
+    from picket.doctor.command import run_doctor
 
     return run_doctor(as_json=as_json)
 
@@ -277,7 +277,7 @@ def _at_service(name: str, told: str) -> None:
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     @needs("service")
     def command(arguments: tuple[str, ...]) -> int:
-        from picket.at_service import at_service
+        from picket.service_commands import at_service
 
         return at_service((name, *arguments))
 

@@ -1,6 +1,10 @@
-"""One result as a report for a person at a terminal. Pure: result in, something printable out."""
+"""A result as text for a terminal."""
 
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -9,7 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from contract.assertions import AssertionResult
-from contract.http_evidence import Hop, HttpEvidence, TlsFacts
+from contract.evidence import (
+    BrowserEvidence,
+    Hop,
+    HttpEvidence,
+    MultiStepEvidence,
+    PageMetrics,
+    PageSeen,
+    PlaywrightEvidence,
+    RequestNode,
+    ScriptEvidence,
+    SuiteTest,
+    TlsFacts,
+)
 from contract.result import (
     DnsEvidence,
     Evidence,
@@ -21,12 +37,8 @@ from contract.result import (
     TcpEvidence,
     Timings,
 )
-from contract.script_evidence import BrowserEvidence, MultiStepEvidence
-from contract.suite_evidence import PlaywrightEvidence
-from picket.printable import duration, one_line, printable
-from picket.ran_on import ran_on
-from picket.script_report import pages, requests
-from picket.suite_report import suite_tests
+from contract.runtimes import RUNTIMES
+from picket.terminal import duration, one_line, printable
 
 STYLES: Final = {
     Status.PASSED: "bold green",
@@ -282,3 +294,133 @@ def _log(outcome: Outcome) -> Table | None:
     for line in outcome.log:
         table.add_row(duration(line.after_ms), line.level, Text(printable(line.message)))
     return table
+
+
+def pages(seen: tuple[PageSeen, ...]) -> Table | None:
+    """Each page with its measures and errors. None: there was no page."""
+    if not seen:
+        return None
+    table = _script_rows()
+    for page in seen:
+        table.add_row(f"{page.index + 1}.", Text(one_line(page.url, limit=80)), _measures(page))
+    return table
+
+
+def requests(seen: tuple[RequestNode, ...]) -> Table | None:
+    """Each request with its answer. None: there was no request."""
+    if not seen:
+        return None
+    table = _script_rows()
+    for number, node in enumerate(seen, 1):
+        answer = one_line(node.error or "", limit=80) if node.status_code is None else ""
+        status = "" if node.status_code is None else str(node.status_code)
+        what = Text(one_line(f"{node.method} {node.url}", limit=80))
+        table.add_row(f"{number}.", what, f"{status}{answer} {duration(node.timings.total)}")
+    return table
+
+
+def _script_rows() -> Table:
+    table = Table.grid(padding=(0, 2))
+    for style in ("dim", "", ""):
+        table.add_column(style=style)
+    return table
+
+
+def _measures(page: PageSeen) -> str:
+    metrics: PageMetrics = page.metrics
+    times = {"TTFB": metrics.ttfb_ms, "FCP": metrics.fcp_ms, "LCP": metrics.lcp_ms}
+    told = [f"{name} {duration(value)}" for name, value in times.items() if value is not None]
+    if metrics.cls is not None:
+        told.append(f"CLS {metrics.cls:.3g}")
+    if metrics.tbt_ms is not None:
+        told.append(f"TBT {duration(metrics.tbt_ms)}")
+    errors = page.console_errors + page.network_errors + page.document_errors
+    return ", ".join([*told, *([f"{errors} error{'s' * (errors > 1)}"] if errors else [])])
+
+
+MOST_ROWS: Final = 50
+_ORDER: Final = {"unexpected": 0, "flaky": 1, "expected": 2, "skipped": 3}
+
+
+def suite_tests(seen: PlaywrightEvidence) -> Table | None:
+    """The tests, those that failed first. None: there was none."""
+    if not seen.tests:
+        return None
+    table = Table.grid(padding=(0, 2))
+    for style in ("", "", "dim"):
+        table.add_column(style=style)
+    for test in sorted(seen.tests, key=_rank)[:MOST_ROWS]:
+        table.add_row(_verdict(test), Text(one_line(_name(test), limit=100)), _took(test))
+    if len(seen.tests) > MOST_ROWS:
+        table.add_row("", f"and {len(seen.tests) - MOST_ROWS} more")
+    return table
+
+
+def _rank(test: SuiteTest) -> int:
+    return _ORDER["unexpected" if test.status == "interrupted" else test.outcome]
+
+
+def _verdict(test: SuiteTest) -> str:
+    if test.status == "interrupted":
+        return test.status
+    words = {"expected": "passed", "unexpected": test.status, "flaky": "flaky"}
+    return words.get(test.outcome, "skipped")
+
+
+def _name(test: SuiteTest) -> str:
+    project = f"[{test.project}] " if test.project else ""
+    return f"{project}{test.file}:{test.line} {test.title}"
+
+
+def _took(test: SuiteTest) -> str:
+    retries = f", {test.retries} retries" if test.retries else ""
+    return f"{duration(test.took_ms)}{retries}"
+
+
+_MOST_TRACES: Final = 5
+_NAME: Final = "picket"
+
+
+def ran_on(evidence: Evidence | None) -> dict[str, str | None]:
+    """Runtime, Playwright and Node by name. Empty: nothing scripted was seen."""
+    if isinstance(evidence, PlaywrightEvidence):
+        return {"Playwright": evidence.playwright_version, "Node": evidence.node_version}
+    if not isinstance(evidence, ScriptEvidence):
+        return {}
+    facts = RUNTIMES.get(evidence.runtime_id)
+    return {
+        "runtime": evidence.runtime_id,
+        "Playwright": _playwright(evidence),
+        "Node": facts.node if facts else None,
+    }
+
+
+def trace_commands(outcome: Outcome, folder: Path) -> tuple[str, ...]:
+    """What opens the first traces of the run, which lie in this folder."""
+    traces = [one.name for one in outcome.artifacts if one.kind == "trace"]
+    return tuple(trace_command(folder / name) for name in traces[:_MOST_TRACES])
+
+
+def _playwright(evidence: Evidence | None) -> str | None:
+    """The version. None: nobody knows it."""
+    if isinstance(evidence, PlaywrightEvidence):
+        return evidence.playwright_version
+    if not isinstance(evidence, ScriptEvidence):
+        return None
+    facts = RUNTIMES.get(evidence.runtime_id)
+    return evidence.playwright or (facts.playwright if facts else None)
+
+
+def trace_command(path: Path) -> str:
+    """What opens a trace, as it can be pasted where it is printed."""
+    return f"{_program()} trace {shlex.quote(str(path))}"
+
+
+def _program() -> str:
+    """This program, as the reader called it."""
+    called = Path(sys.argv[0])
+    if called.name != _NAME:
+        return f"{shlex.quote(sys.executable)} -m {_NAME}"
+    found = shutil.which(_NAME)
+    is_on_path = found is not None and called.exists() and Path(found).samefile(called)
+    return _NAME if is_on_path else shlex.quote(sys.argv[0])

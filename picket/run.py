@@ -1,10 +1,12 @@
-"""`picket run`: one check from a file, run here and now, without a service."""
+"""`picket run`: runs the check of a file once, and shows its result."""
 
 import asyncio
+import hashlib
 import os
+import shutil
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -14,34 +16,40 @@ from typing import Final
 import msgspec
 from rich.text import Text
 
-from agent.envelopes import without_details
+from agent.outbox.redact import count_rest, without, without_details, without_search
 from agent.settings import BadSettingsError, Settings, read_settings
-from contract.checks import ApiSpec, CheckSpec, Lane, check_type, deadline_ms, lane
+from contract.agent_api import ARTIFACT_NAME
+from contract.checks import ApiSpec, CheckSpec, Lane, PlaywrightSpec, check_type, deadline_ms, lane
 from contract.job import Job
-from contract.result import Outcome, Result, Status
-from contract.scripted import PlaywrightSpec
-from picket.check_file import CheckFile, load
+from contract.result import Artifact, MachineError, Outcome, Result, Status
+from picket.check_file.load import CheckFile, load
 from picket.errors import CommandError, ExitCode
-from picket.kept_files import keep, prepare
-from picket.ran_on import trace_commands
-from picket.report import report
-from picket.suite_folder import packed
+from picket.report import report, trace_commands
 from picket.terminal import Terminal
-from runners.kit.dns.resolve import DnsServerResolver, SystemResolver
-from runners.kit.execute import execute
-from runners.kit.failures import MachineError
-from runners.kit.harness import Harness, missing_for, open_harness
-from runners.kit.http.roots import NoRootsError
-from runners.kit.isolation.workspace import Workspace
-from runners.kit.job_environment import local_environment
-from runners.kit.leak_scan.door import Clean
-from runners.kit.leak_scan.leak import LeakError, UnscannableError
-from runners.kit.network import open_network
-from runners.kit.runner import Network, RunContext
-from runners.kit.scripts.runtimes import find_runtimes
-from runners.kit.scrubbing.scrub import Scrubber
-from runners.kit.suites.places import SuitePlaces
+from redaction.clean import (
+    Clean,
+    CleanFile,
+    FileVerdict,
+    LeakError,
+    UnscannableError,
+    Withheld,
+    let_file_through,
+)
+from redaction.files import clean_in_child
+from redaction.result import Scrubber
+from runners.execute import execute
+from runners.net.dns.resolve import DnsServerResolver, SystemResolver
+from runners.net.http.tls import NoRootsError
 from runners.registry import RUNNABLE, runner_for
+from runners.runner import RunContext
+from runners.scripting.environment import local_environment
+from runners.scripting.harness import Harness, missing_for, open_harness
+from runners.scripting.node.runtimes import find_runtimes
+from runners.scripting.suites import bundle_archive
+from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleError
+from runners.scripting.suites.resources import SuitePlaces
+from runners.tools import Tools, open_tools
+from sandbox.workspace import RunFile, Workspace, temporary_folder
 
 _HERE: Final = "here"
 """Stands for ids and places that a run without a service does not have."""
@@ -110,10 +118,10 @@ def _seen(
         raise CommandError(str(problem)) from problem
     finally:
         workspace.remove()
-    return _cleaned(result, job, workspace, scrubber)
+    return _clean(result, job, workspace, scrubber)
 
 
-def _cleaned(result: Result, job: Job, workspace: Workspace, scrubber: Scrubber) -> Clean:
+def _clean(result: Result, job: Job, workspace: Workspace, scrubber: Scrubber) -> Clean:
     if workspace.unsearchable_because is not None:
         result = without_details(result, workspace.unsearchable_because)
     clean = partial(
@@ -211,13 +219,13 @@ async def _look(
 @asynccontextmanager
 async def _network_for(
     job: Job, settings: Settings, suites: SuitePlaces | None
-) -> AsyncIterator[Network]:
+) -> AsyncIterator[Tools]:
     """What runners look through; scripts run with what they need."""
     resolver = SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
     roots = settings.extra_ca_certs.read_text() if settings.extra_ca_certs else None
     async with (
         _scripts_for(job, settings, suites) as harness,
-        open_network(
+        open_tools(
             settings.egress, resolver=resolver, extra_ca_pem=roots, harness=harness
         ) as network,
     ):
@@ -225,7 +233,7 @@ async def _network_for(
 
 
 def _context(
-    job: Job, network: Network, workspace: Workspace, *, secrets: Mapping[str, str]
+    job: Job, network: Tools, workspace: Workspace, *, secrets: Mapping[str, str]
 ) -> RunContext:
     return RunContext(
         network=network,
@@ -273,3 +281,134 @@ def _print_traces(console: Terminal, commands: Sequence[str]) -> None:
         console.print(Text("\n  Traces", style="bold"))
     for command in commands:
         console.print(Text(command), soft_wrap=True)
+
+
+_STRANGE: Final = Withheld(because="its name does not fit")
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder, before anybody waits for a run.
+
+    Raises:
+        CommandError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise CommandError(f"--artifacts is {folder}; {problem.strerror}") from problem
+
+
+def keep(
+    outcome: Outcome, folder: Path, *, job: Job, workspace: Workspace, scrubber: Scrubber
+) -> Outcome:
+    """Put the files into the folder; the outcome names those that are there.
+
+    Raises:
+        CommandError: one cannot be written.
+    """
+    kept = outcome
+    files = [workspace.file_of(one) for one in outcome.artifacts if _fits(one)]
+    verdicts = without_search(files, workspace) or _searched(files, job, workspace, scrubber)
+    known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}
+    for artifact in outcome.artifacts:
+        file, verdict = known.get(artifact.name, (None, _STRANGE))
+        if isinstance(verdict, Withheld):
+            said = scrubber.explained(verdict, job=job, found=workspace.secrets)
+            kept = without(kept, artifact, because=said.because)
+        elif file is not None:
+            _put(let_file_through(file, verdict), folder)
+            kept = count_rest(kept, artifact, verdict.left_out)
+    return kept
+
+
+def _searched(
+    files: Sequence[RunFile], job: Job, workspace: Workspace, scrubber: Scrubber
+) -> tuple[FileVerdict, ...]:
+    secrets = scrubber.secrets_with(job, workspace.secrets)
+    cleaning = clean_in_child(
+        files,
+        secrets,
+        typed=workspace.typed_among(secrets),
+        in_sight=workspace.in_sight,
+        header_names=scrubber.header_names,
+    )
+    return asyncio.run(cleaning)
+
+
+def _fits(artifact: Artifact) -> bool:
+    return ARTIFACT_NAME.fullmatch(artifact.name) is not None
+
+
+def _put(file: CleanFile, folder: Path) -> None:
+    place = folder / file.artifact.name
+    try:
+        shutil.copyfile(file.path, place)
+    except OSError as problem:
+        raise CommandError(f"{place}: {problem.strerror}") from problem
+
+
+_PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+
+
+class SuiteTooLargeError(Exception):
+    """The folder is more than a bundle may hold; the text says how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSuite:
+    """A bundle of this machine; gives itself to runners."""
+
+    path: Path
+    sha256: str
+
+    async def fetch(self, sha256: str) -> Path:
+        """The tar.gz.
+
+        Raises:
+            BundleError: another one is wanted.
+        """
+        if sha256 != self.sha256:
+            raise BundleError(f"There is no bundle {sha256} here.")
+        return self.path
+
+
+@contextmanager
+def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuitePlaces, str]]:
+    """What a run of the folder's suite needs, for as long as the block lasts; and its hash.
+
+    Raises:
+        CommandError: the folder cannot be packed.
+    """
+    with temporary_folder() as place:
+        place.chmod(0o755)  # packages are read by the users that suites run as
+        try:
+            suite = pack(folder, place / "suite.tar.gz")
+        except SuiteTooLargeError as problem:
+            raise CommandError(f"the suite {folder} has {problem}") from problem
+        except OSError as problem:
+            name = problem.filename or folder
+            raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
+        proxies = proxies_in(environ)
+        packages = place / "packages"
+        yield SuitePlaces(bundles=suite, packages=packages, environment=proxies), suite.sha256
+
+
+def proxies_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """Those of the environment, in capitals or not, as package managers read them. Pure."""
+    found = {name: environ.get(name) or environ.get(name.lower()) for name in _PROXIES}
+    return {name: value for name, value in found.items() if value}
+
+
+def pack(folder: Path, target: Path) -> PackedSuite:
+    """Write the folder's files into a tar.gz, without what a run makes anew.
+
+    Raises:
+        SuiteTooLargeError: it is more than a bundle may hold.
+        OSError: a file cannot be read, or the bundle not be written.
+    """
+    bundle_archive.pack(folder, target)
+    size = target.stat().st_size
+    if size > MAX_BUNDLE_BYTES:
+        raise SuiteTooLargeError(f"{size} bytes when packed; use at most {MAX_BUNDLE_BYTES}")
+    with target.open("rb") as file:
+        return PackedSuite(target, hashlib.file_digest(file, hashlib.sha256).hexdigest())

@@ -11,13 +11,11 @@ import msgspec
 
 from contract.result import ArtifactKind
 from picket.errors import CommandError, ExitCode
-from runners.kit.isolation.workspace import RunFile, Workspace
-from runners.kit.leak_scan.door import CleanFile, let_file_through
-from runners.kit.leak_scan.leak import UnscannableError
-from runners.kit.leak_scan.scan import scan_file
-from runners.kit.leak_scan.verdict import Withheld
-from runners.kit.scrubbing.files import clean_in_child
-from runners.kit.secrets.job_secrets import usable, why_unhidden, with_sure_beginnings
+from redaction.clean import CleanFile, UnscannableError, Withheld, let_file_through
+from redaction.files import clean_in_child
+from redaction.policy import usable, why_unhidden, with_sure_beginnings
+from redaction.scanner.scan import scan_file
+from sandbox.workspace import RunFile, Workspace
 
 _KINDS: Final[dict[str, ArtifactKind]] = {
     ".zip": "trace", ".png": "screenshot", ".jpg": "screenshot", ".jpeg": "screenshot",

@@ -30,8 +30,8 @@ from runners.installation.runtimes import (
     has_ffmpeg,
 )
 from runners.installation.runtimes import install as install_runtimes
-from runners.kit.playwright.warming import is_warm, warm
-from runners.kit.scripts.runtimes import Runtimes, find_runtimes
+from runners.scripting.node.runtimes import Runtimes, find_runtimes
+from runners.scripting.playwright.compile_cache import is_warm, warm
 
 _CHROMIUM_COST: Final = Cost(download_mb=160, disk_mb=480)
 """On a machine that has nothing of what it needs."""

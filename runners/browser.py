@@ -1,12 +1,10 @@
 """Browser checks: a script drives Chromium; each page is measured."""
 
-from contract.scripted import BrowserSpec
-from runners.kit.observation import Observation
-from runners.kit.playwright.evidence import browser_evidence
-from runners.kit.playwright.ground import required_browser
-from runners.kit.playwright.observation import observation_of
-from runners.kit.playwright.run import run_script
-from runners.kit.runner import RunContext
+from contract.checks import BrowserSpec
+from runners.runner import Observation, RunContext
+from runners.scripting.playwright.chromium import required_browser
+from runners.scripting.playwright.evidence import browser_evidence, observation_of
+from runners.scripting.playwright.run import run_script
 
 
 class BrowserRunner:

@@ -14,18 +14,14 @@ import msgspec
 from contract.assertions import Source
 from contract.checks import DnsSpec
 from contract.requests import IpFamily
-from contract.result import DnsEvidence, Failure, LogLine, Timings
-from runners.kit.addresses import literal_family, without_brackets
-from runners.kit.dns.exchange import DnsAnswer, ask
-from runners.kit.dns.messages import TYPE_NUMBERS, Question, ask_for
-from runners.kit.dns.name_servers import DNS_PORT, HostFiles, NameServer
-from runners.kit.dns.text import as_json, as_text
-from runners.kit.failures import CheckFailed
-from runners.kit.observation import Fact, JsonText, Number, Observation, Text
-from runners.kit.reach import reachable_addresses
-from runners.kit.runner import RunContext
-from runners.kit.stopwatch import ms_since
-from runners.kit.time_limit import look_in_time
+from contract.result import CheckFailed, DnsEvidence, Failure, LogLine, Timings
+from runners.net.dns.messages import TYPE_NUMBERS, Question, as_json, as_text, ask_for
+from runners.net.dns.name_servers import DNS_PORT, HostFiles, NameServer
+from runners.net.dns.query import DnsAnswer, ask
+from runners.net.sockets import literal_family, without_brackets
+from runners.runner import Fact, JsonText, Number, Observation, RunContext, Text
+from runners.timing import ms_since, probe_within
+from runners.tools import resolve_allowed
 
 SERVER_TIMEOUT_S: Final = 5.0
 """How long one server is waited for: the largest threshold of a DNS check."""
@@ -52,7 +48,7 @@ class DnsRunner:
     async def observe(self, spec: DnsSpec, ctx: RunContext) -> Observation:
         """Ask the check's name server, or the default chain."""
         look = _Look(spec, ctx, self._default_chain)
-        return look.observation(await look_in_time(look, ctx))
+        return look.observation(await probe_within(look, ctx))
 
 
 class _Look:
@@ -89,7 +85,7 @@ class _Look:
         self.waiting_for = f"the address of the name server {host}"
         # A custom server gets no failover, so its further addresses are not used.
         network = self._ctx.network
-        address, *_ = await reachable_addresses(host, family_of(host), network, field="nameServer")
+        address, *_ = await resolve_allowed(host, family_of(host), network, field="nameServer")
         if address != host:
             self._server_lookup_ms = ms_since(self._started)
         return [NameServer(address, port or DNS_PORT)]

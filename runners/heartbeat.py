@@ -2,8 +2,7 @@
 
 from contract.checks import HeartbeatSpec
 from contract.result import HeartbeatEvidence
-from runners.kit.observation import Observation
-from runners.kit.runner import PingBook, RunContext
+from runners.runner import LastPings, Observation, RunContext
 
 
 class HeartbeatRunner:
@@ -21,7 +20,7 @@ class HeartbeatRunner:
         return Observation(evidence=evidence)
 
 
-def _silence_s(spec: HeartbeatSpec, pings: PingBook) -> float | None:
+def _silence_s(spec: HeartbeatSpec, pings: LastPings) -> float | None:
     """Seconds since the newest ping. None: the timer has not started."""
     ours_s = pings.silent_for_s(spec.ping_token)
     if ours_s is None:

@@ -14,14 +14,12 @@ from contract.assertions import Source
 from contract.checks import IcmpSpec
 from contract.requests import IpFamily
 from contract.result import Echo, Failure, IcmpEvidence, Timings
-from runners.kit.addresses import without_brackets
-from runners.kit.icmp.messages import PACKET_BYTES, type_and_code
-from runners.kit.icmp.pinger import ECHO_INTERVAL_S
-from runners.kit.observation import Fact, JsonText, Numbers, Observation
-from runners.kit.reach import reachable_addresses
-from runners.kit.runner import RunContext
-from runners.kit.stopwatch import ms_since
-from runners.kit.time_limit import look_in_time
+from runners.net.icmp.messages import PACKET_BYTES, type_and_code
+from runners.net.icmp.pinger import ECHO_INTERVAL_S
+from runners.net.sockets import without_brackets
+from runners.runner import Fact, JsonText, Numbers, Observation, RunContext
+from runners.timing import ms_since, probe_within
+from runners.tools import resolve_allowed
 
 LATE_REPLY_S: Final = 1.0
 """How long a reply to the last request is waited for."""
@@ -37,7 +35,7 @@ class IcmpRunner:
     async def observe(self, spec: IcmpSpec, ctx: RunContext) -> Observation:
         """Resolve and ping."""
         look = _Look(spec, ctx)
-        return look.observation(await look_in_time(look, ctx))
+        return look.observation(await probe_within(look, ctx))
 
 
 class _Look:
@@ -56,7 +54,7 @@ class _Look:
 
     async def go(self) -> None:
         """Take both steps."""
-        addresses = await reachable_addresses(self._host, self._family, self._ctx.network)
+        addresses = await resolve_allowed(self._host, self._family, self._ctx.network)
         self._address = addresses[0]
         if self._address != self._host:
             self._dns_ms = ms_since(self._started)

@@ -1,11 +1,9 @@
 """Multi-step checks: a script sends requests, one after the other; there is no browser."""
 
-from contract.scripted import MultiStepSpec
-from runners.kit.observation import Observation
-from runners.kit.playwright.evidence import multi_step_evidence
-from runners.kit.playwright.observation import observation_of
-from runners.kit.playwright.run import run_script
-from runners.kit.runner import RunContext
+from contract.checks import MultiStepSpec
+from runners.runner import Observation, RunContext
+from runners.scripting.playwright.evidence import multi_step_evidence, observation_of
+from runners.scripting.playwright.run import run_script
 
 
 class MultiStepRunner:

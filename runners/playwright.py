@@ -6,38 +6,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from contract.result import Artifact, Failure, Timings
-from contract.scripted import PlaywrightSpec
-from contract.suite_evidence import PlaywrightEvidence
-from runners.kit.failures import CheckFailed
-from runners.kit.gate.run_gate import RunGate, proxies, run_gate
-from runners.kit.harness import Harness
-from runners.kit.isolation.run_time import divided
-from runners.kit.isolation.sandbox import Ended
-from runners.kit.observation import Observation
-from runners.kit.playwright.browser_proof import Proof, is_our_fault
-from runners.kit.playwright.file_names import FileNames
-from runners.kit.playwright.ground import (
+from contract.checks import PlaywrightSpec
+from contract.evidence import PlaywrightEvidence
+from contract.result import Artifact, CheckFailed, Failure, Timings
+from redaction.policy import secret_names
+from runners.runner import Observation, RunContext
+from runners.scripting.harness import Harness
+from runners.scripting.playwright.chromium import (
     BROWSER_ARGUMENTS,
+    Proof,
     harmless_variables,
+    is_our_fault,
     required_browser,
 )
-from runners.kit.playwright.launches import LostLaunch
-from runners.kit.runner import RunContext
-from runners.kit.secrets.job_secrets import secret_names
-from runners.kit.suites.artifacts import gather, write_report
-from runners.kit.suites.disk import require_room_after
-from runners.kit.suites.facts import SuiteFacts
-from runners.kit.suites.installing import LIMIT_S, installed_until_s
-from runners.kit.suites.log import SuiteLog
-from runners.kit.suites.order import Order
-from runners.kit.suites.places import Suites
-from runners.kit.suites.project import Project, open_project
-from runners.kit.suites.remarks import remarks
-from runners.kit.suites.run import LIMITS, Browser, SuiteRun, run_suite
-from runners.kit.suites.verdict import failure_of
-from runners.kit.time_words import time_limit
-from runners.kit.trust.roots import Roots
+from runners.scripting.playwright.outputs import FileNames
+from runners.scripting.playwright.reporter import LostLaunch
+from runners.scripting.proxy.run_proxy import RunGate, proxies, run_gate
+from runners.scripting.suites.artifacts import gather, write_report
+from runners.scripting.suites.install import (
+    LIMIT_S,
+    Order,
+    SuiteLog,
+    read_install_deadline_s,
+    require_room_after,
+)
+from runners.scripting.suites.project import Project, open_project
+from runners.scripting.suites.reporter import SuiteFacts
+from runners.scripting.suites.resources import Suites
+from runners.scripting.suites.run import LIMITS, Browser, SuiteRun, remarks, run_suite
+from runners.scripting.suites.verdict import failure_of
+from runners.scripting.trust.roots import Roots
+from runners.timing import time_limit
+from sandbox.program import Ended, split
 
 _MOST_RESERVED_S: Final = 15.0
 """Of the run's time, for its end: traces are written, processes ended, and files read."""
@@ -80,7 +80,7 @@ class _Look:
         self._ctx = ctx
         self._harness = harness
         self._log = SuiteLog()
-        self._time = divided(
+        self._time = split(
             ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
         )
         self._installed_s: float | None = None
@@ -129,7 +129,7 @@ class _Look:
 
     def _order(self, ground: _Ground) -> Order:
         now_s, run = self._log.now_ms() / 1000, self._time
-        until_s = installed_until_s(now_s, run_ends_s=run.stop_after_s)
+        until_s = read_install_deadline_s(now_s, run_ends_s=run.stop_after_s)
         return Order(
             project=ground.project,
             spec=self._spec,

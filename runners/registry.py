@@ -9,9 +9,9 @@ from runners.browser import BrowserRunner
 from runners.dns import DnsRunner
 from runners.heartbeat import HeartbeatRunner
 from runners.icmp import IcmpRunner
-from runners.kit.runner import Runner
 from runners.multi_step import MultiStepRunner
 from runners.playwright import PlaywrightRunner
+from runners.runner import Runner
 from runners.tcp import TcpRunner
 from runners.url import UrlRunner
 

@@ -13,16 +13,12 @@ from typing import Final, Protocol
 
 from contract.assertions import Source
 from contract.checks import TcpSpec
-from contract.result import Failure, LogLine, TcpEvidence, Timings
-from runners.kit.addresses import shown, without_brackets
-from runners.kit.connection import blaming_target, connect
-from runners.kit.failures import CheckFailed
-from runners.kit.observation import Fact, Number, Observation, Text
-from runners.kit.reach import reachable_addresses
-from runners.kit.runner import RunContext
-from runners.kit.stopwatch import in_ms, ms_since
-from runners.kit.time_limit import look_in_time
-from runners.kit.tls.channel import TlsChannel
+from contract.result import CheckFailed, Failure, LogLine, TcpEvidence, Timings
+from runners.net.sockets import connect, map_connect_errors, render, without_brackets
+from runners.net.tls.channel import TlsChannel
+from runners.runner import Fact, Number, Observation, RunContext, Text
+from runners.timing import in_ms, ms_since, probe_within
+from runners.tools import resolve_allowed
 
 LIMIT_BYTES: Final = 64 * 1024
 """Reading ends here."""
@@ -43,9 +39,9 @@ class TcpRunner:
 
     async def observe(self, spec: TcpSpec, ctx: RunContext) -> Observation:
         """Resolve, connect and, when the check says so, do TLS, send and read."""
-        look = _Look(spec, ctx)
+        look = _Probe(spec, ctx)
         try:
-            failure = await look_in_time(look, ctx)
+            failure = await probe_within(look, ctx)
         finally:
             look.close()
         return look.observation(failure)
@@ -67,15 +63,15 @@ class _PlainLine:
         self._peer = peer
 
     async def send(self, payload: bytes) -> None:
-        with blaming_target(*self._peer, syscall="write"):
+        with map_connect_errors(*self._peer, syscall="write"):
             await asyncio.get_running_loop().sock_sendall(self._sock, payload)
 
     async def receive(self) -> bytes:
-        with blaming_target(*self._peer, syscall="read"):
+        with map_connect_errors(*self._peer, syscall="read"):
             return await asyncio.get_running_loop().sock_recv(self._sock, LIMIT_BYTES)
 
 
-class _Look:
+class _Probe:
     """One look at a port."""
 
     def __init__(self, spec: TcpSpec, ctx: RunContext) -> None:
@@ -111,7 +107,7 @@ class _Look:
     async def _resolve(self) -> None:
         self._awaited = "the address of {host}"
         began = time.perf_counter()
-        self._addresses = await reachable_addresses(
+        self._addresses = await resolve_allowed(
             self._host, self._request.ip_family, self._ctx.network
         )
         self._took_ms["dns"] = ms_since(began)
@@ -127,7 +123,9 @@ class _Look:
             except CheckFailed as failed:
                 self._note(f"{failed.failure.message} Trying the next address.")
             except TimeoutError:
-                self._note(f"{shown(address, self._request.port)} did not answer; trying the next.")
+                self._note(
+                    f"{render(address, self._request.port)} did not answer; trying the next."
+                )
         return await self._connect_to(last)
 
     async def _connect_to(self, address: str) -> socket.socket:
@@ -251,7 +249,7 @@ class _Look:
     @property
     def waiting_for(self) -> str:
         """What the present step waits for, as the end of `waited 30 s for …`."""
-        return self._awaited.format(host=self._host, peer=shown(*self._peer))
+        return self._awaited.format(host=self._host, peer=render(*self._peer))
 
     def _left_s(self) -> float:
         return max(self._ctx.timeout_s - (time.perf_counter() - self._started), 0)

@@ -4,10 +4,9 @@ import msgspec
 
 from contract.checks import UrlSpec
 from contract.requests import BodyType, HttpMethod, HttpRequest
-from runners.kit.http.body import STORED_BYTES_OF_A_URL
-from runners.kit.http_look import look
-from runners.kit.observation import Observation
-from runners.kit.runner import RunContext
+from runners.net.http.probe import probe
+from runners.net.http.response import STORED_BYTES_OF_A_URL
+from runners.runner import Observation, RunContext
 
 
 class UrlRunner:
@@ -21,7 +20,7 @@ class UrlRunner:
         Raises:
             CheckFailed: of kind PROTOCOL, when the request cannot be sent as it is written.
         """
-        return await look(_as_get(spec.request), ctx, stored_bytes=STORED_BYTES_OF_A_URL)
+        return await probe(_as_get(spec.request), ctx, stored_bytes=STORED_BYTES_OF_A_URL)
 
 
 def _as_get(request: HttpRequest) -> HttpRequest:

@@ -1,10 +1,11 @@
 """`python -m service`: the control plane, and with arguments its commands."""
 
+import gc
 import os
 import sys
-from collections.abc import Sequence
-
-from service import lean
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -12,12 +13,30 @@ def main(arguments: Sequence[str] = ()) -> int:
     # Keys, scripts and what runs brought back are kept here: it is for the owner alone.
     os.umask(0o077)
     if arguments:
-        from service.command_line import run  # noqa: PLC0415 - serving needs none of it
+        from service.cli import run  # noqa: PLC0415 - serving needs none of it
 
         return run(arguments)
-    with lean.loading():
+    with loading():
         from service.serving import serve_until_told  # noqa: PLC0415 - what must be loaded leanly
     return serve_until_told()
+
+
+_OPTIONAL: Final = "rich"
+"""structlog takes it for tracebacks in colour, only if it can be imported; the service writes plain
+ones."""
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """For imports. What they make stays: to look through it for garbage is a third of a start."""
+    # None makes the import fail as if the library were not installed.
+    sys.modules.setdefault(_OPTIONAL, None)  # type: ignore[arg-type]
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 if __name__ == "__main__":

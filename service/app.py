@@ -13,48 +13,46 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from service.accounts.actions import first_start, hold_pepper
-from service.accounts.authenticate import ApiKeys
+from service.accounts.actions import first_start, require_pepper
+from service.accounts.authentication import ApiKeys
 from service.accounts.keys import Pepper
 from service.accounts.model import FirstSecrets, GivenKeys, WrongPepperError
 from service.agents.api import AgentApi
 from service.agents.artifacts import ArtifactDoor
-from service.agents.keys import LocationKeys
+from service.agents.location_keys import LocationKeys
 from service.agents.presence import Presence
-from service.audit import actions as audit
+from service.audit import audit
 from service.audit.model import Entry
 from service.bundles.api import BundleDoor
+from service.bundles.bundles import BundleSweep
 from service.bundles.files import BundleFiles
-from service.bundles.sweep import BundleSweep
 from service.clock import Clock, ProcessClock
 from service.db.engine import Database, DatabaseBusyError
 from service.db.migrate import migrate
-from service.db.periodic import Periodic, changing
+from service.db.periodic_tasks import Periodic, changing
 from service.db.sqlite import open_sqlite
 from service.heartbeats.api import PingApi
-from service.http.backend import Backend
-from service.http.error_body import error_response
+from service.http.dependencies import Backend
+from service.http.error_responses import error_response
 from service.http.errors import ApiError
-from service.http.rate import Allowance, RateClass, RateLimits
-from service.http.routers import install_api
-from service.http.short_cut import ShortCut
-from service.http.stopwatch import Answered, Stopwatch
-from service.idempotency import actions as idempotency
-from service.idempotency.actions import Answers
-from service.jobs import endings
-from service.jobs.waiting import ClaimDesk, open_desk
+from service.http.fast_path import ShortCut
+from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.idempotency import idempotency
+from service.idempotency.idempotency import Answers
+from service.jobs import settle
+from service.jobs.long_poll import ClaimQueue, open_desk
 from service.locations.health import LocationWatch
-from service.metrics import Metrics
+from service.metrics import Answered, Metrics, Stopwatch
 from service.metrics_page import MetricsPage
 from service.pepper import pepper_of, wrong_pepper
 from service.results.model import Stored
-from service.scheduling.setbacks import Setbacks
-from service.scheduling.tick import GROUP, tick
+from service.routers import install_api
+from service.scheduling.tick import GROUP, Setbacks, tick
 from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
 from service.settings import BadgeAccess, Settings
+from service.vault.encryption import Vault
 from service.vault.opening import open_vault
-from service.vault.sealing import Vault
 
 log = structlog.get_logger()
 
@@ -77,7 +75,7 @@ class Service:
     app: ShortCut
     first_secrets: FirstSecrets | None
     """What a first start made. None: it was none."""
-    desk: ClaimDesk
+    desk: ClaimQueue
     waiters: SessionWaiters
 
     async def send_everyone_home(self) -> None:
@@ -96,11 +94,13 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         NewerSchemaError: a newer service has used the database.
     """
     clock = clock or ProcessClock()
-    pepper, vault = await _prepared(settings)
+    pepper, vault = await _prepare(settings)
     database = open_sqlite(settings.database_file)
     try:
         secrets = await database.write(lambda c: _first_start(c, pepper, settings, clock))
-        await database.write(lambda c: endings.forgive(c, now_ms=clock.now_ms(c)))
+        await database.write(
+            lambda c: settle.extend_leases_after_restart(c, now_ms=clock.now_ms(c))
+        )
         backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
         desk = await open_desk(database, clock, vault)
         service, presence = _assemble(settings, backend, desk, secrets)
@@ -132,7 +132,7 @@ async def _loops(
                 task.cancel()
 
 
-async def _prepared(settings: Settings) -> tuple[Pepper, Vault]:
+async def _prepare(settings: Settings) -> tuple[Pepper, Vault]:
     """What opens the database, which has the newest schema then and no secret in clear.
 
     It is closed again: its log, which goes then, may tell what was in clear before.
@@ -148,7 +148,7 @@ async def _prepared(settings: Settings) -> tuple[Pepper, Vault]:
 async def _held_pepper(database: Database, settings: Settings) -> Pepper:
     pepper = pepper_of(settings)
     try:
-        await database.write(lambda connection: hold_pepper(connection, pepper))
+        await database.write(lambda connection: require_pepper(connection, pepper))
     except WrongPepperError as problem:
         raise wrong_pepper(settings) from problem
     return pepper
@@ -167,7 +167,7 @@ def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
 
     def reaper(connection: Connection) -> int:
         now_ms = clock.now_ms(connection)
-        ended = endings.reap(connection, now_ms=now_ms)
+        ended = settle.expire_jobs(connection, now_ms=now_ms)
         return ended + sessions.end_overdue_of_groups(connection, now_ms=now_ms)
 
     def forgetter(connection: Connection) -> int:
@@ -183,12 +183,12 @@ def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
         Periodic(name="scheduler", act=changing(scheduler), every_s=_TICK_S, most=GROUP),
         Periodic(name="clock-watch", act=changing(setbacks.mend), every_s=_REAP_S),
         Periodic(name="locations", act=changing(watch.look), every_s=_LOOK_S),
-        Periodic(name="reaper", act=changing(reaper), every_s=_REAP_S, most=endings.GROUP),
+        Periodic(name="reaper", act=changing(reaper), every_s=_REAP_S, most=settle.GROUP),
     )
 
 
 def _assemble(
-    settings: Settings, backend: Backend, desk: ClaimDesk, secrets: FirstSecrets | None
+    settings: Settings, backend: Backend, desk: ClaimQueue, secrets: FirstSecrets | None
 ) -> tuple[Service, Presence]:
     database, clock = backend.database, backend.clock
     presence = Presence(database, clock, waiting=desk.waiting_agents)
@@ -208,7 +208,7 @@ def _assemble(
     return service, presence
 
 
-def _agents(backend: Backend, desk: ClaimDesk, presence: Presence, metrics: Metrics) -> AgentApi:
+def _agents(backend: Backend, desk: ClaimQueue, presence: Presence, metrics: Metrics) -> AgentApi:
     database = backend.database
     return AgentApi(
         database=database,

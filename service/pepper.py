@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from service.accounts.keys import Pepper
+from service.data_dir import make_own_file
 from service.errors import SettingsError
-from service.own_file import make_own_file
 from service.settings import Settings
 
 FILE: Final = "key-pepper"
@@ -24,10 +24,10 @@ def pepper_of(settings: Settings) -> Pepper:
             make_own_file(file, secrets.token_urlsafe(32).encode())
     except OSError as problem:
         raise _unusable(file, problem) from problem
-    return kept_pepper(settings)
+    return read_kept_pepper(settings)
 
 
-def kept_pepper(settings: Settings) -> Pepper:
+def read_kept_pepper(settings: Settings) -> Pepper:
     """The pepper of a service that has started before.
 
     Raises:

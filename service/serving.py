@@ -1,30 +1,133 @@
-"""The service as a program: it listens, opens, and stops in order when a signal comes."""
+"""Serves HTTP: the socket, the gate while starting, the shutdown."""
 
 import asyncio
 import contextlib
+import errno
 import gc
 import resource
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from http import HTTPStatus
 from types import FrameType
+from typing import Final
 
 import structlog
 import uvicorn
 import uvloop
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from contract.release import RELEASE
 from service.accounts.model import FirstSecrets
 from service.app import Service, running
+from service.data_dir import held_folders
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
-from service.folders import held_folders
-from service.front import Front, Stage
-from service.http.one_write import OneWriteProtocol
+from service.http.error_responses import error_response
+from service.http.errors import ApiError
+from service.http.fast_path import OneWriteProtocol
 from service.logs import configure
-from service.ports import listen
 from service.settings import Settings, read_settings
+
+HEALTH: Final = "/health"
+READINESS: Final = "/-/readiness"
+LIVENESS: Final = "/-/liveness"
+PATIENCE_S: Final = 20.0
+"""How long a request waits for the database to open; a probe does not wait."""
+_FRESH: Final[Mapping[str, str]] = {"cache-control": "no-store"}
+
+
+class Stage(StrEnum):
+    """The service's life, in order."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DRAINING = "draining"
+
+
+class NotOpenError(ApiError):
+    """503: the service starts or stops; try again."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class StartupGate:
+    """What the server calls. Requests that come before the application is there wait for it."""
+
+    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._app: ASGIApp | None = None
+        """None: the database is not open yet."""
+        self._settled = asyncio.Event()
+        """Set once it is known whether there will be an application."""
+        self.stage = Stage.STARTING
+        self._probes = {
+            HEALTH: self._health,
+            READINESS: self._readiness,
+            LIVENESS: self._liveness,
+        }
+
+    def open(self, app: ASGIApp) -> None:
+        """The database is migrated and open: serve."""
+        self._app = app
+        if self.stage is Stage.STARTING:
+            self.stage = Stage.READY
+        self._settled.set()
+
+    def drain(self) -> None:
+        """The service is told to stop: whoever sends it requests should look elsewhere."""
+        self.stage = Stage.DRAINING
+        self._settled.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        probe = self._probes.get(scope["path"]) if scope["type"] == "http" else None
+        if probe is not None:
+            answer = probe() if scope["method"] in ("GET", "HEAD") else _use_get(scope)
+            await answer(scope, receive, send)
+            return
+        await (self._app or await self._opened())(scope, receive, send)
+
+    async def _opened(self) -> ASGIApp:
+        """The application, or a refusal when there is none in time."""
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._settled.wait()
+        except TimeoutError:
+            pass
+        return self._app or error_response(
+            NotOpenError(f"The service is {self.stage}; try again.", headers={"retry-after": "1"})
+        )
+
+    def _health(self) -> Response:
+        """Says that the process answers, and how far it is."""
+        return JSONResponse({"status": self.stage.value, "version": RELEASE}, headers={**_FRESH})
+
+    def _readiness(self) -> Response:
+        if self.stage is Stage.READY:
+            return _sentence(HTTPStatus.OK, "OK")
+        return _sentence(HTTPStatus.SERVICE_UNAVAILABLE, f"The service is {self.stage}.")
+
+    def _liveness(self) -> Response:
+        """An event loop that is stuck does not get here."""
+        return _sentence(HTTPStatus.OK, "OK")
+
+
+def _sentence(status: HTTPStatus, text: str) -> Response:
+    return PlainTextResponse(f"{text}\n", status_code=status, headers={**_FRESH})
+
+
+def _use_get(scope: Scope) -> Response:
+    refusal = ApiError(
+        f"{scope['method']} is not possible at {scope['path']}.", headers={"allow": "GET, HEAD"}
+    )
+    refusal.status = HTTPStatus.METHOD_NOT_ALLOWED
+    return error_response(refusal)
+
 
 log = structlog.get_logger()
 
@@ -39,7 +142,7 @@ _NEW_OBJECTS = 10_000
 class Server(uvicorn.Server):
     """uvicorn, with our order of stopping: long polls are answered first."""
 
-    def __init__(self, config: uvicorn.Config, front: Front) -> None:
+    def __init__(self, config: uvicorn.Config, front: StartupGate) -> None:
         super().__init__(config)
         self._front = front
         self._service: Service | None = None
@@ -91,7 +194,7 @@ async def serve(settings: Settings) -> None:
 
 async def _serve_at(listening: socket.socket, settings: Settings) -> None:
     """Listen from the start, so that a long migration does not look like a dead process."""
-    front = Front()
+    front = StartupGate()
     server = Server(_config(front), front)
     host, port = listening.getsockname()[:2]
     serving = asyncio.create_task(server.serve(sockets=[listening]), name="http")
@@ -110,7 +213,7 @@ async def _serve_at(listening: socket.socket, settings: Settings) -> None:
         await serving
 
 
-def _config(front: Front) -> uvicorn.Config:
+def _config(front: StartupGate) -> uvicorn.Config:
     return uvicorn.Config(
         front,
         http=OneWriteProtocol,
@@ -167,3 +270,41 @@ def _show(secrets: FirstSecrets, settings: Settings) -> None:
         # Log lines come before and after it.
         block = ("", "First start. These keys are shown only once:", "", *lines, "")
         print(*block, sep="\n", flush=True)  # noqa: T201 - for a person
+
+
+_WAITING: Final = 2048
+"""Connections that may wait to be taken; a restart meets all agents at once."""
+_PORT: Final = {
+    errno.EADDRINUSE: "another program listens there; use a free port, or 0 for any",
+    errno.EACCES: "this user may not listen there; use 1024 or above",
+}
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Listen where the settings say.
+
+    Raises:
+        SettingsError: the host is no address of this machine, or the port cannot be had.
+    """
+    host, port = settings.host, settings.port
+    try:
+        family, *_, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return _prompt(socket.create_server(address[:2], family=family, backlog=_WAITING))
+    except OSError as problem:
+        because = _PORT.get(problem.errno or 0)
+        if because is not None:
+            raise SettingsError((f"SERVICE_PORT is {port}, but {because}",)) from problem
+        raise SettingsError(
+            (f"SERVICE_HOST is {host}; use an address of this machine, as in 127.0.0.1",)
+        ) from problem
+
+
+def _prompt(listening: socket.socket) -> socket.socket:
+    """Its connections, which take it over, send an answer's end without waiting 40 ms for an ACK.
+
+    asyncio does so by itself for sockets that name their protocol, and this one does not.
+    """
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

@@ -9,11 +9,11 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Final, TypeVar
 
-from contract.unknown_settings import UnknownName, unknown_names
+from contract.suggestions import UnknownName, unknown_names
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
 from service.addresses.model import NOWHERE, StaticAddresses, addresses_of
 from service.errors import SettingsError
-from service.vault.keys import keys_of
+from service.vault.master_keys import keys_of
 
 ValueT = TypeVar("ValueT")
 

@@ -98,14 +98,14 @@ SLOW = (
     "tests/runners/test_script_harness",
     "tests/runners/test_secrets_in_traces",
     "tests/runners/test_typed_secrets",
-    "tests/runners/kit/archives/test_trace.py",
-    "tests/runners/kit/gate/test_presenting.py",
-    "tests/runners/kit/playwright/test_spares",
-    "tests/runners/kit/playwright/test_warming",
-    "tests/runners/kit/scripts/test_installed_runtimes",
-    "tests/runners/kit/secrets/test_following",
-    "tests/runners/kit/suites/test_node_modules",
-    "tests/runners/kit/trust/test_roots",
+    "tests/redaction/trace/test_trace.py",
+    "tests/runners/scripting/proxy/test_presenting.py",
+    "tests/runners/scripting/playwright/test_spares",
+    "tests/runners/scripting/playwright/test_warming",
+    "tests/runners/scripting/node/test_installed_runtimes",
+    "tests/redaction/test_following",
+    "tests/runners/scripting/suites/test_node_modules",
+    "tests/runners/scripting/trust/test_roots",
 )
 """What `make test-quick` leaves out: whole systems, faults, browsers, suites, images."""
 

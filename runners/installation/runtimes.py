@@ -1,7 +1,7 @@
 """Installs runtimes: Node with npm, the libraries of a lock file, and their code compiled ahead.
 
 A runtime is laid out as Node's own archives are, and nothing in it leads out of it:
-`runners/kit/scripts/runtimes.py` lists the parts.
+`runners/scripting/node/runtimes.py` lists the parts.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ _LIMIT_S: Final = 1800
 _NEVER_READ: Final = (".map", ".d.ts", ".d.mts", ".d.cts")
 """Half of all bytes of the libraries, and Node reads none of them."""
 _USERS: Final = (10001, *range(60600, 60800))
-"""The image's user, and those of `runners/kit/isolation/slot_users.py`."""
+"""The image's user, and those of `sandbox/users.py`."""
 
 
 class InstallationError(Exception):

@@ -37,7 +37,7 @@ class KeyWish:
     """False: of a program (`sv_`)."""
 
 
-def hold_pepper(connection: Connection, pepper: Pepper) -> None:
+def require_pepper(connection: Connection, pepper: Pepper) -> None:
     """Store keys with this pepper from now on; those of an earlier version are stored anew.
 
     Raises:

@@ -1,23 +1,68 @@
 """`/v1/accounts`: whom the caller's key speaks for."""
 
-from typing import Annotated
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Final
 
 from fastapi import Path
 from starlette.responses import Response
 
+from contract.runtimes import RUNTIMES
 from service.accounts import actions
-from service.accounts.model import Caller
-from service.accounts.shapes import AccountShown, EntitlementsShown
-from service.accounts.views import account_shown, entitlements_shown
-from service.checks.alert_fields import AlertSettings
+from service.accounts.model import AccountRow, Caller
+from service.checks.fields import AlertSettings
 from service.http.auth import CallerDep
-from service.http.backend import Backend, BackendDep
+from service.http.dependencies import Backend, BackendDep
 from service.http.errors import NotFoundError
-from service.http.operations import keyed_operations
-from service.http.routes import answers, json, json_model
-from service.http.strict import NO_NUL
+from service.http.routing import answers, json, json_model, keyed_operations
+from service.http.schema import NO_NUL, ResponseModel
 from service.locations import actions as locations
-from service.locations.regions import REGIONS
+from service.locations.model import REGIONS
+
+
+class RegionOffered(ResponseModel):
+    """A region, and whether this account has agents for it."""
+
+    id: str
+    name: str
+    available: bool
+    """A private location of the account has this region as its slug."""
+
+
+class Offered(ResponseModel):
+    """Where checks may run."""
+
+    all: list[RegionOffered]
+    max_per_check: int
+
+
+class EntitlementsShown(ResponseModel):
+    """What an account may use: everything, as there are no plans."""
+
+    plan: str
+    plan_display_name: str
+    addons: dict[str, Any]
+    """Always empty."""
+    locations: Offered
+    entitlements: list[dict[str, Any]]
+    """Always empty: nothing is kept back that would be named here."""
+
+
+class AccountShown(ResponseModel):
+    """An account."""
+
+    id: str
+    """What the header x-service-account may name."""
+    name: str
+    runtime_id: str
+    """What scripts run on that name no runtime."""
+    plan: str
+    """Always self-hosted: there are no plans."""
+    plan_display_name: str
+    settings: dict[str, Any]
+    """Of the account; there are none yet."""
+    alert_settings: dict[str, Any]
+    """Of checks with useGlobalAlertSettings."""
+
 
 router = keyed_operations("Accounts", prefix="/v1/accounts")
 
@@ -65,10 +110,42 @@ async def read_entitlements(
 
 async def _entitlements(account_id: str, backend: Backend) -> Response:
     slugs = await backend.database.read(lambda c: locations.ids_by_slug(c, account_id))
-    return json_model(entitlements_shown(slugs, REGIONS))
+    return json_model(render_entitlements(slugs, REGIONS))
 
 
 async def _own(caller: Caller, backend: Backend) -> AccountShown:
     row = await backend.database.read(lambda c: actions.find_account(c, caller.account_id))
     settings = AlertSettings().model_dump(mode="json", by_alias=True)
-    return account_shown(row, alert_settings=settings)
+    return render_account(row, alert_settings=settings)
+
+
+_PLAN: Final = "self-hosted"
+_PLAN_NAME: Final = "Self-hosted"
+
+
+def render_account(row: AccountRow, *, alert_settings: dict[str, Any]) -> AccountShown:
+    """A stored account as its answer."""
+    return AccountShown(
+        id=row.id,
+        name=row.name,
+        runtime_id=next(iter(RUNTIMES)),
+        plan=_PLAN,
+        plan_display_name=_PLAN_NAME,
+        settings={},
+        alert_settings=alert_settings,
+    )
+
+
+def render_entitlements(slugs: Collection[str], regions: Mapping[str, str]) -> EntitlementsShown:
+    """What an account with private locations of these slugs may use."""
+    offered = [
+        RegionOffered(id=region, name=name, available=region in slugs)
+        for region, name in regions.items()
+    ]
+    return EntitlementsShown(
+        plan=_PLAN,
+        plan_display_name=_PLAN_NAME,
+        addons={},
+        locations=Offered(all=offered, max_per_check=len(offered)),
+        entitlements=[],
+    )

@@ -5,9 +5,8 @@ from typing import Any, Final
 from starlette.responses import PlainTextResponse, Response
 
 from service.addresses.model import StaticAddresses
-from service.http.backend import BackendDep
-from service.http.operations import open_operations
-from service.http.routes import answers, json
+from service.http.dependencies import BackendDep
+from service.http.routing import answers, json, open_operations
 
 router = open_operations("Static addresses", prefix="/v1")
 

@@ -1,40 +1,112 @@
 """The agents' routes: plain Starlette and msgspec, because a fleet calls them all the time."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 from sqlalchemy import Connection
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Message, Receive
 
 from contract import agent_api as wire
+from contract.agent_api import AGENT_ID_HEADER
 from contract.wire import Wire, encode
 from service.agents import actions
 from service.agents.artifacts import ArtifactDoor
-from service.agents.caller import HttpCaller
-from service.agents.calls import MOST_LETTERS, Call, check_name
-from service.agents.keys import LocationKeys, digest_of
-from service.agents.presence import Presence
-from service.agents.refusals import TooOldError
-from service.agents.rules import MIN_AGENT_VERSION, is_too_old
-from service.agents.submissions import arrived_of, submission_answer
+from service.agents.location_keys import LocationKeys, digest_of
+from service.agents.messages import (
+    LIMIT_BYTES,
+    TooOldError,
+    arrived_of,
+    read_message,
+    submission_answer,
+)
+from service.agents.model import Opened
+from service.agents.presence import MIN_AGENT_VERSION, Presence, is_too_old
 from service.bundles.api import BundleDoor
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, take_pings
-from service.http.address import place_of
 from service.http.auth import hold_back
 from service.http.errors import InvalidError, LocationKeyError
-from service.http.rate import RateClass, RateLimits
-from service.http.short_cut import JsonAnswer
+from service.http.fast_path import JsonAnswer, received
+from service.http.rate_limit import RateClass, RateLimits, place_of
 from service.jobs import actions as jobs
-from service.jobs.endings import GivenBack, release
+from service.jobs.long_poll import ClaimQueue
 from service.jobs.model import LEASE_MS, Claimant, fence_number, job_number
-from service.jobs.waiting import ClaimDesk
+from service.jobs.settle import Release, release
 from service.results.ingest import Arrived, Verdict, take_results
+
+MessageT = TypeVar("MessageT", bound=msgspec.Struct)
+
+MOST_LETTERS: Final = 100
+"""Of what agents call themselves and their claims."""
+_AGENT_ID: Final = AGENT_ID_HEADER.encode()
+
+
+class AgentRequest(NamedTuple):
+    """A request of an agent that was let in."""
+
+    headers: Mapping[bytes, bytes]
+    receive: Receive
+    digest: bytes
+    """Of its key."""
+    opened: Opened
+    keys: LocationKeys
+
+    @property
+    def location_id(self) -> str:
+        """The location that the agent speaks for."""
+        return self.opened.location_id
+
+    def agent_id(self) -> str:
+        """What the agent calls itself.
+
+        Raises:
+            InvalidError: nothing, or much too long.
+        """
+        agent_id = self.headers.get(_AGENT_ID, b"").decode("latin-1")
+        check_name(agent_id)
+        return agent_id
+
+    async def read(self, kind: type[MessageT], *, limit_bytes: int = LIMIT_BYTES) -> MessageT:
+        """The body as one message.
+
+        Raises:
+            LocationKeyError: the key ended while the body came.
+        """
+        encoding = self.headers.get(b"content-encoding")
+        message = await read_message(self.receive, kind, encoding=encoding, limit_bytes=limit_bytes)
+        await self._ask_again()
+        return message
+
+    async def receive_while_open(self) -> Message:
+        """The next part of a body that may take minutes to come.
+
+        Raises:
+            LocationKeyError: the key ended while it came.
+        """
+        message = await self.receive()
+        await self._ask_again()
+        return message
+
+    async def _ask_again(self) -> None:
+        if await self.keys.opened_with(self.digest) is None:
+            raise LocationKeyError
+
+
+def check_name(name: str, field: str = AGENT_ID_HEADER) -> None:
+    """Refuse a name that is none, or much too long."""
+    if not 0 < len(name) <= MOST_LETTERS:
+        raise InvalidError(
+            f'"{field}" has {len(name)} characters; use 1 to {MOST_LETTERS}.',
+            keys=(field,),
+            source="headers" if field == AGENT_ID_HEADER else "payload",
+        )
+
 
 _MOST_SLOTS: Final = 10_000
 _MOST_ITEMS: Final = 10_000
@@ -61,7 +133,7 @@ class AgentApi:
     keys: LocationKeys
     limits: RateLimits
     presence: Presence
-    desk: ClaimDesk
+    desk: ClaimQueue
     artifacts: ArtifactDoor
     bundles: BundleDoor
     claimed: Callable[[int], None]
@@ -69,7 +141,7 @@ class AgentApi:
 
     def calls(self) -> list[Route]:
         """The routes that take a message and answer with one."""
-        calls: dict[str, Callable[[Call], Awaitable[msgspec.Struct]]] = {
+        calls: dict[str, Callable[[AgentRequest], Awaitable[msgspec.Struct]]] = {
             wire.CLAIM: self._claim,
             wire.RESULTS: self._results,
             wire.RENEW: self._renew,
@@ -89,7 +161,7 @@ class AgentApi:
         ]
 
     def _messages(
-        self, answer_to: Callable[[Call], Awaitable[msgspec.Struct]]
+        self, answer_to: Callable[[AgentRequest], Awaitable[msgspec.Struct]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
             call = await self._let_in(request)
@@ -114,7 +186,7 @@ class AgentApi:
 
         return serve
 
-    async def _let_in(self, request: Request) -> Call:
+    async def _let_in(self, request: Request) -> AgentRequest:
         # Read once: to look one up among the server's pairs takes as long as to read them all.
         # Of two alike the first counts, as everywhere else; a proxy may have looked at that one.
         headers = dict(reversed(request.scope["headers"]))
@@ -126,9 +198,9 @@ class AgentApi:
             raise LocationKeyError
         if wait_s := self.limits.wait_s(RateClass.AGENTS, opened.key_id):
             hold_back(wait_s)
-        return Call(headers, request.receive, digest, opened, self.keys)
+        return AgentRequest(headers, request.receive, digest, opened, self.keys)
 
-    async def _hello(self, call: Call) -> wire.HelloAnswer:
+    async def _hello(self, call: AgentRequest) -> wire.HelloAnswer:
         hello = await call.read(wire.Hello)
         if is_too_old(hello.version):
             raise TooOldError(
@@ -151,7 +223,7 @@ class AgentApi:
             min_agent_version=MIN_AGENT_VERSION,
         )
 
-    async def _claim(self, call: Call) -> wire.ClaimAnswer:
+    async def _claim(self, call: AgentRequest) -> wire.ClaimAnswer:
         agent_id = call.agent_id()
         is_known = await self.presence.meet((call.location_id, agent_id))
         # The last wait before the desk, which is told of keys that end from here on.
@@ -177,7 +249,7 @@ class AgentApi:
             next_poll_s=_PAUSE_WHEN_CLOSING_S if self.desk.is_closed else 0,
         )
 
-    async def _renew(self, call: Call) -> wire.RenewAnswer:
+    async def _renew(self, call: AgentRequest) -> wire.RenewAnswer:
         renew = await call.read(wire.Renew)
         _check_items(renew.leases, "leases", _MOST_ITEMS)
         await self.presence.meet((call.location_id, call.agent_id()))
@@ -191,10 +263,10 @@ class AgentApi:
         lost = (lease for lease, holds in zip(renew.leases, held, strict=True) if not holds)
         return wire.RenewAnswer(lost=tuple(lost))
 
-    async def _release(self, call: Call) -> Wire:
+    async def _release(self, call: AgentRequest) -> Wire:
         message = await call.read(wire.Release)
         _check_items(message.jobs, "jobs", _MOST_ITEMS)
-        given = [GivenBack(job_number(job.job_id), job.fence, job.reason) for job in message.jobs]
+        given = [Release(job_number(job.job_id), job.fence, job.reason) for job in message.jobs]
 
         def change(connection: Connection) -> None:
             now_ms = self.clock.now_ms(connection)
@@ -203,7 +275,7 @@ class AgentApi:
         await self.database.write(change)
         return Wire()
 
-    async def _results(self, call: Call) -> wire.SubmissionAnswer:
+    async def _results(self, call: AgentRequest) -> wire.SubmissionAnswer:
         limit_bytes = wire.MAX_RESULTS_BYTES + _BODY_SLACK_BYTES
         raw = await call.read(_RawSubmission, limit_bytes=limit_bytes)
         read = [arrived_of(place, bytes(body)) for place, body in enumerate(raw.results)]
@@ -218,7 +290,7 @@ class AgentApi:
         verdicts = await self.database.write(change, brief=brief) if arrived else []
         return submission_answer(arrived, verdicts, rejected)
 
-    async def _pings(self, call: Call) -> Wire:
+    async def _pings(self, call: AgentRequest) -> Wire:
         message = await call.read(wire.Pings)
         _check_items(message.pings, "pings", _MOST_ITEMS)
         pings = [
@@ -240,7 +312,7 @@ class AgentApi:
         await self.database.write(change)
         return Wire()
 
-    async def _events(self, call: Call) -> Wire:
+    async def _events(self, call: AgentRequest) -> Wire:
         message = await call.read(wire.Events)
         agent_id = call.agent_id()
 
@@ -260,3 +332,20 @@ class AgentApi:
 def _check_items(items: Sequence[object], field: str, most: int) -> None:
     if len(items) > most:
         raise InvalidError(f"$.{field} has {len(items)} items; use at most {most}.", keys=(field,))
+
+
+class HttpCaller:
+    """The other end of a claim's connection, once its body has been read."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+
+    def is_gone(self) -> bool:
+        """Whether they have hung up, as far as is known by now."""
+        message = received(self._receive)
+        return message is not None and message["type"] == "http.disconnect"
+
+    async def gone(self) -> None:
+        """Returns when they have hung up."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass

@@ -17,13 +17,13 @@ from contract.agent_api import (
     MAX_ARTIFACT_BYTES,
     ArtifactStored,
 )
-from service.agents.refusals import RangeError
-from service.artifacts.files import RunFile
+from service.agents.messages import RangeError
 from service.db.engine import Database
 from service.http.errors import InvalidError, NoRoomError, NotFoundError, TooLargeError
-from service.http.streams import digest_of, in_time
+from service.http.request_body import digest_of, in_time
 from service.jobs import actions as jobs
 from service.jobs.model import fence_number, job_number
+from service.results.assets import RunFile
 
 _FENCE: Final = re.compile(r"\d{1,12}", re.ASCII)
 _RANGE: Final = re.compile(r"bytes (\d{1,12})-(\d{1,12})/(\d{1,12})")

@@ -1,6 +1,7 @@
-"""Which agents are there: known by their hello, seen with every request, written now and then."""
+"""Which agents are connected."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -8,7 +9,6 @@ import structlog
 from sqlalchemy import Connection
 
 from service.agents import store
-from service.agents.rules import is_too_old
 from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError
 
@@ -71,3 +71,19 @@ class Presence:
         except DatabaseBusyError as problem:
             self._seen |= seen
             log.warning("presence.postponed", agents=len(seen), reason=str(problem))
+
+
+MIN_AGENT_VERSION: Final = "0.1.0"
+"""The oldest agent that speaks this service's language."""
+_NUMBERS: Final = re.compile(r"\d{1,9}", re.ASCII)
+
+
+def is_too_old(version: str, *, minimum: str = MIN_AGENT_VERSION) -> bool:
+    """Whether a version comes before the minimum; one without any number does."""
+    return _order(version) < _order(minimum)
+
+
+def _order(version: str) -> tuple[int, ...]:
+    """What stands after a plus or a minus (a build, a pre-release) does not count."""
+    core = re.split(r"[+-]", version, maxsplit=1)[0]
+    return tuple(int(number) for number in _NUMBERS.findall(core)[:4])

@@ -1,21 +1,125 @@
 """`/v1/badges`: the status of a check as a picture, for pages that show it."""
 
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Final
+from xml.sax.saxutils import escape, quoteattr
 
 from fastapi import Depends, Path, Query
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from service.badges.picture import Badge, Style, Theme, svg
-from service.badges.views import badge, worst
 from service.checks import actions as checks
 from service.groups import actions as groups
 from service.http.auth import CallerDep, MaybeCallerDep
-from service.http.backend import BackendDep
-from service.http.operations import keyed_operations
-from service.http.routes import refusals
-from service.http.strict import NO_NUL
+from service.http.dependencies import BackendDep
+from service.http.routing import keyed_operations, refusals
+from service.http.schema import NO_NUL
 from service.results import actions as results
+from service.results.model import RunStatus, Standing
+
+
+class Style(StrEnum):
+    """The badge's form."""
+
+    FLAT = "flat"
+    FLAT_SQUARE = "flat-square"
+    PLASTIC = "plastic"
+    FOR_THE_BADGE = "for-the-badge"
+
+
+class Theme(StrEnum):
+    """The colour of its left half."""
+
+    DEFAULT = "default"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """What a badge says."""
+
+    label: str
+    message: str
+    colour: str
+    """Of the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    height: int
+    radius: int
+    letter_width: float
+    font_size: int
+    is_shaded: bool = False
+    is_capital: bool = False
+
+
+_FORMS: Final = {
+    Style.FLAT: _Form(height=20, radius=3, letter_width=6.6, font_size=11),
+    Style.FLAT_SQUARE: _Form(height=20, radius=0, letter_width=6.6, font_size=11),
+    Style.PLASTIC: _Form(height=18, radius=4, letter_width=6.6, font_size=11, is_shaded=True),
+    Style.FOR_THE_BADGE: _Form(
+        height=28, radius=0, letter_width=8.2, font_size=10, is_capital=True
+    ),
+}
+_LABELS: Final = {
+    Theme.DEFAULT: ("#555", "#fff"),
+    Theme.DARK: ("#1b1f24", "#fff"),
+    Theme.LIGHT: ("#e8e8e8", "#222"),
+}
+"""Background and letters."""
+_MARGIN: Final = 6
+_MOST_LETTERS: Final = 60
+_SHADE: Final = (
+    '<linearGradient id="s" x2="0" y2="100%"><stop offset="0" stop-color="#fff" stop-opacity=".3"/>'
+    '<stop offset="1" stop-opacity=".3"/></linearGradient>'
+)
+
+
+def svg(badge: Badge, *, style: Style, theme: Theme) -> str:
+    """The badge as a document of its own, with its words for those who do not see it."""
+    form = _FORMS[style]
+    label, message = _words(badge.label, form), _words(badge.message, form)
+    left, right = _width(label, form), _width(message, form)
+    background, letters = _LABELS[theme]
+    size = f'width="{left + right}" height="{form.height}"'
+    shade = f'<rect {size} fill="url(#s)"/>' if form.is_shaded else ""
+    title = f"{label}: {message}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(title)}>'
+        f"<title>{escape(title)}</title>{_SHADE if form.is_shaded else ''}"
+        f'<clipPath id="c"><rect {size} rx="{form.radius}"/></clipPath><g clip-path="url(#c)">'
+        f'<rect width="{left}" height="{form.height}" fill="{background}"/>'
+        f'<rect x="{left}" width="{right}" height="{form.height}" fill="{badge.colour}"/>'
+        f"{shade}</g>"
+        f'<g font-family="Verdana,DejaVu Sans,sans-serif" font-size="{form.font_size}">'
+        f"{_text(label, x=0, width=left, form=form, colour=letters)}"
+        f"{_text(message, x=left, width=right, form=form, colour='#fff')}</g></svg>"
+    )
+
+
+def _words(text: str, form: _Form) -> str:
+    cut = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
+    plain = "".join(letter if letter.isprintable() else " " for letter in cut)
+    return plain.upper() if form.is_capital else plain
+
+
+def _width(text: str, form: _Form) -> int:
+    return round(len(text) * form.letter_width) + 2 * _MARGIN
+
+
+def _text(text: str, *, x: int, width: int, form: _Form, colour: str) -> str:
+    """Drawn to this very width, whatever fonts its reader has."""
+    base = form.height / 2 + form.font_size * 0.36
+    return (
+        f'<text x="{x + _MARGIN}" y="{base:.1f}" fill="{colour}"'
+        f' textLength="{width - 2 * _MARGIN}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
+    )
+
 
 router = keyed_operations("Badges", prefix="/v1/badges")
 
@@ -86,3 +190,33 @@ async def read_group_badge(
         return badge(group.name, worst(newest.values()), with_time=look.with_time)
 
     return look.answer(await backend.database.read(query))
+
+
+_SAID: Final = {
+    RunStatus.PASSED: ("passing", "#2a8a3e"),
+    RunStatus.DEGRADED: ("degraded", "#b06f00"),
+    RunStatus.FAILED: ("failing", "#c4342b"),
+    RunStatus.TIMED_OUT: ("failing", "#c4342b"),
+    RunStatus.MISSED: ("no result", "#777"),
+    RunStatus.ERROR: ("no result", "#777"),
+}
+
+_WORST_LAST: Final = (
+    *(RunStatus.PASSED, RunStatus.MISSED, RunStatus.ERROR, RunStatus.DEGRADED),
+    *(RunStatus.TIMED_OUT, RunStatus.FAILED),
+)
+
+
+def badge(name: str, newest: Standing | None, *, with_time: bool) -> Badge:
+    """Of a check with this name; None: it has no result yet."""
+    if newest is None:
+        return Badge(label=name, message="no result", colour="#777")
+    message, colour = _SAID[newest.status]
+    if with_time and newest.response_time_ms is not None:
+        message += f" {math.floor(newest.response_time_ms)} ms"
+    return Badge(label=name, message=message, colour=colour)
+
+
+def worst(newest: Iterable[Standing]) -> Standing | None:
+    """The result that a group is judged by. None: none of its checks has one."""
+    return max(newest, key=lambda one: _WORST_LAST.index(one.status), default=None)

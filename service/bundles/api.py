@@ -9,18 +9,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from contract.scripts import sha256_problem
-from service.bundles import actions
+from service.bundles import bundles
 from service.bundles.files import BundleFiles
 from service.bundles.model import MAX_BUNDLE_BYTES, BundleRow, BundleShown
 from service.checks import actions as checks
 from service.db.engine import Database
 from service.http.auth import CallerDep
-from service.http.backend import BackendDep
-from service.http.changing import Changed, ChangeDep
+from service.http.dependencies import BackendDep
 from service.http.errors import InvalidError, NotFoundError
-from service.http.files import file_answer
-from service.http.operations import keyed_operations
-from service.http.routes import answers, json_model
+from service.http.mutations import Changed, ChangeDep
+from service.http.responses import file_answer
+from service.http.routing import answers, json_model, keyed_operations
 from service.http.times import moment
 
 PREFIX: Final = "/v1/code-bundles"
@@ -68,8 +67,8 @@ async def put_code_bundle(
 
     def change(connection: Connection, now_ms: int, *, size_bytes: int) -> Changed:
         row = BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=now_ms)
-        row = actions.put(connection, changing.account_id, row)
-        return Changed(answer=json_model(_shown(row), status=201), resource_id=sha256)
+        row = bundles.put(connection, changing.account_id, row)
+        return Changed(answer=json_model(_render(row), status=201), resource_id=sha256)
 
     return await backend.bundles.keep(
         changing.account_id,
@@ -82,8 +81,8 @@ async def put_code_bundle(
 @router.get(_ONE, responses=answers(200, BundleShown, "It is there.", 404))
 async def read_code_bundle(sha256: Sha256Dep, caller: CallerDep, backend: BackendDep) -> Response:
     """Ask whether a bundle was sent already."""
-    row = await backend.database.read(lambda c: actions.find(c, caller.account_id, sha256))
-    return json_model(_shown(row))
+    row = await backend.database.read(lambda c: bundles.find(c, caller.account_id, sha256))
+    return json_model(_render(row))
 
 
 class BundleDoor:
@@ -109,7 +108,7 @@ class BundleDoor:
         return file_answer(request, path, sha256=sha256, media_type=_MEDIA_TYPE)
 
 
-def _shown(row: BundleRow) -> BundleShown:
+def _render(row: BundleRow) -> BundleShown:
     return BundleShown(
         code_bundle_path=row.sha256,
         size_bytes=row.size_bytes,

@@ -10,7 +10,7 @@ from typing import IO, Final, NamedTuple, TypeVar
 
 from service.bundles.model import MAX_BUNDLE_BYTES
 from service.http.errors import InvalidError, NoRoomError, TooLargeError
-from service.http.streams import in_time
+from service.http.request_body import in_time
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ class BundleFiles:
             await asyncio.to_thread(unfinished.unlink, missing_ok=True)
 
     async def _take(self, unfinished: Path, parts: AsyncIterator[bytes], *, sha256: str) -> int:
-        file = await asyncio.to_thread(_opened, unfinished)
+        file = await asyncio.to_thread(_decrypt, unfinished)
         try:
             size, found = await self._write(file, parts)
         finally:
@@ -130,7 +130,7 @@ class BundleFiles:
         return size, seen.hexdigest()
 
 
-def _opened(unfinished: Path) -> IO[bytes]:
+def _decrypt(unfinished: Path) -> IO[bytes]:
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     return unfinished.open("xb")
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import Field
 
-from service.http.strict import Shown
+from service.http.schema import ResponseModel
 from service.http.times import Moment
 
 MAX_BUNDLE_BYTES: Final = 256 * 1024 * 1024
@@ -22,7 +22,7 @@ class BundleRow:
     """When it was sent last."""
 
 
-class BundleShown(Shown):
+class BundleShown(ResponseModel):
     """A bundle."""
 
     code_bundle_path: str

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from service.vault.sealing import Place
+from service.vault.encryption import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
 
 from service.certificates.model import CertificateRow
-from service.db.tables.supplies import client_certificate
-from service.vault.sealing import HEAD_BYTES
+from service.db.tables.job_inputs import client_certificate
+from service.vault.encryption import HEAD_BYTES
 
 _EVERY: Final[Select[Any]] = select(client_certificate)
 _OF_ACCOUNT: Final = client_certificate.c.account_id == bindparam("account")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from contract.checks import CheckType
-from service.checks import store, store_members, store_runs
+from service.checks import store
 from service.checks.model import CheckFilter, CheckName, CheckRow, CheckTerms, CheckToRun
 from service.http.errors import NotFoundError
 from service.variables import actions as variables
@@ -45,7 +45,7 @@ def of_group(
     connection: Connection, account_id: str, group_id: int, *, limit: int, offset: int
 ) -> tuple[CheckRow, ...]:
     """A page of a group's checks, in the order in which the group runs them."""
-    return store_members.members(connection, account_id, group_id, limit=limit, offset=offset)
+    return store.members(connection, account_id, group_id, limit=limit, offset=offset)
 
 
 def in_group(connection: Connection, account_id: str, group_id: int, check_id: str) -> CheckRow:
@@ -64,22 +64,20 @@ def users_of_group(
     connection: Connection, account_id: str, group_id: int
 ) -> tuple[int, tuple[str, ...]]:
     """How many checks are in a group, and the names of the first few."""
-    found = store_members.names(connection, account_id, group_id)
+    found = store.member_names(connection, account_id, group_id)
     return len(found), tuple(one.name for one in found[:4])
 
 
 def names_of_group(connection: Connection, account_id: str, group_id: int) -> tuple[CheckName, ...]:
     """All checks of a group, in its order, without what they hold."""
-    return store_members.names(connection, account_id, group_id)
+    return store.member_names(connection, account_id, group_id)
 
 
 def runnable_of_group(
     connection: Connection, account_id: str, group_id: int
 ) -> tuple[CheckRow, ...]:
     """All checks of a group that run, in its order."""
-    return tuple(
-        row for row in store_members.members(connection, account_id, group_id) if row.activated
-    )
+    return tuple(row for row in store.members(connection, account_id, group_id) if row.activated)
 
 
 def names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
@@ -108,7 +106,7 @@ def to_run(
 
     None: any.
     """
-    return store_runs.to_run(connection, account_id, check_ids=check_ids, any_of_tags=any_of_tags)
+    return store.to_run(connection, account_id, check_ids=check_ids, any_of_tags=any_of_tags)
 
 
 def terms(connection: Connection, check_id: str) -> CheckTerms | None:
@@ -131,7 +129,7 @@ def locations_of_some(
     connection: Connection, check_ids: Iterable[str]
 ) -> Mapping[str, Sequence[str]]:
     """The same of several checks, by check; one without any is left out."""
-    return store_runs.locations_of_some(connection, check_ids)
+    return store.locations_of_some(connection, check_ids)
 
 
 def users_of(connection: Connection, location_id: str) -> tuple[int, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Setting checks up, changing and deleting them: one transaction per function."""
+"""Creates, changes and removes checks, and reschedules them."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -7,28 +7,40 @@ from typing import Any
 
 import structlog
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from contract.checks import CheckType
-from service.checks import running, store, store_members
+from service.checks import store
 from service.checks.actions import find, with_variables
-from service.checks.bodies import CheckWrite
-from service.checks.effect import Effect, Owned, effect_of, owned_by
-from service.checks.model import CheckRow
-from service.checks.places import PLACES
-from service.checks.sealing import opened, opened_spec, sealed
-from service.checks.spec import doc_of, type_of, variables_of
+from service.checks.encryption import decrypt, decrypt_spec, encrypt
+from service.checks.model import PLACES, CheckRow
+from service.checks.resolve import (
+    Owned,
+    ResolvedCheck,
+    doc_of,
+    effect_of,
+    owned_by,
+    type_of,
+    variables_of,
+)
+from service.checks.schemas import CheckWrite
 from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
+from service.groups.encryption import decrypt as opened_group
+from service.groups.encryption import readable as readable_group
 from service.groups.model import GroupRow
-from service.groups.sealing import opened as opened_group
-from service.groups.sealing import readable as readable_group
-from service.http.errors import InvalidError
-from service.variables import changes as variables
+from service.heartbeats import actions as heartbeats
+from service.http.errors import ConflictError, InvalidError
+from service.jobs import actions as jobs
+from service.scheduling import actions as scheduling
+from service.sessions import actions as sessions
+from service.triggers import triggers
+from service.triggers.model import Runs, Target
+from service.variables import actions as variables
 from service.variables.model import Owner
-from service.vault.keeping import Stored, kept
-from service.vault.scope import Scope
-from service.vault.sealing import UnsealableError, Vault
+from service.vault.encryption import Scope, UnsealableError, Vault
+from service.vault.masked_values import Stored, kept
 
 log = structlog.get_logger()
 
@@ -47,7 +59,7 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
     whole_group = readable_group(group, scope.vault) if group else None
     effect = _effect(connection, scope, doc, kind=type_of(check), group=whole_group)
     row = {
-        **_sealed(scope, check_id, {**_columns(doc), **effect.columns}),
+        **_encrypt(scope, check_id, {**_columns(doc), **effect.columns}),
         "id": check_id,
         "account_id": scope.account_id,
         "type": type_of(check).value,
@@ -58,7 +70,7 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
     store.insert_check(connection, row)
     _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
-    running.begin(connection, check_id, token=_token_of(doc), now_ms=scope.now_ms)
+    begin(connection, check_id, token=_token_of(doc), now_ms=scope.now_ms)
     return _whole(connection, scope, check_id)
 
 
@@ -79,7 +91,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
     opens = readable_group if _is_whole(connection, scope, before) else _opened_group
     whole_group = opens(group, scope.vault) if group else None
     effect = _effect(connection, scope, doc, kind=type_of(check), group=whole_group)
-    values = _sealed(scope, check_id, {**_columns(doc), **effect.columns})
+    values = _encrypt(scope, check_id, {**_columns(doc), **effect.columns})
     store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
     _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
@@ -102,7 +114,7 @@ def delete(connection: Connection, scope: Scope, check_id: str) -> None:
         NotFoundError: the account has none with this id.
     """
     find(connection, scope.account_id, check_id)
-    running.end(connection, check_id, now_ms=scope.now_ms)
+    end(connection, check_id, now_ms=scope.now_ms)
     variables.forget(connection, Owner.check(scope.account_id, check_id))
     store.delete_check(connection, check_id)
 
@@ -115,7 +127,7 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
     """
     changed = _changed_by(connection, scope, opened_group(group, scope.vault))
     effects = {row.id: _columns_of_member(scope, row, one) for row, one in changed}
-    store_members.put_effects(connection, effects)
+    store.put_effects(connection, effects)
     for row, one in changed:
         if any(row.effective[field] != one.columns["applied"][field] for field in PLACES):
             store.replace_locations(connection, row.id, one.location_ids)
@@ -125,12 +137,12 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
 
 def _changed_by(
     connection: Connection, scope: Scope, group: GroupRow
-) -> list[tuple[CheckRow, Effect]]:
+) -> list[tuple[CheckRow, ResolvedCheck]]:
     """The checks of a group that come to something else by it now."""
     owned = owned_by(connection, scope.account_id)
-    specs = store_members.specs_of_group(connection, group.id)
+    specs = store.specs_of_group(connection, group.id)
     changed = []
-    for stored in store_members.members(connection, scope.account_id, group.id):
+    for stored in store.members(connection, scope.account_id, group.id):
         row = _opened_member(stored, scope)
         effect = _effect_in(connection, owned, row, group)
         if not effect.is_of(row, _spec(scope, row.id, specs[row.id])):
@@ -141,14 +153,14 @@ def _changed_by(
 def _opened_member(stored: CheckRow, scope: Scope) -> CheckRow:
     """One that does not open stays as it is stored: the others of its group must not wait."""
     try:
-        return opened(stored, scope.vault)
+        return decrypt(stored, scope.vault)
     except UnsealableError as problem:
         log.exception("checks.unreadable", check_id=stored.id, reason=str(problem))
         return stored
 
 
-def _columns_of_member(scope: Scope, row: CheckRow, effect: Effect) -> dict[str, Any]:
-    columns = _sealed(scope, row.id, {"doc": row.doc, **effect.columns})
+def _columns_of_member(scope: Scope, row: CheckRow, effect: ResolvedCheck) -> dict[str, Any]:
+    columns = _encrypt(scope, row.id, {"doc": row.doc, **effect.columns})
     # One that does not open keeps its own, which a key that is brought back may open.
     return columns if row.secrets is None else {**columns, "secrets": row.secrets}
 
@@ -156,13 +168,13 @@ def _columns_of_member(scope: Scope, row: CheckRow, effect: Effect) -> dict[str,
 def _spec(scope: Scope, check_id: str, stored: bytes) -> bytes | None:
     """None: it does not open, so that whatever takes its place is another one."""
     try:
-        return opened_spec(stored, scope.vault, account_id=scope.account_id, check_id=check_id)
+        return decrypt_spec(stored, scope.vault, account_id=scope.account_id, check_id=check_id)
     except UnsealableError:
         return None
 
 
-def _sealed(scope: Scope, check_id: str, columns: Mapping[str, Any]) -> dict[str, Any]:
-    return sealed(columns, scope.vault, account_id=scope.account_id, check_id=check_id)
+def _encrypt(scope: Scope, check_id: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    return encrypt(columns, scope.vault, account_id=scope.account_id, check_id=check_id)
 
 
 def _named_group(connection: Connection, scope: Scope, doc: Mapping[str, Any]) -> GroupRow | None:
@@ -176,7 +188,7 @@ def _effect(
     *,
     kind: CheckType,
     group: GroupRow | None,
-) -> Effect:
+) -> ResolvedCheck:
     owned = owned_by(connection, scope.account_id)
     effect = effect_of(connection, owned, doc, kind=kind, group=group)
     lacks_secrets = group is not None and group.secrets is not None and kind is CheckType.API
@@ -187,7 +199,7 @@ def _is_whole(connection: Connection, scope: Scope, row: CheckRow) -> bool:
     """Whether all that is sealed of a check opens, so that it runs."""
     terms = store.terms(connection, row.id)
     try:
-        opened(row, scope.vault)
+        decrypt(row, scope.vault)
     except UnsealableError:
         return False
     return terms is not None and _spec(scope, row.id, terms.spec) is not None
@@ -202,7 +214,9 @@ def _opened_group(stored: GroupRow, vault: Vault) -> GroupRow:
         return stored
 
 
-def _effect_in(connection: Connection, owned: Owned, row: CheckRow, group: GroupRow) -> Effect:
+def _effect_in(
+    connection: Connection, owned: Owned, row: CheckRow, group: GroupRow
+) -> ResolvedCheck:
     kind = CheckType(row.type)
     try:
         effect = effect_of(connection, owned, row.doc, kind=kind, group=group)
@@ -213,14 +227,19 @@ def _effect_in(connection: Connection, owned: Owned, row: CheckRow, group: Group
 
 
 def _run_on(
-    connection: Connection, scope: Scope, before: CheckRow, *, effect: Effect, token: str | None
+    connection: Connection,
+    scope: Scope,
+    before: CheckRow,
+    *,
+    effect: ResolvedCheck,
+    token: str | None,
 ) -> None:
     activated, now_ms = effect.activated, scope.now_ms
-    running.change(connection, before, activated=activated, token=token, now_ms=now_ms)
+    change(connection, before, activated=activated, token=token, now_ms=now_ms)
 
 
 def _stored_doc(row: CheckRow, scope: Scope) -> Mapping[str, Any]:
-    return opened(row, scope.vault).doc
+    return decrypt(row, scope.vault).doc
 
 
 def _doc(check: CheckWrite, *, stored: Stored | None, kept_token: str | None) -> Mapping[str, Any]:
@@ -247,7 +266,9 @@ def _columns(doc: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _hang_on(connection: Connection, check_id: str, *, tags: Sequence[str], effect: Effect) -> None:
+def _hang_on(
+    connection: Connection, check_id: str, *, tags: Sequence[str], effect: ResolvedCheck
+) -> None:
     store.replace_tags(connection, check_id, tags)
     store.replace_locations(connection, check_id, effect.location_ids)
 
@@ -262,3 +283,42 @@ def _put_variables(connection: Connection, scope: Scope, check_id: str, check: C
 def _whole(connection: Connection, scope: Scope, check_id: str) -> CheckRow:
     (row,) = with_variables(connection, [find(connection, scope.account_id, check_id)])
     return row
+
+
+def begin(connection: Connection, check_id: str, *, token: str | None, now_ms: int) -> None:
+    """The check is there: take its pings, plan its runs."""
+    _watch(connection, check_id, token)
+    scheduling.plan(connection, check_id, now_ms=now_ms)
+
+
+def change(
+    connection: Connection,
+    before: CheckRow,
+    *,
+    activated: bool,
+    token: str | None,
+    now_ms: int,
+) -> None:
+    """The check is another one now; activating a heartbeat starts its timer over."""
+    _watch(connection, before.id, token)
+    if token is not None and activated != before.activated:
+        heartbeats.reset_timer(connection, before.id)
+    scheduling.plan(connection, before.id, now_ms=now_ms)
+
+
+def end(connection: Connection, check_id: str, *, now_ms: int) -> None:
+    """The check goes: so do its runs, and who waits for them is told."""
+    jobs.drop_jobs(connection, check_id)
+    sessions.abandon(connection, check_id, now_ms=now_ms)
+    triggers.forget(connection, Target(Runs.CHECK, check_id))
+
+
+def _watch(connection: Connection, check_id: str, token: str | None) -> None:
+    if token is None:
+        return
+    try:
+        heartbeats.watch(connection, check_id, token)
+    except IntegrityError as problem:
+        raise ConflictError(
+            "This pingToken belongs to another check; use another one, or none to have one made."
+        ) from problem

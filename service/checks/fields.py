@@ -1,23 +1,32 @@
-"""Parts that the bodies of all check types are made of."""
+"""Fields that the bodies of checks and groups share."""
 
-from typing import Annotated, ClassVar, Final, Literal, TypeVar, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from contract.assertion_rules import assertion_problem
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import CheckType
 from contract.runtimes import RUNTIMES, runtime_problem
-from contract.sense import assertion_problem
-from contract.sent_values import told
-from service.checks.expressions import expression_problem
-from service.checks.rules import frequency_problem, property_problem
-from service.http.strict import (
+from contract.scripts import (
+    MAX_PATH_LETTERS,
+    config_problem,
+    path_problem,
+    script_problem,
+    sha256_problem,
+)
+from contract.targets import format_value, hostname_problem
+from service.checks.rules import expression_problem, frequency_problem, property_problem
+from service.http.schema import (
     JsonNumber,
-    Strict,
+    RequestModel,
     Text,
+    Whole,
     blank_is_none,
     field_error,
+    judged_by,
     zero_is_none,
 )
 from service.vault.texts import Untold
@@ -44,7 +53,7 @@ def _a_region(value: object) -> object:
     if isinstance(value, str) and value not in (regions := get_args(_Regions)):
         raise field_error(
             "",
-            f"is {told(value)}, which is no region; a private location belongs in"
+            f"is {format_value(value)}, which is no region; a private location belongs in"
             f' "privateLocations", and the regions are {", ".join(regions)}',
         )
     return value
@@ -151,7 +160,7 @@ Id = Annotated[int | None, BeforeValidator(zero_is_none), JsonNumber]
 """A number that names something else; 0 means none."""
 
 
-class KeyValue(Strict):
+class KeyValue(RequestModel):
     """A header or a query parameter."""
 
     key: Annotated[Text, Field(min_length=1)]
@@ -162,7 +171,7 @@ class KeyValue(Strict):
     """Shown only to those who may write the check; scrubbed from results like a secret."""
 
 
-class BasicAuth(Strict):
+class BasicAuth(RequestModel):
     """Credentials of HTTP basic authentication; the password is scrubbed from results."""
 
     username: Text
@@ -171,7 +180,7 @@ class BasicAuth(Strict):
     """`*********`: the one that is stored."""
 
 
-class AssertionWrite(Strict):
+class AssertionWrite(RequestModel):
     """A condition that must hold for the check to pass."""
 
     source: str
@@ -204,7 +213,7 @@ class AssertionWrite(Strict):
         return self
 
 
-class RetryStrategy(Strict):
+class RetryStrategy(RequestModel):
     """How a failed run is tried again."""
 
     type: Literal["FIXED", "LINEAR", "EXPONENTIAL", "SINGLE_RETRY"]
@@ -219,3 +228,134 @@ class RetryStrategy(Strict):
     """Seconds in which all runs must begin. Null: 600."""
     only_on: list[Literal["NETWORK_ERROR"]] | Literal["NETWORK_ERROR"] | None = None
     """Retry only after these; null or empty: after any failure."""
+
+
+class AlertSubscription(RequestModel):
+    """A channel that hears of the check's alerts."""
+
+    alert_channel_id: Whole
+    """The id of the channel."""
+    activated: bool = True
+    """Whether the channel gets alerts."""
+
+
+class TriggerIncident(RequestModel):
+    """A status page incident that follows the check's alerts."""
+
+    service_id: Text
+    """The service of the status page."""
+    severity: Literal["CRITICAL", "MAJOR", "MEDIUM", "MINOR"]
+    """How severe the incident is."""
+    name: Text
+    """The title of the incident."""
+    description: Text
+    """The text of the incident."""
+    notify_subscribers: bool
+    """Whether subscribers of the status page are notified."""
+
+
+class RunBased(RequestModel):
+    """Alert after this many failed runs in a row."""
+
+    failed_run_threshold: Annotated[Literal[1, 2, 3, 4, 5], JsonNumber] = 1
+    """Failed runs in a row."""
+
+
+class TimeBased(RequestModel):
+    """Alert once it has failed for this many minutes."""
+
+    minutes_failing_threshold: Annotated[Literal[5, 10, 15, 30], JsonNumber] = 5
+    """Minutes."""
+
+
+class Reminders(RequestModel):
+    """How often an alert that lasts is repeated."""
+
+    amount: Annotated[Literal[0, 1, 2, 3, 4, 5, 100_000], JsonNumber] = 0
+    """How many reminders; 100000: no limit."""
+    interval: Annotated[Literal[1, 2, 3, 4, 5, 10, 15, 30], JsonNumber] = 5
+    """Minutes between reminders."""
+
+
+class ParallelRuns(RequestModel):
+    """With parallel runs: alert only when this share of locations fails."""
+
+    enabled: bool = False
+    """Whether the share counts."""
+    percentage: Annotated[Literal[10, 20, 30, 40, 50, 60, 70, 80, 90, 100], JsonNumber] = 10
+    """The share of locations, in percent."""
+
+
+class AlertSettings(RequestModel):
+    """When people are alerted."""
+
+    escalation_type: Literal["RUN_BASED", "TIME_BASED"] = "RUN_BASED"
+    """Whether failed runs or failing minutes count."""
+    run_based_escalation: RunBased = RunBased()
+    """With `RUN_BASED`: how many runs."""
+    time_based_escalation: TimeBased = TimeBased()
+    """With `TIME_BASED`: how many minutes."""
+    reminders: Reminders = Reminders()
+    """How often an alert is repeated."""
+    parallel_run_failure_threshold: ParallelRuns = ParallelRuns()
+    """How many locations must fail."""
+
+
+DEFAULT_REGION: Final[Region] = "us-east-1"
+"""Where the established service runs what names no place."""
+
+
+def _may_stand(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    if found := config_problem(config):
+        raise field_error(*found)
+    return config
+
+
+PhaseScript = Annotated[
+    Annotated[Text, judged_by(script_problem)] | None, BeforeValidator(blank_is_none)
+]
+"""Node.js code of a phase. Null or empty: there is no such phase."""
+Script = Annotated[Text, Field(min_length=1), judged_by(script_problem)]
+"""Code that a check consists of."""
+ScriptPath = Annotated[
+    Annotated[Text, Field(max_length=MAX_PATH_LETTERS), judged_by(path_problem)] | None,
+    BeforeValidator(blank_is_none),
+]
+PlaywrightConfig = Annotated[dict[str, Any], AfterValidator(_may_stand)]
+Domain = Annotated[
+    Annotated[Text, Field(max_length=253), judged_by(hostname_problem)] | None,
+    BeforeValidator(blank_is_none),
+]
+Sha256 = Annotated[str, Field(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
+BundlePath = Annotated[Sha256, judged_by(sha256_problem)]
+Browser = Literal["chromium", "firefox", "webkit"]
+Engine = Annotated[Literal["node", "bun", ""] | None, BeforeValidator(blank_is_none)]
+Command = Annotated[Text, Field(max_length=2000)]
+Label = Annotated[Annotated[Text, Field(max_length=200)] | None, BeforeValidator(blank_is_none)]
+
+
+class DependencyWrite(RequestModel):
+    """A further file that a script imports."""
+
+    path: Annotated[Text, Field(min_length=1, max_length=MAX_PATH_LETTERS)]
+    """From the folder that `scriptPath` counts from."""
+    content: Text
+
+
+class AgentRuntime(RequestModel):
+    """What the model of an AGENTIC check has beside its prompt."""
+
+    skills: Listing[Text] = Field(default_factory=list)
+
+
+def somewhere(regions: list[Region]) -> list[Region]:
+    """The regions, or the established service's one where none is named."""
+    return regions or [DEFAULT_REGION]
+
+
+def _none_is_default(given: AgentRuntime | None) -> AgentRuntime:
+    return given or AgentRuntime()
+
+
+MaybeAgentRuntime = Annotated[AgentRuntime | None, AfterValidator(_none_is_default)]
+Prompt = Annotated[Text, Field(min_length=1, max_length=10_000)]

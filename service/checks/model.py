@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from contract.checks import SPEC_TYPES, CheckType, Lane
+from contract.targets import format_value
+from service.http.errors import InvalidError
 from service.variables.model import VariableRow
 
 if TYPE_CHECKING:
@@ -127,3 +129,49 @@ class SealedRow:
     spec: bytes = field(repr=False)
     secrets: bytes | None = field(repr=False)
     """None: an earlier version left it in clear, and there was nothing to seal."""
+
+
+PLACES: Final = ("privateLocations", "locations")
+NOWHERE = "You have to set at least one `location` or `privateLocation`"
+
+
+def places(ids: Mapping[str, str], doc: Mapping[str, Any], kind: CheckType) -> list[str]:
+    """The ids of the locations at which the check runs, in its own order.
+
+    `ids`: those of the account, by slug, oldest first.
+
+    Raises:
+        InvalidError: it names a location that is not there, or none.
+    """
+    require_known(doc, list(ids))
+    wanted = [*doc["privateLocations"], *doc["locations"]]
+    found = [ids[slug] for slug in dict.fromkeys(wanted)]
+    if not found and kind is CheckType.HEARTBEAT:
+        # Nothing is looked at from there: somebody has to say that the ping did not come.
+        found = list(ids.values())[:1]
+    if not found:
+        raise InvalidError(NOWHERE, keys=("locations", "privateLocations"))
+    return found
+
+
+def require_known(doc: Mapping[str, Any], slugs: Sequence[str]) -> None:
+    """Refuse a location of a check or a group that is none of these.
+
+    Raises:
+        InvalidError: it names one.
+    """
+    have = f"there are {', '.join(slugs)}" if slugs else "there are none yet"
+    for order, slug in enumerate(doc["privateLocations"]):
+        if slug not in slugs:
+            raise InvalidError(
+                f'"privateLocations[{order}]" is {format_value(slug)}, and there is no private'
+                f" location of this slug; {have}.",
+                keys=(f"privateLocations[{order}]",),
+            )
+    for order, region in enumerate(doc["locations"]):
+        if region not in slugs:
+            raise InvalidError(
+                f'"locations[{order}]" is {region}, and nothing runs there: this installation'
+                f" serves a region only through a private location with its name; {have}.",
+                keys=(f"locations[{order}]",),
+            )

@@ -9,17 +9,13 @@ from service.checks.fields import (
     Family,
     Version,
 )
-from service.http.strict import (
-    Strict,
-    Text,
-    judged_by,
-)
+from service.http.schema import RequestModel, Text, judged_by
 
 Url = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(url_problem)]
 Hostname = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(hostname_problem)]
 
 
-class HttpWrite(Strict):
+class HttpWrite(RequestModel):
     """What URL monitors and API checks ask for."""
 
     url: Url

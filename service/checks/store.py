@@ -1,10 +1,12 @@
-"""SQL of checks, their tags and where they run."""
+"""The SQL of checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import (
     JSON,
+    BindParameter,
     ColumnElement,
     Connection,
     Row,
@@ -26,11 +28,14 @@ from service.checks.model import (
     CheckName,
     CheckRow,
     CheckTerms,
+    CheckToRun,
     ScriptedRow,
+    SealedRow,
     StatusFilter,
 )
-from service.db.tables.checks import check_, check_location, check_state, check_tag
+from service.db.tables.checks import check_, check_group_tag, check_location, check_state, check_tag
 from service.results.model import RunStatus
+from service.vault.encryption import HEAD_BYTES
 from service.vault.texts import HIDDEN
 
 COLUMNS: Final = (
@@ -283,3 +288,147 @@ def _has_tag(which: ColumnElement[bool]) -> ColumnElement[bool]:
 
 def _has_status(statuses: Sequence[RunStatus]) -> ColumnElement[bool]:
     return exists().where(check_state.c.check_id == check_.c.id, check_state.c.status.in_(statuses))
+
+
+_ORDER: Final = check_.c.doc["groupOrder"].as_float()
+_IS_MEMBER: Final = and_(
+    check_.c.account_id == bindparam("account_id"), check_.c.group_id == bindparam("of_group")
+)
+_IN_ORDER: Final = (_ORDER.is_(None), _ORDER, check_.c.created_ms, check_.c.id)
+_MEMBERS: Final[Select[Any]] = select(*COLUMNS).where(_IS_MEMBER).order_by(*_IN_ORDER)
+_MEMBER_NAMES: Final[Select[Any]] = select(*NAME_COLUMNS).where(_IS_MEMBER).order_by(*_IN_ORDER)
+_SPECS_OF_GROUP: Final = select(check_.c.id, check_.c.spec).where(
+    check_.c.group_id == bindparam("of_group")
+)
+
+
+def members(
+    connection: Connection,
+    account_id: str,
+    group_id: int,
+    *,
+    limit: int | None = None,
+    offset: int = 0,
+) -> tuple[CheckRow, ...]:
+    """The checks of a group, in the order in which the group runs them."""
+    query = _MEMBERS if limit is None else _MEMBERS.limit(limit).offset(offset)
+    rows = connection.execute(query, {"account_id": account_id, "of_group": group_id})
+    return tuple(map(read, rows))
+
+
+def member_names(connection: Connection, account_id: str, group_id: int) -> tuple[CheckName, ...]:
+    """The same, all of them, without what they hold."""
+    rows = connection.execute(_MEMBER_NAMES, {"account_id": account_id, "of_group": group_id})
+    return tuple(map(read_name, rows))
+
+
+def specs_of_group(connection: Connection, group_id: int) -> dict[str, bytes]:
+    """What runs of a group's checks need, by check."""
+    rows = connection.execute(_SPECS_OF_GROUP, {"of_group": group_id})
+    return {row.id: row.spec for row in rows}
+
+
+def put_effects(connection: Connection, effects: Mapping[str, Mapping[str, Any]]) -> None:
+    """Change what checks come to, by check, without changing the checks; all the same columns."""
+    rows = [{**values, "changed": check_id} for check_id, values in effects.items()]
+    if rows:
+        connection.execute(update(check_).where(check_.c.id == bindparam("changed")), rows)
+
+
+_TAGS: Final = func.coalesce(check_.c.applied, check_.c.doc, type_=JSON)["tags"]
+_TO_RUN: Final[Select[Any]] = (
+    select(check_.c.id, check_.c.type, check_.c.lane, check_.c.name, _TAGS.label("tags"))
+    .where(check_.c.account_id == bindparam("account_id"), check_.c.activated)
+    .order_by(check_.c.created_ms, check_.c.id)
+)
+_AMONG: Final[BindParameter[Any]] = bindparam("among", expanding=True)
+_OF_IDS: Final = _TO_RUN.where(check_.c.id.in_(_AMONG))
+_TAGGED: Final = _TO_RUN.where(
+    or_(
+        check_.c.id.in_(select(check_tag.c.check_id).where(check_tag.c.tag.in_(_AMONG))),
+        check_.c.group_id.in_(
+            select(check_group_tag.c.group_id).where(check_group_tag.c.tag.in_(_AMONG))
+        ),
+    )
+)
+_RUN_LOCATIONS: Final = (
+    select(check_location.c.check_id, check_location.c.location_id)
+    .where(check_location.c.check_id.in_(_AMONG))
+    .order_by(check_location.c.check_id, check_location.c.position)
+)
+_GROUP: Final = 500
+"""Checks in one statement."""
+
+
+def to_run(
+    connection: Connection,
+    account_id: str,
+    *,
+    check_ids: Collection[str] | None,
+    any_of_tags: Collection[str] | None,
+) -> Iterator[CheckToRun]:
+    """Activated checks, oldest first: those with these ids or, of any ids, with one of these tags.
+
+    None: any.
+    """
+    if check_ids is not None:
+        query, among = _OF_IDS, {"among": list(check_ids)}
+    elif any_of_tags is not None:
+        query, among = _TAGGED, {"among": list(any_of_tags)}
+    else:
+        query, among = _TO_RUN, {}
+    return map(_read, connection.execute(query, {"account_id": account_id, **among}))
+
+
+def locations_of_some(connection: Connection, check_ids: Iterable[str]) -> dict[str, list[str]]:
+    """The ids of the locations where each of these checks runs, in order."""
+    left, found = iter(check_ids), dict[str, list[str]]()
+    while some := list(islice(left, _GROUP)):
+        for check_id, location_id in connection.execute(_RUN_LOCATIONS, {"among": some}):
+            found.setdefault(check_id, []).append(location_id)
+    return found
+
+
+def _read(row: Row[Any]) -> CheckToRun:
+    return CheckToRun(
+        id=row.id,
+        type=CheckType(row.type),
+        lane=Lane(row.lane),
+        name=row.name,
+        tags=frozenset(row.tags),
+    )
+
+
+_HAS_SECRETS: Final = check_.c.secrets.is_not(None)
+_HEADS: Final = select(func.substr(check_.c.secrets, 1, HEAD_BYTES)).where(_HAS_SECRETS).distinct()
+_SEALED: Final[Select[Any]] = select(
+    check_.c.id,
+    check_.c.account_id,
+    check_.c.doc,
+    check_.c.applied,
+    check_.c.spec,
+    check_.c.secrets,
+).where(_HAS_SECRETS)
+
+_STORED: Final = ("doc", "applied", "spec", "secrets")
+_PUT: Final = (
+    update(check_)
+    .where(check_.c.id == bindparam("of_row"))
+    .values({name: bindparam(name) for name in _STORED})
+)
+
+
+def heads(connection: Connection) -> frozenset[bytes]:
+    """What sealed secrets begin with; specs are always sealed together with them."""
+    return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
+
+
+def encrypt(connection: Connection) -> list[SealedRow]:
+    """Every check with secrets, whosever it is."""
+    rows = connection.execute(_SEALED)
+    return [SealedRow(**row._mapping) for row in rows]  # noqa: SLF001 - its documented face
+
+
+def put_secrets(connection: Connection, row: SealedRow) -> None:
+    """Store the secrets of a check sealed anew, and what is left of it."""
+    connection.execute(_PUT, {**{name: getattr(row, name) for name in _STORED}, "of_row": row.id})

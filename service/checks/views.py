@@ -5,21 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from contract.checks import CheckType
-from service.checks.bodies import (
-    AlertChannels,
-    VariablesWrite,
-)
+from service.checks.encryption import decrypt, readable
 from service.checks.model import CheckRow
-from service.checks.sealing import opened, readable
+from service.checks.schemas import AlertChannels, VariablesWrite
 from service.checks.types.registry import TYPES
 from service.http.errors import UnreadableError
 from service.http.times import spelled
-from service.variables.views import Sight, shown_doc
-from service.variables.views import compared as variable
-from service.vault.sealing import UnsealableError, Vault
+from service.variables.schemas import Sight, render_doc
+from service.variables.schemas import compare as variable
+from service.vault.encryption import UnsealableError, Vault
 
 
-def shown(
+def render(
     row: CheckRow, *, base_url: str, sight: Sight, as_it_runs: bool = False
 ) -> dict[str, Any]:
     """A stored check, read with its variables, as its answer; what is not shown is not opened.
@@ -42,20 +39,20 @@ def shown(
         "updated_at": spelled(row.updated_ms),
     }
     if issubclass(TYPES[CheckType(row.type)].write, VariablesWrite):
-        answer["environmentVariables"] = [shown_doc(one, sight) for one in row.variables]
+        answer["environmentVariables"] = [render_doc(one, sight) for one in row.variables]
     if row.type == "HEARTBEAT":
         answer.update(_with_ping_url(doc["heartbeat"], base_url))
     return answer
 
 
-def compared(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
+def compare(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
     """All of a check, its secrets too: to tell what a change changed, and never for an answer.
 
     Secrets that do not open are like no other, so that whatever takes their place is a change.
     """
     variables = [variable(one, vault) for one in row.variables]
-    bare = replace(_opened(row, vault), variables=())
-    whole = shown(bare, base_url=base_url, sight=Sight(vault, may_write=True))
+    bare = replace(_decrypt(row, vault), variables=())
+    whole = render(bare, base_url=base_url, sight=Sight(vault, may_write=True))
     return {**whole, "environmentVariables": variables}
 
 
@@ -77,9 +74,9 @@ def _for_readers(doc: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**doc, "heartbeat": {**doc["heartbeat"], "pingToken": ""}}
 
 
-def _opened(row: CheckRow, vault: Vault) -> CheckRow:
+def _decrypt(row: CheckRow, vault: Vault) -> CheckRow:
     try:
-        return opened(row, vault)
+        return decrypt(row, vault)
     except UnsealableError:
         return replace(row, doc={**row.doc, "request": None}, secrets=None)
 

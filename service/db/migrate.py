@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 from sqlalchemy import Connection, inspect, text
 
-from service.db.tables.schema import metadata
+from service.db.tables.metadata import metadata
 
 log = structlog.get_logger()
 

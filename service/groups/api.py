@@ -1,8 +1,9 @@
 """`/v1/check-groups` and `/v2/check-groups`: checks that share settings."""
 
+from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Body, Depends, Path, Query
 from sqlalchemy import Connection
@@ -10,33 +11,141 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.checks import actions as checks
-from service.checks.model import CheckRow
+from service.checks import changes as check_changes
+from service.checks.model import CheckRow, require_known
+from service.checks.resolve import doc_of, phases
 from service.checks.types.registry import ANY_CHECK, ANY_CHECKS
-from service.checks.views import shown as shown_check
-from service.groups import actions, changes
-from service.groups.bodies import AnyGroupWrite, GroupV2Write, GroupWrite
-from service.groups.model import GroupFilter, GroupRow
-from service.groups.views import GroupShown, compared, shown
+from service.checks.views import render as shown_check
+from service.groups import actions, store
+from service.groups.actions import find, with_variables
+from service.groups.encryption import decrypt, encrypt
+from service.groups.model import BASE_URL, GroupFilter, GroupRow
+from service.groups.schemas import (
+    AnyGroupWrite,
+    GroupShown,
+    GroupV2Write,
+    GroupWrite,
+    compare,
+    render,
+)
 from service.http.auth import CallerDep
-from service.http.backend import Backend, BackendDep
-from service.http.changing import (
+from service.http.dependencies import Backend, BackendDep
+from service.http.errors import ConflictError
+from service.http.mutations import (
     Changed,
     ChangeDep,
-    Changing,
     CreateDep,
-    Creating,
+    IdempotentMutation,
+    Mutation,
     changed_fields,
     gone,
     sent_fields,
 )
-from service.http.ignored import HEADER, ignored_header
-from service.http.operations import keyed_operations
-from service.http.paging import PageDep, page_of_sealed
-from service.http.routes import answers, json
-from service.http.strict import NO_NUL, Text
-from service.http.unreadable import Items
-from service.variables.views import Sight
-from service.vault.scope import Scope
+from service.http.responses import Items, PageDep, page_of_sealed
+from service.http.routing import answers, json, keyed_operations
+from service.http.schema import NO_NUL, Text
+from service.http.validation import HEADER, ignored_header
+from service.locations import actions as locations
+from service.triggers import triggers
+from service.triggers.model import Runs, Target
+from service.variables import actions as variables
+from service.variables.model import Owner
+from service.variables.schemas import EnvironmentVariable, Sight
+from service.vault.encryption import Scope
+from service.vault.masked_values import Stored, kept
+from service.vault.texts import OF_URL
+
+
+def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRow:
+    """Set up a group.
+
+    Raises:
+        InvalidError: it names a location or a snippet that is not there.
+    """
+    values, doc = _values(connection, scope, body, stored=None)
+    made = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
+    # Its number, for which secrets are sealed, is known only then.
+    group_id = store.add(connection, {**values, **made, "doc": {}})
+    store.change(connection, group_id, _encrypt(scope, group_id, doc))
+    return _hang_on(connection, scope, group_id, body, url=_url(doc))
+
+
+def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite) -> GroupRow:
+    """Set a group up anew; its checks go by it from their next run on.
+
+    Raises:
+        NotFoundError: the account has no such group.
+        InvalidError: it names a location or a snippet that is not there, or one of its checks
+            could not run like this.
+    """
+    before = find(connection, scope.account_id, group_id)
+    values, doc = _values(connection, scope, body, stored=lambda: decrypt(before, scope.vault).doc)
+    changed = {**values, **_encrypt(scope, group_id, doc), "updated_ms": scope.now_ms}
+    store.change(connection, group_id, changed)
+    group = _hang_on(connection, scope, group_id, body, url=_url(doc))
+    check_changes.apply_group(connection, scope, group)
+    return group
+
+
+def delete(connection: Connection, scope: Scope, group_id: int) -> None:
+    """Forget a group.
+
+    Raises:
+        NotFoundError: the account has no such group.
+        ConflictError: checks are in it.
+    """
+    group = find(connection, scope.account_id, group_id)
+    count, names = checks.users_of_group(connection, scope.account_id, group_id)
+    if count:
+        shown = ", ".join(names) + (" and others" if count > len(names) else "")
+        raise ConflictError(
+            f"The check group {group.name} holds {count} checks ({shown}); delete them, or take"
+            " them out of it, first."
+        )
+    variables.forget(connection, Owner.group(scope.account_id, group_id))
+    triggers.forget(connection, Target(Runs.GROUP, str(group_id)))
+    store.remove(connection, group_id)
+
+
+def _values(
+    connection: Connection, scope: Scope, body: AnyGroupWrite, *, stored: Stored | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Columns of its row, and its body."""
+    doc = kept(doc_of(body), stored)
+    require_known(doc, list(locations.ids_by_slug(connection, scope.account_id)))
+    phases(connection, scope.account_id, doc)
+    return {"name": body.name, "form": body.form}, doc
+
+
+def _encrypt(scope: Scope, group_id: int, doc: Mapping[str, Any]) -> Mapping[str, Any]:
+    return encrypt(doc, scope.vault, account_id=scope.account_id, group_id=group_id)
+
+
+def _hang_on(
+    connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite, *, url: str
+) -> GroupRow:
+    store.replace_tags(connection, group_id, body.tags or [])
+    owner = Owner.group(scope.account_id, group_id)
+    variables.replace(connection, owner, _variables(body, url), vault=scope.vault)
+    (group,) = with_variables(connection, [find(connection, scope.account_id, group_id)])
+    return group
+
+
+def _url(doc: Mapping[str, Any]) -> str:
+    url: str = doc["apiCheckDefaults"]["url"]
+    return url
+
+
+def _variables(body: AnyGroupWrite, url: str) -> list[EnvironmentVariable]:
+    """The group's own, and its address, which checks read in the same way."""
+    own = list(body.environment_variables or ())
+    if not url:
+        return own
+    # Whoever only reads is not shown user and password in it, and must not find them in results.
+    is_secret = OF_URL.hidden(url) != url
+    address = {"key": BASE_URL, "value": url, "locked": is_secret}
+    return [*own, EnvironmentVariable.model_validate(address)]
+
 
 router = keyed_operations("Check groups")
 
@@ -66,7 +175,7 @@ class _Creating:
     """A request that sets up a group."""
 
     def __init__(self, creating: CreateDep, *, auto_assign_alerts: _AutoAssign = True) -> None:
-        self._creating: Creating = creating
+        self._creating: IdempotentMutation = creating
         self.auto_assign_alerts = auto_assign_alerts
 
     async def create(self, body: AnyGroupWrite) -> Response:
@@ -74,8 +183,8 @@ class _Creating:
 
         def change(connection: Connection, now_ms: int) -> Changed:
             scope = Scope(self._creating.account_id, now_ms, self._creating.vault)
-            group = changes.create(connection, scope, body)
-            seen = shown(group, Sight(scope.vault, may_write=True))
+            group = create(connection, scope, body)
+            seen = render(group, Sight(scope.vault, may_write=True))
             answer = json(seen, status=201, headers=ignored)
             return Changed(answer=answer, resource_id=str(group.id), fields=sent_fields(body))
 
@@ -89,7 +198,7 @@ class _Replacing:
         self, group_id: GroupId, changing: ChangeDep, *, auto_assign_alerts: _AutoAssign = True
     ) -> None:
         self._group_id = group_id
-        self._changing: Changing = changing
+        self._changing: Mutation = changing
         self.auto_assign_alerts = auto_assign_alerts
 
     async def replace(self, body: AnyGroupWrite) -> Response:
@@ -99,10 +208,10 @@ class _Replacing:
             scope = Scope(self._changing.account_id, now_ms, self._changing.vault)
             held = actions.find(connection, scope.account_id, self._group_id)
             (before,) = actions.with_variables(connection, [held])
-            seen = compared(before, scope.vault)
-            group = changes.replace(connection, scope, self._group_id, body)
-            fields = changed_fields(seen, compared(group, scope.vault))
-            answer = json(shown(group, Sight(scope.vault, may_write=True)), headers=ignored)
+            seen = compare(before, scope.vault)
+            group = replace(connection, scope, self._group_id, body)
+            fields = changed_fields(seen, compare(group, scope.vault))
+            answer = json(render(group, Sight(scope.vault, may_write=True)), headers=ignored)
             return Changed(answer=answer, resource_id=str(group.id), fields=fields)
 
         return await self._changing.make(change)
@@ -120,8 +229,8 @@ class _Reading:
     def groups(self) -> Items[GroupRow]:
         """Groups in a list."""
         return Items(
-            show=lambda row: shown(row, self.sight),
-            hide=lambda row: shown(row, self.sight.hiding),
+            show=lambda row: render(row, self.sight),
+            hide=lambda row: render(row, self.sight.hiding),
             name=lambda row: str(row.id),
         )
 
@@ -185,7 +294,7 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
         return actions.with_variables(connection, [found])
 
     (row,) = await reading.backend.database.read(query)
-    return json(shown(row, reading.sight))
+    return json(render(row, reading.sight))
 
 
 @router.put(_ONE, responses=answers(200, GroupShown, _CREATED, 404))
@@ -210,7 +319,7 @@ async def delete_check_group(group_id: GroupId, changing: ChangeDep) -> Response
 
     def change(connection: Connection, now_ms: int) -> Changed:
         scope = Scope(changing.account_id, now_ms, changing.vault)
-        changes.delete(connection, scope, group_id)
+        delete(connection, scope, group_id)
         return gone(str(group_id))
 
     return await changing.make(change)

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from service.variables.model import VariableRow
-from service.vault.sealing import Place
+from service.vault.encryption import Place
 
 BASE_URL: Final = "GROUP_BASE_URL"
 """What scripts and templates call a group's `apiCheckDefaults.url`."""

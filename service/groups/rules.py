@@ -66,8 +66,8 @@ def _request(request: _Doc, defaults: _Doc) -> dict[str, Any]:
     credentials = defaults["basicAuth"]
     return {
         **request,
-        "headers": _joined(request["headers"], defaults["headers"], any_case=True),
-        "queryParameters": _joined(
+        "headers": _join(request["headers"], defaults["headers"], any_case=True),
+        "queryParameters": _join(
             request["queryParameters"], defaults["queryParameters"], any_case=False
         ),
         "basicAuth": request["basicAuth"] or (credentials if _is_set(credentials) else None),
@@ -75,7 +75,7 @@ def _request(request: _Doc, defaults: _Doc) -> dict[str, Any]:
     }
 
 
-def _joined(own: Sequence[_Doc], given: Sequence[_Doc], *, any_case: bool) -> list[_Doc]:
+def _join(own: Sequence[_Doc], given: Sequence[_Doc], *, any_case: bool) -> list[_Doc]:
     """Those of the check, and of the group's those of other names."""
 
     def name(pair: _Doc) -> str:

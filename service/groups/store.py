@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from service.db.tables.checks import check_group, check_group_tag
 from service.groups.model import Form, GroupFilter, GroupRow
-from service.vault.sealing import HEAD_BYTES
+from service.vault.encryption import HEAD_BYTES
 
 _COLUMNS: Final = (
     check_group.c.id,
@@ -96,7 +96,7 @@ def heads(connection: Connection) -> frozenset[bytes]:
     return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
 
 
-def sealed(connection: Connection) -> list[GroupRow]:
+def encrypt(connection: Connection) -> list[GroupRow]:
     """Every group with secrets, whosever it is."""
     return list(map(_read, connection.execute(_SEALED)))
 

@@ -11,8 +11,7 @@ from contract.wire import decode
 from service.checks import actions as checks
 from service.db.ids import new_id
 from service.heartbeats import store
-from service.heartbeats.model import Event, PingState
-from service.heartbeats.rules import ping_state
+from service.heartbeats.model import Event, PingState, ping_state
 from service.http.errors import NotFoundError
 
 _KEPT_MS: Final = 30 * 86_400_000

@@ -2,19 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Final
 
+from fastapi import Depends, Path, Query
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from contract.checks import CheckType
+from service.checks import actions as checks
 from service.clock import Clock
 from service.db.engine import Database
+from service.heartbeats import actions
 from service.heartbeats.actions import ReceivedPing, is_watched, take_pings
-from service.http.address import place_of
-from service.http.auth import hold_back
+from service.heartbeats.model import Event, PingState
+from service.http.auth import CallerDep, hold_back
+from service.http.dependencies import Backend, BackendDep
 from service.http.errors import NotFoundError
-from service.http.rate import RateClass, RateLimits
+from service.http.rate_limit import RateClass, RateLimits, place_of
+from service.http.routing import answers, json, json_model, keyed_operations
+from service.http.schema import NO_NUL, ResponseModel
+from service.http.times import Moment, WindowDep, moment
+from service.results import actions as results
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +81,177 @@ class PingApi:
 
 def _source(headers: Mapping[str, str]) -> str:
     return headers.get("origin") or headers.get("referer") or ""
+
+
+_BAD: Final = (PingState.LATE, PingState.FAILING)
+
+
+class EventShown(ResponseModel):
+    """A ping, or that none came."""
+
+    id: str
+    state: PingState
+    """FAILING: none came in time. All others are pings, by how they stand to the time when one was
+    due."""
+    timestamp: Moment
+    source: str | None
+    """The ping's Origin or Referer. Null: it had none, or there was no ping."""
+    user_agent: str | None
+    """Null likewise."""
+
+
+class RatioShown(ResponseModel):
+    """The percentage of events that are neither LATE nor FAILING. Null: there were no events."""
+
+    previous_period: float | None
+    current_period: float | None
+
+
+class PeriodShown(ResponseModel):
+    """Events of a period and of the one before it."""
+
+    success_ratio: RatioShown
+    total_entities_current_period: int
+
+
+class StatsShown(ResponseModel):
+    """Events up to now."""
+
+    last24_hours: PeriodShown
+    last7_days: PeriodShown
+
+
+class EventsShown(ResponseModel):
+    """What has become of a heartbeat."""
+
+    events: list[EventShown]
+    """The newest first."""
+    stats: StatsShown
+
+
+class AvailabilityShown(ResponseModel):
+    """How much of a time a heartbeat was well."""
+
+    check_id: str
+    start_time: Moment
+    end_time: Moment
+    availability: float | None
+    """Percentage of looks at its pings that passed. Null: nobody looked."""
+
+
+def render_event(event: Event) -> EventShown:
+    """An event as its answer."""
+    return EventShown(
+        id=event.id,
+        state=event.state,
+        timestamp=moment(event.at_ms),
+        source=event.source or None,
+        user_agent=event.user_agent or None,
+    )
+
+
+def render_period(now: Mapping[str, int], before: Mapping[str, int]) -> PeriodShown:
+    """How many events of each state there were in a period, and in the one before it."""
+    return PeriodShown(
+        success_ratio=RatioShown(previous_period=_ratio(before), current_period=_ratio(now)),
+        total_entities_current_period=sum(now.values()),
+    )
+
+
+def percentage(good: int, of: int) -> float | None:
+    """With two digits behind the point. None: of nothing."""
+    return round(100 * good / of, 2) if of else None
+
+
+def _ratio(counts: Mapping[str, int]) -> float | None:
+    bad = sum(counts.get(state, 0) for state in _BAD)
+    total = sum(counts.values())
+    return percentage(total - bad, total)
+
+
+events_router = keyed_operations("Heartbeats", prefix="/v1/checks/heartbeats")
+
+CheckId = Annotated[str, Path(alias="checkId", pattern=NO_NUL, max_length=200)]
+EventId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
+_EVENTS: Final = "/{checkId}/events"
+_EVENT: Final = _EVENTS + "/{id}"
+_AVAILABILITY: Final = "/{checkId}/availability"
+_DAY_MS: Final = 86_400_000
+
+
+class _Reading:
+    """A request about one heartbeat of the caller's."""
+
+    def __init__(self, check_id: CheckId, caller: CallerDep, backend: BackendDep) -> None:
+        self.check_id = check_id
+        self._account_id: str = caller.account_id
+        self.backend: Backend = backend
+
+    def now_ms(self, connection: Connection) -> int:
+        """The time, once it is known that the heartbeat is the caller's."""
+        found = checks.find(connection, self._account_id, self.check_id)
+        if found.type != CheckType.HEARTBEAT:
+            raise NotFoundError(f"The check {self.check_id} is no heartbeat.")
+        return self.backend.clock.now_ms(connection)
+
+
+ReadingDep = Annotated[_Reading, Depends(_Reading)]
+
+
+@events_router.get(_EVENTS, responses=answers(200, list[EventsShown], "One item: all of it.", 404))
+async def list_heartbeat_events(
+    reading: ReadingDep,
+    window: WindowDep,
+    limit: Annotated[int, Query(ge=1, le=10, description="Events, the newest ones.")] = 10,
+) -> Response:
+    """List the newest pings of a heartbeat, and when none came in time."""
+
+    def query(connection: Connection) -> EventsShown:
+        now_ms = reading.now_ms(connection)
+        between = window.closed(from_ms=0, now_ms=now_ms)
+        found = actions.events(connection, reading.check_id, window=between, limit=limit)
+        stats = StatsShown(
+            last24_hours=_period(connection, reading.check_id, now_ms, _DAY_MS),
+            last7_days=_period(connection, reading.check_id, now_ms, 7 * _DAY_MS),
+        )
+        return EventsShown(events=[render_event(one) for one in found], stats=stats)
+
+    found = await reading.backend.database.read(query)
+    return json([found.model_dump(mode="json")])
+
+
+@events_router.get(_EVENT, responses=answers(200, EventShown, "The event.", 404))
+async def read_heartbeat_event(event_id: EventId, reading: ReadingDep) -> Response:
+    """Read one ping of a heartbeat, or that none came."""
+
+    def query(connection: Connection) -> EventShown:
+        reading.now_ms(connection)
+        return render_event(actions.event(connection, reading.check_id, event_id))
+
+    return json_model(await reading.backend.database.read(query))
+
+
+@events_router.get(_AVAILABILITY, responses=answers(200, AvailabilityShown, "Of the time.", 404))
+async def read_heartbeat_availability(reading: ReadingDep, window: WindowDep) -> Response:
+    """Read how much of a time a heartbeat was well; without times, of the last 24 hours."""
+
+    def query(connection: Connection) -> AvailabilityShown:
+        now_ms = reading.now_ms(connection)
+        from_ms, to_ms = window.closed(from_ms=now_ms - _DAY_MS, now_ms=now_ms)
+        good, looks = results.passes(connection, reading.check_id, window=(from_ms, to_ms))
+        return AvailabilityShown(
+            check_id=reading.check_id,
+            start_time=moment(from_ms),
+            end_time=moment(to_ms),
+            availability=percentage(good, looks),
+        )
+
+    return json_model(await reading.backend.database.read(query))
+
+
+def _period(connection: Connection, check_id: str, now_ms: int, length_ms: int) -> PeriodShown:
+    # Its end is exclusive, and an event may be of this very moment.
+    end_ms = now_ms + 1
+    now = actions.counts(connection, check_id, window=(end_ms - length_ms, end_ms))
+    earlier = (end_ms - 2 * length_ms, end_ms - length_ms)
+    return render_period(now, actions.counts(connection, check_id, window=earlier))

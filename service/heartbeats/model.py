@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class PingState(StrEnum):
@@ -25,3 +26,23 @@ class Event:
     at_ms: int
     source: str
     user_agent: str
+
+
+_EARLY_BELOW: Final = 0.9
+"""Of the period. A job that runs by a clock of its own is some per cent off, and still on time."""
+
+
+def ping_state(
+    since_last_s: float | None, *, period_s: float, grace_s: float, is_failing: bool
+) -> PingState:
+    """The state of a ping that came so long after the one before it.
+
+    None: it is the first, and starts the timer. A ping to a failing check starts it anew.
+    """
+    if since_last_s is None or is_failing:
+        return PingState.RECEIVED
+    if since_last_s < period_s * _EARLY_BELOW:
+        return PingState.EARLY
+    if since_last_s <= period_s:
+        return PingState.RECEIVED
+    return PingState.GRACE if since_last_s <= period_s + grace_s else PingState.LATE

@@ -9,11 +9,10 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import Scope
 
 from service.accounts.model import Caller, Role
-from service.http.address import place_of
-from service.http.backend import Backend, BackendDep
+from service.http.dependencies import Backend, BackendDep
 from service.http.errors import ForbiddenError, TooManyError, UnauthorizedError
-from service.http.queries import hold_query
-from service.http.rate import RateClass, class_of
+from service.http.rate_limit import RateClass, class_of, place_of
+from service.http.validation import check_query
 
 _READING: Final = frozenset({"GET", "HEAD"})
 _bearer = HTTPBearer(auto_error=False, scheme_name="apiKey", description="An API key, `cu_…`.")
@@ -34,7 +33,7 @@ AlsoAccount = Annotated[
 ]
 
 
-async def hold_key(backend: Backend, scope: Scope) -> None:
+async def require_key(backend: Backend, scope: Scope) -> None:
     """Whoever has no key has no body read: they are told of the key, and not of the body.
 
     Raises:
@@ -78,8 +77,8 @@ def _caller(
     for header, meant in (("x-service-account", account), ("x-checkly-account", also_account)):
         if meant and meant != caller.account_id:
             raise ForbiddenError(f"This API key does not belong to the account in {header}.")
-    _hold_role(request, caller)
-    hold_query(request)
+    _require_role(request, caller)
+    check_query(request)
     return caller
 
 
@@ -125,7 +124,7 @@ def hold_back(wait_s: float) -> None:
     )
 
 
-def _hold_role(request: Request, caller: Caller) -> None:
+def _require_role(request: Request, caller: Caller) -> None:
     if request.method not in _READING and caller.role is Role.READ_ONLY:
         raise ForbiddenError(
             f"This API key is {Role.READ_ONLY}; {request.method} takes one that is"

@@ -69,12 +69,12 @@ async def _script(request: Request) -> Response:
 def _viewer(request: Request) -> Response:
     packed = _FOLDER / f"{VIEWER}.gz"
     if "gzip" not in request.headers.get("accept-encoding", ""):
-        return StreamingResponse(_unpacked(packed), media_type=_SCRIPT, headers=_FOREVER)
+        return StreamingResponse(_unpack(packed), media_type=_SCRIPT, headers=_FOREVER)
     headers = {**_FOREVER, "content-encoding": "gzip"}
     return FileResponse(packed, media_type=_SCRIPT, headers=headers)
 
 
-def _unpacked(packed: Path) -> Iterator[bytes]:
+def _unpack(packed: Path) -> Iterator[bytes]:
     with gzip.open(packed) as file:
         while block := file.read(_BLOCK_BYTES):
             yield block

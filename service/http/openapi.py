@@ -1,8 +1,10 @@
-"""The OpenAPI document, true to what the service answers."""
+"""The OpenAPI document."""
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from typing import Any, Final
 
@@ -12,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from contract.checks import SPEC_TYPES
 from contract.release import RELEASE
-from service.http.changing import IDEMPOTENCY_KEY
-from service.http.error_body import ErrorBody
-from service.http.examples import add_examples
-from service.http.routes import SCHEMA_REF, refusals
-from service.http.titles import INTRODUCTION, add_titles
+from service.http.error_responses import ErrorBody
+from service.http.errors import phrase
+from service.http.mutations import IDEMPOTENCY_KEY
+from service.http.routing import SCHEMA_REF, refusals
 
 DOCUMENT_PATH: Final = "/openapi.json"
 TITLE: Final = "Picket"
@@ -71,3 +73,209 @@ def _mend_422(operation: dict[str, Any]) -> None:
     operation["responses"].pop("422", None)
     if any(one["name"] == IDEMPOTENCY_KEY for one in operation.get("parameters", ())):
         operation["responses"]["422"] = refusals(422)[422]
+
+
+_SNIPPET: Final = {"name": "login", "script": "module.exports = async () => 'token'"}
+_CERTIFICATE: Final = {
+    "host": "*.shop.example",
+    "cert": "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----\n",
+    "key": "-----BEGIN ENCRYPTED PRIVATE KEY-----\n...\n-----END ENCRYPTED PRIVATE KEY-----\n",
+    "passphrase": "open sesame",
+}
+_GROUP: Final = {
+    "name": "Shop",
+    "tags": ["shop"],
+    "privateLocations": ["default"],
+    "concurrency": 2,
+    "apiCheckDefaults": {"url": "https://shop.example", "headers": [], "queryParameters": []},
+    "retryStrategy": {"type": "FIXED", "baseBackoffSeconds": 10, "maxRetries": 2},
+}
+BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "POST /v1/check-groups": _GROUP,
+    "PUT /v1/check-groups/{id}": _GROUP,
+    "POST /v2/check-groups": _GROUP,
+    "PUT /v2/check-groups/{id}": {**_GROUP, "retryStrategy": "FALLBACK"},
+    "POST /v1/snippets": _SNIPPET,
+    "PUT /v1/snippets/{id}": _SNIPPET,
+    "POST /v1/variables": {"key": "API_URL", "value": "https://shop.example/api"},
+    "PUT /v1/variables/{key}": {"value": "https://shop.example/api/v2", "locked": True},
+    "POST /v1/client-certificates": _CERTIFICATE,
+    "POST /v1/private-locations": {"name": "Warehouse", "slugName": "warehouse"},
+    "PUT /v1/private-locations/{id}": {"name": "Warehouse", "icon": "location", "proxyUrl": None},
+    "POST /v1/check-sessions/trigger": {"target": {"matchTags": [["shop", "!slow"]]}},
+}
+"""By method and path, but for checks, whose types have their own; a test sends them."""
+_MESSAGES: Final[Mapping[int, str]] = {
+    400: '"frequency" is 7; use one of 0, 1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440.',
+    401: "Bad Token: send an API key (cu_…) as Authorization: Bearer <key>.",
+    403: "This API key is READ_ONLY; POST takes one that is READ_WRITE.",
+    404: "There is no check 019b0f5e-7a43-7d12-8f6e-0c8f3f1f6a2b.",
+    408: "The session has not ended within 30 s; ask again.",
+    409: "There is a snippet login already; use another name.",
+    413: "The body is too large; use at most 1048576 bytes.",
+    415: "The body is text/plain; send JSON, and content-type: application/json.",
+    422: (
+        "This Idempotency-Key came with another request before; use a new one for each request,"
+        " and the same one only to send the same request again."
+    ),
+    429: "Too many requests; try again in 1 s.",
+    500: "The service made a mistake; it is in its log.",
+    503: "The database is busy; try again.",
+    507: "The bundle cannot be kept: No space left on device. Send it again later.",
+}
+_ATTRIBUTES: Final[Mapping[int, Mapping[str, int]]] = {
+    413: {"limitBytes": 1048576},
+    429: {"retryAfter": 1},
+}
+
+
+def add_examples(name: str, operation: dict[str, Any]) -> None:
+    """Put them into an operation; `name` is its method and path."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content is not None and name in BODIES:
+        content["example"] = deepcopy(BODIES[name])
+    for status, response in operation["responses"].items():
+        if status in _REFUSALS:
+            response["content"]["application/json"]["example"] = deepcopy(_REFUSALS[status])
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    body = {
+        "statusCode": status,
+        "error": phrase(status),
+        "message": _MESSAGES[status],
+        "attributes": dict(_ATTRIBUTES.get(status, {})),
+    }
+    if status == 400:
+        body["validation"] = {"source": "payload", "keys": ["frequency"]}
+    return body
+
+
+_REFUSALS: Final = {str(status): _refusal(status) for status in _MESSAGES}
+
+
+INTRODUCTION: Final = """\
+Checks, where they run, their results, and runs on demand.
+
+## Authentication
+
+Every request carries an API key, except where an operation says otherwise:
+
+```
+Authorization: Bearer cu_…
+```
+
+The service prints the first API key once, at its first start.
+Create another one on the machine of the service:
+
+```
+picket keys create --name NAME
+```
+
+A key belongs to one account, so the header `x-service-account` is optional.
+A `READ_ONLY` key can send `GET` requests only.
+
+To try an operation here, enter a key under Authentication. It is forgotten when the page closes.
+
+## Requests
+
+Unknown fields of a body are ignored and named in the response header `x-ignored-fields`.
+A field whose name is nearly a known one is refused.
+Numbers, booleans and strings are never converted into one another.
+
+## Errors
+
+Every error has the same body: `message` says what is wrong and how to fix it, and `validation`
+names the fields. Status 429 says in `retry-after` how many seconds to wait.
+"""
+
+TAGS: Final[Mapping[str, str]] = {
+    "Checks": "What is checked, how often, and from where.",
+    "Heartbeats": "Pings of heartbeat checks, and how many came in time.",
+    "Check groups": "Checks that share locations, settings and variables.",
+    "Check sessions": "Run checks now, and wait for their results.",
+    "Check results": "Every run's result, and the files it left.",
+    "Check statuses": "Whether each check passes at present.",
+    "Triggers": "Links that run a check or a group without an API key.",
+    "Badges": "Pictures of a status, for web pages.",
+    "Private locations": "Where agents run, their keys, and their queues.",
+    "Locations": "Regions that a check may name.",
+    "Static addresses": "The IP addresses that checks come from, for firewalls.",
+    "Variables": "Variables and secrets that all checks of the account can use.",
+    "Snippets": "Scripts that checks share for setup and teardown.",
+    "Client certificates": "Certificates that checks present to servers.",
+    "Code bundles": "Uploaded Playwright projects.",
+    "Runtimes": "Versions of Node.js and libraries that scripts run on.",
+    "Accounts": "The account of an API key, and what it may use.",
+}
+"""A line on each tag, in the order in which they are listed."""
+_SPELLINGS: Final[Mapping[str, str]] = {
+    **{word.lower(): word for spec in SPEC_TYPES.values() for word in spec.noun.split()},
+    "http": "HTTP",
+    "ips": "IPs",
+    "ipv6": "IPv6 addresses",
+    "v2": "(v2)",
+    "multi": "multi-step",
+    "step": "",
+}
+_METHODS: Final = ("get", "head", "post", "put", "patch", "delete")
+_WORD: Final = re.compile(r"[A-Z][a-z]*(?:\d+)?")
+
+
+def add_titles(document: dict[str, Any]) -> None:
+    """Put tags, summaries and titles for people in the place of those made of Python's names."""
+    document["tags"] = [{"name": name, "description": line} for name, line in TAGS.items()]
+    for path, operations in document["paths"].items():
+        document["paths"][path] = dict(
+            sorted(operations.items(), key=lambda one: _METHODS.index(one[0]))
+        )
+        for operation in operations.values():
+            operation["summary"] = _spelled(operation["summary"].lower().split())
+            for schema in _schemas_of(operation):
+                _drop_titles(schema)
+    schemas = document["components"]["schemas"]
+    for name, schema in schemas.items():
+        _drop_titles(schema)
+        schema["title"] = _title(name, is_also_sent=name.removesuffix("Shown") in schemas)
+
+
+def _title(name: str, *, is_also_sent: bool) -> str:
+    """`UrlCheckWrite` as "URL check (request)"."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    match words:
+        case ["typed", *rest]:
+            return f"{_spelled(rest)} (request with checkType)"
+        case [*rest, "write"]:
+            return f"{_spelled(rest)} (request)"
+        case [*rest, "change"]:
+            return f"{_spelled(rest)} (change)"
+        case [*rest, "shown"]:
+            return f"{_spelled(rest)} (response)" if is_also_sent else _spelled(rest)
+        case _:
+            return _spelled(words)
+
+
+def _spelled(words: list[str]) -> str:
+    text = " ".join(filter(None, (_SPELLINGS.get(word, word) for word in words)))
+    return text[:1].upper() + text[1:]
+
+
+def _schemas_of(operation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for parameter in operation.get("parameters", ()):
+        yield parameter["schema"]
+    for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+        for content in part.get("content", {}).values():
+            yield content.get("schema", {})
+
+
+def _drop_titles(schema: dict[str, Any]) -> None:
+    """A field has its name; pydantic's title for it, as "Alertsettings", says nothing more."""
+    schema.pop("title", None)
+    for inner in schema.get("properties", {}).values():
+        _drop_titles(inner)
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            _drop_titles(schema[key])
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        for inner in schema.get(key, ()):
+            _drop_titles(inner)

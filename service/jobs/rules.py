@@ -1,10 +1,13 @@
 """What becomes of a job: pure decisions, by the service's clock."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
+from typing import Any, Final
 
 from contract.agent_api import ReleaseReason
 from contract.checks import AGENT_TYPES, CheckType
+from contract.result import Failure, FailureKind
 from service.jobs.model import MOST_DELIVERIES, QUEUE_MS, HeldJob
 from service.results.model import Cause, RunStatus
 
@@ -68,3 +71,98 @@ def after_queue_expired(*, taker_seen: bool) -> GiveUp:
 
 def _requeue_at_once(job: HeldJob, now_ms: int, *, deliveries: int) -> Requeue:
     return Requeue(now_ms, max(job.expires_ms, now_ms + _SECOND_CHANCE_MS), deliveries)
+
+
+class RetryType(StrEnum):
+    """How the wait grows from retry to retry."""
+
+    FIXED = "FIXED"
+    LINEAR = "LINEAR"
+    EXPONENTIAL = "EXPONENTIAL"
+    SINGLE_RETRY = "SINGLE_RETRY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryStrategy:
+    """A check's retry strategy, defaults filled in."""
+
+    type: RetryType
+    base_backoff_s: float = 60
+    max_retries: int = 2
+    max_duration_s: float = 600
+    same_region: bool = True
+    only_network_errors: bool = False
+
+
+LONGEST_WAIT_S: Final = 86_400
+"""Nobody waits longer for a retry, whatever the strategy says."""
+_DOUBLE_CHECK: Final = RetryStrategy(
+    type=RetryType.SINGLE_RETRY, base_backoff_s=0, same_region=False
+)
+"""What the deprecated `doubleCheck` asks for: one more look at once, from elsewhere if possible."""
+_NETWORK: Final = frozenset({FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT})
+_NETWORK_CODES: Final = frozenset(
+    {"ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"}
+    | {"EHOSTUNREACH", "ENETUNREACH", "SOCKET_TIMEOUT"}
+)
+_TYPES: Final = frozenset(kind.value for kind in RetryType)
+_NEVER: Final = frozenset({CheckType.HEARTBEAT, CheckType.PLAYWRIGHT, CheckType.AGENTIC})
+
+
+def strategy_of(doc: Mapping[str, Any], check_type: CheckType) -> RetryStrategy | None:
+    """The strategy of a check as the API shows it. None: a failed run is final."""
+    if check_type in _NEVER:
+        return None
+    given = doc.get("retryStrategy")
+    if not given:
+        return _DOUBLE_CHECK if doc.get("doubleCheck") else None
+    if not isinstance(given, Mapping) or given.get("type") not in _TYPES:
+        return None  # a strategy of a later version must not hold results up
+    only_on = given.get("onlyOn") or ()
+    return RetryStrategy(
+        type=RetryType(given["type"]),
+        base_backoff_s=_or(given.get("baseBackoffSeconds"), 60),
+        max_retries=int(_or(given.get("maxRetries"), 2)),
+        max_duration_s=_or(given.get("maxDurationSeconds"), 600),
+        same_region=given.get("sameRegion") is not False,
+        only_network_errors="NETWORK_ERROR" in only_on,
+    )
+
+
+def retry_delay_ms(
+    strategy: RetryStrategy, *, attempt: int, elapsed_ms: int, failure: Failure | None
+) -> int | None:
+    """How long to wait before attempt `attempt + 1`. None: there is none.
+
+    `elapsed_ms` counts from the start of the first attempt, running times included.
+    """
+    if strategy.only_network_errors and not _is_network_error(failure):
+        return None
+    single = strategy.type is RetryType.SINGLE_RETRY
+    if attempt > (1 if single else strategy.max_retries):
+        return None
+    delay_ms = round(_wait_s(strategy, attempt) * 1000)
+    if not single and elapsed_ms + delay_ms > strategy.max_duration_s * 1000:
+        return None
+    return delay_ms
+
+
+def _wait_s(strategy: RetryStrategy, retry: int) -> float:
+    base_s = min(strategy.base_backoff_s, LONGEST_WAIT_S)  # so that no power of it overflows
+    match strategy.type:
+        case RetryType.FIXED | RetryType.SINGLE_RETRY:
+            return base_s
+        case RetryType.LINEAR:
+            return min(base_s * retry, LONGEST_WAIT_S)
+        case RetryType.EXPONENTIAL:
+            return min(float(base_s**retry), LONGEST_WAIT_S)
+
+
+def _is_network_error(failure: Failure | None) -> bool:
+    if failure is None:
+        return False
+    return failure.kind in _NETWORK or failure.detail.get("code") in _NETWORK_CODES
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value

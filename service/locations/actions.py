@@ -11,6 +11,7 @@ from service.db.engine import announce
 from service.db.ids import new_id
 from service.http.errors import ConflictError, NotFoundError
 from service.locations import store
+from service.locations.encryption import decrypt, encrypt
 from service.locations.model import (
     MAX_ACTIVE_KEYS,
     KeyDigest,
@@ -22,10 +23,8 @@ from service.locations.model import (
     NewLocation,
     QueueSample,
 )
-from service.locations.sealing import opened, sealed
-from service.vault.keeping import kept_proxy
-from service.vault.scope import Scope
-from service.vault.sealing import Vault
+from service.vault.encryption import Scope, Vault
+from service.vault.masked_values import restore_proxy
 
 
 def create_first(
@@ -46,7 +45,7 @@ def create(
     """
     row = _row(scope.account_id, body, now_ms=scope.now_ms)
     key = pepper.new_key(LOCATION_PREFIX)
-    proxy_url = kept_proxy(body.proxy_url, None)
+    proxy_url = restore_proxy(body.proxy_url, None)
     return _create(connection, _with_proxy(row, proxy_url, scope.vault), key)
 
 
@@ -63,7 +62,7 @@ def _row(account_id: str, body: LocationWrite, *, now_ms: int) -> LocationRow:
 
 
 def _with_proxy(row: LocationRow, proxy_url: str | None, vault: Vault) -> LocationRow:
-    columns = sealed(proxy_url, vault, account_id=row.account_id, location_id=row.id)
+    columns = encrypt(proxy_url, vault, account_id=row.account_id, location_id=row.id)
     return replace(row, **columns)
 
 
@@ -154,13 +153,13 @@ def change(connection: Connection, scope: Scope, location_id: str, body: Locatio
     """Change name, icon and proxy."""
     row = find(connection, scope.account_id, location_id)
     stored = partial(_stored_proxy, row, scope.vault)
-    proxy_url = kept_proxy(body.proxy_url, stored)
+    proxy_url = restore_proxy(body.proxy_url, stored)
     changed = replace(row, name=body.name, icon=body.icon, updated_ms=scope.now_ms)
     store.update_location(connection, _with_proxy(changed, proxy_url, scope.vault))
 
 
 def _stored_proxy(row: LocationRow, vault: Vault) -> str | None:
-    return opened(row, vault).proxy_url
+    return decrypt(row, vault).proxy_url
 
 
 def create_key(

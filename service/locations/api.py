@@ -11,26 +11,24 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from service.agents import actions as agents
+from service.checks import actions as checks
+from service.db.engine import announce
+from service.groups import actions as groups
 from service.http.auth import CallerDep
-from service.http.backend import BackendDep
-from service.http.changing import (
-    Changed,
-    ChangeDep,
-    CreateDep,
-    changed_fields,
-    gone,
-    sent_fields,
-)
-from service.http.errors import InvalidError
-from service.http.operations import keyed_operations, open_operations
-from service.http.routes import ONE, answers, json, json_model
-from service.http.strict import NO_NUL
-from service.http.times import moment
-from service.http.unreadable import OPENAPI, Items
-from service.http.window import no_time, query_time_ms
-from service.locations import actions, removal
+from service.http.dependencies import BackendDep
+from service.http.errors import ConflictError, InvalidError
+from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
+from service.http.responses import OPENAPI, Items
+from service.http.routing import ONE, answers, json, json_model, keyed_operations, open_operations
+from service.http.schema import NO_NUL
+from service.http.times import moment, no_time, query_time_ms
+from service.jobs import settle as jobs
+from service.locations import actions, store
+from service.locations.actions import find
+from service.locations.encryption import decrypt, readable
 from service.locations.model import (
     LocationChange,
+    LocationKeyEnded,
     LocationRow,
     LocationShown,
     LocationWithVersions,
@@ -39,19 +37,17 @@ from service.locations.model import (
     NewLocationShown,
     QueueMetrics,
     RegionShown,
+    render_regions,
 )
-from service.locations.regions import regions_shown
 from service.locations.rules import why_no_window
-from service.locations.sealing import opened, readable
 from service.locations.views import (
-    location_shown,
     location_with_versions,
-    new_location_shown,
     queue_metrics,
+    render_location,
+    render_new_location,
 )
-from service.variables.views import Sight
-from service.vault.scope import Scope
-from service.vault.sealing import UnsealableError, Vault
+from service.variables.schemas import Sight
+from service.vault.encryption import Scope, UnsealableError, Vault
 
 router = keyed_operations("Private locations", prefix="/v1/private-locations")
 regions_router = open_operations("Locations", prefix="/v1/locations")
@@ -74,7 +70,7 @@ def _listed() -> dict[int | str, dict[str, Any]]:
 @regions_router.get("", responses=answers(200, list[RegionShown], "All known regions."))
 async def list_regions() -> Response:
     """List regions. This installation serves one only through a private location of that slug."""
-    return json([region.model_dump(by_alias=True) for region in regions_shown()])
+    return json([region.model_dump(by_alias=True) for region in render_regions()])
 
 
 @router.get("", responses=_listed())
@@ -112,7 +108,7 @@ async def create_location(body: Annotated[LocationWrite, Body()], creating: Crea
         scope = Scope(account_id, now_ms, creating.vault)
         made = actions.create(connection, scope, body=body, pepper=pepper)
         row = readable(actions.find(connection, account_id, made.id), scope.vault)
-        answer = json_model(new_location_shown(row, made=made), status=201)
+        answer = json_model(render_new_location(row, made=made), status=201)
         return Changed(answer=answer, resource_id=row.id, fields=sent_fields(body))
 
     return await creating.make(change)
@@ -127,7 +123,7 @@ async def read_location(
 
     def query(connection: Connection) -> LocationShown:
         row = _in(sight, actions.find(connection, caller.account_id, location_id))
-        return _shown(connection, row, now_ms=backend.clock.now_ms(connection))
+        return _render(connection, row, now_ms=backend.clock.now_ms(connection))
 
     return json_model(await backend.database.read(query))
 
@@ -145,7 +141,7 @@ async def change_location(
         actions.change(connection, scope, location_id, body)
         row = readable(actions.find(connection, account_id, location_id), scope.vault)
         fields = tuple(map(to_camel, changed_fields(before, asdict(row))))
-        answer = json_model(_shown(connection, row, now_ms=now_ms))
+        answer = json_model(_render(connection, row, now_ms=now_ms))
         return Changed(answer=answer, resource_id=location_id, fields=fields)
 
     return await changing.make(change)
@@ -156,7 +152,7 @@ async def delete_location(location_id: LocationId, changing: ChangeDep) -> Respo
     """Delete a private location that no check uses; its keys end at once."""
 
     def change(connection: Connection, now_ms: int) -> Changed:
-        removal.delete(connection, changing.account_id, location_id, now_ms=now_ms)
+        delete(connection, changing.account_id, location_id, now_ms=now_ms)
         return gone(location_id)
 
     return await changing.make(change)
@@ -186,7 +182,7 @@ async def delete_location_key(
     """End a key; agents that use it are refused at once."""
 
     def change(connection: Connection, now_ms: int) -> Changed:
-        removal.end_key(connection, changing.account_id, location_id, key_id=key_id, now_ms=now_ms)
+        end_key(connection, changing.account_id, location_id, key_id=key_id, now_ms=now_ms)
         return gone(f"{location_id}/{key_id}")
 
     return await changing.make(change)
@@ -232,16 +228,16 @@ def _in(sight: Sight, row: LocationRow) -> LocationRow:
 def _compared(row: LocationRow, vault: Vault) -> dict[str, Any]:
     """To tell what a change changed; a proxy that does not open is like no other."""
     try:
-        return asdict(opened(row, vault))
+        return asdict(decrypt(row, vault))
     except UnsealableError:
         return {**asdict(row), "proxy_url": "", "sealed_proxy_url": None}
 
 
-def _shown(connection: Connection, row: LocationRow, *, now_ms: int) -> LocationShown:
+def _render(connection: Connection, row: LocationRow, *, now_ms: int) -> LocationShown:
     keys = actions.keys_of(connection, [row.id])
     seen = agents.seen_at(connection, [row.id])
     outages = actions.outages(connection)
-    return location_shown(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms)
+    return render_location(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms)
 
 
 def _seen(
@@ -249,6 +245,45 @@ def _seen(
 ) -> list[LocationShown]:
     ids = [row.id for row in rows]
     keys, seen = actions.keys_of(connection, ids), agents.seen_at(connection, ids)
-    show = location_with_versions if versions else location_shown
+    show = location_with_versions if versions else render_location
     outages = actions.outages(connection)
     return [show(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms) for row in rows]
+
+
+def delete(connection: Connection, account_id: str, location_id: str, *, now_ms: int) -> None:
+    """Forget a location; its keys end at once, and so do runs from before a check moved away.
+
+    Raises:
+        NotFoundError: the account has none with this id.
+        ConflictError: checks run there, or a group gives it to its checks.
+    """
+    row = find(connection, account_id, location_id)
+    uses, names = checks.users_of(connection, location_id)
+    if uses:
+        shown = ", ".join(names) + (" and others" if uses > len(names) else "")
+        raise ConflictError(
+            f"The private location {row.slug_name} is used by {uses} checks ({shown});"
+            " change or delete them first."
+        )
+    if of_groups := groups.users_of_location(connection, account_id, row.slug_name):
+        raise ConflictError(
+            f"The private location {row.slug_name} is one of the check group {of_groups[0]};"
+            " change that first."
+        )
+    jobs.end_at(connection, location_id, now_ms=now_ms)
+    for key in store.good_keys(connection, [location_id]):
+        announce(connection, LocationKeyEnded(key_id=key.id, location_id=location_id))
+    store.delete_location(connection, location_id)
+
+
+def end_key(
+    connection: Connection, account_id: str, location_id: str, *, key_id: str, now_ms: int
+) -> None:
+    """End a key: its agents are refused from the commit on, and others can claim what they held.
+
+    Raises:
+        NotFoundError: the location has no such key.
+    """
+    actions.end_key(connection, account_id, location_id, key_id=key_id, now_ms=now_ms)
+    let_out = agents.with_key(connection, location_id, key_id)
+    jobs.release_held_by(connection, location_id, let_out, now_ms=now_ms)

@@ -7,7 +7,7 @@ from service.agents import actions as agents
 from service.checks import actions as checks
 from service.clock import Clock
 from service.jobs import actions as jobs
-from service.jobs import endings
+from service.jobs import settle
 from service.jobs.model import Waiting
 from service.locations import store
 from service.locations.model import LocationRow, QueueSample
@@ -73,7 +73,7 @@ def _note(connection: Connection, location: LocationRow, *, out: bool, now_ms: i
 
 def _go(connection: Connection, location: LocationRow, *, now_ms: int) -> None:
     store.begin_outage(connection, location.id, now_ms=now_ms)
-    endings.end_queued_at(connection, location.id, now_ms=now_ms)
+    settle.end_queued_at(connection, location.id, now_ms=now_ms)
     log.warning("location.unavailable", location_id=location.id, location=location.slug_name)
 
 

@@ -2,13 +2,20 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from contract.sent_values import told
-from service.http.strict import Shown, Strict, Text, blank_is_none, field_error, judged_by
+from contract.targets import format_value
+from service.http.schema import (
+    RequestModel,
+    ResponseModel,
+    Text,
+    blank_is_none,
+    field_error,
+    judged_by,
+)
 from service.http.times import Moment
 from service.vault.texts import OF_PROXY
 
@@ -46,7 +53,7 @@ def _slug_problem(slug: str) -> str | None:
     if re.fullmatch(_SLUG, slug):
         return None
     words = "use lower-case letters a to z, digits and single hyphens, as in cellar-2"
-    return f"is {told(slug)}; {words}"
+    return f"is {format_value(slug)}; {words}"
 
 
 Slug = Annotated[
@@ -56,7 +63,7 @@ Slug = Annotated[
 ]
 
 
-class LocationChange(Strict):
+class LocationChange(RequestModel):
     """What may change of a private location."""
 
     name: Annotated[Text, Field(min_length=1)]
@@ -74,7 +81,7 @@ class LocationWrite(LocationChange):
     """How checks name it; cannot change later."""
 
 
-class KeyShown(Shown):
+class KeyShown(ResponseModel):
     """A key that agents of a location use; `rawKey` is there only in the answer that made it."""
 
     id: str
@@ -89,7 +96,7 @@ class NewKeyShown(KeyShown):
     raw_key: str
 
 
-class UnavailableTypeShown(Shown):
+class UnavailableTypeShown(ResponseModel):
     """A check type that an agent cannot run on its machine."""
 
     type: str
@@ -101,7 +108,7 @@ class UnavailableTypeShown(Shown):
     """The type's checks with setup or teardown scripts cannot run; its others can."""
 
 
-class RunningAgent(Shown):
+class RunningAgent(ResponseModel):
     """An agent that is connected."""
 
     id: str
@@ -113,7 +120,7 @@ class RunningAgent(Shown):
     been tried yet."""
 
 
-class RunningVersion(Shown):
+class RunningVersion(ResponseModel):
     """The connected agents of one version."""
 
     version: str
@@ -121,7 +128,7 @@ class RunningVersion(Shown):
     agents: list[RunningAgent]
 
 
-class LocationShown(Shown):
+class LocationShown(ResponseModel):
     """A private location."""
 
     id: str
@@ -158,14 +165,14 @@ class LocationWithVersions(LocationShown):
     running_agents: list[RunningVersion] | None = None
 
 
-class RegionShown(Shown):
+class RegionShown(ResponseModel):
     """A region that checks may name."""
 
     region: str
     name: str
 
 
-class QueueMetrics(Shown):
+class QueueMetrics(ResponseModel):
     """How a location's queue fared: three arrays of one length, a place per minute."""
 
     timestamps: list[Moment]
@@ -239,3 +246,34 @@ class KeyDigest:
     id: str
     digest: bytes
     location_id: str
+
+
+REGIONS: Final[dict[str, str]] = {
+    "us-east-1": "N. Virginia",
+    "us-east-2": "Ohio",
+    "us-west-1": "N. California",
+    "us-west-2": "Oregon",
+    "ca-central-1": "Montreal",
+    "sa-east-1": "São Paulo",
+    "eu-west-1": "Ireland",
+    "eu-central-1": "Frankfurt",
+    "eu-west-2": "London",
+    "eu-west-3": "Paris",
+    "eu-north-1": "Stockholm",
+    "eu-south-1": "Milan",
+    "me-south-1": "Bahrain",
+    "ap-southeast-1": "Singapore",
+    "ap-northeast-1": "Tokyo",
+    "ap-east-1": "Hong Kong",
+    "ap-southeast-2": "Sydney",
+    "ap-southeast-3": "Jakarta",
+    "ap-northeast-2": "Seoul",
+    "ap-northeast-3": "Osaka",
+    "ap-south-1": "Mumbai",
+    "af-south-1": "Cape Town",
+}
+
+
+def render_regions() -> list[RegionShown]:
+    """All of them; this installation serves one where a private location has it as its slug."""
+    return [RegionShown(region=region, name=name) for region, name in REGIONS.items()]

@@ -13,7 +13,7 @@ from service.db.tables.locations import (
     private_location,
 )
 from service.locations.model import KeyDigest, KeyRow, LocationRow, QueueSample
-from service.vault.sealing import HEAD_BYTES
+from service.vault.encryption import HEAD_BYTES
 
 _OF_ACCOUNT: Final = (
     select(private_location)
@@ -110,7 +110,7 @@ def heads(connection: Connection) -> frozenset[bytes]:
     return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
 
 
-def sealed(connection: Connection) -> list[LocationRow]:
+def encrypt(connection: Connection) -> list[LocationRow]:
     """Every location with such an address, whosever it is."""
     return list(map(_location, connection.execute(_SEALED)))
 

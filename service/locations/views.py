@@ -27,7 +27,7 @@ CONNECTED_MS: Final = 60_000
 """An agent that was not heard of for longer is gone: it asks for work at least each 30 s."""
 
 
-def location_shown(
+def render_location(
     row: LocationRow,
     *,
     keys: Iterable[KeyRow],
@@ -38,7 +38,7 @@ def location_shown(
     """A location without its agents' versions."""
     return LocationShown(
         **_fields(row, agents, outages, now_ms=now_ms),
-        keys=[key_shown(key) for key in keys if key.location_id == row.id],
+        keys=[render_key(key) for key in keys if key.location_id == row.id],
     )
 
 
@@ -54,13 +54,13 @@ def location_with_versions(
     running = _running(_connected(row, agents, now_ms))
     return LocationWithVersions(
         **_fields(row, agents, outages, now_ms=now_ms),
-        keys=[key_shown(key) for key in keys if key.location_id == row.id],
+        keys=[render_key(key) for key in keys if key.location_id == row.id],
         min_agent_version=running[0].version if running else None,
         running_agents=running,
     )
 
 
-def new_location_shown(row: LocationRow, *, made: NewLocation) -> NewLocationShown:
+def render_new_location(row: LocationRow, *, made: NewLocation) -> NewLocationShown:
     """A location at the only moment at which its key is known."""
     key = NewKeyShown(
         id=made.key_id,
@@ -71,7 +71,7 @@ def new_location_shown(row: LocationRow, *, made: NewLocation) -> NewLocationSho
     return NewLocationShown(**_fields(row, (), {}, now_ms=row.created_ms), keys=[key])
 
 
-def key_shown(key: KeyRow) -> KeyShown:
+def render_key(key: KeyRow) -> KeyShown:
     """A key without its secret."""
     return KeyShown(id=key.id, masked_key=key.masked, created_at=moment(key.created_ms))
 

@@ -1,4 +1,4 @@
-"""The files that a run left: which there are, and their bytes."""
+"""Files of results: where they are kept, and who may read them."""
 
 import re
 from dataclasses import dataclass
@@ -9,11 +9,9 @@ from sqlalchemy import Connection
 
 from contract.agent_api import ARTIFACT_NAME
 from contract.result import Artifact
-from service.artifacts.files import RunFile
 from service.http.errors import NotFoundError
 from service.locations import actions as locations
-from service.results.asset_paths import asset_path
-from service.results.model import StoredResult
+from service.results.model import StoredResult, asset_path
 
 _CONTENT_TYPE: Final = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?charset=[a-z0-9-]+)?", re.IGNORECASE)
 """Agents say it, and people's scripts have made the file: nothing else goes into a header."""
@@ -70,7 +68,7 @@ def _no_file(name: str, assets: tuple[Asset, ...]) -> str:
     return f"The result has {wanted}; it has {there}." if there else f"The result has {wanted}."
 
 
-def shown(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dict[str, Any]:
+def render(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dict[str, Any]:
     """A file as its list shows it."""
     one = asset.artifact
     return {
@@ -87,3 +85,26 @@ def shown(asset: Asset, *, base_url: str, check_id: str, result_id: str) -> dict
 def _path(result: StoredResult, location_id: str, name: str, folder: Path) -> Path:
     file = RunFile(location_id=location_id, run_id=result.run_id, fence=result.fence, name=name)
     return file.path(folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """A file of one attempt of a run."""
+
+    location_id: str
+    run_id: int
+    fence: int
+    """Of the claim under which it was made: each attempt keeps its own files."""
+    name: str
+    """One that `contract.agent_api.ARTIFACT_NAME` lets through."""
+
+    def path(self, folder: Path) -> Path:
+        """The file, once it is whole."""
+        return self._run(folder) / str(self.fence) / self.name
+
+    def unfinished(self, folder: Path) -> Path:
+        """What came of it so far; each claim has its own, so that no two mix their bytes."""
+        return self._run(folder) / f"{self.name}.{self.fence}.part"
+
+    def _run(self, folder: Path) -> Path:
+        return folder / self.location_id / str(self.run_id)

@@ -15,7 +15,7 @@ from service.checks import actions as checks
 from service.heartbeats import actions as heartbeats
 from service.jobs import actions as jobs
 from service.jobs.model import QUEUE_MS, HeldJob, JobState, Priority, Return
-from service.jobs.retries import retry_delay_ms, strategy_of
+from service.jobs.rules import retry_delay_ms, strategy_of
 from service.locations import actions as locations
 from service.results.model import Record, ResultType, RunStatus
 from service.results.recording import ResultStore, record, store_of

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -168,3 +169,8 @@ class ResultFilter:
     """None: both."""
     after_id: str | None = None
     """Only what a list shows after this result. None: from the newest one on."""
+
+
+def asset_path(check_id: str, result_id: str, name: str) -> str:
+    """The path of one file, from the service's address."""
+    return f"/v1/check-results/{check_id}/{result_id}/assets/{quote(name)}"

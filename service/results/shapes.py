@@ -1,4 +1,4 @@
-"""The shapes of results in the API's answers, for its document; `views` makes the values."""
+"""Results as the public API shows them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,17 +9,142 @@ from pydantic import Field, create_model
 from contract.checks import AGENT_TYPES, HTTP_TYPES, CheckType
 from contract.job import RunSource
 from contract.result import FailureKind
-from service.http.strict import Shown
+from service.http.schema import ResponseModel
 from service.results.model import Cause, RunStatus
-from service.results.script_shapes import (
-    BrowserResultShown,
-    LogLineShown,
-    MultiStepResultShown,
-    PlaywrightResultShown,
-)
 
 
-class AssertionShown(Shown):
+class LogLineShown(ResponseModel):
+    """One line of a run's log."""
+
+    time: int
+    """Milliseconds since 1970."""
+    msg: str
+    level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
+
+
+class VitalShown(ResponseModel):
+    """A measure of a page."""
+
+    value: float
+    """Milliseconds; of CLS a score."""
+    score: Literal["GOOD", "NEEDS_IMPROVEMENT", "POOR"]
+
+
+class WebVitalsShown(ResponseModel):
+    """The measures of a page. Null: the page did not tell, or was left before."""
+
+    ttfb: VitalShown | None = Field(alias="TTFB")
+    fcp: VitalShown | None = Field(alias="FCP")
+    lcp: VitalShown | None = Field(alias="LCP")
+    cls: VitalShown | None = Field(alias="CLS")
+    tbt: VitalShown | None = Field(alias="TBT")
+
+
+class PageTimingsShown(ResponseModel):
+    """Milliseconds from the start of a page's navigation. Null: the page did not get so far."""
+
+    on_content_load: float | None
+    on_load: float | None
+
+
+class PageShown(ResponseModel):
+    """One document that the browser showed."""
+
+    page_index: int
+    """From 0, in the order of the run."""
+    url: str
+    web_vitals: WebVitalsShown
+    page_timings: PageTimingsShown
+    console_errors: int
+    network_errors: int
+    document_errors: int
+
+
+class TraceSummaryShown(ResponseModel):
+    """How many errors there were, over all pages."""
+
+    console_errors: int
+    network_errors: int
+    document_errors: int
+    user_script_errors: int
+
+
+class ScriptRunShown(ResponseModel):
+    """What every run of a script or a suite leaves."""
+
+    start_time: int
+    """Milliseconds since 1970."""
+    end_time: int
+    """Milliseconds since 1970."""
+    job_log: list[LogLineShown]
+    job_assets: list[str]
+    """The names of its files."""
+    playwright_test_traces: list[str]
+    """Paths of the traces, from the service's address."""
+    playwright_test_json_report_file: str | None
+    """Path of the report. Null: there is none."""
+
+
+class MultiStepResultShown(ScriptRunShown):
+    """What a multi-step check saw."""
+
+    type: Literal["PLAYWRIGHT_TEST", "PLAYWRIGHT"]
+    """The second: a script without a test runner, or one that did not begin."""
+    runtime_version: str | None
+    """Null: it did not begin."""
+    playwright_version: str | None
+    """Null: no test runner."""
+    errors: list[dict[str, Any]]
+    """Of the script, its expectations included."""
+    requests: list[dict[str, Any]]
+    """Calls of Playwright's `request`, with their phases in milliseconds."""
+    steps: list[dict[str, Any]]
+    steps_left_off: int
+    """How many more steps there were."""
+
+
+class BrowserResultShown(MultiStepResultShown):
+    """What a browser check saw."""
+
+    trace_summary: TraceSummaryShown
+    pages: list[PageShown]
+    playwright_test_videos: list[str]
+    """Paths of the videos, from the service's address."""
+
+
+class PlaywrightResultShown(ScriptRunShown):
+    """What a Playwright suite saw."""
+
+    playwright_version: str | None
+    """Null: Playwright Test did not start."""
+    node_version: str | None
+    """Null: it did not begin."""
+    counts: dict[str, int] | None
+    """How many tests ended how. Null: it did not begin."""
+    tests: list[dict[str, Any]]
+    errors: list[str]
+    """Outside of every test."""
+    truncated: bool
+    """There were more tests than are kept."""
+    playwright_test_videos: list[str]
+    """Paths of the videos, from the service's address."""
+
+
+class AssetShown(ResponseModel):
+    """A file that a run left."""
+
+    name: str
+    type: Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
+    content_type: str
+    size_bytes: int
+    sha256: str
+    url: str
+    """Where it is read, with the same key."""
+    is_kept: bool
+    """Whether it arrived here, and is here still."""
+
+
+class AssertionShown(ResponseModel):
     """An assertion as it was evaluated."""
 
     order: int
@@ -34,7 +159,7 @@ class AssertionShown(Shown):
     """Why it does not hold. Null: it holds."""
 
 
-class TimingsShown(Shown):
+class TimingsShown(ResponseModel):
     """Milliseconds from the start of the request to the end of each phase."""
 
     socket: float | None
@@ -44,7 +169,7 @@ class TimingsShown(Shown):
     end: float | None
 
 
-class TimingPhasesShown(Shown):
+class TimingPhasesShown(ResponseModel):
     """Milliseconds in each phase. Null: it did not happen."""
 
     wait: float | None
@@ -57,7 +182,7 @@ class TimingPhasesShown(Shown):
     total: float | None
 
 
-class RequestShown(Shown):
+class RequestShown(ResponseModel):
     """The request as it was sent."""
 
     method: str
@@ -67,7 +192,7 @@ class RequestShown(Shown):
     params: dict[str, str]
 
 
-class ResponseShown(Shown):
+class ResponseShown(ResponseModel):
     """The last answer."""
 
     status: int
@@ -85,7 +210,7 @@ class ResponseShown(Shown):
     timing_phases: TimingPhasesShown
 
 
-class JobLogShown(Shown):
+class JobLogShown(ResponseModel):
     """The log by phase."""
 
     setup: list[LogLineShown]
@@ -93,7 +218,7 @@ class JobLogShown(Shown):
     teardown: list[LogLineShown]
 
 
-class HttpResultShown(Shown):
+class HttpResultShown(ResponseModel):
     """What a URL monitor or an API check saw."""
 
     assertions: list[AssertionShown]
@@ -113,7 +238,7 @@ class HttpResultShown(Shown):
     pcap_data_url: str | None
 
 
-class MonitorResultShown(Shown):
+class MonitorResultShown(ResponseModel):
     """What a check saw that is neither a script nor asks by HTTP."""
 
     assertions: list[AssertionShown]
@@ -125,7 +250,7 @@ class MonitorResultShown(Shown):
     """Why there was nothing to see. Null: there was."""
 
 
-class FailureShown(Shown):
+class FailureShown(ResponseModel):
     """Why a run did not pass."""
 
     kind: FailureKind
@@ -133,7 +258,7 @@ class FailureShown(Shown):
     detail: dict[str, str | int | float | None]
 
 
-class _CheckResultShown(Shown):
+class _CheckResultShown(ResponseModel):
     """One result of one run at one location."""
 
     id: str
@@ -178,14 +303,14 @@ def result_field(kind: CheckType) -> str:
     return f"{kind.value.lower()}_check_result"
 
 
-_SEEN_BY_SCRIPTS: Final[Mapping[CheckType, type[Shown]]] = {
+_SEEN_BY_SCRIPTS: Final[Mapping[CheckType, type[ResponseModel]]] = {
     CheckType.BROWSER: BrowserResultShown,
     CheckType.MULTI_STEP: MultiStepResultShown,
     CheckType.PLAYWRIGHT: PlaywrightResultShown,
 }
 
 
-def _seen(kind: CheckType) -> type[Shown]:
+def _seen(kind: CheckType) -> type[ResponseModel]:
     shown = HttpResultShown if kind in HTTP_TYPES else MonitorResultShown
     return _SEEN_BY_SCRIPTS.get(kind, shown)
 
@@ -202,7 +327,7 @@ else:
     )
 
 
-class ResultsShown(Shown):
+class ResultsShown(ResponseModel):
     """Results by a cursor."""
 
     length: int

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     select,
 )
 
+from contract.checks import CheckType
 from contract.result import Result
 from contract.wire import decode
 from service.db.ids import time_of
@@ -32,7 +34,38 @@ from service.results.model import (
     Standing,
     StoredResult,
 )
-from service.results.tls import TYPES_WITH_TLS, days_to_expiry
+
+TYPES_WITH_TLS: Final = (CheckType.API.value, CheckType.TCP.value, CheckType.URL.value)
+"""Of the checks whose results tell of TLS."""
+
+
+class _Tls(msgspec.Struct, frozen=True, rename="camel"):
+    days_to_expiry: float | None = None
+
+
+class _Evidence(msgspec.Struct, frozen=True):
+    tls: _Tls | None = None
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    evidence: _Evidence | None = None
+
+
+class _Result(msgspec.Struct, frozen=True):
+    outcome: _Outcome
+
+
+def days_to_expiry(body: bytes) -> float | None:
+    """Until the leaf certificate runs out that the run saw; negative: it has.
+
+    `body`: the contract's Result as JSON. None: the run saw no certificate.
+
+    Raises:
+        UnreadableMessageError: it is no Result.
+    """
+    evidence = decode(body, _Result).outcome.evidence
+    return evidence.tls.days_to_expiry if evidence and evidence.tls else None
+
 
 _FAILURES: Final = tuple(status.value for status in RunStatus if status.has_failures)
 _BODY: Final = func.coalesce(run_final.c.body, result_detail.c.body)

@@ -5,12 +5,48 @@ from typing import Annotated
 from fastapi import Path
 from starlette.responses import Response
 
-from contract.runtimes import RUNTIMES
+from contract.runtimes import RUNTIMES, RuntimeFacts, RuntimeStage
 from service.http.errors import NotFoundError
-from service.http.operations import open_operations
-from service.http.routes import ONE, answers, json, json_model
-from service.http.strict import NO_NUL
-from service.runtimes.views import RuntimeShown, runtime_shown, runtimes_shown
+from service.http.routing import ONE, answers, json, json_model, open_operations
+from service.http.schema import NO_NUL, ResponseModel
+
+
+class RuntimeShown(ResponseModel):
+    """A fixed set of what scripts run on."""
+
+    name: str
+    """What `runtimeId` of a check says."""
+    multi_step_support: bool
+    """Whether MULTI_STEP checks run on it."""
+    node_js_version: str
+    stage: RuntimeStage
+    runtime_end_of_life: str
+    """The last day on which its Node.js gets fixes, as in 2028-04-30."""
+    description: str
+    dependencies: dict[str, str]
+    """What scripts may require, by name and version."""
+
+
+def render_runtimes() -> list[RuntimeShown]:
+    """All of them, the newest first."""
+    return [render_runtime(one) for one in RUNTIMES.values()]
+
+
+def render_runtime(runtime: RuntimeFacts) -> RuntimeShown:
+    """One as its answer."""
+    return RuntimeShown(
+        name=runtime.id,
+        multi_step_support=True,
+        node_js_version=runtime.node,
+        stage=runtime.stage,
+        runtime_end_of_life=runtime.ends_on.isoformat(),
+        description=(
+            f"Node.js {runtime.node}, Playwright {runtime.playwright} and further libraries."
+            " Its browser is the Chromium of each agent's system."
+        ),
+        dependencies=dict(runtime.libraries),
+    )
+
 
 router = open_operations("Runtimes", prefix="/v1/runtimes")
 
@@ -20,7 +56,7 @@ RuntimeName = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 @router.get("", responses=answers(200, list[RuntimeShown], "All, the newest first."))
 async def list_runtimes() -> Response:
     """List runtimes. A check that names none runs on the newest that its agent has."""
-    return json([runtime.model_dump(by_alias=True, mode="json") for runtime in runtimes_shown()])
+    return json([runtime.model_dump(by_alias=True, mode="json") for runtime in render_runtimes()])
 
 
 @router.get(ONE, responses=answers(200, RuntimeShown, "The runtime.", 400, 404))
@@ -29,4 +65,4 @@ async def read_runtime(name: RuntimeName) -> Response:
     runtime = RUNTIMES.get(name)
     if runtime is None:
         raise NotFoundError(f"There is no runtime of this name; there are {', '.join(RUNTIMES)}.")
-    return json_model(runtime_shown(runtime))
+    return json_model(render_runtime(runtime))

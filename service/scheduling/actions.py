@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from service.checks import actions as checks
-from service.jobs.endings import end_queued
+from service.jobs.settle import end_queued
 from service.scheduling import store
 from service.scheduling.rules import next_due_ms, rhythm
 

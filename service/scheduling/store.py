@@ -46,6 +46,6 @@ def remove(connection: Connection, check_id: str) -> None:
     connection.execute(_REMOVE, {"check": check_id})
 
 
-def bring_near(connection: Connection, *, now_ms: int) -> int:
+def reschedule_after_clock_change(connection: Connection, *, now_ms: int) -> int:
     """Runs planned later than any plan goes, a period and a half, are due now; how many."""
     return connection.execute(_BRING_NEAR, {"now_ms": now_ms}).rowcount

@@ -1,17 +1,20 @@
-"""One tick of the scheduler: what is due goes into the queue, and its schedule moves on."""
+"""Makes the jobs that are due, also after the clock was set."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+import structlog
 from sqlalchemy import Connection
 
 from contract.checks import CheckType, Lane
 from contract.job import RunSource
+from service.clock import Clock
 from service.jobs import actions as jobs
-from service.jobs import endings
+from service.jobs import settle
 from service.jobs.model import NewRun, Priority
 from service.jobs.rules import queued_until
 from service.locations import actions as locations
+from service.scheduling import store
 from service.scheduling.model import DueCheck, Rhythm
 from service.scheduling.rules import next_after_run_ms, places, run_due_ms
 from service.scheduling.sqlite import SqliteDueSchedules
@@ -67,7 +70,7 @@ def _give_up_where_nobody_is(
     """At a location that is unavailable runs do not pile up: they are missed at once."""
     if out := locations.outages(connection):
         for location_id in {run.location_id for run in runs} & out.keys():
-            endings.end_queued_at(connection, location_id, now_ms=now_ms)
+            settle.end_queued_at(connection, location_id, now_ms=now_ms)
 
 
 def _runs(
@@ -91,3 +94,29 @@ def _runs(
         )
         for location_id in places(where, run_parallel=bool(check.run_parallel), turn=check.turn)
     ]
+
+
+log = structlog.get_logger()
+
+_TOLERATED_MS: Final = 1_000
+
+
+class Setbacks:
+    """Compares the clock with itself; a start compares it with what lies in the database."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._before_ms: int | None = None
+        """None: this process has not looked yet."""
+
+    def mend(self, connection: Connection) -> int:
+        """Bring plans, jobs and leases near after a setback; how many."""
+        now_ms = self._clock.now_ms(connection)
+        before_ms, self._before_ms = self._before_ms, now_ms
+        if before_ms is not None and now_ms >= before_ms - _TOLERATED_MS:
+            return 0
+        plans = store.reschedule_after_clock_change(connection, now_ms=now_ms)
+        moved = jobs.bring_near(connection, now_ms=now_ms)
+        if plans or moved:
+            log.warning("clock.set_back", schedules=plans, jobs=moved)
+        return plans + moved

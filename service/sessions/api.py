@@ -1,25 +1,162 @@
 """`/v1/check-sessions`: run checks now, and wait for what comes of it."""
 
 from collections.abc import Iterable
-from typing import Annotated, Final
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Body, Depends, Path, Query
+from pydantic import ConfigDict, Field, model_validator
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from contract.checks import CheckType
 from service.http.auth import CallerDep
-from service.http.backend import BackendDep
-from service.http.changing import Changed, CreateDep, sent_fields
+from service.http.dependencies import BackendDep
 from service.http.errors import StillRunningError
-from service.http.operations import keyed_operations
-from service.http.routes import answers, json
-from service.http.strict import NO_NUL
-from service.sessions.model import Session
-from service.sessions.shapes import SessionWithResults, TriggeredShown, TriggerWrite
+from service.http.mutations import Changed, CreateDep, sent_fields
+from service.http.routing import answers, json, keyed_operations
+from service.http.schema import NO_NUL, RequestModel, ResponseModel, Text, field_error
+from service.http.times import spelled
+from service.results.model import ResultType, RunStatus, StoredResult
+from service.sessions.model import Session, SessionStatus
+from service.sessions.rules import render_status
 from service.sessions.triggers import Target, trigger
-from service.sessions.views import shown, with_results
 from service.sessions.watching import Seen, Watch
+
+MAX_TAG_GROUPS: Final = 100
+MAX_TAGS: Final = 20
+"""Every check is held against every group, and meanwhile nobody else writes."""
+MAX_CHECK_IDS: Final = 10_000
+
+TagGroup = Annotated[list[Text], Field(max_length=MAX_TAGS)]
+
+
+class _Closed(RequestModel):
+    """A value in which an unknown field is refused, with those that are known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_every_field(cls, body: Any) -> Any:
+        known = [info.alias or name for name, info in cls.model_fields.items()]
+        unknown = (name for name in body if name not in known) if isinstance(body, dict) else ()
+        if (name := next(iter(unknown), None)) is not None:
+            raise field_error(str(name), f"is no field here; use {' or '.join(known)}")
+        return body
+
+
+class TargetWrite(_Closed):
+    """Which checks to run; both selectors must hold, and an empty list chooses none.
+
+    An unknown field is refused: a selector that is passed over would run every check.
+    """
+
+    match_tags: Annotated[list[TagGroup], Field(max_length=MAX_TAG_GROUPS)] | None = None
+    """Any of these groups; a group matches when all of its tags are there. `!tag`: is not there.
+    A group without tags, and a `!` without one, match none. Null: whatever the tags."""
+    check_id: Annotated[list[Text], Field(max_length=MAX_CHECK_IDS)] | None = None
+    """Any of these checks. Null: whichever the check."""
+
+
+class TriggerWrite(_Closed):
+    """What to run now. An unknown field is refused here too."""
+
+    target: TargetWrite | None = None
+    """Null or without selectors: every check that is activated."""
+    refresh_cache: bool = False
+    """Playwright suites install their packages anew, instead of taking kept ones."""
+
+
+class SessionResultShown(ResponseModel):
+    """A result of a session: one FINAL per location, one ATTEMPT per failed earlier attempt."""
+
+    check_result_id: str
+    check_result_link: str
+    check_id: str
+    check_type: CheckType
+    name: str
+    run_location: str
+    result_type: Literal["FINAL", "ATTEMPT"]
+    has_errors: bool
+    has_failures: bool
+    is_degraded: bool
+    aborted: bool
+
+
+class SessionShown(ResponseModel):
+    """A check session."""
+
+    check_session_id: str
+    check_session_link: str
+    check_id: str
+    check_type: CheckType
+    name: str
+    status: SessionStatus
+    started_at: datetime
+    stopped_at: datetime | None
+    """Null: it goes on."""
+    time_elapsed: int
+    """Milliseconds; until now while it goes on."""
+    run_locations: list[str]
+
+
+class SessionWithResults(SessionShown):
+    """A check session and what came of it so far."""
+
+    results: list[SessionResultShown]
+
+
+class TriggeredShown(ResponseModel):
+    """The sessions that a trigger started, one per check."""
+
+    sessions: list[SessionShown]
+    not_run: list[str] = Field(default_factory=list)
+    """Those of `target.checkId` that it started none for: there is no such check, it is not
+    activated, it has other tags, or it is a heartbeat. Left out where there are none."""
+
+
+def render(session: Session, *, base_url: str, now_ms: int) -> dict[str, Any]:
+    """A session without its results."""
+    until_ms = now_ms if session.stopped_ms is None else session.stopped_ms
+    return {
+        "checkSessionId": session.id,
+        "checkSessionLink": f"{base_url}/v1/check-sessions/{session.id}",
+        "checkId": session.check_id,
+        "checkType": session.check_type,
+        "name": session.name,
+        "status": render_status(session).value,
+        "startedAt": spelled(session.started_ms),
+        "stoppedAt": spelled(session.stopped_ms),
+        "timeElapsed": max(0, until_ms - session.started_ms),
+        "runLocations": list(session.locations),
+    }
+
+
+def with_results(
+    session: Session, results: Iterable[StoredResult], *, base_url: str, now_ms: int
+) -> dict[str, Any]:
+    """A session and what came of it so far."""
+    listed = [_result(one, session, base_url=base_url) for one in results]
+    return {**render(session, base_url=base_url, now_ms=now_ms), "results": listed}
+
+
+def _result(stored: StoredResult, session: Session, *, base_url: str) -> dict[str, Any]:
+    return {
+        "checkResultId": stored.id,
+        "checkResultLink": f"{base_url}/v1/check-results/{stored.check_id}/{stored.id}",
+        "checkId": stored.check_id,
+        "checkType": session.check_type,
+        "name": session.name,
+        "runLocation": stored.location,
+        "resultType": stored.result_type.value,
+        "hasErrors": stored.status.has_errors,
+        "hasFailures": stored.status.has_failures,
+        "isDegraded": stored.status is RunStatus.DEGRADED,
+        "aborted": stored.result_type is ResultType.FINAL and stored.status is RunStatus.MISSED,
+    }
+
 
 router = keyed_operations("Check sessions", prefix="/v1/check-sessions")
 
@@ -63,7 +200,7 @@ async def trigger_check_sessions(
 
     def change(connection: Connection, now_ms: int) -> Changed:
         started = trigger(connection, creating.account_id, target, now_ms=now_ms)
-        sessions = [shown(session, base_url=base_url, now_ms=now_ms) for session in started]
+        sessions = [render(session, base_url=base_url, now_ms=now_ms) for session in started]
         answer = json({"sessions": sessions, **_not_run(target, started)}, status=201)
         only = started[0].id if len(started) == 1 else None
         return Changed(answer=answer, resource_id=only, fields=sent_fields(body) if body else ())

@@ -43,7 +43,7 @@ def worse(known: SessionStatus, run: RunStatus) -> SessionStatus:
     return max(known, _VERDICTS[run], key=_WORST_LAST.index)
 
 
-def shown_status(session: Session) -> SessionStatus:
+def render_status(session: Session) -> SessionStatus:
     """The stored status while runs are still out is only that of those that came back."""
     return session.status if session.stopped_ms is not None else _ON_THE_WAY[session.status]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from service.http.backend import Backend
+from service.http.dependencies import Backend
 from service.results import actions as results
 from service.results.model import StoredResult
 from service.sessions import actions

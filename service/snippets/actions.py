@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from contract.scripted import Dependency
+from contract.checks import Dependency
 from contract.scripts import (
     MAX_SCRIPTS_BYTES,
     size_bytes,

@@ -7,17 +7,20 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from service.checks import actions as checks
+from service.checks import resolve
+from service.groups import actions as groups
 from service.http.auth import CallerDep
-from service.http.backend import BackendDep
-from service.http.changing import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
-from service.http.ignored import ignored_header
-from service.http.operations import keyed_operations
-from service.http.paging import PageDep, page_of
-from service.http.routes import ONE, answers, json_model
-from service.snippets import actions, changes
-from service.snippets.model import SnippetShown, SnippetWrite
-from service.snippets.views import shown
-from service.vault.scope import Scope
+from service.http.dependencies import BackendDep
+from service.http.errors import ConflictError
+from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
+from service.http.responses import PageDep, page_of
+from service.http.routing import ONE, answers, json_model, keyed_operations
+from service.http.validation import ignored_header
+from service.snippets import actions, store
+from service.snippets.actions import find
+from service.snippets.model import SnippetRow, SnippetShown, SnippetWrite, render
+from service.vault.encryption import Scope
 
 router = keyed_operations("Snippets", prefix="/v1/snippets")
 
@@ -32,7 +35,7 @@ async def list_snippets(caller: CallerDep, backend: BackendDep, page: PageDep) -
             connection, caller.account_id, limit=page.one_more, offset=page.offset
         )
     )
-    return page.answer(rows, lambda row: shown(row).model_dump(mode="json"))
+    return page.answer(rows, lambda row: render(row).model_dump(mode="json"))
 
 
 @router.post("", status_code=201, responses=answers(201, SnippetShown, "The snippet.", 409))
@@ -44,8 +47,8 @@ async def create_snippet(
 
     def change(connection: Connection, now_ms: int) -> Changed:
         scope = Scope(creating.account_id, now_ms, creating.vault)
-        row = changes.create(connection, scope, body)
-        answer = json_model(shown(row), status=201, headers=ignored)
+        row = create(connection, scope, body)
+        answer = json_model(render(row), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=str(row.id), fields=sent_fields(body))
 
     return await creating.make(change)
@@ -57,7 +60,7 @@ async def read_snippet(snippet_id: SnippetId, caller: CallerDep, backend: Backen
     row = await backend.database.read(
         lambda connection: actions.find(connection, caller.account_id, snippet_id)
     )
-    return json_model(shown(row))
+    return json_model(render(row))
 
 
 @router.put(ONE, responses=answers(200, SnippetShown, "The snippet.", 404, 409))
@@ -71,11 +74,11 @@ async def replace_snippet(
     ignored, account_id = ignored_header(await request.json(), body), changing.account_id
 
     def change(connection: Connection, now_ms: int) -> Changed:
-        before = shown(actions.find(connection, account_id, snippet_id))
+        before = render(actions.find(connection, account_id, snippet_id))
         scope = Scope(account_id, now_ms, changing.vault)
-        row = changes.replace(connection, scope, snippet_id, body)
-        fields = changed_fields(before.model_dump(), shown(row).model_dump())
-        answer = json_model(shown(row), headers=ignored)
+        row = replace(connection, scope, snippet_id, body)
+        fields = changed_fields(before.model_dump(), render(row).model_dump())
+        answer = json_model(render(row), headers=ignored)
         return Changed(answer=answer, resource_id=str(row.id), fields=fields)
 
     return await changing.make(change)
@@ -87,7 +90,66 @@ async def delete_snippet(snippet_id: SnippetId, changing: ChangeDep) -> Response
 
     def change(connection: Connection, now_ms: int) -> Changed:
         scope = Scope(changing.account_id, now_ms, changing.vault)
-        changes.delete(connection, scope, snippet_id)
+        delete(connection, scope, snippet_id)
         return gone(str(snippet_id))
 
     return await changing.make(change)
+
+
+def create(connection: Connection, scope: Scope, body: SnippetWrite) -> SnippetRow:
+    """Make a snippet; scripts that import its name find it from their next run on.
+
+    Raises:
+        ConflictError: the account has one of this name.
+    """
+    _hold_free(connection, scope.account_id, body.name, but=None)
+    row = {"account_id": scope.account_id, "name": body.name, "script": body.script}
+    snippet_id = store.add(connection, {**row, "created_ms": scope.now_ms, "updated_ms": None})
+    resolve.refresh(connection, scope.account_id, vault=scope.vault)
+    return find(connection, scope.account_id, snippet_id)
+
+
+def replace(
+    connection: Connection, scope: Scope, snippet_id: int, body: SnippetWrite
+) -> SnippetRow:
+    """Change a snippet; the checks that use it run with the new one from their next run on.
+
+    Raises:
+        NotFoundError: the account has no such snippet.
+        ConflictError: another one has this name.
+    """
+    find(connection, scope.account_id, snippet_id)
+    _hold_free(connection, scope.account_id, body.name, but=snippet_id)
+    values = {"name": body.name, "script": body.script, "updated_ms": scope.now_ms}
+    store.change(connection, snippet_id, values)
+    resolve.refresh(connection, scope.account_id, vault=scope.vault)
+    return find(connection, scope.account_id, snippet_id)
+
+
+def delete(connection: Connection, scope: Scope, snippet_id: int) -> None:
+    """Forget a snippet. Scripts that import it by name fail from their next run on.
+
+    Raises:
+        NotFoundError: the account has no such snippet.
+        ConflictError: it is a phase of a check or a group.
+    """
+    row = find(connection, scope.account_id, snippet_id)
+    uses, names = checks.users_of_snippet(connection, scope.account_id, snippet_id)
+    if uses:
+        shown = ", ".join(names) + (" and others" if uses > len(names) else "")
+        raise ConflictError(
+            f"The snippet {row.name} is the setup or teardown of {uses} checks ({shown});"
+            " change or delete them first."
+        )
+    if of_groups := groups.users_of_snippet(connection, scope.account_id, snippet_id):
+        raise ConflictError(
+            f"The snippet {row.name} is the setup or teardown of the check group {of_groups[0]};"
+            " change that first."
+        )
+    store.remove(connection, snippet_id)
+    resolve.refresh(connection, scope.account_id, vault=scope.vault)
+
+
+def _hold_free(connection: Connection, account_id: str, name: str, *, but: int | None) -> None:
+    if store.id_of(connection, account_id, name) not in (None, but):
+        raise ConflictError(f"There is a snippet {name} already; use another name.")

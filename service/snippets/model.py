@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from contract.scripts import MAX_SCRIPT_BYTES, script_problem, snippet_name_problem
-from service.http.strict import Shown, Strict, Text, judged_by
-from service.http.times import Moment
+from service.http.schema import RequestModel, ResponseModel, Text, judged_by
+from service.http.times import Moment, maybe_moment, moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class SnippetRow:
     """None: never changed."""
 
 
-class SnippetWrite(Strict):
+class SnippetWrite(RequestModel):
     """A snippet as people send it."""
 
     name: Annotated[Text, Field(min_length=1), judged_by(snippet_name_problem)]
@@ -32,7 +32,7 @@ class SnippetWrite(Strict):
     )
 
 
-class SnippetShown(Shown):
+class SnippetShown(ResponseModel):
     """A snippet."""
 
     id: int
@@ -41,3 +41,14 @@ class SnippetShown(Shown):
     created_at: Moment = Field(alias="created_at")
     updated_at: Moment | None = Field(alias="updated_at")
     """Null: never changed."""
+
+
+def render(row: SnippetRow) -> SnippetShown:
+    """A stored snippet as its answer."""
+    return SnippetShown(
+        id=row.id,
+        name=row.name,
+        script=row.script,
+        created_at=moment(row.created_ms),
+        updated_at=maybe_moment(row.updated_ms),
+    )

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, update
 
-from service.db.tables.supplies import snippet
+from service.db.tables.job_inputs import snippet
 from service.snippets.model import SnippetRow
 
 _COLUMNS: Final = (

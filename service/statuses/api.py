@@ -1,22 +1,51 @@
 """`/v1/check-statuses`: how checks stand by their newest results."""
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import Path
+from pydantic import Field
 from sqlalchemy import Connection
 from starlette.responses import Response
 
 from service.checks import actions as checks
 from service.checks.model import CheckName
 from service.http.auth import CallerDep
-from service.http.backend import Backend, BackendDep
-from service.http.operations import keyed_operations
-from service.http.routes import answers, json, json_fast
-from service.http.strict import NO_NUL
+from service.http.dependencies import Backend, BackendDep
+from service.http.routing import answers, json, json_fast, keyed_operations
+from service.http.schema import NO_NUL, ResponseModel
+from service.http.times import Moment, spelled
 from service.results import actions as results
-from service.statuses.model import StatusShown
-from service.statuses.views import status_shown
+from service.results.model import Extremes, RunStatus, Standing
+
+
+class StatusShown(ResponseModel):
+    """How a check stands by its newest final result."""
+
+    name: str
+    """Of the check."""
+    check_id: str
+    has_failures: bool
+    """The target failed the check."""
+    has_errors: bool
+    """Nobody looked at the target, by no fault of its own."""
+    is_degraded: bool
+    longest_run: int | None
+    """Milliseconds: the longest response time of the last 24 hours. Null: none was measured."""
+    shortest_run: int | None
+    """The shortest, likewise."""
+    last_run_location: str | None
+    """Null: the check has no result yet."""
+    last_check_run_id: str | None
+    """`checkRunId` of the newest result. Null: there is none yet."""
+    ssl_days_remaining: int | None
+    """Whole days until the certificate runs out that was seen; negative: it has. Null: none was."""
+    created_at: Moment = Field(alias="created_at")
+    """Of the check."""
+    updated_at: Moment | None = Field(alias="updated_at")
+    """When the newest result came in. Null: there is none yet."""
+
 
 router = keyed_operations("Check statuses", prefix="/v1/check-statuses")
 
@@ -56,4 +85,25 @@ def _statuses(
     newest = results.standings(connection, ids)
     from_ms = backend.clock.now_ms(connection) - DAY_MS
     extremes = results.extremes(connection, ids, from_ms=from_ms)
-    return [status_shown(one, newest.get(one.id), extremes.get(one.id)) for one in named]
+    return [render_status(one, newest.get(one.id), extremes.get(one.id)) for one in named]
+
+
+def render_status(
+    check: CheckName, newest: Standing | None, extremes: Extremes | None
+) -> dict[str, Any]:
+    """A check's status, as `StatusShown` describes it; None, of either: there is no such result."""
+    days = newest.days_to_expiry if newest else None
+    return {
+        "name": check.name,
+        "checkId": check.id,
+        "hasFailures": newest is not None and newest.status.has_failures,
+        "hasErrors": newest is not None and newest.status.has_errors,
+        "isDegraded": newest is not None and newest.status is RunStatus.DEGRADED,
+        "longestRun": math.floor(extremes.longest_ms) if extremes else None,
+        "shortestRun": math.floor(extremes.shortest_ms) if extremes else None,
+        "lastRunLocation": newest.location if newest else None,
+        "lastCheckRunId": str(newest.run_id) if newest else None,
+        "sslDaysRemaining": None if days is None else math.floor(days),
+        "created_at": spelled(check.created_ms),
+        "updated_at": spelled(newest.created_ms if newest else None),
+    }

@@ -9,14 +9,19 @@ from starlette.responses import Response
 from service.checks import actions as checks
 from service.groups import actions as groups
 from service.http.auth import CallerDep
-from service.http.backend import BackendDep
-from service.http.changing import Changed, ChangeDep, CreateDep, gone
-from service.http.operations import keyed_operations
-from service.http.routes import answers, json_model
-from service.http.strict import NO_NUL
-from service.triggers import actions
-from service.triggers.model import CheckTriggerShown, GroupTriggerShown, Runs, Target
-from service.triggers.views import check_trigger_shown, group_trigger_shown
+from service.http.dependencies import BackendDep
+from service.http.mutations import Changed, ChangeDep, CreateDep, gone
+from service.http.routing import answers, json_model, keyed_operations
+from service.http.schema import NO_NUL
+from service.triggers import triggers
+from service.triggers.model import (
+    CheckTriggerShown,
+    GroupTriggerShown,
+    Runs,
+    Target,
+    render_check_trigger,
+    render_group_trigger,
+)
 
 router = keyed_operations("Triggers", prefix="/v1/triggers")
 
@@ -38,9 +43,9 @@ async def create_check_trigger(check_id: CheckId, creating: CreateDep) -> Respon
 
     def change(connection: Connection, now_ms: int) -> Changed:
         checks.find(connection, account_id, check_id)
-        key, target = actions.new_token(pepper), Target(Runs.CHECK, check_id)
-        row = actions.create(connection, account_id, target, key=key, now_ms=now_ms)
-        answer = json_model(check_trigger_shown(row, check_id, token=key.raw), status=201)
+        key, target = triggers.new_token(pepper), Target(Runs.CHECK, check_id)
+        row = triggers.create(connection, account_id, target, key=key, now_ms=now_ms)
+        answer = json_model(render_check_trigger(row, check_id, token=key.raw), status=201)
         return Changed(answer=answer, resource_id=check_id)
 
     return await creating.make(change)
@@ -52,8 +57,8 @@ async def read_check_trigger(check_id: CheckId, caller: CallerDep, backend: Back
 
     def query(connection: Connection) -> CheckTriggerShown:
         checks.find(connection, caller.account_id, check_id)
-        row = actions.find(connection, Target(Runs.CHECK, check_id))
-        return check_trigger_shown(row, check_id, token=row.masked)
+        row = triggers.find(connection, Target(Runs.CHECK, check_id))
+        return render_check_trigger(row, check_id, token=row.masked)
 
     return json_model(await backend.database.read(query))
 
@@ -64,7 +69,7 @@ async def delete_check_trigger(check_id: CheckId, changing: ChangeDep) -> Respon
 
     def change(connection: Connection, _now_ms: int) -> Changed:
         checks.find(connection, changing.account_id, check_id)
-        actions.delete(connection, Target(Runs.CHECK, check_id))
+        triggers.delete(connection, Target(Runs.CHECK, check_id))
         return gone(check_id)
 
     return await changing.make(change)
@@ -82,9 +87,9 @@ async def create_group_trigger(group_id: GroupId, creating: CreateDep) -> Respon
 
     def change(connection: Connection, now_ms: int) -> Changed:
         groups.find(connection, account_id, group_id)
-        key, target = actions.new_token(pepper), Target(Runs.GROUP, str(group_id))
-        row = actions.create(connection, account_id, target, key=key, now_ms=now_ms)
-        answer = json_model(group_trigger_shown(row, group_id, token=key.raw), status=201)
+        key, target = triggers.new_token(pepper), Target(Runs.GROUP, str(group_id))
+        row = triggers.create(connection, account_id, target, key=key, now_ms=now_ms)
+        answer = json_model(render_group_trigger(row, group_id, token=key.raw), status=201)
         return Changed(answer=answer, resource_id=str(group_id))
 
     return await creating.make(change)
@@ -96,8 +101,8 @@ async def read_group_trigger(group_id: GroupId, caller: CallerDep, backend: Back
 
     def query(connection: Connection) -> GroupTriggerShown:
         groups.find(connection, caller.account_id, group_id)
-        row = actions.find(connection, Target(Runs.GROUP, str(group_id)))
-        return group_trigger_shown(row, group_id, token=row.masked)
+        row = triggers.find(connection, Target(Runs.GROUP, str(group_id)))
+        return render_group_trigger(row, group_id, token=row.masked)
 
     return json_model(await backend.database.read(query))
 
@@ -108,7 +113,7 @@ async def delete_group_trigger(group_id: GroupId, changing: ChangeDep) -> Respon
 
     def change(connection: Connection, _now_ms: int) -> Changed:
         groups.find(connection, changing.account_id, group_id)
-        actions.delete(connection, Target(Runs.GROUP, str(group_id)))
+        triggers.delete(connection, Target(Runs.GROUP, str(group_id)))
         return gone(str(group_id))
 
     return await changing.make(change)

@@ -9,29 +9,26 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from service.audit import actions as audit
+from service.audit import audit
 from service.audit.model import Entry
-from service.http.address import address_of
 from service.http.auth import hold_back
-from service.http.backend import Backend, BackendDep
-from service.http.error_body import body_of
+from service.http.dependencies import Backend, BackendDep
+from service.http.error_responses import body_of
 from service.http.errors import (
     InvalidError,
     NotFoundError,
     RunNotPassedError,
     StillRunningError,
 )
-from service.http.operations import open_operations
-from service.http.rate import RateClass
-from service.http.routes import answers, operation_id
-from service.http.strict import NO_NUL, Text
+from service.http.rate_limit import RateClass, address_of
+from service.http.routing import answers, open_operations, operation_id
+from service.http.schema import NO_NUL, Text
 from service.results.model import ResultType, RunStatus, StoredResult
-from service.sessions.group_runs import GroupRun, hold_one_run, run_group
 from service.sessions.model import Session
+from service.sessions.triggers import GroupRun, hold_one_run, run_group, trigger
 from service.sessions.triggers import Target as Wanted
-from service.sessions.triggers import trigger
 from service.sessions.watching import Seen, Watch
-from service.triggers import actions
+from service.triggers import triggers
 from service.triggers.model import Runs, Target, TriggerRow, VerdictShown
 
 router = open_operations("Triggers")
@@ -142,11 +139,11 @@ async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> R
 async def _run(call: _Call, target: Target, token: str, *, start: Start) -> Response:
     """Open the trigger, start what it runs, wait for the end of all of it."""
     backend = call.backend
-    row = await _opened(backend, target, token)
+    row = await _decrypt(backend, target, token)
 
     def change(connection: Connection) -> Sequence[Session]:
         now_ms = backend.clock.now_ms(connection)
-        actions.note_call(connection, row, now_ms=now_ms)
+        triggers.note_call(connection, row, now_ms=now_ms)
         started = start(connection, row, now_ms)
         audit.note(connection, call.noted(row, target, now_ms=now_ms))
         return started
@@ -173,7 +170,7 @@ async def _end_of(backend: Backend, row: TriggerRow, started: Session, *, until_
     )
 
 
-async def _opened(backend: Backend, target: Target, token: str) -> TriggerRow:
+async def _decrypt(backend: Backend, target: Target, token: str) -> TriggerRow:
     """The trigger of a link.
 
     Raises:
@@ -182,7 +179,7 @@ async def _opened(backend: Backend, target: Target, token: str) -> TriggerRow:
     """
     pepper = backend.pepper
     row = await backend.database.read(
-        lambda c: actions.opened_by(c, target, token=token, pepper=pepper)
+        lambda c: triggers.opened_by(c, target, token=token, pepper=pepper)
     )
     if row is None:
         raise NotFoundError("There is no such trigger.")

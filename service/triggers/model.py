@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 
-from service.http.strict import Shown
-from service.http.times import Moment
+from service.http.schema import ResponseModel
+from service.http.times import Moment, maybe_moment, moment
 
 PREFIX: Final = "tr_"
 
@@ -40,7 +40,7 @@ class TriggerRow:
     """None: never."""
 
 
-class TriggerShown(Shown):
+class TriggerShown(ResponseModel):
     """A trigger."""
 
     id: int
@@ -65,9 +65,29 @@ class GroupTriggerShown(TriggerShown):
     group_id: int
 
 
-class VerdictShown(Shown):
+class VerdictShown(ResponseModel):
     """What the run of a trigger's link came to."""
 
     has_failures: bool
     response_time: int | None
     """Milliseconds; of several runs, the longest. Null: nothing was measured."""
+
+
+def render_check_trigger(row: TriggerRow, check_id: str, *, token: str) -> CheckTriggerShown:
+    """A trigger of a check; `token` is the token itself, or what is shown of it later."""
+    return CheckTriggerShown(**_fields(row, token), check_id=check_id)
+
+
+def render_group_trigger(row: TriggerRow, group_id: int, *, token: str) -> GroupTriggerShown:
+    """A trigger of a check group, likewise."""
+    return GroupTriggerShown(**_fields(row, token), group_id=group_id)
+
+
+def _fields(row: TriggerRow, token: str) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "token": token,
+        "created_at": moment(row.created_ms),
+        "called_at": maybe_moment(row.called_ms),
+        "updated_at": None,
+    }

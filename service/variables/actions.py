@@ -1,15 +1,28 @@
-"""What everyone asks about variables; each is part of the caller's transaction.
+"""What is done with variables.
 
-Checks and groups keep theirs here: `service.variables.changes` has `replace` and `forget`.
+What everyone asks about variables; each is part of the caller's transaction.
+
+Checks and groups keep theirs here: `service.variables.actions` has `replace` and `forget`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection
 
-from service.http.errors import NotFoundError
+from service.http.errors import ConflictError, InvalidError, NotFoundError
 from service.variables import store
 from service.variables.model import Level, Owner, VariableRow
+from service.variables.rules import keeping_problem, together_problem
+from service.variables.schemas import (
+    EnvironmentVariable,
+    VariableChange,
+    VariableValue,
+    VariableWrite,
+)
+from service.vault.encryption import OVERHEAD_BYTES, UnsealableError, Vault
+from service.vault.texts import HIDDEN
 
 
 def find(connection: Connection, account_id: str, key: str) -> VariableRow:
@@ -44,3 +57,134 @@ def of_checks(connection: Connection, check_ids: Iterable[str]) -> Mapping[str, 
 def of_groups(connection: Connection, group_ids: Iterable[int]) -> Mapping[str, list[VariableRow]]:
     """The same of groups, by their ids as text."""
     return store.of_some(connection, Level.GROUP, map(str, group_ids))
+
+
+FIELD: Final = "environmentVariables"
+
+
+def create(
+    connection: Connection, account_id: str, body: VariableWrite, *, vault: Vault
+) -> VariableRow:
+    """Set a variable of the account.
+
+    Raises:
+        ConflictError: it has one of this key.
+        InvalidError: an empty secret, or more than an account may have.
+    """
+    owner = Owner.account(account_id)
+    _hold_free(connection, owner, body.key)
+    return _put(connection, _Sealing(vault, owner).row(body.key, body, before=None))
+
+
+def replace_one(
+    connection: Connection, account_id: str, key: str, *, body: VariableChange, vault: Vault
+) -> VariableRow:
+    """Change a variable of the account; a secret whose value is sent empty keeps it.
+
+    Raises:
+        NotFoundError: the account has none of this key.
+        ConflictError: it is to take a key that another one has.
+        InvalidError: an empty secret, one whose value cannot be kept, or more than an account may
+            have.
+    """
+    before = find(connection, account_id, key)
+    owner, wanted = before.owner, body.key or key
+    if wanted != key:
+        _hold_free(connection, owner, wanted)
+    row = _Sealing(vault, owner).row(wanted, body, before=before)
+    store.remove(connection, owner, key)
+    return _put(connection, row)
+
+
+def delete(connection: Connection, account_id: str, key: str) -> None:
+    """Forget a variable of the account.
+
+    Raises:
+        NotFoundError: the account has none of this key.
+    """
+    if not store.remove(connection, Owner.account(account_id), key):
+        raise NotFoundError(f"There is no variable {key}.")
+
+
+def replace(
+    connection: Connection,
+    owner: Owner,
+    wanted: Sequence[EnvironmentVariable],
+    *,
+    vault: Vault,
+) -> None:
+    """Make these the variables of a check or a group; a secret that is sent empty keeps its value.
+
+    Raises:
+        InvalidError: a new secret is empty, the value of a kept one cannot be read, or they are
+            more than one owner may have.
+    """
+    before = {row.key: row for row in store.of(connection, owner)}
+    sealing = _Sealing(vault, owner)
+    rows = [
+        sealing.row(one.key, one, before=before.get(one.key), field=f"{FIELD}[{order}].value")
+        for order, one in enumerate(wanted)
+    ]
+    _hold_size(sum(map(_size_bytes, rows)), FIELD)
+    if before:
+        store.remove_all(connection, owner)
+    store.add(connection, rows)
+
+
+def forget(connection: Connection, owner: Owner) -> None:
+    """A check or a group goes, and its variables with it."""
+    store.remove_all(connection, owner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealing:
+    vault: Vault
+    owner: Owner
+
+    def row(
+        self, key: str, sent: VariableValue, *, before: VariableRow | None, field: str = "value"
+    ) -> VariableRow:
+        """What was sent as it is stored; `before` is what it takes the place of."""
+        is_kept = sent.value == HIDDEN or (sent.secret and not sent.value)
+        value = self._kept(sent, before, field) if is_kept else sent.value
+        return VariableRow(
+            owner=self.owner,
+            key=key,
+            value=self.vault.seal(value, self.owner.place(key, secret=sent.secret)),
+            locked=sent.locked,
+            secret=sent.secret,
+        )
+
+    def _kept(self, sent: VariableValue, before: VariableRow | None, field: str) -> str:
+        was_secret = None if before is None else before.secret
+        why_not = keeping_problem(sent.value, secret=sent.secret, was_secret=was_secret)
+        if before is None or why_not:
+            raise InvalidError(f'"{field}" {why_not}.', keys=(field,))
+        try:
+            return self.vault.open(before.value, before.place)
+        except UnsealableError as problem:
+            raise InvalidError(
+                f'"{field}" is {sent.value or "empty"}, and the value that it had cannot be read'
+                f" any more: {problem}. Send the value.",
+                keys=(field,),
+            ) from problem
+
+
+def _put(connection: Connection, row: VariableRow) -> VariableRow:
+    _hold_size(store.size_bytes(connection, row.owner) + _size_bytes(row), "value")
+    store.add(connection, [row])
+    return row
+
+
+def _size_bytes(row: VariableRow) -> int:
+    return len(row.key) + len(row.value) - OVERHEAD_BYTES
+
+
+def _hold_size(size_bytes: int, field: str) -> None:
+    if problem := together_problem(size_bytes):
+        raise InvalidError(f"These variables would have {problem}.", keys=(field,))
+
+
+def _hold_free(connection: Connection, owner: Owner, key: str) -> None:
+    if store.find(connection, owner, key) is not None:
+        raise ConflictError(f"There is a variable {key} already; use another key, or PUT.")

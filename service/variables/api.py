@@ -9,17 +9,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.http.auth import CallerDep
-from service.http.backend import BackendDep
-from service.http.changing import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
-from service.http.ignored import ignored_header
-from service.http.operations import keyed_operations
-from service.http.paging import PageDep, page_of_sealed
-from service.http.routes import answers, json_model
-from service.http.strict import NO_NUL
-from service.http.unreadable import Items
-from service.variables import actions, changes
-from service.variables.bodies import VariableChange, VariableShown, VariableWrite
-from service.variables.views import Sight, compared, shown, shown_doc
+from service.http.dependencies import BackendDep
+from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
+from service.http.responses import Items, PageDep, page_of_sealed
+from service.http.routing import answers, json_model, keyed_operations
+from service.http.schema import NO_NUL
+from service.http.validation import ignored_header
+from service.variables import actions
+from service.variables.schemas import (
+    Sight,
+    VariableChange,
+    VariableShown,
+    VariableWrite,
+    compare,
+    render,
+    render_doc,
+)
 
 router = keyed_operations("Variables", prefix="/v1/variables")
 
@@ -39,8 +44,8 @@ async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) 
     )
     sight = Sight(backend.vault, may_write=caller.may_write)
     items = Items(
-        show=lambda row: shown_doc(row, sight),
-        hide=lambda row: shown_doc(row, sight.hiding),
+        show=lambda row: render_doc(row, sight),
+        hide=lambda row: render_doc(row, sight.hiding),
         name=attrgetter("key"),
     )
     return page.answer_of(rows, items)
@@ -57,8 +62,8 @@ async def create_variable(
     )
 
     def change(connection: Connection, _now_ms: int) -> Changed:
-        row = changes.create(connection, creating.account_id, body, vault=creating.vault)
-        answer = json_model(shown(row, sight), status=201, headers=ignored)
+        row = actions.create(connection, creating.account_id, body, vault=creating.vault)
+        answer = json_model(render(row, sight), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=row.key, fields=sent_fields(body))
 
     return await creating.make(change)
@@ -70,7 +75,7 @@ async def read_variable(key: VariableKey, caller: CallerDep, backend: BackendDep
     row = await backend.database.read(
         lambda connection: actions.find(connection, caller.account_id, key)
     )
-    return json_model(shown(row, Sight(backend.vault, may_write=caller.may_write)))
+    return json_model(render(row, Sight(backend.vault, may_write=caller.may_write)))
 
 
 @router.put(_ONE, responses=answers(200, VariableShown, _SHOWN, 404, 409))
@@ -86,9 +91,9 @@ async def replace_variable(
 
     def change(connection: Connection, _now_ms: int) -> Changed:
         before = actions.find(connection, account_id, key)
-        row = changes.replace_one(connection, account_id, key, body=body, vault=vault)
-        fields = changed_fields(compared(before, vault), compared(row, vault))
-        answer = json_model(shown(row, Sight(vault, may_write=True)), headers=ignored)
+        row = actions.replace_one(connection, account_id, key, body=body, vault=vault)
+        fields = changed_fields(compare(before, vault), compare(row, vault))
+        answer = json_model(render(row, Sight(vault, may_write=True)), headers=ignored)
         return Changed(answer=answer, resource_id=key, fields=fields)
 
     return await changing.make(change)
@@ -99,7 +104,7 @@ async def delete_variable(key: VariableKey, changing: ChangeDep) -> Response:
     """Delete a variable; templates that name it fail from their next run on."""
 
     def change(connection: Connection, _now_ms: int) -> Changed:
-        changes.delete(connection, changing.account_id, key)
+        actions.delete(connection, changing.account_id, key)
         return gone(key)
 
     return await changing.make(change)

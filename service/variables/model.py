@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from service.vault.sealing import Place
+from service.vault.encryption import Place
 
 
 class Level(StrEnum):

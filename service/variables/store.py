@@ -15,9 +15,9 @@ from sqlalchemy import (
     update,
 )
 
-from service.db.tables.supplies import variable
+from service.db.tables.job_inputs import variable
 from service.variables.model import Level, Owner, VariableRow
-from service.vault.sealing import HEAD_BYTES, OVERHEAD_BYTES
+from service.vault.encryption import HEAD_BYTES, OVERHEAD_BYTES
 
 _COLUMNS: Final = (
     variable.c.account_id,

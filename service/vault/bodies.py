@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from service.vault.sealing import Place, UnsealableError, Vault
+from service.vault.encryption import Place, UnsealableError, Vault
 from service.vault.texts import HIDDEN, OF_URL
 
 Body = Mapping[str, Any]
@@ -38,7 +38,7 @@ class _Found(NamedTuple):
     """What is left in its place."""
 
 
-def sealed(
+def encrypt(
     bodies: Bodies, vault: Vault, place: Place
 ) -> tuple[dict[str, Body | None], bytes | None]:
     """The bodies without what is secret in them, and that, sealed. None: nothing is."""
@@ -50,7 +50,7 @@ def sealed(
     return bare, vault.seal(msgspec.json.encode(secrets).decode(), place)
 
 
-def opened(bodies: Bodies, secrets: bytes | None, vault: Vault, place: Place) -> Bodies:
+def decrypt(bodies: Bodies, secrets: bytes | None, vault: Vault, place: Place) -> Bodies:
     """The bodies whole. No secrets: they are that already.
 
     Raises:

@@ -7,29 +7,29 @@ from typing import Any, Final
 import structlog
 from sqlalchemy import Connection
 
-from service.certificates import seals as certificates
-from service.checks import seals as checks
+from service.certificates import secrets as certificates
+from service.checks import secrets as checks
+from service.data_dir import make_own_file
 from service.db.engine import Database
 from service.errors import SettingsError
-from service.groups import seals as groups
-from service.locations import seals as locations
-from service.own_file import make_own_file
+from service.groups import secrets as groups
+from service.locations import secrets as locations
 from service.settings import Settings
-from service.variables import seals as variables
-from service.vault.anew import Shelf, seal_anew
+from service.variables import secrets as variables
 from service.vault.bodies import CLEAR
-from service.vault.keys import keys_of, new_key
-from service.vault.sealing import HEAD_BYTES, Vault
+from service.vault.encryption import HEAD_BYTES, Vault
+from service.vault.master_keys import keys_of, new_key
+from service.vault.reencrypt import EncryptedTable, rotate
 
 log = structlog.get_logger()
 
 FILE: Final = "master-key"
-_SHELVES: Final[tuple[Shelf[Any], ...]] = (
-    variables.SHELF,
-    certificates.SHELF,
-    checks.SHELF,
-    groups.SHELF,
-    locations.SHELF,
+_SHELVES: Final[tuple[EncryptedTable[Any], ...]] = (
+    variables.ENCRYPTED,
+    certificates.ENCRYPTED,
+    checks.ENCRYPTED,
+    groups.ENCRYPTED,
+    locations.ENCRYPTED,
 )
 
 
@@ -80,7 +80,7 @@ def _hold_key(settings: Settings, vault: Vault, counts: Counter[bytes]) -> None:
 
 
 def _seal_anew(connection: Connection, vault: Vault) -> int:
-    return sum(seal_anew(connection, shelf, vault) for shelf in _SHELVES)
+    return sum(rotate(connection, shelf, vault) for shelf in _SHELVES)
 
 
 def _vault(settings: Settings, *, may_make: bool) -> Vault:

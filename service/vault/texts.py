@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import BeforeValidator
 
-from service.http.strict import field_error
+from service.http.schema import field_error
 
 HIDDEN: Final = "*********"
 """Shown in the place of a stored text, as results have it; sent back, it keeps that text."""

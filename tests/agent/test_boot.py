@@ -5,19 +5,17 @@ from typing import Any
 
 import pytest
 
-from agent import boot
-from agent.boot import API_WITH_SCRIPTS, ICMP_REMEDY, Trial, TypeChecked, boot_check
+from agent import self_test
+from agent.self_test import API_WITH_SCRIPTS, ICMP_REMEDY, Trial, TypeChecked, boot_check
 from contract.checks import CheckSpec, CheckType, IcmpSpec, TcpSpec
-from contract.result import FailureKind
-from runners.kit.failures import CheckFailed
-from runners.kit.harness import open_harness
-from runners.kit.icmp.socket import PingerUnavailableError
-from runners.kit.isolation.host_error import HostError
-from runners.kit.isolation.memory_promises import TooLittleMemoryError
-from runners.kit.observation import Observation
-from runners.kit.runner import RunContext, Runner
-from runners.kit.scripts.runtimes import find_runtimes
+from contract.result import CheckFailed, FailureKind
+from runners.net.icmp.socket import PingerUnavailableError
 from runners.registry import RUNNABLE, runner_for
+from runners.runner import Observation, RunContext, Runner
+from runners.scripting.harness import open_harness
+from runners.scripting.node.runtimes import find_runtimes
+from sandbox.errors import HostError
+from sandbox.memory import TooLittleMemoryError
 from tests.builders.browser_programs import LACKS_A_LIBRARY, a_program
 from tests.builders.scripts import runtimes_here
 
@@ -164,7 +162,7 @@ LATE = CheckFailed(FailureKind.TIMEOUT, "No answer came in time.")
 async def test_a_check_that_is_late_on_a_busy_machine_is_told_from_a_fault(
     load: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(boot.os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(self_test.os, "getloadavg", lambda: (load, load, load))
     broken = with_broken(Broken(TcpSpec, LATE))
     (found,) = await boot_check(trials(CheckType.TCP), runner_for=broken)
     is_busy = load > 0
@@ -178,7 +176,7 @@ async def test_a_json_assertion_that_breaks_is_found_before_any_job(
     def breaks(*_args: object, **_kwargs: object) -> None:
         raise AttributeError("module 'jsonpath' has no attribute 'Env'")
 
-    monkeypatch.setattr("runners.kit.jsonpath.find_values", breaks)
+    monkeypatch.setattr("runners.judging.jsonpath.find_values", breaks)
     found = await boot_check(trials(CheckType.API), runner_for=runner_for)
     assert "has no attribute 'Env'" in sentences(found)[0]
 

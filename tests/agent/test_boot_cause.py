@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.boot_cause import summarize
+from agent.self_test import summarize
 
 LAUNCH = (
     "browserType.launch: Target page, context or browser has been closed\nBrowser logs:\n\n"

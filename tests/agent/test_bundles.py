@@ -6,11 +6,11 @@ import pytest
 import structlog
 
 from agent import bundles
+from agent.api_client.client import ServiceClient
+from agent.api_client.errors import RequestRefusedError
 from agent.bundles import ServiceBundles, suite_places
-from agent.client import ServiceClient
-from agent.errors import RequestRefusedError
-from runners.kit.isolation.folder_owner import shut_way
-from runners.kit.suites.bundle import BundleError
+from runners.scripting.suites.bundle_cache import BundleError
+from sandbox.users import shut_way
 from tests.builders.agents import a_client
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body
 from tests.servers.service import RunningService, serve_service

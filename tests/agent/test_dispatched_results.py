@@ -11,9 +11,9 @@ from contract.agent_api import ReleaseReason
 from contract.checks import CheckType
 from contract.job import Job
 from contract.result import LogLine, Outcome
-from runners.kit.isolation.workspace import Workspace
-from runners.kit.leak_scan.door import Clean
-from runners.kit.scrubbing.scrub import Scrubber
+from redaction.clean import Clean
+from redaction.result import Scrubber
+from sandbox.workspace import Workspace
 from tests.builders.agents import ScriptedRunner, until
 from tests.builders.dispatching import Bench, bench
 from tests.builders.observations import an_outcome

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.folder_lock import NoLocksError, alone, lock_folder, lock_left_folder
+from agent.data_folder import NoLocksError, alone, lock_folder, lock_left_folder
 
 FLOCK = fcntl.flock
 

@@ -15,7 +15,7 @@ sys.exit(main({"SERVICE_URL": "https://picket.example", "API_KEY": "pl_secret_ke
 """
 FAIL = """
 import gc
-from agent import lean
+from agent import __main__ as lean
 try:
     with lean.undisturbed():
         print(gc.isenabled(), end=" ")

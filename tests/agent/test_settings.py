@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from agent.logs import LogFormat, LogLevel
 from agent.settings import BadSettingsError, Settings, read_settings
-from agent.settings_table import SETTINGS
-from agent.settings_values import default_main_slots
+from agent.settings_table import SETTINGS, default_main_slots
+from agent.telemetry.logs import LogFormat, LogLevel
 
 LEAST = {"API_KEY": "pl_secret_key_1", "SERVICE_URL": "https://picket.example/"}
 SECRET = "pl_secret_key_1"

@@ -2,10 +2,9 @@
 
 import pytest
 
-from agent.settings import read_settings
+from agent.settings import read_settings, unknown_names
 from agent.settings_table import SETTINGS
-from agent.settings_unknown import unknown_names
-from contract.unknown_settings import UnknownName
+from contract.suggestions import UnknownName
 
 LEAST = {"API_KEY": "pl_secret_key_1", "SERVICE_URL": "https://picket.example/"}
 

@@ -13,29 +13,33 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.abilities import Abilities, first_abilities, hello_of, learn
-from agent.boot import API_WITH_SCRIPTS, Trial, boot_check
-from agent.client import ServiceClient
-from agent.ground import Ground, Makeup
-from agent.introduction import Introduction
-from agent.leases import Leases
-from agent.releases import Releases
-from agent.running import RunningJobs
-from agent.runs import Runs
-from agent.work import Loops, open_dispatcher, open_scripts, scrubber_of
+from agent.api_client.client import ServiceClient
+from agent.api_client.hello import Handshake
+from agent.jobs.leases import Leases
+from agent.jobs.releases import Releases
+from agent.jobs.running import JobRunner, RunningJobs
+from agent.self_test import API_WITH_SCRIPTS, Trial, boot_check
+from agent.wiring import (
+    AgentContext,
+    AgentOptions,
+    Loops,
+    open_dispatcher,
+    open_scripts,
+    scrubber_of,
+)
 from contract.agent_api import UnavailableType
-from contract.checks import CheckType, Lane
+from contract.checks import CheckType, Lane, MultiStepSpec
 from contract.job import Job
 from contract.result import LogLine, Outcome
-from contract.scripted import MultiStepSpec
 from runners.browser import BrowserRunner
-from runners.kit.dns.resolve import SystemResolver
-from runners.kit.harness import Harness
-from runners.kit.isolation.host_error import HostError
-from runners.kit.isolation.process_limits import Tools
-from runners.kit.isolation.workspace import Workspace
-from runners.kit.runner import RunContext, Runner
-from runners.kit.scripts.runtimes import find_runtimes
+from runners.net.dns.resolve import SystemResolver
 from runners.registry import RUNNERS
+from runners.runner import RunContext, Runner
+from runners.scripting.harness import Harness
+from runners.scripting.node.runtimes import find_runtimes
+from sandbox.errors import HostError
+from sandbox.spawn import Tools
+from sandbox.workspace import Workspace
 from tests.builders.agents import (
     QUICK,
     MemoryFiles,
@@ -52,8 +56,8 @@ from tests.builders.specs import a_job, a_url_spec, an_api_spec
 from tests.fakes.service import FakeService, Fault
 
 NO_ANSWER = Fault(delay_s=600)
-EVERY_TYPE = Makeup(runners=RUNNERS, pace=QUICK, checks_itself=False)
-BROWSERS_CHECKED = Makeup(
+EVERY_TYPE = AgentOptions(runners=RUNNERS, pace=QUICK, checks_itself=False)
+BROWSERS_CHECKED = AgentOptions(
     runners=(BrowserRunner(),), pace=replace(QUICK, recheck_s=0.1), checks_itself=True
 )
 STARTS_LATER = """#!/bin/sh
@@ -69,13 +73,15 @@ def test_the_password_of_the_agents_proxy_leaves_in_no_result() -> None:
         assert said.encode() not in scrubber.clean(a_result(outcome)).body
 
 
-async def ground_with(harness: Harness | None) -> Ground:
+async def ground_with(harness: Harness | None) -> AgentContext:
     async with a_client("http://127.0.0.1:9") as client:
         return a_ground(client, harness)
 
 
-def a_ground(client: ServiceClient, harness: Harness | None, makeup: Makeup = EVERY_TYPE) -> Ground:
-    return Ground(
+def a_ground(
+    client: ServiceClient, harness: Harness | None, makeup: AgentOptions = EVERY_TYPE
+) -> AgentContext:
+    return AgentContext(
         agent_id="agent-1",
         settings=settings(),
         makeup=makeup,
@@ -88,7 +94,7 @@ def a_ground(client: ServiceClient, harness: Harness | None, makeup: Makeup = EV
 
 @asynccontextmanager
 async def an_agent_at_work(
-    service: FakeService, makeup: Makeup = EVERY_TYPE, **changes: Any
+    service: FakeService, makeup: AgentOptions = EVERY_TYPE, **changes: Any
 ) -> AsyncIterator[tuple[MemoryFiles, MemorySpool]]:
     """It said hello with the types that need no Node, and learns of the others meanwhile."""
     files, spool = MemoryFiles(), MemorySpool()
@@ -96,7 +102,7 @@ async def an_agent_at_work(
         ground = a_ground(client, scripts.harness, makeup)
         abilities = await first_abilities(ground)
         hello = hello_of(ground, abilities)
-        introduction = Introduction(client, hello, on_limits=lambda _limits: None)
+        introduction = Handshake(client, hello, on_limits=lambda _limits: None)
         loops = Loops(
             releases=Releases(client, meter=ground.metrics, pace=QUICK),
             leases=Leases(client, meter=ground.metrics),
@@ -145,7 +151,7 @@ async def test_why_no_script_runs_at_all_is_said_of_each_type(
             "Scripts cannot be isolated: prlimit not found", remedy="install util-linux"
         )
 
-    monkeypatch.setattr("runners.kit.isolation.sandbox.find_tools", find_none)
+    monkeypatch.setattr("sandbox.sandbox.find_tools", find_none)
     async with open_scripts(settings()) as scripts:
         ground = replace(await ground_with(scripts.harness), scripts_problem=scripts.problem)
     found = await first_abilities(ground)
@@ -167,7 +173,7 @@ async def test_a_code_cache_that_is_left_out_is_told_with_what_to_do(tmp_path: P
     (said,) = [line for line in logs if line["event"] == "scripts.code_cache_left_out"]
     assert said["runtime"] == "2026.04"
     assert said["because"].startswith("it is damaged")
-    assert "`python -m runners.kit.playwright.warming`" in said["because"]
+    assert "`python -m runners.scripting.playwright.compile_cache`" in said["because"]
 
 
 async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed() -> None:
@@ -285,7 +291,7 @@ async def test_scripts_learn_of_their_run_and_other_checks_pay_nothing_for_it() 
         return an_outcome()
 
     async with a_network() as network:
-        runs = Runs(RUNNERS, execute, network=network, pings=PingTable())
+        runs = JobRunner(RUNNERS, execute, network=network, pings=PingTable())
         await runs.run(a_job(an_api_spec(setup_script=""), check_id="c-7"), Workspace())
         await runs.run(a_job(a_url_spec()), Workspace())
     scripted, plain = (ctx.environment for ctx in seen)

@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 from contract.checks import CheckType
-from picket.agent_types import AgentTypes
 from picket.api_client import PublicApi
+from picket.up.agent_types import AgentTypes
 
 
 class Locations:

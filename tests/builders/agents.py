@@ -9,20 +9,19 @@ from typing import Any
 
 import aiohttp
 
-from agent.backoff import Pace
-from agent.client import Door, ServiceClient
+from agent.api_client.client import ServiceClient, ServiceEndpoint
+from agent.api_client.retry import Pace
+from agent.jobs.running import Run
 from agent.lifecycle import Lifecycle
-from agent.metrics import Metrics
-from agent.running import Run
 from agent.settings import Settings
+from agent.telemetry.metrics import Metrics
 from contract.agent_api import Released, ReleaseReason
 from contract.checks import Lane, lane
 from contract.job import Job
 from contract.result import Artifact, Outcome, Result
 from contract.wire import encode
-from runners.kit.isolation.workspace import RunFile, Workspace
-from runners.kit.leak_scan.door import Clean, CleanFile, let_file_through, taken_back
-from runners.kit.leak_scan.verdict import Passed
+from redaction.clean import Clean, CleanFile, Passed, let_file_through, taken_back
+from sandbox.workspace import RunFile, Workspace
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
@@ -51,9 +50,9 @@ def metrics() -> Metrics:
     return Metrics(version="0", runtime="test")
 
 
-def door(service_url: str, **changes: Any) -> Door:
+def door(service_url: str, **changes: Any) -> ServiceEndpoint:
     fields = {"url": service_url, "api_key": KEY, "agent_id": "agent-1", "version": "9.8.7"}
-    return Door(**{**fields, **changes})
+    return ServiceEndpoint(**{**fields, **changes})
 
 
 @asynccontextmanager

@@ -10,9 +10,9 @@ from contract.assertions import Assertion, Comparison, Source
 from contract.checks import ApiSpec
 from contract.result import Outcome
 from runners.api import ApiRunner
-from runners.kit.execute import execute
-from runners.kit.harness import Harness, open_harness
-from runners.kit.runner import RunContext
+from runners.execute import execute
+from runners.runner import RunContext
+from runners.scripting.harness import Harness, open_harness
 from tests.builders.context import a_context
 from tests.builders.scripts import runtimes_here
 from tests.builders.specs import a_job, an_api_spec, an_assertion, an_http_request

@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from runners.kit.isolation.workspace import RunFile, Workspace
-from runners.kit.scrubbing.file_secrets import HiddenFile, hide_in_file
+from redaction.files_child import HiddenFile, hide_in_file
+from sandbox.workspace import RunFile, Workspace
 
 PICTURE = b"\xff\xd8\xffpixels"
 PAGE = f"page@{'ab' * 16}"

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent.artifacts import Artifacts, Heirs
-from agent.delivery import Delivery
-from agent.leases import Leases
-from agent.parcel_folder import ParcelFolder
-from agent.segments import SegmentFolder
-from agent.spool import DiskSpool, SpoolLimits, steady_time
-from agent.uploads import Uploads
+from agent.jobs.leases import Leases
+from agent.outbox.artifact_files import ParcelFolder
+from agent.outbox.artifact_sender import Uploads
+from agent.outbox.artifacts import Artifacts, Heirs
+from agent.outbox.result_files import SegmentFolder
+from agent.outbox.result_sender import Delivery
+from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
 from contract.result import Artifact
 from tests.builders.agents import QUICK, a_clean_file, a_client, clean, ids, metrics
 from tests.builders.observations import an_outcome

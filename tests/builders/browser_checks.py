@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from contract.checks import BrowserSpec
+from contract.evidence import BrowserEvidence
 from contract.result import Outcome
-from contract.script_evidence import BrowserEvidence
-from contract.scripted import BrowserSpec
 from runners.browser import BrowserRunner
-from runners.kit.judge import judge
-from runners.kit.runner import RunContext
+from runners.judging.judge import judge
+from runners.runner import RunContext
 from tests.builders.scripts import a_scripted_context
 
 PATIENT: dict[str, object] = {

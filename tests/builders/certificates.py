@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from sqlalchemy import Connection
 
-from service.certificates import changes
-from service.certificates.bodies import ClientCertificateWrite
-from service.certificates.changes import Keeping
+from service.certificates import api
+from service.certificates.api import Keeping
 from service.certificates.model import CertificateRow
-from service.certificates.pem import expires_ms_of
-from service.vault.sealing import Vault
+from service.certificates.rules import expires_ms_of
+from service.certificates.schemas import ClientCertificateWrite
+from service.vault.encryption import Vault
 
 NOW = dt.datetime.now(dt.UTC)
 DAY = dt.timedelta(days=1)
@@ -55,4 +55,4 @@ def a_client_certificate(
     body = ClientCertificateWrite(**{**given, "passphrase": "open sesame", **fields})
     expires_ms = expires_ms_of(cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca)
     keeping = Keeping(account_id, int(NOW.timestamp() * 1000), vault)
-    return changes.create(connection, keeping, body, expires_ms=expires_ms)
+    return api.create(connection, keeping, body, expires_ms=expires_ms)

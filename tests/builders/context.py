@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contract.requests import IpFamily
-from runners.kit.addresses import literal_family
-from runners.kit.dns.resolve import Resolver, literal_answer, lookup_failed
-from runners.kit.egress.rules import EgressRules
-from runners.kit.harness import Harness
-from runners.kit.network import open_network
-from runners.kit.runner import Network, RunContext
+from runners.net.dns.resolve import Resolver, literal_answer, lookup_failed
+from runners.net.egress.rules import EgressRules
+from runners.net.sockets import literal_family
+from runners.runner import RunContext
+from runners.scripting.harness import Harness
+from runners.tools import Tools, open_tools
 from tests.builders.patience import LONG_S
 
 
@@ -50,8 +50,8 @@ async def a_network(
     names: Mapping[str, tuple[str, ...]] | None = None,
     extra_ca_pem: str | None = None,
     harness: Harness | None = None,
-) -> AsyncIterator[Network]:
-    async with open_network(
+) -> AsyncIterator[Tools]:
+    async with open_tools(
         egress or EgressRules(),
         resolver=resolver or TableResolver(names or {}),
         extra_ca_pem=extra_ca_pem,

@@ -6,15 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agent.dispatcher import Dispatcher, Works
-from agent.enclosures import Enclosures
-from agent.envelopes import SealedEnvelopes
-from agent.running import RunningJobs
-from agent.slots import Slots
+from agent.jobs.dispatcher import Dispatcher, DispatcherParts, Slots
+from agent.jobs.running import RunningJobs
+from agent.outbox.redact import ArtifactRedactor, ResultRedactor
 from contract.checks import Lane
 from contract.job import Job
-from runners.kit.scrubbing.files import clean_in_child
-from runners.kit.scrubbing.scrub import Scrubber
+from redaction.files import clean_in_child
+from redaction.result import Scrubber
 from tests.builders.agents import MemoryFiles, MemorySource, MemorySpool, ScriptedRunner, metrics
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_job
@@ -60,13 +58,13 @@ class Bench:
         self.runner, self.running, self.meter = runner, RunningJobs(), metrics()
         self.draining, self.files = asyncio.Event(), MemoryFiles(folder)
         self.slots = Slots({Lane.UPTIME: uptime, Lane.MAIN: main}, linger_s=0.001, gauge=self.meter)
-        works = Works(
+        works = DispatcherParts(
             source=self.source,
             leases=self.leases,
             runner=runner,
-            envelopes=SealedEnvelopes(cleaner or Scrubber(), agent_id="agent-1", meter=self.meter),
+            envelopes=ResultRedactor(cleaner or Scrubber(), agent_id="agent-1", meter=self.meter),
             spool=self.spool,
-            enclosures=Enclosures(Scrubber(), clean_in_child, meter=self.meter),
+            enclosures=ArtifactRedactor(Scrubber(), clean_in_child, meter=self.meter),
             files=self.files,
             meter=self.meter,
         )

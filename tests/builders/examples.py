@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from service.http.routers import document
+from service.routers import document
 
 BODIES: Final[dict[str, Any]] = {
     f"{verb.upper()} {path}": content["example"]

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from service.checks.spec import doc_of
-from service.groups.bodies import AnyGroupWrite, GroupV2Write, GroupWrite
+from service.checks.resolve import doc_of
 from service.groups.model import Form, GroupRow
+from service.groups.schemas import AnyGroupWrite, GroupV2Write, GroupWrite
 
 _MODELS: Final[dict[Form, type[AnyGroupWrite]]] = {Form.V1: GroupWrite, Form.V2: GroupV2Write}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from contract.assertions import Source
 from contract.checks import CheckType
-from contract.http_evidence import HttpEvidence, SeenResponse, SentRequest
+from contract.evidence import HttpEvidence, SeenResponse, SentRequest
 from contract.job import Job
 from contract.result import (
     Failure,
@@ -17,7 +17,7 @@ from contract.result import (
     Status,
     Timings,
 )
-from runners.kit.observation import Fields, JsonText, Number, Numbers, Observation, Text
+from runners.runner import Fields, JsonText, Number, Numbers, Observation, Text
 
 STARTED_AT = datetime(2026, 11, 21, 10, 0, 1, tzinfo=UTC)
 

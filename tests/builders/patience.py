@@ -23,15 +23,15 @@ BLOCKS: Final = "for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)),
 
 RUNNERS_LIMITS: Final = (
     "runners.dns.SERVER_TIMEOUT_S",
-    "runners.kit.api_scripts.LIMIT_S",
-    "runners.kit.http_look.REASON_TIMEOUT_S",
-    "runners.kit.playwright.spare._TAKEN_S",
-    "runners.kit.dns.resolve.LOOKUP_TIMEOUT_S",
-    "runners.kit.dns.resolve.SERVER_TIMEOUT_S",
+    "runners.api.LIMIT_S",
+    "runners.net.http.probe.REASON_TIMEOUT_S",
+    "runners.scripting.playwright.warm_pool._TAKEN_S",
+    "runners.net.dns.resolve.LOOKUP_TIMEOUT_S",
+    "runners.net.dns.resolve.SERVER_TIMEOUT_S",
     "runners.tcp.FIRST_BYTE_S",
     "runners.tcp.UNASKED_FIRST_BYTE_S",
 )
-AGENT_LIMITS: Final = ("agent.boot.LIMIT_S", "agent.source._REPEAT_LIMIT_S")
+AGENT_LIMITS: Final = ("agent.self_test.LIMIT_S", "agent.jobs.source._REPEAT_LIMIT_S")
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from runners.kit.egress.rules import EgressRules
-from runners.kit.harness import open_harness
-from runners.kit.isolation.workspace import Workspace
-from runners.kit.runner import RunContext
-from runners.kit.scripts.runtimes import Runtimes, find_runtimes
+from runners.net.egress.rules import EgressRules
+from runners.runner import RunContext
+from runners.scripting.harness import open_harness
+from runners.scripting.node.runtimes import Runtimes, find_runtimes
+from sandbox.workspace import Workspace
 from tests.builders.context import a_context
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import brotli
 import zstandard
 
-from runners.kit.archives.kinds import Kind
+from redaction.archives.compressed import Kind
 from tests.builders.archives import a_zip, members_of
 
 SECRET = "hunter-two-and-more"

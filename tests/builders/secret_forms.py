@@ -3,15 +3,15 @@
 import base64
 from typing import NamedTuple
 
-from runners.kit.secrets import characters, pieces, views, whole
+from redaction import decoders, encodings, forms
 
 REGISTRIES = {
-    "plain ways": (characters, "PLAIN_WAYS"),
-    "escapes": (characters, "ESCAPES"),
-    "quotes": (characters, "QUOTINGS"),
-    "cuts": (pieces, "CUTS"),
-    "codings": (whole, "CODINGS"),
-    "undoings": (views, "UNDOINGS"),
+    "plain ways": (encodings, "PLAIN_WAYS"),
+    "escapes": (encodings, "ESCAPES"),
+    "quotes": (encodings, "QUOTINGS"),
+    "cuts": (forms, "CUTS"),
+    "codings": (forms, "CODINGS"),
+    "undoings": (decoders, "UNDOINGS"),
 }
 
 

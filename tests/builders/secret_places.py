@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 from contract.result import LogLine
 from contract.wire import encode
-from runners.kit.isolation.workspace import RunFile, Workspace
-from runners.kit.leak_scan.leak import LeakError
-from runners.kit.leak_scan.scan import scan_bytes
-from runners.kit.leak_scan.verdict import FileVerdict, Passed
-from runners.kit.scrubbing.files import clean_in_child
-from runners.kit.scrubbing.scrub import Scrubber
+from redaction.clean import FileVerdict, LeakError, Passed
+from redaction.files import clean_in_child
+from redaction.result import Scrubber
+from redaction.scanner.scan import scan_bytes
+from sandbox.workspace import RunFile, Workspace
 from tests.builders.archives import PAGE, a_zip, lines, members_of
 from tests.builders.observations import a_result, an_outcome, http_evidence
 from tests.builders.secret_forms import Case

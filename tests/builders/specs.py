@@ -6,18 +6,21 @@ from typing import Any
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
+    AgenticSpec,
     ApiSpec,
+    BrowserSpec,
     CheckSpec,
     CheckType,
     DnsSpec,
     HeartbeatSpec,
     IcmpSpec,
+    MultiStepSpec,
+    PlaywrightSpec,
     TcpSpec,
     UrlSpec,
 )
 from contract.job import Job, Variable
 from contract.requests import DnsRequest, HttpRequest, IcmpRequest, KeyValue, TcpRequest
-from contract.scripted import AgenticSpec, BrowserSpec, MultiStepSpec, PlaywrightSpec
 
 NEVER_SLOW: Mapping[str, Any] = {"degraded_after_ms": None, "failed_after_ms": None}
 """A test that is about slowness sets limits; no other may fail for a machine that stands still."""

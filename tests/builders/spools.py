@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from agent.segments import SegmentFolder
-from agent.spool import DiskSpool, SpoolLimits, Waiting
+from agent.outbox.result_files import SegmentFolder
+from agent.outbox.results import DiskSpool, SpoolLimits, Waiting
 from contract.result import Result
 from contract.wire import decode
 from tests.builders.agents import clean

@@ -11,14 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from agent.boot_suite import BOOT_SUITE
-from contract.scripted import PlaywrightSpec
-from runners.kit.observation import Observation
-from runners.kit.runner import RunContext
-from runners.kit.suites.bundle import BundleError
-from runners.kit.suites.bundle_archive import pack
-from runners.kit.suites.places import SuitePlaces, suites_of
+from agent.self_test import BOOT_SUITE
+from contract.checks import PlaywrightSpec
 from runners.playwright import PlaywrightRunner
+from runners.runner import Observation, RunContext
+from runners.scripting.suites.bundle_archive import pack
+from runners.scripting.suites.bundle_cache import BundleError
+from runners.scripting.suites.resources import SuitePlaces, suites_of
 from tests.builders.scripts import a_scripted_context, runtimes_here
 
 ROOT: Final = Path(__file__).parents[2]

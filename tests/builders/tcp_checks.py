@@ -3,7 +3,7 @@
 from contract.assertions import Comparison, Source
 from contract.requests import TcpRequest
 from contract.result import FailureKind, TcpEvidence
-from runners.kit.observation import Observation
+from runners.runner import Observation
 from runners.tcp import TcpRunner
 from tests.builders.context import a_context
 from tests.builders.specs import a_tcp_spec, an_assertion

@@ -3,9 +3,9 @@
 import base64
 
 from contract.assertions import AssertionResult, Comparison, Source
-from contract.http_evidence import Hop, HttpEvidence
+from contract.evidence import Hop, HttpEvidence
 from contract.result import DnsEvidence, Failure, FailureKind, LogLine, Result, TcpEvidence
-from runners.kit.scrubbing.scrub import Scrubber
+from redaction.result import Scrubber
 from tests.builders.observations import a_result, an_outcome, http_evidence
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from contract.scripted import PlaywrightSpec
-from contract.suite_evidence import PlaywrightEvidence
-from runners.kit.observation import Observation
+from contract.checks import PlaywrightSpec
+from contract.evidence import PlaywrightEvidence
+from runners.runner import Observation
 
 
 def told(observation: Observation) -> PlaywrightEvidence:

@@ -6,8 +6,7 @@ from typing import Final
 
 import msgspec
 
-from picket.trace_files import read_trace
-from picket.trace_viewer import serve_traces
+from picket.trace import read_trace, serve_traces
 from tests.builders.scripts import runtimes_here
 
 _LOOK: Final = Path(__file__).with_name("trace_viewer.cjs")

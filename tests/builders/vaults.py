@@ -1,7 +1,7 @@
 """A vault with a key of its own."""
 
-from service.vault.keys import KEY_BYTES
-from service.vault.sealing import Vault
+from service.vault.encryption import Vault
+from service.vault.master_keys import KEY_BYTES
 
 MASTER_KEY = bytes(range(KEY_BYTES))
 

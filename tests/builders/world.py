@@ -20,13 +20,13 @@ from service.db.sqlite import open_sqlite
 from service.db.tables.accounts import account
 from service.db.tables.checks import check_, check_location, heartbeat, schedule
 from service.db.tables.locations import agent, private_location
+from service.db.tables.metadata import metadata
 from service.db.tables.runs import result
-from service.db.tables.schema import metadata
 from service.jobs import actions as jobs
-from service.jobs.claims import Table, deal
+from service.jobs.claims import ClaimScope, assign_jobs
 from service.jobs.model import Claimant
 from service.results.ingest import Arrived, Verdict, take_results
-from service.vault.sealing import Vault
+from service.vault.encryption import Vault
 from tests.builders.specs import SCHEDULED_FOR, a_heartbeat_spec, a_url_spec
 from tests.builders.vaults import a_vault
 from tests.fakes.clock import START_MS, FakeClock
@@ -97,9 +97,9 @@ class World:
     async def rows(self, statement: Any) -> list[Row[Any]]:
         return await self.database.read(lambda c: list(c.execute(statement)))
 
-    def table(self, location: str | None = None) -> Table:
+    def table(self, location: str | None = None) -> ClaimScope:
         """Where jobs are dealt: at the first location, unless it is another."""
-        return Table(location or self.location_id, self.vault)
+        return ClaimScope(location or self.location_id, self.vault)
 
     async def location(self, slug: str) -> str:
         return await self.change(lambda c, now: _add_location(c, self.account_id, slug, now))
@@ -167,7 +167,7 @@ class World:
         """What a claim is dealt at once."""
         claimant = a_claimant(claim_id, **changes)
         table = self.table(location)
-        dealt = await self.change(lambda c, now: deal(c, table, [claimant], now_ms=now))
+        dealt = await self.change(lambda c, now: assign_jobs(c, table, [claimant], now_ms=now))
         return [decode(job, Job) for job in dealt.jobs[0]]
 
     async def submit(self, *results: Result, location: str | None = None) -> list[Verdict]:

@@ -11,17 +11,25 @@ import msgspec
 import pytest
 
 from contract import wire
-from contract.checks import AGENT_TYPES, SPEC_TYPES, CheckSpec, CheckType, check_type
+from contract.checks import (
+    AGENT_TYPES,
+    SPEC_TYPES,
+    BrowserSpec,
+    CheckSpec,
+    CheckType,
+    MultiStepSpec,
+    check_type,
+)
 from contract.job import Job
 from contract.requests import DnsRequest, IcmpRequest, IpFamily
 from contract.result import FailureKind, Outcome, Status
-from contract.scripted import BrowserSpec, MultiStepSpec
-from runners.kit.egress.rules import EgressRules
-from runners.kit.execute import execute
-from runners.kit.isolation.workspace import Workspace
-from runners.kit.playwright.verdict import BrowserDidNotStartError
-from runners.kit.runner import Network, RunContext
+from runners.execute import execute
+from runners.net.egress.rules import EgressRules
 from runners.registry import RUNNABLE, RUNNERS, NoRunnerError, runner_for
+from runners.runner import RunContext
+from runners.scripting.playwright.verdict import BrowserDidNotStartError
+from runners.tools import Tools
+from sandbox.workspace import Workspace
 from tests.builders.agents import until
 from tests.builders.context import PingTable, a_context
 from tests.builders.patience import LONG_S, descriptors
@@ -293,7 +301,7 @@ class Broken:
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 async def test_our_own_bug_is_never_the_targets_fault(kind: CheckType) -> None:
     broken: Any = Broken()
-    network = Network(
+    network = Tools(
         http=broken,
         pinger=broken,
         resolver=broken,

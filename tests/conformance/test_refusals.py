@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from picket.check_file import parse
+from picket.check_file.load import parse
 from picket.errors import CommandError
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.dns import DnsCheckWrite
 from service.checks.types.icmp import IcmpCheckWrite
 from service.checks.types.tcp import TcpCheckWrite
 from service.checks.types.url import UrlCheckWrite
-from service.http.problems import problems_of
+from service.http.validation import problems_of
 from tests.builders.check_bodies import with_request
 
 BODIES = {

@@ -2,12 +2,23 @@
 
 from datetime import UTC, datetime
 
-from contract.http_evidence import (
+from contract.evidence import (
+    BrowserEvidence,
     Certificate,
     Hop,
     HttpEvidence,
+    MultiStepEvidence,
+    PageMetrics,
+    PageSeen,
+    PlaywrightEvidence,
+    RequestNode,
+    RequestTimings,
+    ScriptError,
     SeenResponse,
     SentRequest,
+    StepSeen,
+    SuiteTest,
+    TestCounts,
     TlsFacts,
 )
 from contract.result import (
@@ -18,17 +29,6 @@ from contract.result import (
     IcmpEvidence,
     TcpEvidence,
 )
-from contract.script_evidence import (
-    BrowserEvidence,
-    MultiStepEvidence,
-    PageMetrics,
-    PageSeen,
-    RequestNode,
-    RequestTimings,
-    ScriptError,
-    StepSeen,
-)
-from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestCounts
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

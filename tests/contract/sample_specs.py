@@ -2,12 +2,17 @@
 
 from contract.assertions import Assertion, Comparison, Source
 from contract.checks import (
+    AgenticSpec,
     ApiSpec,
+    BrowserSpec,
     CheckSpec,
     CheckType,
+    Dependency,
     DnsSpec,
     HeartbeatSpec,
     IcmpSpec,
+    MultiStepSpec,
+    PlaywrightSpec,
     TcpSpec,
     UrlSpec,
 )
@@ -25,7 +30,6 @@ from contract.requests import (
     RecordType,
     TcpRequest,
 )
-from contract.scripted import AgenticSpec, BrowserSpec, Dependency, MultiStepSpec, PlaywrightSpec
 
 SPECS: dict[CheckType, CheckSpec] = {
     CheckType.URL: UrlSpec(

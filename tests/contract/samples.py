@@ -192,7 +192,7 @@ MESSAGES: dict[str, msgspec.Struct] = {
         events=(
             ErrorEvent(
                 message="KeyError",
-                stack_trace="agent/dispatcher.py:10 run",
+                stack_trace="agent/jobs/dispatcher.py:10 run",
                 agent_version="0.1.0",
                 platform="linux-x86_64",
                 runtime_version="python 3.11.7",

@@ -6,10 +6,9 @@ import msgspec
 import pytest
 
 import contract.agent_api
+import contract.evidence
 import contract.job
 import contract.result
-import contract.script_evidence
-import contract.suite_evidence
 from contract.checks import SPEC_TYPES, CheckType, check_type, deadline_ms, lane
 from contract.job import Job
 from contract.wire import UnreadableMessageError, Wire, decode
@@ -50,13 +49,13 @@ def wire_types() -> set[type[Wire]]:
         contract.agent_api,
         contract.job,
         contract.result,
-        contract.script_evidence,
-        contract.suite_evidence,
+        contract.evidence,
+        contract.evidence,
     )
     members = [value for module in modules for value in vars(module).values()]
     types = {value for value in members if inspect.isclass(value) and issubclass(value, Wire)}
     # What two kinds of evidence have in common is none by itself.
-    return types - {contract.script_evidence.ScriptEvidence}
+    return types - {contract.evidence.ScriptEvidence}
 
 
 def test_every_type_of_the_language_stands_in_a_golden_file() -> None:

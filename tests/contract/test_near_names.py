@@ -1,6 +1,6 @@
 import pytest
 
-from contract.near_names import near_name
+from contract.suggestions import suggest_name
 
 
 @pytest.mark.parametrize(
@@ -8,7 +8,7 @@ from contract.near_names import near_name
     [("baseUrl", "baseURL"), ("timeOut", "timeout"), ("freqency", "frequency"), ("workers", None)],
 )
 def test_a_slip_of_the_pen_is_understood(name: str, meant: str | None) -> None:
-    assert near_name(name, ("baseURL", "timeout", "frequency", "use")) == meant
+    assert suggest_name(name, ("baseURL", "timeout", "frequency", "use")) == meant
 
 
 SHORT = ("secret", "locked", "value", "key", "ca")
@@ -31,4 +31,4 @@ SHORT = ("secret", "locked", "value", "key", "ca")
 def test_a_letter_at_another_place_is_a_slip_in_short_names_too(
     name: str, meant: str | None
 ) -> None:
-    assert near_name(name, SHORT, alike=0.85) == meant
+    assert suggest_name(name, SHORT, alike=0.85) == meant

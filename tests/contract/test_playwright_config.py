@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from contract.playwright_config import config_problem
+from contract.scripts import config_problem
 
 
 def test_the_documented_parts_may_be_set() -> None:

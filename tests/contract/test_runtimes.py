@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 import pytest
 
+from contract.checks import RuntimeId
 from contract.runtimes import RUNTIMES, RuntimeFacts, runtime_problem
-from contract.scripted import RuntimeId
 
 FOLDER = Path(__file__).parents[2] / "runners/harness/runtimes"
 EACH = pytest.mark.parametrize("runtime", RUNTIMES.values(), ids=RUNTIMES)

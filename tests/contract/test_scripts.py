@@ -1,6 +1,6 @@
 import pytest
 
-from contract.scripted import Dependency
+from contract.checks import Dependency
 from contract.scripts import (
     MAX_SCRIPT_BYTES,
     dependencies_problem,

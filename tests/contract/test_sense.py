@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract.assertion_rules import assertion_problem, expression_of, path_of
 from contract.assertions import JSON_SOURCES, OF_OBJECTS, Assertion, Comparison, Source
 from contract.checks import SPEC_TYPES, CheckType
-from contract.sense import assertion_problem, expression_of, path_of
-from runners.kit.comparisons import number_in
+from runners.judging.assertions import number_in
 
 S, C = Source, Comparison
 

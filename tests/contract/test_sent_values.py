@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from contract.sent_values import kind_of, told
+from contract.targets import format_value, kind_of
 
 
 @pytest.mark.parametrize(
@@ -14,11 +14,11 @@ from contract.sent_values import kind_of, told
     ],
 )
 def test_a_value_is_told_as_it_was_sent(value: object, shown: str) -> None:
-    assert told(value) == shown
+    assert format_value(value) == shown
 
 
 def test_a_number_too_long_to_be_written_is_told_as_that() -> None:
-    assert told(10**5000) == told(-(10**400)) == "too large a number"
+    assert format_value(10**5000) == format_value(-(10**400)) == "too large a number"
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_number_too_long_to_be_written_is_told_as_that() -> None:
     ],
 )
 def test_what_may_be_a_secret_is_told_by_its_kind(value: str, shown: str) -> None:
-    assert told(value) == shown
+    assert format_value(value) == shown
 
 
 def test_every_kind_has_a_name() -> None:

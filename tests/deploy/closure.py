@@ -7,7 +7,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HOUSE = ("contract", "runners", "agent", "service", "picket")
+HOUSE = ("contract", "redaction", "sandbox", "runners", "agent", "service", "picket")
 
 
 def imported_by(program: str) -> set[str]:

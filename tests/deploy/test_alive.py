@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.health import STUCK_AFTER_S, HealthServer, Pulse
-from agent.metrics import Metrics
+from agent.telemetry.health import STUCK_AFTER_S, HealthServer, Pulse
+from agent.telemetry.metrics import Metrics
 from tests.deploy.dockerfile import ROOT, read_stages
 from tests.servers.service import serve_service
 

@@ -73,7 +73,7 @@ def test_chromium_needs_none_of_the_files_that_are_left_out_with_it() -> None:
 
 
 def test_runtimes_are_warmed_where_the_browser_and_our_code_are() -> None:
-    warms = "runners.kit.playwright.warming"
+    warms = "runners.scripting.playwright.compile_cache"
     does = [(one.keyword, warms in one.text) for one in FINAL.instructions]
     last_copy = max(at for at, (keyword, _) in enumerate(does) if keyword == "COPY")
     assert last_copy < does.index(("RUN", True)) < does.index(("USER", False))

@@ -273,4 +273,4 @@ def test_the_command_line_reports_without_the_packages_that_its_image_leaves_out
         check.write_text(f'type: TCP\nrequest: {{hostname: "127.0.0.1", port: {port}}}\n')
         start = "from picket.__main__ import main; main()"
         assert run_without(left_out(image), start, "run", str(check)) == (0, "")
-    assert run_without(left_out(image), "import picket.doctor") == (0, "")
+    assert run_without(left_out(image), "import picket.doctor.command") == (0, "")

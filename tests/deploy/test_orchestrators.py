@@ -12,9 +12,8 @@ import yaml
 from agent import settings
 from agent.__main__ import EXIT_BAD_SETTINGS
 from agent.app import EXIT_REFUSED
-from agent.settings_table import SETTINGS
-from agent.settings_values import BYTES_PER_MAIN_JOB
-from runners.kit.suites.run import LIMITS as SUITE_LIMITS
+from agent.settings_table import BYTES_PER_MAIN_JOB, SETTINGS
+from runners.scripting.suites.run import LIMITS as SUITE_LIMITS
 from tests.deploy.dockerfile import ROOT, read_stages
 
 IMAGE = read_stages(ROOT / "Dockerfile")[-1]

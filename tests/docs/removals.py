@@ -91,7 +91,7 @@ REMOVALS: Final = (
         "::test_a_tick_that_forgot_the_last_one_queues_nothing_twice",
     ),
     Removal(
-        "service/jobs/endings.py",
+        "service/jobs/settle.py",
         "    lost = queue.lost(connection, now_ms=now_ms, limit=GROUP)\n",
         "    lost: list[HeldJob] = []\n",
         "tests/service/jobs/test_endings.py"
@@ -111,30 +111,30 @@ REMOVALS: Final = (
         "::test_a_repeated_claim_gets_the_same_jobs_and_a_whole_lease",
     ),
     Removal(
-        "service/jobs/waiting.py",
+        "service/jobs/long_poll.py",
         "            await self._take_back(location_id, jobs)\n",
         "",
         "tests/service/jobs/test_waiting.py"
         "::test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_once",
     ),
     Removal(
-        "service/jobs/endings.py",
+        "service/jobs/settle.py",
         "    store.extend_leases(connection, until_ms=now_ms + _FORGIVEN_MS)\n",
         "",
         "tests/service/jobs/test_endings.py"
         "::test_agents_get_time_to_renew_after_the_service_was_away",
     ),
     Removal(
-        "agent/spool.py",
+        "agent/outbox/results.py",
         "        self._segments.extend(found)\n",
         "",
-        "tests/agent/test_spool.py::test_a_result_survives_a_restart",
+        "tests/agent/outbox/test_spool.py::test_a_result_survives_a_restart",
     ),
     Removal(
-        "agent/spool.py",
+        "agent/outbox/results.py",
         "            await self._enforce_limits()\n        self._bound_memory()",
         "        self._bound_memory()",
-        "tests/agent/test_spool.py::test_the_oldest_results_go_when_there_is_no_room",
+        "tests/agent/outbox/test_spool.py::test_the_oldest_results_go_when_there_is_no_room",
     ),
     Removal(
         "service/agents/artifacts.py",
@@ -143,35 +143,35 @@ REMOVALS: Final = (
         "tests/service/agents/test_artifacts.py::test_an_upload_goes_on_where_it_broke",
     ),
     Removal(
-        "agent/uploads.py",
+        "agent/outbox/artifact_sender.py",
         "                first, leaps = elsewhere.offset, leaps + 1\n",
         "                first, leaps = 0, leaps + 1\n",
-        "tests/agent/test_artifacts.py::test_an_upload_goes_on_in_the_next_process",
+        "tests/agent/outbox/test_artifacts.py::test_an_upload_goes_on_in_the_next_process",
     ),
     Removal(
-        "agent/uploads.py",
+        "agent/outbox/artifact_sender.py",
         "                await self._upload(path, artifact, parcel.lease)\n",
         "                pass\n",
-        "tests/agent/test_artifacts.py::test_files_arrive_before_the_result_that_names_them",
+        "tests/agent/outbox/test_artifacts.py::test_files_arrive_before_the_result_that_names_them",
     ),
     Removal(
-        "agent/artifacts.py",
+        "agent/outbox/artifacts.py",
         '                await self._strip(parcel, "no room")\n',
         "                pass\n",
-        "tests/agent/test_artifacts.py"
+        "tests/agent/outbox/test_artifacts.py"
         "::test_the_oldest_files_go_when_there_is_no_room_and_their_result_says_so",
     ),
     Removal(
-        "agent/artifacts.py",
+        "agent/outbox/artifacts.py",
         "            self._out = None\n            self._parcels.append(parcel)\n",
         "            self._out = None\n            self._parcels.appendleft(parcel)\n",
-        "tests/agent/test_uploads.py::test_a_parcel_that_is_always_put_off_holds_up_no_other",
+        "tests/agent/outbox/test_uploads.py::test_a_parcel_that_is_always_put_off_holds_up_no_other",
     ),
     Removal(
-        "agent/parcel_folder.py",
+        "agent/outbox/artifact_files.py",
         "            if self._is_silent(other, own):\n",
         "            if True:\n",
-        "tests/agent/test_parcel_folder.py"
+        "tests/agent/outbox/test_parcel_folder.py"
         "::test_on_a_disk_without_locks_a_living_agent_loses_nothing",
     ),
     Removal(
@@ -181,7 +181,7 @@ REMOVALS: Final = (
         "tests/service/agents/test_artifacts.py::test_a_file_of_a_claim_that_is_no_more_is_refused",
     ),
     Removal(
-        "service/jobs/endings.py",
+        "service/jobs/settle.py",
         "    expired = queue.expired(connection, now_ms=now_ms, limit=GROUP)\n",
         "    expired: list[HeldJob] = []\n",
         "tests/service/jobs/test_endings.py::test_a_run_that_nobody_claims_in_six_minutes_is_missed",
@@ -215,10 +215,10 @@ REMOVALS: Final = (
         "::test_three_agents_without_room_make_a_run_missed_as_overloaded",
     ),
     Removal(
-        "agent/dispatcher.py",
+        "agent/jobs/dispatcher.py",
         "                self._take_blame(run.job, problem)\n",
         "                raise\n",
-        "tests/agent/test_dispatcher.py::test_our_own_fault_releases_the_job_and_fails_no_check",
+        "tests/agent/jobs/test_dispatcher.py::test_our_own_fault_releases_the_job_and_fails_no_check",
     ),
     Removal(
         "service/results/sqlite.py",
@@ -233,26 +233,26 @@ REMOVALS: Final = (
         "tests/faults/test_clock_off.py::test_runs_are_stored_by_the_services_clock",
     ),
     Removal(
-        "agent/leases.py",
+        "agent/jobs/leases.py",
         "            held.run.lose()\n",
         "            pass\n",
-        "tests/agent/test_leases.py::test_a_lost_lease_ends_the_run_without_a_word",
+        "tests/agent/jobs/test_leases.py::test_a_lost_lease_ends_the_run_without_a_word",
     ),
     Removal(
-        "agent/health.py",
+        "agent/telemetry/health.py",
         "        if self._overdue_s > STUCK_AFTER_S:\n",
         "        if False:\n",
-        "tests/agent/test_health.py::test_a_job_far_past_its_deadline_makes_the_agent_not_live",
+        "tests/agent/telemetry/test_health.py::test_a_job_far_past_its_deadline_makes_the_agent_not_live",
     ),
     Removal(
-        "service/agents/keys.py",
+        "service/agents/location_keys.py",
         "        database.listen(LocationKeyEnded, self._forget)\n",
         "",
         "tests/service/locations/test_locations_api.py"
         "::test_an_ended_key_opens_nothing_from_then_on",
     ),
     Removal(
-        "service/agents/calls.py",
+        "service/agents/api.py",
         "        if await self.keys.opened_with(self.digest) is None:\n",
         "        if False:\n",
         "tests/service/agents/test_agents_api.py"
@@ -273,22 +273,22 @@ REMOVALS: Final = (
         "::test_a_hello_that_is_written_after_its_key_ended_leaves_no_agent",
     ),
     Removal(
-        "service/locations/removal.py",
+        "service/locations/api.py",
         "    jobs.release_held_by(connection, location_id, let_out, now_ms=now_ms)\n",
         "",
         "tests/faults/test_key_ended.py"
         "::test_what_an_ended_key_held_runs_elsewhere_long_before_its_lease_ends",
     ),
     Removal(
-        "service/checks/sealing.py",
-        "        spec = sealed_spec(spec, vault, account_id=account_id, check_id=check_id)\n",
+        "service/checks/encryption.py",
+        "        spec = encrypt_spec(spec, vault, account_id=account_id, check_id=check_id)\n",
         "        pass\n",
         "tests/service/vault/test_at_rest.py"
         "::test_no_password_stands_in_the_files_however_it_came_and_wherever_it_went",
     ),
     Removal(
         "service/vault/opening.py",
-        "    return sum(seal_anew(connection, shelf, vault) for shelf in _SHELVES)\n",
+        "    return sum(rotate(connection, shelf, vault) for shelf in _SHELVES)\n",
         "    return 0\n",
         "tests/service/vault/test_at_rest.py"
         "::test_what_an_earlier_version_left_in_clear_is_sealed_by_the_next_start",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.http.routers import document
+from service.routers import document
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = dict(

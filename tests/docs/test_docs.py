@@ -9,7 +9,7 @@ from agent.settings_table import SETTINGS
 from contract.checks import Lane, check_type
 from contract.result import Status
 from contract.runtimes import RUNTIMES
-from picket.check_file import parse
+from picket.check_file.load import parse
 from runners.registry import RUNNERS
 from service.jobs.model import LEASE_MS
 from service.settings import Settings

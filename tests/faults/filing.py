@@ -9,8 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from contract.checks import ApiSpec, CheckSpec
-from runners.kit.observation import Observation
-from runners.kit.runner import RunContext, Runner
+from runners.runner import Observation, RunContext, Runner
 
 NAME: Final = "trace.bin"
 TRACE: Final = "trace.zip"

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from agent import lean
+from agent import __main__
 
 PACE: Final = {"first_s": 0.2, "cap_s": 0.5, "claim_wait_s": 2.0}
 _FLUSH_S: Final = "60"
@@ -23,8 +23,8 @@ CALL_LIMIT_S: Final = 2.0
 
 def load() -> None:
     """What `main` needs, but for what looks at the environment as it is loaded."""
-    with lean.undisturbed():
-        lean.load_libraries()
+    with __main__.undisturbed():
+        __main__.load_libraries()
         import uvloop  # noqa: F401, PLC0415 - after the lean loading, as in the agent itself
 
         from agent import app  # noqa: F401, PLC0415 - the same
@@ -33,14 +33,16 @@ def load() -> None:
 
 def main() -> int:
     """Live until told to stop; the exit code."""
-    with lean.undisturbed():
-        lean.load_libraries()
+    with __main__.undisturbed():
+        __main__.load_libraries()
         import uvloop  # noqa: PLC0415 - after the lean loading, as in the agent itself
 
-        from agent import app, client, source  # noqa: PLC0415 - the same
-        from agent.backoff import Pace  # noqa: PLC0415 - the same
-        from agent.ground import Makeup  # noqa: PLC0415 - the same
+        from agent import app  # noqa: PLC0415 - the same
+        from agent.api_client import client  # noqa: PLC0415 - the same
+        from agent.api_client.retry import Pace  # noqa: PLC0415 - the same
+        from agent.jobs import source  # noqa: PLC0415 - the same
         from agent.settings import read_settings  # noqa: PLC0415 - the same
+        from agent.wiring import AgentOptions  # noqa: PLC0415 - the same
         from runners.registry import RUNNERS  # noqa: PLC0415 - the same
         from tests.faults.counted_tasks import tell_tasks_when_asked  # noqa: PLC0415 - the same
         from tests.faults.filing import filing, leaving  # noqa: PLC0415 - the same
@@ -56,7 +58,7 @@ def main() -> int:
     runners = filing(RUNNERS, file_bytes=file_bytes) if file_bytes else RUNNERS
     if trace := os.environ.get("QUICK_TRACE"):
         runners = leaving(runners, trace=Path(trace).read_bytes())
-    makeup = Makeup(runners=runners, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
+    makeup = AgentOptions(runners=runners, pace=Pace(**PACE, flush_s=flush_s), checks_itself=False)
     tell_tasks_when_asked()
     return uvloop.run(app.run(read_settings(), makeup))
 

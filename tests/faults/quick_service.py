@@ -18,17 +18,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from service import __main__
 from service import __main__ as program
-from service import lean
 
-with lean.loading():  # as the service itself
+with __main__.loading():  # as the service itself
     from sqlalchemy import Connection
 
     from contract.checks import Lane
     from service import app
     from service.agents import api, presence
     from service.db import sqlite, sqlite_group
-    from service.jobs import endings, model, rules, waiting
+    from service.jobs import long_poll, model, rules, settle
     from service.locations import health
     from service.locations import rules as location_rules
     from service.results import ingest
@@ -46,7 +46,7 @@ def shrink(*, lease_s: float, queue_s: float, give_up_s: float, deliveries: int)
     model.LEASE_MS.update({Lane.UPTIME: lease_ms, Lane.MAIN: lease_ms})
     for module in (model, rules, ingest):
         _put(module, "QUEUE_MS", queue_ms)
-    _put(endings, "_FORGIVEN_MS", lease_ms)
+    _put(settle, "_FORGIVEN_MS", lease_ms)
     _put(rules, "MOST_DELIVERIES", deliveries)
     _put(app, "_REAP_S", _REAP_S)
     hasty = partial(sqlite.open_sqlite, busy_timeout_s=_BUSY_TIMEOUT_S, give_up_s=give_up_s)
@@ -88,11 +88,11 @@ class Executioner:
 
     def watch(self) -> None:
         """Put itself between the service and its database."""
-        _put(waiting, "deal", self._at("claim", waiting.deal, did=_did_deal))
+        _put(long_poll, "deal", self._at("claim", long_poll.deal, did=_did_deal))
         _put(api, "take_results", self._at("results", api.take_results))
         _put(api, "release", self._at("release", api.release, did=lambda _: True))
         _put(app, "tick", self._at("tick", app.tick))
-        _put(endings, "reap", self._at("reap", endings.reap))
+        _put(settle, "reap", self._at("reap", settle.expire_jobs))
         carry_out = self._looking(sqlite_group.carry_out)
         for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread
             _put(module, "carry_out", carry_out)
@@ -144,7 +144,7 @@ def _put(module: ModuleType, name: str, value: object) -> None:
 
 def load() -> None:
     """What `main` would load."""
-    with lean.loading():
+    with __main__.loading():
         from service import serving  # noqa: F401, PLC0415 - for a nursery, which need not serve
 
 

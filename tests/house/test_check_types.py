@@ -7,16 +7,15 @@ from tests.house.test_house import ROOT, modules
 
 NAMING_A_TYPE: Final = frozenset(
     {
-        "agent/boot.py",
+        "agent/self_test.py",
         "contract/checks.py",
         "contract/requests.py",
         "contract/result.py",
-        "picket/doctor_host.py",
+        "picket/doctor/host.py",
         "picket/report.py",
-        "picket/starter_checks.py",
-        "runners/kit/judge.py",
-        "runners/kit/network.py",
-        "runners/kit/runner.py",
+        "picket/up/starter_checks.py",
+        "runners/judging/judge.py",
+        "runners/tools.py",
         "runners/registry.py",
         "service/checks/types/registry.py",
     }

@@ -12,7 +12,7 @@ from tests import conftest
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
-PACKAGES = ("contract", "runners", "agent", "service", "picket")
+PACKAGES = ("contract", "redaction", "sandbox", "runners", "agent", "service", "picket")
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:

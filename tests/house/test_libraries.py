@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("contract", "runners", "agent", "service", "picket")
+PACKAGES = ("contract", "redaction", "sandbox", "runners", "agent", "service", "picket")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCK = tomllib.loads((ROOT / "uv.lock").read_text())
 

@@ -7,9 +7,9 @@ from contract.checks import CheckType
 from contract.job import Variable
 from contract.result import Outcome, Status
 from picket.errors import CommandError
-from picket.kept_files import keep, prepare
-from runners.kit.isolation.workspace import Workspace
-from runners.kit.scrubbing.scrub import Scrubber
+from picket.run import keep, prepare
+from redaction.result import Scrubber
+from sandbox.workspace import Workspace
 from tests.contract.samples import job
 
 SECRET = "correct-horse-battery"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from picket.printable import duration
+from picket.terminal import duration
 
 
 @pytest.mark.parametrize(

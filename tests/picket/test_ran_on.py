@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from contract.evidence import MultiStepEvidence, PlaywrightEvidence
 from contract.result import Artifact
 from contract.runtimes import RUNTIMES
-from contract.script_evidence import MultiStepEvidence
-from contract.suite_evidence import PlaywrightEvidence
-from picket.ran_on import ran_on, trace_command, trace_commands
+from picket.report import ran_on, trace_command, trace_commands
 from tests.builders.observations import an_outcome
 
 TRACE = Artifact(name="trace.zip", kind="trace", size_bytes=1, sha256="0" * 64)

@@ -5,12 +5,14 @@ from rich.console import Console
 
 from contract.assertions import AssertionResult, Comparison, Source
 from contract.checks import CheckType
-from contract.http_evidence import (
+from contract.evidence import (
     Certificate,
     Hop,
     HttpEvidence,
+    PlaywrightEvidence,
     SeenResponse,
     SentRequest,
+    SuiteTest,
     TlsFacts,
 )
 from contract.result import (
@@ -26,7 +28,6 @@ from contract.result import (
     TcpEvidence,
     Timings,
 )
-from contract.suite_evidence import PlaywrightEvidence, SuiteTest
 from picket.report import report
 from tests.builders.observations import a_result as a_whole_result
 from tests.builders.observations import an_outcome

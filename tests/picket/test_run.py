@@ -10,7 +10,7 @@ import pytest
 
 from picket.__main__ import main
 from picket.errors import ExitCode
-from picket.ran_on import trace_command
+from picket.report import trace_command
 from tests.builders.archives import members_of
 
 CHECK = """

@@ -6,7 +6,7 @@ import pytest
 import service.settings
 from agent.settings_table import SETTINGS
 from picket.__main__ import main
-from picket.settings_page import SERVICE_ROWS, settings_rows
+from picket.settings_help import SERVICE_ROWS, settings_rows
 
 
 def test_the_service_page_names_every_variable_that_the_service_reads() -> None:

@@ -9,7 +9,7 @@ import pytest
 from picket.__main__ import main
 from runners.installation.places import SOURCES, fingerprint, runtime_ids
 from runners.installation.runtimes import _ffmpeg
-from runners.kit.playwright.warming import is_warm
+from runners.scripting.playwright.compile_cache import is_warm
 from tests.builders.scripts import runtimes_here
 
 FOUND = runtimes_here()

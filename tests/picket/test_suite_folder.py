@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from picket import suite_folder
+from picket import run
 from picket.errors import CommandError
-from picket.suite_folder import pack, packed
-from runners.kit.suites.bundle import BundleError
+from picket.run import pack, packed
+from runners.scripting.suites.bundle_cache import BundleError
 
 
 def a_suite(folder: Path) -> Path:
@@ -46,7 +46,7 @@ def test_installations_go_through_the_proxies_of_whoever_runs(tmp_path: Path) ->
 def test_a_folder_that_is_too_large_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suite_folder, "MAX_BUNDLE_BYTES", 10)
+    monkeypatch.setattr(run, "MAX_BUNDLE_BYTES", 10)
     with (
         pytest.raises(CommandError, match="bytes when packed; use at most 10"),
         packed(a_suite(tmp_path), {}),

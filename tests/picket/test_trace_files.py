@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from picket.data_dir import open_data_dir
 from picket.errors import CommandError, ExitCode
-from picket.trace_files import TraceFile, TraceSource, find_traces, read_trace
+from picket.trace import TraceFile, TraceSource, find_traces, read_trace
+from picket.up.data_dir import open_data_dir
 from tests.servers.public_api import serve_public_api
 from tests.servers.tcp import refusing_port
 

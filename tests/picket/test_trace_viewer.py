@@ -12,8 +12,7 @@ import aiohttp
 import pytest
 
 from contract.runtimes import RUNTIMES
-from picket.trace_files import TraceFile
-from picket.trace_viewer import choose_runtime, newest_playwright
+from picket.trace import TraceFile, choose_runtime, newest_playwright
 from tests.builders.patience import LONG_S
 from tests.builders.scripts import runtimes_here
 from tests.builders.trace_viewer import looked_at

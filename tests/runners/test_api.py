@@ -5,14 +5,14 @@ import base64
 import pytest
 
 from contract.assertions import Assertion, Comparison, Source
-from contract.http_evidence import HttpEvidence, SeenResponse
+from contract.evidence import HttpEvidence, SeenResponse
 from contract.requests import BodyType, HttpMethod
 from contract.result import FailureKind, Outcome, Status
 from runners.api import ApiRunner
-from runners.kit.http.body import STORED_BYTES, STORED_IMAGE_BYTES
-from runners.kit.http.transfer import READ_LIMIT_BYTES
-from runners.kit.judge import judge
-from runners.kit.scripts.runtimes import MissingRuntimeError
+from runners.judging.judge import judge
+from runners.net.http.response import STORED_BYTES, STORED_IMAGE_BYTES
+from runners.net.http.transfer import READ_LIMIT_BYTES
+from runners.scripting.node.runtimes import MissingRuntimeError
 from tests.builders.context import a_context
 from tests.builders.specs import an_api_spec, an_assertion, an_http_request, headers
 from tests.servers.http_origin import Page, http_origin, reply

@@ -116,7 +116,7 @@ async def test_a_script_has_ten_seconds(script: str, monkeypatch: pytest.MonkeyP
         # Node's own start counts, so the limit is short only for a process that waits already.
         await bench.run(setup_script="")
         for limit_s in GROWING_S:
-            monkeypatch.setattr("runners.kit.api_scripts.LIMIT_S", limit_s)
+            monkeypatch.setattr("runners.api.LIMIT_S", limit_s)
             result = await bench.run(setup_script=f"console.log('in'); {script}")
             if messages(result)[:1] == ["in"]:
                 break

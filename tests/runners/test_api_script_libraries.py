@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 import pytest
 import trustme
 
-from contract.scripted import Dependency
-from runners.kit.harness import open_harness
-from runners.kit.scripts.messages import ScriptJob, ScriptRequest
-from runners.kit.scripts.run import NodeBrokeError, ScriptRunner
-from runners.kit.scripts.runtimes import MissingRuntimeError, Runtimes, find_runtimes
+from contract.checks import Dependency
+from runners.scripting.harness import open_harness
+from runners.scripting.node.protocol import ScriptJob, ScriptRequest
+from runners.scripting.node.run import NodeBrokeError, ScriptRunner
+from runners.scripting.node.runtimes import MissingRuntimeError, Runtimes, find_runtimes
 from tests.builders.api_scripts import JSON, Bench, a_bench, messages, said
 from tests.builders.context import a_context
 from tests.builders.patience import LONG_S

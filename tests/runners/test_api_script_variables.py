@@ -4,9 +4,9 @@ import re
 
 from contract.requests import BodyType, HttpMethod, KeyValue
 from contract.result import Status
-from runners.kit.job_environment import job_environment
-from runners.kit.scrubbing.scrub import Scrubber
-from runners.kit.secrets.job_secrets import usable
+from redaction.policy import usable
+from redaction.result import Scrubber
+from runners.scripting.environment import job_environment
 from tests.builders.api_scripts import a_bench, messages, said
 from tests.builders.observations import a_result
 from tests.builders.specs import a_job, a_secret, a_variable, an_api_spec, an_http_request, headers

@@ -1,7 +1,7 @@
 """API checks with setup and teardown scripts: real Node, a real server, each documented rule."""
 
 from contract.assertions import Comparison, Source
-from contract.http_evidence import HttpEvidence
+from contract.evidence import HttpEvidence
 from contract.requests import BodyType, HttpMethod, KeyValue
 from contract.result import FailureKind, LogLine, Status
 from tests.builders.api_scripts import JSON, a_bench, is_text, messages

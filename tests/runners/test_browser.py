@@ -2,9 +2,9 @@
 
 import pytest
 
+from contract.checks import Dependency
 from contract.job import Variable
 from contract.result import FailureKind, Status
-from contract.scripted import Dependency
 from tests.builders.browser_checks import ENOUGH_S, a_test, evidence, looked
 from tests.builders.scripts import runtimes_here
 from tests.servers.measured_site import (

@@ -2,8 +2,8 @@
 
 import pytest
 
+from contract.checks import Dependency
 from contract.result import FailureKind, Status
-from contract.scripted import Dependency
 from tests.builders.browser_checks import a_test, evidence, look, looked
 from tests.builders.scripts import a_scripted_context, names, runtimes_here
 

@@ -3,7 +3,7 @@
 import pytest
 
 from contract.result import FailureKind
-from runners.kit.playwright import run as playwright_run
+from runners.scripting.playwright import run as playwright_run
 from tests.builders.browser_checks import a_test, look
 from tests.builders.scripts import a_scripted_context
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from contract.job import Variable
-from contract.result import FailureKind
-from runners.kit.egress.rules import EgressRules
-from runners.kit.failures import CheckFailed
-from runners.kit.playwright.verdict import BrowserDidNotStartError
-from runners.kit.scripts.runtimes import MissingRuntimeError
+from contract.result import CheckFailed, FailureKind
+from runners.net.egress.rules import EgressRules
+from runners.scripting.node.runtimes import MissingRuntimeError
+from runners.scripting.playwright.verdict import BrowserDidNotStartError
 from tests.builders.browser_checks import ENOUGH_S, PATIENT, a_test, looked
 from tests.builders.browser_programs import hanging_browser
 from tests.builders.patience import LONG_S
@@ -46,7 +45,7 @@ async def test_a_browser_that_hangs_as_it_starts_is_our_fault(own: str) -> None:
 @pytest.fixture
 def patient_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a browser starts here is told however long it takes."""
-    monkeypatch.setattr("runners.kit.playwright.browser_proof._LIMIT_S", LONG_S)
+    monkeypatch.setattr("runners.scripting.playwright.chromium._LIMIT_S", LONG_S)
 
 
 @pytest.mark.usefixtures("patient_proof")

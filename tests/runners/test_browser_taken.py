@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from contract.checks import BrowserSpec
 from contract.result import FailureKind, Outcome
-from contract.scripted import BrowserSpec
 from runners.browser import BrowserRunner
-from runners.kit.isolation.memory_promises import TooLittleMemoryError
-from runners.kit.judge import judge
+from runners.judging.judge import judge
+from sandbox.memory import TooLittleMemoryError
 from tests.builders.scripts import a_scripted_context
 
 LOSES_ITS_BROWSER = """\
@@ -49,7 +49,7 @@ async def test_a_browser_that_the_system_took_below_the_limit_is_our_fault(
 ) -> None:
     # No test can have the system run out of memory: here it only counts as if it had.
     counts = itertools.count()
-    asks = "runners.kit.isolation.child.ended_for_want_of_memory"
+    asks = "sandbox.child.ended_for_want_of_memory"
     monkeypatch.setattr(asks, lambda: next(counts))
     with pytest.raises(TooLittleMemoryError, match="this location has too little memory"):
         await looked()

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from contract.assertions import Comparison, Source
 from contract.requests import DnsProtocol, DnsRequest, RecordType
-from contract.result import DnsEvidence, FailureKind
+from contract.result import CheckFailed, DnsEvidence, FailureKind
 from runners.dns import DnsRunner
-from runners.kit.dns.exchange import ask
-from runners.kit.dns.messages import TYPE_NUMBERS, MalformedMessageError, ask_for, read_message
-from runners.kit.dns.name_servers import NameServer
-from runners.kit.egress.rules import EgressRules
-from runners.kit.failures import CheckFailed
-from runners.kit.observation import JsonText, Number, Observation, Text
+from runners.net.dns.messages import TYPE_NUMBERS, MalformedMessageError, ask_for, read_message
+from runners.net.dns.name_servers import NameServer
+from runners.net.dns.query import ask
+from runners.net.egress.rules import EgressRules
+from runners.runner import JsonText, Number, Observation, Text
 from tests.builders.context import a_context
 from tests.builders.patience import GROWING_S
 from tests.builders.specs import a_dns_spec, an_assertion

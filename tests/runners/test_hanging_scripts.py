@@ -5,10 +5,10 @@ from zipfile import ZipFile
 
 import pytest
 
+from contract.checks import BrowserSpec, MultiStepSpec
 from contract.result import Outcome, Status
-from contract.scripted import BrowserSpec, MultiStepSpec
 from runners.browser import BrowserRunner
-from runners.kit.judge import judge
+from runners.judging.judge import judge
 from runners.multi_step import MultiStepRunner
 from tests.builders.patience import BLOCKS
 from tests.builders.scripts import a_scripted_context, runtimes_here

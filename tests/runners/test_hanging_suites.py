@@ -7,10 +7,10 @@ from zipfile import ZipFile
 import msgspec
 import pytest
 
+from contract.checks import PlaywrightSpec
 from contract.result import FailureKind
-from contract.scripted import PlaywrightSpec
-from runners.kit.observation import Observation
 from runners.playwright import PlaywrightRunner
+from runners.runner import Observation
 from tests.builders.patience import BLOCKS
 from tests.builders.suites import BUNDLES, a_suite_context, a_written_suite
 

@@ -4,7 +4,7 @@ import pytest
 
 from contract.result import FailureKind, HeartbeatEvidence, Status
 from runners.heartbeat import HeartbeatRunner
-from runners.kit.judge import judge
+from runners.judging.judge import judge
 from tests.builders.context import a_context
 from tests.builders.specs import a_heartbeat_spec
 

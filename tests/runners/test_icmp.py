@@ -10,12 +10,12 @@ from contract.assertions import Comparison, Source
 from contract.requests import IcmpRequest, IpFamily
 from contract.result import Echo, FailureKind, IcmpEvidence, Status
 from runners.icmp import IcmpRunner, as_json, latency_of, pace
-from runners.kit.egress.rules import EgressRules
-from runners.kit.icmp.pinger import Pinger
-from runners.kit.icmp.socket import PingerUnavailableError
-from runners.kit.judge import judge
-from runners.kit.observation import JsonText, Numbers, Observation
-from runners.kit.runner import Network, RunContext
+from runners.judging.judge import judge
+from runners.net.egress.rules import EgressRules
+from runners.net.icmp.pinger import Pinger
+from runners.net.icmp.socket import PingerUnavailableError
+from runners.runner import JsonText, Numbers, Observation, RunContext
+from runners.tools import Tools
 from tests.builders.context import PingTable, a_context, a_network
 from tests.builders.patience import LONG_S
 from tests.builders.specs import an_assertion, an_icmp_spec
@@ -109,7 +109,7 @@ async def test_a_forbidden_host_is_not_pinged() -> None:
 
 async def test_a_missing_privilege_is_ours_and_propagates() -> None:
     async with a_network() as tools:
-        bare = Network(
+        bare = Tools(
             http=tools.http,
             pinger=Pinger(privileges=()),
             resolver=tools.resolver,

@@ -5,16 +5,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agent.enclosures import Enclosures
-from contract.checks import CheckSpec
+from agent.outbox.redact import ArtifactRedactor
+from contract.checks import BrowserSpec, CheckSpec
 from contract.result import Artifact, Outcome
-from contract.scripted import BrowserSpec
+from redaction.files import clean_in_child
+from redaction.result import Scrubber
 from runners.browser import BrowserRunner
-from runners.kit.judge import judge
-from runners.kit.runner import RunContext
-from runners.kit.scrubbing.files import clean_in_child
-from runners.kit.scrubbing.scrub import Scrubber
+from runners.judging.judge import judge
 from runners.playwright import PlaywrightRunner
+from runners.runner import RunContext
 from tests.builders.agents import metrics
 from tests.builders.patience import OFTEN
 from tests.builders.scripts import a_scripted_context, runtimes_here
@@ -97,7 +96,7 @@ async def pictured(script: str, secrets: dict[str, str], **changes: Any) -> Seen
 async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> Seen:
     """What an agent sends of it."""
     scrubber = Scrubber(ctx.location_secrets.values())
-    enclosures = Enclosures(scrubber, clean_in_child, meter=metrics())
+    enclosures = ArtifactRedactor(scrubber, clean_in_child, meter=metrics())
     enclosed = await enclosures.of(a_job(spec), outcome, ctx.workspace)
     left = enclosed.outcome.artifacts
     return Seen(enclosed.outcome, tuple(one for one in left if one.kind == "screenshot"))

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
+from contract.checks import MultiStepSpec
+from contract.evidence import MultiStepEvidence
 from contract.job import Variable
 from contract.result import FailureKind, Outcome, Status
-from contract.script_evidence import MultiStepEvidence
-from contract.scripted import MultiStepSpec
-from runners.kit.egress.rules import EgressRules
-from runners.kit.judge import judge
-from runners.kit.runner import RunContext
+from runners.judging.judge import judge
 from runners.multi_step import MultiStepRunner
+from runners.net.egress.rules import EgressRules
+from runners.runner import RunContext
 from tests.builders.scripts import a_scripted_context
 from tests.servers.recording_proxy import RecordingProxy
 from tests.servers.tcp import refusing_port, swallowing_port

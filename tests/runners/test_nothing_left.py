@@ -15,10 +15,9 @@ import msgspec
 import pytest
 
 from contract.result import Status
-from runners.kit.isolation.processes import all_pids, look_up, user_of
-from runners.kit.isolation.run_tags import tag_of
-from runners.kit.isolation.slot_users import SLOT_UIDS
-from runners.kit.isolation.workspace import Workspace
+from sandbox.processes import all_pids, look_up, tag_of, user_of
+from sandbox.users import SLOT_UIDS
+from sandbox.workspace import Workspace
 from tests.builders.agents import until
 from tests.builders.browser_checks import a_test, look
 from tests.builders.patience import LONG_S, descriptors

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from contract.evidence import TestCounts
 from contract.job import Variable
-from contract.suite_evidence import TestCounts
 from runners.playwright import PlaywrightRunner
 from tests.builders.patience import LONG_S
 from tests.builders.suites import a_bundle, a_fresh_scaffold, a_suite_context, a_written_suite, seen

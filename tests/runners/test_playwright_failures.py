@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from contract.checks import PlaywrightSpec
 from contract.job import Variable
 from contract.result import FailureKind
-from contract.scripted import PlaywrightSpec
-from runners.kit.isolation.workspace import PREFIX
-from runners.kit.observation import Observation
-from runners.kit.scripts.runtimes import MissingRuntimeError
-from runners.kit.suites import run as suite_run
-from runners.kit.suites.bundle import BundleError
 from runners.playwright import BrowserDidNotStartError, PlaywrightRunner
+from runners.runner import Observation
+from runners.scripting.node.runtimes import MissingRuntimeError
+from runners.scripting.suites import run as suite_run
+from runners.scripting.suites.bundle_cache import BundleError
+from sandbox.workspace import PREFIX
 from tests.builders.browser_programs import hanging_browser
 from tests.builders.patience import LONG_S
 from tests.builders.suites import a_bundle, a_suite_context, seen
@@ -109,7 +109,7 @@ async def test_too_much_memory_is_named_with_limit_and_peak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = msgspec.structs.replace(suite_run.LIMITS, memory_mb=450)
-    monkeypatch.setattr("runners.kit.suites.run.LIMITS", limits)
+    monkeypatch.setattr("runners.scripting.suites.run.LIMITS", limits)
     monkeypatch.setattr("runners.playwright.LIMITS", limits)
     ran = await seen(tmp_path, a_bundle(tmp_path, "greedy"))
     assert ran.failure is not None

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from contract.evidence import TestCounts
 from contract.job import Variable
-from contract.suite_evidence import TestCounts
-from runners.kit.suites.registry import RegistryAwayError
+from runners.scripting.suites.install import RegistryAwayError
 from tests.builders.suites import NEWEST, a_bundle, seen
 from tests.builders.told_suites import changed, said, told, words
 

@@ -7,10 +7,10 @@ import pytest
 import trustme
 
 from contract.job import Variable
-from runners.kit.egress.rules import EgressRules
-from runners.kit.observation import Observation
+from runners.net.egress.rules import EgressRules
+from runners.runner import Observation
 from tests.builders.suites import NEWEST, a_bundle, seen
-from tests.runners.kit.gate.test_presenting import locked, shown_to
+from tests.runners.scripting.proxy.test_presenting import locked, shown_to
 from tests.servers.http_certificates import expired, good, pem_of
 from tests.servers.http_origin import http_origin, reply
 from tests.servers.recording_proxy import RecordingProxy

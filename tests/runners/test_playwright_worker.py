@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from contract.checks import MultiStepSpec
 from contract.result import FailureKind, Outcome
-from contract.scripted import MultiStepSpec
-from runners.kit.judge import judge
+from runners.judging.judge import judge
 from runners.multi_step import MultiStepRunner
 from tests.builders.patience import BLOCKS
 from tests.builders.scripts import a_scripted_context, runtimes_here

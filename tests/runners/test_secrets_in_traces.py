@@ -14,10 +14,10 @@ import pytest
 
 from contract.job import Variable
 from contract.result import Artifact
-from runners.kit.isolation.workspace import RunFile
-from runners.kit.runner import RunContext
-from runners.kit.scrubbing.file_secrets import HiddenFile, hide_in_file
+from redaction.files_child import HiddenFile, hide_in_file
 from runners.playwright import PlaywrightRunner
+from runners.runner import RunContext
+from sandbox.workspace import RunFile
 from tests.builders.suites import a_bundle, a_suite_context
 from tests.builders.trace_viewer import viewed
 from tests.servers.echoing_site import echoing_site

@@ -10,9 +10,9 @@ import pytest
 from contract.assertions import Source
 from contract.requests import IpFamily, TcpRequest
 from contract.result import FailureKind, Status
-from runners.kit.egress.rules import EgressRules
-from runners.kit.judge import judge
-from runners.kit.observation import Number, Text
+from runners.judging.judge import judge
+from runners.net.egress.rules import EgressRules
+from runners.runner import Number, Text
 from runners.tcp import LIMIT_BYTES, QUIET_S, TcpRunner, _next, _PlainLine
 from tests.builders.context import a_context
 from tests.builders.patience import LONG_S

@@ -8,7 +8,7 @@ import trustme
 
 from contract.assertions import Source
 from contract.result import FailureKind
-from runners.kit.observation import Text
+from runners.runner import Text
 from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.tcp_checks import evidence, kind, look
 from tests.servers.tcp import closes, echoes_and_closes, keeps_silent, says, tcp_server

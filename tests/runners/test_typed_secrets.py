@@ -10,16 +10,15 @@ from urllib.parse import quote
 
 import pytest
 
-from agent.enclosures import Enclosures
-from contract.checks import CheckSpec
+from agent.outbox.redact import ArtifactRedactor
+from contract.checks import BrowserSpec, CheckSpec, PlaywrightSpec
 from contract.result import Outcome
-from contract.scripted import BrowserSpec, PlaywrightSpec
+from redaction.files import clean_in_child
+from redaction.result import Scrubber
 from runners.browser import BrowserRunner
-from runners.kit.judge import judge
-from runners.kit.runner import RunContext
-from runners.kit.scrubbing.files import clean_in_child
-from runners.kit.scrubbing.scrub import Scrubber
+from runners.judging.judge import judge
 from runners.playwright import PlaywrightRunner
+from runners.runner import RunContext
 from tests.builders.agents import metrics
 from tests.builders.observations import a_result
 from tests.builders.scripts import a_scripted_context, runtimes_here
@@ -139,7 +138,7 @@ def assert_no_beginning_is_left(left: dict[str, bytes]) -> None:
 async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> dict[str, bytes]:
     """What an agent sends of it: its files by their names, and its result."""
     scrubber, job, workspace = Scrubber(ctx.location_secrets.values()), a_job(spec), ctx.workspace
-    enclosures = Enclosures(scrubber, clean_in_child, meter=metrics())
+    enclosures = ArtifactRedactor(scrubber, clean_in_child, meter=metrics())
     enclosed = await enclosures.of(job, outcome, workspace)
     result = a_result(outcome=enclosed.outcome)
     clean = scrubber.clean(
@@ -182,7 +181,7 @@ async def test_nothing_leaves_where_so_much_was_told_that_a_secret_could_be_set_
     spec = BrowserSpec(script=script, runtime_id=newest)
     async with a_scripted_context(location_secrets={"SERVICE_SECRET_TOKEN": SECRET}) as ctx:
         outcome = judge(spec, await BrowserRunner().observe(spec, ctx))
-        enclosures = Enclosures(Scrubber(), clean_in_child, meter=metrics())
+        enclosures = ArtifactRedactor(Scrubber(), clean_in_child, meter=metrics())
         enclosed = await enclosures.of(a_job(spec), outcome, ctx.workspace)
         assert any("trace" in one.name for one in outcome.artifacts)
         assert (enclosed.outcome.artifacts, enclosed.files) == ((), ())

@@ -10,16 +10,16 @@ import pytest
 import trustme
 
 from contract.assertions import Comparison
-from contract.http_evidence import HttpEvidence
+from contract.evidence import HttpEvidence
 from contract.job import Variable
 from contract.requests import BasicAuth, BodyType, HttpMethod, IpFamily
 from contract.result import FailureKind, Outcome, Status
-from runners.kit.dns.name_servers import HostFiles, NameServer, ResolvConf
-from runners.kit.dns.resolve import DnsServerResolver
-from runners.kit.judge import judge
-from runners.kit.runner import RunContext
-from runners.kit.scrubbing.scrub import Scrubber
-from runners.kit.secrets.sensitive import HIDDEN
+from redaction.policy import HIDDEN
+from redaction.result import Scrubber
+from runners.judging.judge import judge
+from runners.net.dns.name_servers import HostFiles, NameServer, ResolvConf
+from runners.net.dns.resolve import DnsServerResolver
+from runners.runner import RunContext
 from runners.url import UrlRunner
 from tests.builders.context import a_context
 from tests.builders.observations import a_result
@@ -103,7 +103,7 @@ async def test_a_name_that_only_our_resolver_knows_keeps_the_failure() -> None:
 async def test_a_better_reason_is_not_waited_for_beyond_its_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("runners.kit.http_look.REASON_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("runners.net.http.probe.REASON_TIMEOUT_S", 0.05)
     async with dns_server({}, habit=Habit.SILENT) as server:
         resolver = DnsServerResolver(OneServer(server.port))
         result = await outcome(a_url_spec("http://nowhere.invalid/"), resolver=resolver)

@@ -21,9 +21,9 @@ from typing import Final, NoReturn
 import pytest
 
 from contract.requests import IpFamily
-from runners.kit.addresses import SOCKET_FAMILY
-from runners.kit.icmp.messages import internet_checksum
-from runners.kit.icmp.socket import IcmpPrivilege, PingerUnavailableError, open_icmp_socket
+from runners.net.icmp.messages import internet_checksum
+from runners.net.icmp.socket import IcmpPrivilege, PingerUnavailableError, open_icmp_socket
+from runners.net.sockets import SOCKET_FAMILY
 from tests.builders.patience import LONG_S
 
 CLONE_NEWNET: Final = 0x40000000

@@ -14,19 +14,19 @@ from starlette.types import ASGIApp
 
 from service.accounts import actions as accounts
 from service.accounts.actions import KeyWish
-from service.accounts.authenticate import ApiKeys
+from service.accounts.authentication import ApiKeys
 from service.accounts.keys import LOCATION_PREFIX, Pepper
 from service.accounts.model import FirstSecrets, Role
 from service.bundles.files import BundleFiles
 from service.clock import ProcessClock
 from service.db.engine import Database
 from service.db.sqlite import open_sqlite
-from service.db.tables.schema import metadata
-from service.http.backend import Backend
-from service.http.rate import Allowance, RateClass, RateLimits
-from service.http.routers import install_api
-from service.idempotency.actions import Answers
+from service.db.tables.metadata import metadata
+from service.http.dependencies import Backend
+from service.http.rate_limit import Allowance, RateClass, RateLimits
+from service.idempotency.idempotency import Answers
 from service.locations import actions as locations
+from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
 from tests.builders.vaults import a_vault
 from tests.servers.prompt_server import serve_promptly

@@ -11,8 +11,8 @@ import uvicorn
 
 from service.accounts.model import FirstSecrets
 from service.app import Service, running
-from service.front import Front
-from service.http.one_write import OneWriteProtocol
+from service.http.fast_path import OneWriteProtocol
+from service.serving import StartupGate
 from service.settings import Settings
 from tests.servers.prompt_server import serve_promptly
 from tests.servers.public_api import Answer, ApiUser
@@ -33,7 +33,7 @@ class RunningService:
 
     url: str
     service: Service
-    front: Front
+    front: StartupGate
     secrets: FirstSecrets
     http: aiohttp.ClientSession
 
@@ -117,14 +117,14 @@ async def serve_service(
     async with running(chosen) as service, aiohttp.ClientSession() as http:
         secrets = service.first_secrets or first_secrets
         assert secrets is not None
-        front = Front()
+        front = StartupGate()
         front.open(service.app)
         async with _listening(service, front) as url:
             yield RunningService(url, service, front, secrets, http)
 
 
 @asynccontextmanager
-async def _listening(service: Service, front: Front) -> AsyncIterator[str]:
+async def _listening(service: Service, front: StartupGate) -> AsyncIterator[str]:
     config = uvicorn.Config(
         front,
         http=OneWriteProtocol,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from service.accounts.authenticate import REMEMBER_S
-from service.command_line import run
+from service.accounts.authentication import REMEMBER_S
+from service.cli import run
 from tests.builders.patience import LONG_S
 from tests.servers.service import RunningService, serve_service
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from service.data_dir import held_folders
 from service.errors import SettingsError
-from service.folders import held_folders
 from service.settings import Settings
 from tests.service.test_main import GIVEN, a_service, start
 
 HOLD = """
 import os, sys
 from pathlib import Path
-from service.folders import held_folders
+from service.data_dir import held_folders
 from service.settings import Settings
 with held_folders(Settings(data_dir=Path(sys.argv[1]), database_file=Path(sys.argv[2]))):
     print("held", flush=True)

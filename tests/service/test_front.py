@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from contract.release import RELEASE
-from service.front import Front
+from service.serving import StartupGate
 from tests.servers.public_api import listening
 
 APPLICATION = PlainTextResponse("the application")
@@ -18,7 +18,7 @@ PROBES = ("/health", "/-/readiness", "/-/liveness")
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    front: Front
+    front: StartupGate
     url: str
     http: aiohttp.ClientSession
 
@@ -29,7 +29,7 @@ class Door:
 
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
-    front = Front()
+    front = StartupGate()
     async with listening(front) as url, aiohttp.ClientSession() as http:
         yield Door(front, url, http)
 
@@ -80,7 +80,7 @@ async def test_a_request_that_comes_too_early_waits_for_the_application(door: Do
 
 
 async def test_a_request_that_waited_for_nothing_is_told_to_try_again() -> None:
-    front = Front(patience_s=0.01)
+    front = StartupGate(patience_s=0.01)
     async with (
         listening(front) as url,
         aiohttp.ClientSession() as http,

@@ -18,7 +18,7 @@ def test_the_program_loads_nothing_before_it_can_load_it_leanly() -> None:
 def test_what_is_loaded_leanly_is_never_looked_through_for_garbage_and_comes_without_rich() -> None:
     program = """
 import gc, sys
-from service import lean
+from service import __main__ as lean
 with lean.loading():
     import structlog
     print(gc.isenabled(), end=" ")
@@ -30,7 +30,7 @@ print(gc.isenabled(), gc.get_freeze_count() > 10_000, sys.modules["rich"])
 def test_a_failed_import_leaves_the_collector_on() -> None:
     program = """
 import gc
-from service import lean
+from service import __main__ as lean
 try:
     with lean.loading():
         import service.nothing_of_that_name
@@ -45,7 +45,7 @@ def test_what_somebody_has_loaded_already_stays() -> None:
     program = """
 import sys
 sys.modules["rich"] = "as it was"
-from service import lean
+from service import __main__ as lean
 with lean.loading():
     pass
 print(sys.modules["rich"])

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from service.accounts.keys import digest
 from service.app import running
-from service.console import at_console
+from service.commands import at_console
 from service.db.migrate import SCRIPTS
 from service.db.sqlite import open_sqlite
 from service.errors import SettingsError

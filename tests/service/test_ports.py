@@ -3,7 +3,7 @@
 import asyncio
 import socket
 
-from service.ports import listen
+from service.serving import listen
 from service.settings import Settings
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent.settings_table import SETTINGS
-from contract.unknown_settings import UnknownName
+from contract.suggestions import UnknownName
 from service.errors import SettingsError
 from service.settings import BadgeAccess, LogFormat, LogLevel, MetricsAccess, read_settings
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from runners.kit.leak_scan.leak import UnscannableError
-from runners.kit.leak_scan.scan import scan_bytes, scan_file
-from runners.kit.leak_scan.text_scan import TextScan
-from runners.kit.secrets.job_secrets import usable
+from redaction.clean import UnscannableError
+from redaction.policy import usable
+from redaction.scanner.scan import scan_bytes, scan_file
+from redaction.scanner.text import TextScan
 from tests.builders.encodings import ENCODINGS
 from tests.soak.recording import Recording
 from tests.soak.requests import Request, requests_of

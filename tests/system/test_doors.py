@@ -12,10 +12,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from contract.checks import ApiSpec, Lane
+from contract.checks import ApiSpec, BrowserSpec, Lane
 from contract.job import Job, RunSource
 from contract.result import Status
-from contract.scripted import BrowserSpec
 from contract.wire import encode
 from tests.builders.agent_process import ROOT, AgentProcess
 from tests.builders.archives import members_of
@@ -89,7 +88,7 @@ async def test_a_crash_dump_holds_no_secret_and_leaves_no_core(
 
 BREAKS = f"""
 import gc, os, threading
-from agent import last_words
+from agent import crash_hooks as last_words
 last_words.guard(os.environ)
 secret = os.environ["SERVICE_SECRET_TOKEN"]
 def broken(): raise ValueError(f"in a thread: {{secret}} {FORMS[2]}")

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from runners.kit.suites.bundle_archive import pack
+from runners.scripting.suites.bundle_archive import pack
 from tests.builders.suites import NEWEST, SUITES
 from tests.system.scripted_scene import ScriptedScene, a_scripted_scene
 

@@ -16,9 +16,9 @@ import pytest
 
 from contract.checks import CheckType
 from picket.api_client import PublicApi
-from picket.check_file import parse
-from picket.demo_target import DemoPorts
-from picket.starter_checks import starter_checks
+from picket.check_file.load import parse
+from picket.up.demo_target import DemoPorts
+from picket.up.starter_checks import starter_checks
 from tests.builders.patience import eventually
 
 CHECKS = len(starter_checks(DemoPorts(), location="default"))

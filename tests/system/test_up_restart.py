@@ -13,10 +13,9 @@ from aiohttp import web
 
 from contract.checks import CheckType
 from picket.api_client import PublicApi
-from picket.child import Child
-from picket.data_dir import DataDir, open_data_dir
-from picket.demo_certificate import make_certificate
-from picket.local import Ports, agent_program, service_program
+from picket.up.data_dir import DataDir, open_data_dir
+from picket.up.demo_target import make_certificate
+from picket.up.processes import Child, Ports, agent_program, service_program
 from tests.builders.patience import LONG_S
 from tests.system.waiting import until
 

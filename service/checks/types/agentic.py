@@ -6,16 +6,18 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from contract.checks import CheckType
-from service.checks.bodies import MinuteCheckWrite
-from service.checks.fields import Listing, MinuteFrequency, Region
-from service.checks.rules import NO_PHASES, NO_VARIABLES
-from service.checks.script_fields import (
+from service.checks.fields import (
     DEFAULT_REGION,
     AgentRuntime,
+    Listing,
     MaybeAgentRuntime,
+    MinuteFrequency,
     Prompt,
+    Region,
     somewhere,
 )
+from service.checks.rules import NO_PHASES, NO_VARIABLES
+from service.checks.schemas import MinuteCheckWrite
 from service.checks.types.definition import TypeDefinition
 
 _NOT_AGENTIC: Final = {

@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 
 from contract.checks import CheckType
 from contract.targets import header_problem
-from service.checks.bodies import CheckShown, CheckWrite, VariablesWrite
 from service.checks.fields import (
     AnyComparison,
     AssertionWrite,
@@ -20,12 +19,13 @@ from service.checks.fields import (
     Listing,
     MaybeText,
     Method,
+    PhaseScript,
 )
 from service.checks.requests import HttpWrite
 from service.checks.rules import phase_problem
-from service.checks.script_fields import PhaseScript
+from service.checks.schemas import CheckShown, CheckWrite, VariablesWrite
 from service.checks.types.definition import PLACES, TypeDefinition
-from service.http.strict import field_error
+from service.http.schema import field_error
 
 
 class ApiAssertion(AssertionWrite):

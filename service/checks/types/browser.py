@@ -1,8 +1,8 @@
 """Browser checks in the API."""
 
 from contract.checks import CheckType
-from service.checks.script_bodies import ScriptCheckWrite
-from service.checks.script_fields import Domain
+from service.checks.fields import Domain
+from service.checks.schemas import ScriptCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 
 

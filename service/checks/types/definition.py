@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import create_model
 
 from contract.checks import SPEC_TYPES, CheckType
-from service.checks.bodies import CheckShown, CheckWrite
+from service.checks.schemas import CheckShown, CheckWrite
 
 PLACES: Final[Mapping[str, Any]] = {"privateLocations": ["default"], "frequency": 10}
 """Where and when the checks of examples run."""

@@ -6,10 +6,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from contract.checks import CheckType
 from contract.targets import dns_name_problem, hostname_problem
-from service.checks.bodies import MinuteCheckWrite
 from service.checks.fields import AnyComparison, AssertionWrite, Listing, PortNumber, ShortThreshold
+from service.checks.schemas import MinuteCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
-from service.http.strict import Strict, Text, blank_is_none, field_error, judged_by
+from service.http.schema import RequestModel, Text, blank_is_none, field_error, judged_by
 
 
 class DnsAssertion(AssertionWrite):
@@ -20,7 +20,7 @@ class DnsAssertion(AssertionWrite):
     comparison: AnyComparison
 
 
-class DnsRequest(Strict):
+class DnsRequest(RequestModel):
     """One DNS question."""
 
     record_type: Literal[

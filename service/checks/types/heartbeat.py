@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from contract.checks import SECONDS_PER, CheckType, HeartbeatSpec, TimeUnit
-from service.checks.bodies import CheckShown, MinuteCheckWrite
 from service.checks.fields import MinuteFrequency
 from service.checks.rules import heartbeat_problem
+from service.checks.schemas import CheckShown, MinuteCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
-from service.http.strict import JsonNumber, Strict, field_error, spelled
+from service.http.schema import JsonNumber, RequestModel, field_error, spelled
 
 Unit = Literal["seconds", "minutes", "hours", "days"]
 _OF_PINGS = r"^[A-Za-z0-9._~-]*$"
@@ -24,7 +24,7 @@ PingToken = Annotated[
 ]
 
 
-class Heartbeat(Strict):
+class Heartbeat(RequestModel):
     """When pings are expected: period 30 seconds to 365 days, grace 0 to 365 days."""
 
     period: Annotated[float, Field(gt=0), JsonNumber]

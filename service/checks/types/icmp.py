@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from contract.checks import CheckType
-from service.checks.bodies import MinuteCheckWrite
 from service.checks.fields import AnyComparison, AssertionWrite, Family, Listing, Percentage
 from service.checks.requests import Hostname
+from service.checks.schemas import MinuteCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
-from service.http.strict import JsonNumber, Strict
+from service.http.schema import JsonNumber, RequestModel
 
 
 class IcmpAssertion(AssertionWrite):
@@ -20,7 +20,7 @@ class IcmpAssertion(AssertionWrite):
     comparison: AnyComparison
 
 
-class IcmpRequest(Strict):
+class IcmpRequest(RequestModel):
     """ICMP echo requests to a host."""
 
     hostname: Hostname

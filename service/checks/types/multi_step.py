@@ -1,7 +1,7 @@
 """Multi-step checks in the API."""
 
 from contract.checks import CheckType
-from service.checks.script_bodies import ScriptCheckWrite
+from service.checks.schemas import ScriptCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 
 

@@ -6,10 +6,9 @@ from typing import Any, Final
 from pydantic import Field, model_validator
 
 from contract.checks import CheckType
-from service.checks.bodies import MinuteCheckWrite, VariablesWrite
-from service.checks.fields import Listing
+from service.checks.fields import Browser, BundlePath, Command, Engine, Label, Listing, ScriptPath
 from service.checks.rules import NO_PHASES, SCRIPT_DECIDES
-from service.checks.script_fields import Browser, BundlePath, Command, Engine, Label, ScriptPath
+from service.checks.schemas import MinuteCheckWrite, VariablesWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 
 _SUITE_RETRIES: Final = {

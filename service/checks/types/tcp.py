@@ -5,7 +5,6 @@ from typing import Literal
 from pydantic import Field
 
 from contract.checks import CheckType
-from service.checks.bodies import CheckWrite
 from service.checks.fields import (
     AssertionWrite,
     Family,
@@ -15,8 +14,9 @@ from service.checks.fields import (
     TextComparison,
 )
 from service.checks.requests import Hostname
+from service.checks.schemas import CheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
-from service.http.strict import Strict, Text
+from service.http.schema import RequestModel, Text
 
 
 class TcpAssertion(AssertionWrite):
@@ -27,7 +27,7 @@ class TcpAssertion(AssertionWrite):
     comparison: TextComparison
 
 
-class TcpRequest(Strict):
+class TcpRequest(RequestModel):
     """A TCP connection: data may be sent, and the answer is read."""
 
     hostname: Hostname

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from service.db.tables.schema import metadata
+from service.db.tables.metadata import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)

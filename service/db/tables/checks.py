@@ -134,7 +134,7 @@ ping: Final = Table(
     Column("id", String, primary_key=True),  # made by whoever received it: it counts once
     Column("check_id", ForeignKey(check_.c.id, ondelete="CASCADE"), nullable=False),
     Column("received_ms", BigInteger, nullable=False),
-    Column("state", String, nullable=False),  # service.heartbeats.rules.PingState
+    Column("state", String, nullable=False),  # service.heartbeats.model.PingState
     Column("method", String, nullable=False),
     Column("source", String, nullable=False),  # Origin or Referer header
     Column("user_agent", String, nullable=False),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from service.accounts import actions as accounts
 from service.accounts.actions import KeyWish
-from service.accounts.authenticate import REMEMBER_S, ApiKeys
+from service.accounts.authentication import REMEMBER_S, ApiKeys
 from service.accounts.keys import Pepper, digest
 from service.db.sqlite import open_sqlite
 from tests.servers.public_api import PEPPER, ApiUser, PublicApi

@@ -1,6 +1,6 @@
 import pytest
 
-from service.agents.rules import is_too_old
+from service.agents.presence import is_too_old
 
 
 @pytest.mark.parametrize(

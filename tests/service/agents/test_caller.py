@@ -2,7 +2,7 @@ import asyncio
 
 from starlette.types import Message
 
-from service.agents.caller import HttpCaller
+from service.agents.api import HttpCaller
 
 
 class Connection:

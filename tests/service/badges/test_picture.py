@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.badges.picture import Badge, Style, Theme, svg
+from service.badges.api import Badge, Style, Theme, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

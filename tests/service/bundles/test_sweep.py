@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from service.bundles import actions
+from service.bundles import bundles
+from service.bundles.bundles import KEPT_MS, BundleSweep
 from service.bundles.files import BundleFiles, Kept
 from service.bundles.model import BundleRow
-from service.bundles.sweep import KEPT_MS, BundleSweep
 from service.db.engine import Database, DatabaseBusyError
 from service.http.errors import InvalidError
 from tests.builders.agents import until
@@ -61,7 +61,7 @@ async def test_a_bundle_that_a_check_runs_stays(api: PublicApi, alice: ApiUser) 
 async def test_a_bundle_that_was_sent_again_is_new(api: PublicApi, alice: ApiUser) -> None:
     sha256 = await a_bundle(alice)
     old = BundleRow(sha256=sha256, size_bytes=1, created_ms=0)
-    await api.database.write(lambda c: actions.put(c, alice.secrets.account_id, old))
+    await api.database.write(lambda c: bundles.put(c, alice.secrets.account_id, old))
     await a_bundle(alice)
     assert await swept(api, after_ms=0) == 0
 
@@ -100,7 +100,7 @@ async def test_a_sweep_does_not_come_between_a_bundle_and_its_note(
         in_place.set()
         await go_on.wait()
         row = BundleRow(sha256=SHA, size_bytes=size_bytes, created_ms=now_ms + 2 * KEPT_MS)
-        return await api.database.write(lambda c: actions.put(c, account_id, row))
+        return await api.database.write(lambda c: bundles.put(c, account_id, row))
 
     keeping = asyncio.create_task(files.keep(account_id, SHA, parts_of(BODY), note=note_late))
     await in_place.wait()

@@ -3,12 +3,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select
 
-from contract.checks import CheckType
-from contract.scripted import AgenticSpec
+from contract.checks import AgenticSpec, CheckType
 from contract.wire import decode
 from service.db.tables.checks import check_
 from service.db.tables.locations import agent
-from service.jobs.endings import reap
+from service.jobs.settle import expire_jobs
 from service.scheduling.tick import tick
 from tests.builders.check_bodies import AGENTIC
 from tests.servers.public_api import ApiUser, PublicApi
@@ -43,7 +42,7 @@ async def time_passes(api: PublicApi) -> None:
     def turn(connection: Connection) -> None:
         now_ms = api.backend.clock.now_ms(connection)
         tick(connection, now_ms=now_ms)
-        reap(connection, now_ms=now_ms)
+        expire_jobs(connection, now_ms=now_ms)
 
     await api.database.write(turn)
 

@@ -3,14 +3,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from service.checks.bodies import CheckWrite
+from service.checks.schemas import CheckWrite
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.dns import DnsCheckWrite
 from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.checks.types.icmp import IcmpCheckWrite
 from service.checks.types.tcp import TcpCheckWrite
 from service.checks.types.url import UrlCheckWrite
-from service.http.problems import Problem, problems_of
+from service.http.validation import Problem, problems_of
 from tests.builders.check_bodies import LEAST, check_body, with_request
 
 MODELS: dict[str, type[CheckWrite]] = {

@@ -24,8 +24,8 @@ from contract.requests import (
     RecordType,
 )
 from contract.wire import decode, encode
-from service.checks.bodies import CheckWrite
-from service.checks.spec import doc_of, spec_of, type_of
+from service.checks.resolve import doc_of, spec_of, type_of
+from service.checks.schemas import CheckWrite
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.dns import DnsCheckWrite
 from service.checks.types.heartbeat import HeartbeatCheckWrite

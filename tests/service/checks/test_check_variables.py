@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import func, select, update
 
 from service.accounts.model import Role
-from service.audit import actions as audit
+from service.audit import audit
 from service.db.tables.checks import check_
-from service.db.tables.supplies import variable
-from service.vault.sealing import Vault
+from service.db.tables.job_inputs import variable
+from service.vault.encryption import Vault
 from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body, script_body
 from tests.servers.public_api import ApiUser, PublicApi

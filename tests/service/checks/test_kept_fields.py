@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.http.routers import document
+from service.routers import document
 from tests.builders.any_check import TYPES, least_body
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import ApiUser

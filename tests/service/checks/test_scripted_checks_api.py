@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from contract.scripted import BrowserSpec, Dependency, MultiStepSpec, PlaywrightSpec
+from contract.checks import BrowserSpec, Dependency, MultiStepSpec, PlaywrightSpec
 from contract.wire import decode
 from service.db.tables.checks import check_
 from tests.builders.check_bodies import SCRIPTED, check_body, script_body

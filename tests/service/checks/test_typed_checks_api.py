@@ -4,9 +4,9 @@ import pytest
 
 from contract.checks import SPEC_TYPES, CheckType
 from service.checks import model
-from service.checks.bodies import MinuteCheckWrite
+from service.checks.schemas import MinuteCheckWrite
 from service.checks.types.registry import DEFINITIONS
-from service.http.problems import NAMED_TYPES
+from service.http.validation import NAMED_TYPES
 from tests.builders.any_check import TYPES, least_body
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import ApiUser

@@ -22,7 +22,7 @@ from service.db.migrate import (
     upgrade,
 )
 from service.db.sqlite import open_sqlite
-from service.db.tables.schema import metadata
+from service.db.tables.metadata import metadata
 
 ROOT = Path(__file__).parents[3]
 _OUTER_COMMA = re.compile(r",(?![^(]*\))")

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 from sqlalchemy import Connection, text
 
-from service.db import periodic
-from service.db.periodic import Periodic, changing
+from service.db import periodic_tasks
+from service.db.periodic_tasks import Periodic, changing
 from tests.builders.patience import LONG_S
 from tests.builders.world import World
 
@@ -31,7 +31,7 @@ async def test_it_goes_on_at_once_while_there_may_be_more(world: World) -> None:
 async def test_one_failing_turn_does_not_stop_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(periodic, "_PAUSE_AFTER_FAULT_S", 0.01)
+    monkeypatch.setattr(periodic_tasks, "_PAUSE_AFTER_FAULT_S", 0.01)
     calls: list[int] = []
 
     def change(connection: Connection) -> int:

@@ -8,7 +8,7 @@ from sqlalchemy.schema import ExecutableDDLElement
 
 import service
 from service.db import tables
-from service.db.tables.schema import SUBJECTS, metadata
+from service.db.tables.metadata import SUBJECTS, metadata
 
 TABLES: Final = "service.db.tables."
 
@@ -39,7 +39,7 @@ def test_a_jobs_number_never_comes_again_on_sqlite() -> None:
 
 def test_the_schema_has_all_files_of_tables() -> None:
     files = {path.stem for path in Path(tables.__path__[0]).glob("*.py")}
-    subjects = files - {"__init__", "conventions", "schema"}
+    subjects = files - {"__init__", "conventions", "metadata"}
     assert sorted(subject.__name__ for subject in SUBJECTS) == sorted(
         f"{TABLES}{subject}" for subject in subjects
     )

@@ -8,7 +8,7 @@ from contract.checks import ApiSpec, CheckType, Lane
 from contract.job import Job, RunSource
 from contract.wire import decode
 from service.jobs import actions as jobs
-from service.jobs.claims import Table, deal
+from service.jobs.claims import ClaimScope, assign_jobs
 from tests.builders.check_bodies import script_body
 from tests.builders.made_groups import PATHS, SECRET, TOKEN, a_check, a_group, changed, row_of
 from tests.builders.world import a_claimant
@@ -31,8 +31,8 @@ async def job_of(api: PublicApi, check: dict[str, Any]) -> Job:
             session_id=None,
         )
         jobs.enqueue(connection, wanted, now_ms=now_ms)
-        table = Table(location_id, api.backend.vault)
-        (job,) = deal(connection, table, [claimant], now_ms=now_ms).jobs[0]
+        table = ClaimScope(location_id, api.backend.vault)
+        (job,) = assign_jobs(connection, table, [claimant], now_ms=now_ms).jobs[0]
         return job
 
     return decode(await api.database.write(run), Job)

@@ -5,13 +5,13 @@ from typing import Any, Final
 import pytest
 
 from contract.checks import CheckType
-from service.checks.spec import doc_of
+from service.checks.resolve import doc_of
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.checks.types.url import UrlCheckWrite
 from service.groups.model import Form, GroupRow
 from service.groups.rules import applied
-from service.jobs.retries import strategy_of
+from service.jobs.rules import strategy_of
 from tests.builders.check_bodies import LEAST
 from tests.builders.groups import a_group
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from service.audit import actions as audit
-from service.checks.sealing import opened_spec
+from service.audit import audit
+from service.checks.encryption import decrypt_spec
 from service.db.tables.checks import check_, check_group
-from service.vault.sealing import UnsealableError
+from service.vault.encryption import UnsealableError
 from tests.builders.check_bodies import check_body
 from tests.builders.made_groups import PATHS, SECRET, TOKEN, a_check, a_group, changed
 from tests.servers.public_api import ApiUser, PublicApi
@@ -84,7 +84,7 @@ async def stored_spec(api: PublicApi, check: dict[str, Any]) -> bytes:
     """
     row = await api.database.read(lambda c: c.execute(select(check_)).one())
     named = {"account_id": row.account_id, "check_id": check["id"]}
-    return opened_spec(row.spec, api.backend.vault, **named)
+    return decrypt_spec(row.spec, api.backend.vault, **named)
 
 
 async def test_a_check_that_cannot_be_read_keeps_its_group_from_no_change(

@@ -5,7 +5,7 @@ from sqlalchemy import func, select
 
 from service.accounts.model import Role
 from service.db.tables.checks import check_group_tag
-from service.db.tables.supplies import variable
+from service.db.tables.job_inputs import variable
 from service.vault.texts import HIDDEN
 from tests.builders.made_groups import ALERTS, PATHS, TOKEN, a_check, a_group
 from tests.servers.public_api import ApiUser, PublicApi

@@ -1,6 +1,6 @@
 import pytest
 
-from service.heartbeats.rules import PingState, ping_state
+from service.heartbeats.model import PingState, ping_state
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
-from service.audit import actions as audit
+from service.audit import audit
 from service.audit.model import Entry
 from service.db.tables.accounts import idempotency
-from service.idempotency import actions as answers
-from service.idempotency import store
-from service.idempotency.actions import LIFETIME_MS
+from service.idempotency import idempotency as answers
+from service.idempotency import idempotency as store
+from service.idempotency.idempotency import LIFETIME_MS
 from service.idempotency.model import Asked, Kept
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import PEPPER, Answer, ApiUser, PublicApi

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from service.jobs import endings
+from service.jobs import settle
 from service.locations import actions as locations
 from tests.servers.public_api import PublicApi
 
@@ -53,7 +53,7 @@ async def a_reaper(api: PublicApi) -> AsyncIterator[None]:
     def reap(connection: Connection) -> None:
         now_ms = api.backend.clock.now_ms(connection)
         for location_id in locations.all_ids(connection):
-            endings.end_at(connection, location_id, now_ms=now_ms)
+            settle.end_at(connection, location_id, now_ms=now_ms)
 
     async def again_and_again() -> None:
         while True:

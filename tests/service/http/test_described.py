@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from service.http.described import Described
+from service.http.schema import DocumentedModel
 
 
-class Fruit(Described):
+class Fruit(DocumentedModel):
     """A model."""
 
     weight: float
@@ -20,7 +20,7 @@ class Fruit(Described):
     """As it is written."""
 
 
-class Sort(Described):
+class Sort(DocumentedModel):
     weight: float
     """What the sort weighs."""
 
@@ -35,7 +35,7 @@ class Apple(Fruit, Sort):
     """In mm."""
 
 
-def described(model: type[Described]) -> dict[str, Any]:
+def described(model: type[DocumentedModel]) -> dict[str, Any]:
     fields = model.model_json_schema()["properties"]
     return {name: field.get("description") for name, field in fields.items()}
 

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from service.http import docs_page
-from service.http.routers import document
+from service.routers import document
 from tests.builders.docs_reader import read_docs
 from tests.servers.public_api import ApiUser
 

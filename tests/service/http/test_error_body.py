@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.types import Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from service.http.body import LIMIT_BYTES, BodyGate
+from service.http.request_body import LIMIT_BYTES, BodyGate
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import Answer, ApiUser, PublicApi, serve_public_api
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from service.heartbeats.actions import ReceivedPing, take_pings
-from service.http.routers import document
+from service.routers import document
 from tests.builders.certificates import certificate_body
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body
 from tests.builders.examples import BODIES

@@ -10,21 +10,21 @@ from fastapi.routing import APIRoute
 from pydantic_core import CoreSchema, core_schema
 from starlette.routing import BaseRoute
 
-from service.http.late_routes import LateRoute
-from service.http.strict import Strict
+from service.http.routing import LazyRoute
+from service.http.schema import RequestModel
 from tests.servers.public_api import PublicApi
 
 THREADS = 8
 
 
-class Parcel(Strict):
+class Parcel(RequestModel):
     """Of a body."""
 
     weight: int
 
 
 def a_route() -> BaseRoute:
-    router = APIRouter(route_class=LateRoute)
+    router = APIRouter(route_class=LazyRoute)
 
     @router.post("/parcels", name="send_parcel")
     async def send(parcel: Annotated[Parcel, Body()]) -> None:
@@ -79,7 +79,7 @@ def test_a_route_that_could_not_be_built_is_built_when_it_is_asked_for_again() -
                 raise left.pop()
             return core_schema.int_schema()
 
-    router = APIRouter(route_class=LateRoute)
+    router = APIRouter(route_class=LazyRoute)
 
     @router.post("/parcels")
     async def send(weight: Annotated[Heavy, Body()]) -> None: ...
@@ -108,7 +108,7 @@ def test_threads_that_need_a_route_at_once_find_it_whole() -> None:
 def test_an_application_is_put_together_without_building_an_operation() -> None:
     program = """
 from fastapi import FastAPI
-from service.http.routers import OPERATIONS, install_api
+from service.routers import OPERATIONS, install_api
 install_api(FastAPI(), None)
 print(len(OPERATIONS), [route.name for route in OPERATIONS if "dependant" in vars(route)])
 """
@@ -120,7 +120,7 @@ print(len(OPERATIONS), [route.name for route in OPERATIONS if "dependant" in var
 
 
 async def test_a_request_builds_the_route_that_answers_it(api: PublicApi) -> None:
-    routes = {one.name: one for one in api.app.routes if isinstance(one, LateRoute)}
+    routes = {one.name: one for one in api.app.routes if isinstance(one, LazyRoute)}
     answer = await api.alice.get("/v1/snippets")
     assert answer.status == 200
     assert is_built(routes["list_snippets"])

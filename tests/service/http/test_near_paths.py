@@ -4,8 +4,8 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from service.http import near_paths
-from service.http.near_paths import near_path
+from service.http import error_responses
+from service.http.error_responses import suggest_path
 
 KNOWN = [
     "/v1/checks",
@@ -37,11 +37,11 @@ KNOWN = [
 )
 def test_the_path_that_is_most_alike_is_meant(path: str, meant: str | None) -> None:
     known = [one for one in KNOWN if one != "/v1/checks/{check_id}"]
-    assert near_path(path, known) == meant
+    assert suggest_path(path, known) == meant
 
 
 def test_a_path_that_is_there_means_no_other() -> None:
-    assert near_path("/v1/checks/api", ["/v1/checks/{check_id}"]) is None
+    assert suggest_path("/v1/checks/api", ["/v1/checks/{check_id}"]) is None
 
 
 def test_no_part_is_compared_that_is_much_longer_than_any_name(
@@ -54,8 +54,8 @@ def test_no_part_is_compared_that_is_much_longer_than_any_name(
             compared.append(self.a)
             return super().ratio()
 
-    monkeypatch.setattr(near_paths, "SequenceMatcher", Counting)
+    monkeypatch.setattr(error_responses, "SequenceMatcher", Counting)
     huge = "skcehc" * 10_000
-    assert near_path(f"/v1/{huge}", KNOWN) is None
-    assert near_path(f"/v1/chekcs/{huge}", KNOWN) == f"/v1/checks/{huge}"
+    assert suggest_path(f"/v1/{huge}", KNOWN) is None
+    assert suggest_path(f"/v1/chekcs/{huge}", KNOWN) == f"/v1/checks/{huge}"
     assert set(compared) <= {"", "v1", "chekcs"}

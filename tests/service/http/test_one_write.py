@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from service.http.one_write import OneWriteProtocol
+from service.http.fast_path import OneWriteProtocol
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 HEAD = {"type": "http.response.start", "status": 200}

@@ -1,8 +1,8 @@
 import re
 from typing import Any
 
-from service.http.examples import BODIES
-from service.http.routers import document as of_routers
+from service.http.openapi import BODIES
+from service.routers import document as of_routers
 from tests.servers.public_api import ApiUser, PublicApi
 
 KINDS = (

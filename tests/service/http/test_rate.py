@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.http.rate import ALLOWANCES, Allowance, RateClass, RateLimit
+from service.http.rate_limit import ALLOWANCES, Allowance, RateClass, RateLimit
 from service.settings import Settings
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 from starlette.types import Message
 
-from service.http.received import received
+from service.http.fast_path import received
 
 
 async def test_a_message_that_is_there_is_given_at_once() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from service.http.routers import document
+from service.routers import document
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import ApiUser
 

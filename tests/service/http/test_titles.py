@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from service.http.routers import document
-from service.http.titles import TAGS
+from service.http.openapi import TAGS
+from service.routers import document
 
 PARTS = ("properties", "anyOf", "oneOf", "allOf", "items", "additionalProperties")
 

@@ -5,11 +5,11 @@ from sqlalchemy import update
 
 from service.accounts.model import Role
 from service.db.tables.checks import check_, check_group
+from service.db.tables.job_inputs import variable
 from service.db.tables.locations import private_location
-from service.db.tables.supplies import variable
 from service.http.errors import UnreadableError
-from service.http.unreadable import HEADER, Items
-from service.vault.sealing import Vault
+from service.http.responses import HEADER, Items
+from service.vault.encryption import Vault
 from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import with_request
 from tests.servers.public_api import ApiUser, PublicApi

@@ -3,14 +3,13 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Connection
 
-from contract.checks import ApiSpec, CheckType, HeartbeatSpec, Lane
+from contract.checks import ApiSpec, BrowserSpec, CheckType, HeartbeatSpec, Lane
 from contract.job import Job
-from contract.scripted import BrowserSpec
 from contract.wire import decode
 from service.db.sqlite_group import driver
 from service.heartbeats.actions import ReceivedPing, take_pings
 from service.jobs.actions import drop_jobs
-from service.jobs.claims import Dealt, deal
+from service.jobs.claims import AssignedJobs, assign_jobs
 from service.results.ingest import Verdict
 from tests.builders.specs import a_dns_spec, a_spec_of, a_url_spec, an_http_request
 from tests.builders.world import UPTIME_TYPES, World, a_claimant, a_result
@@ -95,7 +94,7 @@ async def test_a_claim_gets_only_jobs_of_its_location(world: World) -> None:
 async def test_no_job_is_dealt_twice(world: World) -> None:
     await world.queue(await world.check())
     claimants = [a_claimant("claim-1"), a_claimant("claim-2")]
-    dealt = await world.change(lambda c, now: deal(c, world.table(), claimants, now_ms=now))
+    dealt = await world.change(lambda c, now: assign_jobs(c, world.table(), claimants, now_ms=now))
     assert [len(jobs) for jobs in dealt.jobs] == [1, 0]
     assert await world.claim("claim-3") == []
 
@@ -105,7 +104,7 @@ async def test_who_came_first_is_served_first(world: World) -> None:
     for _ in range(5):
         await world.queue(check_id)
     claimants = [a_claimant(f"claim-{n}", slots={Lane.UPTIME: 2}) for n in range(4)]
-    dealt = await world.change(lambda c, now: deal(c, world.table(), claimants, now_ms=now))
+    dealt = await world.change(lambda c, now: assign_jobs(c, world.table(), claimants, now_ms=now))
     assert [len(jobs) for jobs in dealt.jobs] == [2, 2, 1, 0]
 
 
@@ -116,7 +115,7 @@ async def test_a_claimant_with_other_types_is_served_beside_them(world: World) -
         a_claimant("claim-1", check_types=frozenset({CheckType.DNS})),
         a_claimant("claim-2", check_types=UPTIME_TYPES),
     ]
-    dealt = await world.change(lambda c, now: deal(c, world.table(), claimants, now_ms=now))
+    dealt = await world.change(lambda c, now: assign_jobs(c, world.table(), claimants, now_ms=now))
     specs = [type(decode(jobs[0], Job).spec).__name__ for jobs in dealt.jobs]
     assert specs == ["DnsSpec", "UrlSpec"]
 
@@ -139,10 +138,10 @@ async def test_claims_that_are_repeated_together_have_the_leases_looked_through_
     first = [await world.claim(name, slots={Lane.UPTIME: 1}) for name in names]
     statements: list[str] = []
 
-    def again(connection: Connection, now_ms: int) -> Dealt:
+    def again(connection: Connection, now_ms: int) -> AssignedJobs:
         claimants = [a_claimant(name, repeated=True) for name in reversed(names)]
         driver(connection).set_trace_callback(statements.append)
-        dealt = deal(connection, world.table(), claimants, now_ms=now_ms)
+        dealt = assign_jobs(connection, world.table(), claimants, now_ms=now_ms)
         driver(connection).set_trace_callback(None)
         return dealt
 

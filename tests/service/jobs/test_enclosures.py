@@ -5,15 +5,23 @@ from collections.abc import Mapping, Sequence
 import structlog
 from sqlalchemy import update
 
-from contract.checks import CheckSpec, CheckType, DnsSpec, Lane, TcpSpec
+from contract.checks import (
+    BrowserSpec,
+    CheckSpec,
+    CheckType,
+    DnsSpec,
+    Lane,
+    MultiStepSpec,
+    PlaywrightSpec,
+    TcpSpec,
+)
 from contract.job import Job
-from contract.scripted import BrowserSpec, MultiStepSpec, PlaywrightSpec
+from service.db.tables.job_inputs import client_certificate, variable
 from service.db.tables.locations import private_location
-from service.db.tables.supplies import client_certificate, variable
-from service.variables import changes
-from service.variables.bodies import EnvironmentVariable, VariableWrite
-from service.variables.handing import for_runs
+from service.variables import actions
 from service.variables.model import Owner
+from service.variables.schemas import EnvironmentVariable, VariableWrite
+from service.variables.secrets import secrets_for_jobs
 from tests.builders.certificates import a_client_certificate
 from tests.builders.specs import (
     a_dns_spec,
@@ -37,14 +45,14 @@ SCRIPTED: Sequence[CheckSpec] = (
 async def account_has(world: World, key: str, value: str, **marks: bool) -> None:
     body = VariableWrite(key=key, value=value, **marks)
     await world.database.write(
-        lambda c: changes.create(c, world.account_id, body, vault=world.vault)
+        lambda c: actions.create(c, world.account_id, body, vault=world.vault)
     )
 
 
 async def check_has(world: World, check_id: str, values: Mapping[str, str]) -> None:
     wanted = [EnvironmentVariable(key=key, value=value) for key, value in values.items()]
     owner = Owner.check(world.account_id, check_id)
-    await world.database.write(lambda c: changes.replace(c, owner, wanted, vault=world.vault))
+    await world.database.write(lambda c: actions.replace(c, owner, wanted, vault=world.vault))
 
 
 async def jobs_of(world: World, *specs: CheckSpec) -> list[Job]:
@@ -109,12 +117,12 @@ async def test_a_group_stands_between_its_checks_and_the_account(world: World) -
     await account_has(world, "B", "account")
     group = Owner.group(world.account_id, 7)
     wanted = [EnvironmentVariable(key=key, value="group") for key in "BC"]
-    await world.database.write(lambda c: changes.replace(c, group, wanted, vault=world.vault))
+    await world.database.write(lambda c: actions.replace(c, group, wanted, vault=world.vault))
     check = Owner.check(world.account_id, "check-1")
     own = [EnvironmentVariable(key="C", value="check")]
-    await world.database.write(lambda c: changes.replace(c, check, own, vault=world.vault))
+    await world.database.write(lambda c: actions.replace(c, check, own, vault=world.vault))
     found = await world.database.read(
-        lambda c: for_runs(c, world.vault, world.account_id, owners=[group, check])
+        lambda c: secrets_for_jobs(c, world.vault, world.account_id, owners=[group, check])
     )
     merged = found.of([Owner.account(world.account_id), group, check])
     assert {one.key: one.value for one in merged} == {"A": "account", "B": "group", "C": "check"}

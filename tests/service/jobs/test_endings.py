@@ -1,13 +1,12 @@
 from sqlalchemy import select, update
 
 from contract.agent_api import ReleaseReason
-from contract.checks import CheckType
+from contract.checks import AgenticSpec, BrowserSpec, CheckType
 from contract.job import Job
-from contract.scripted import AgenticSpec, BrowserSpec
 from service.db.tables.checks import check_
 from service.db.tables.runs import job
-from service.jobs.endings import GivenBack, forgive, reap, release
 from service.jobs.engines import queue_of
+from service.jobs.settle import Release, expire_jobs, extend_leases_after_restart, release
 from service.scheduling.actions import plan
 from service.scheduling.tick import tick
 from tests.builders.world import World, a_result
@@ -16,12 +15,12 @@ from tests.builders.world import World, a_result
 async def give_back(
     world: World, held: Job, reason: ReleaseReason = ReleaseReason.DRAINING, **changes: int
 ) -> None:
-    one = GivenBack(int(held.job_id), changes.get("fence", held.fence), reason)
+    one = Release(int(held.job_id), changes.get("fence", held.fence), reason)
     await world.change(lambda c, now: release(c, [one], location_id=world.location_id, now_ms=now))
 
 
 async def reap_now(world: World) -> int:
-    return await world.change(lambda c, now: reap(c, now_ms=now))
+    return await world.change(lambda c, now: expire_jobs(c, now_ms=now))
 
 
 async def ends_of(world: World, check_id: str) -> list[tuple[str, str, str | None]]:
@@ -58,7 +57,7 @@ async def test_another_location_cannot_release_a_job(world: World) -> None:
     await world.queue(await world.check())
     [held] = await world.claim()
     attic = await world.location("attic")
-    one = GivenBack(int(held.job_id), held.fence, ReleaseReason.DRAINING)
+    one = Release(int(held.job_id), held.fence, ReleaseReason.DRAINING)
     await world.change(lambda c, now: release(c, [one], location_id=attic, now_ms=now))
     assert await renew(world, held)
 
@@ -191,7 +190,7 @@ async def test_agents_get_time_to_renew_after_the_service_was_away(world: World)
     await world.queue(check_id)
     [held] = await world.claim()
     world.time.pass_s(3600)
-    await world.change(lambda c, now: forgive(c, now_ms=now))
+    await world.change(lambda c, now: extend_leases_after_restart(c, now_ms=now))
     assert await reap_now(world) == 0
     assert await renew(world, held)
 

@@ -10,11 +10,11 @@ from contract.checks import ApiSpec
 from contract.job import Job
 from contract.requests import BasicAuth, HttpRequest
 from contract.wire import encode
-from service.checks.sealing import sealed_spec
+from service.checks.encryption import encrypt_spec
 from service.db.tables.checks import check_
 from service.db.tables.locations import private_location
-from service.jobs.claims import deal
-from service.locations.sealing import sealed
+from service.jobs.claims import assign_jobs
+from service.locations.encryption import encrypt
 from tests.builders.specs import a_tcp_spec, a_url_spec, an_api_spec
 from tests.builders.world import World, a_claimant
 
@@ -33,14 +33,14 @@ async def a_sealed_check(world: World, *, as_of: str | None = None) -> str:
     check_id = await world.check(spec)
     named = {"account_id": world.account_id, "check_id": as_of or check_id}
     change = update(check_).where(check_.c.id == check_id)
-    sealed_ = sealed_spec(encode(spec), world.vault, **named)
+    sealed_ = encrypt_spec(encode(spec), world.vault, **named)
     await world.database.write(lambda c: c.execute(change.values(spec=sealed_)))
     return check_id
 
 
 async def has_proxy(world: World, *, as_of: str | None = None) -> None:
     named = {"account_id": world.account_id, "location_id": as_of or world.location_id}
-    columns = sealed(PROXY, world.vault, **named)
+    columns = encrypt(PROXY, world.vault, **named)
     await world.database.write(lambda c: c.execute(update(private_location).values(**columns)))
 
 
@@ -92,7 +92,7 @@ async def test_a_spec_that_is_none_ends_its_own_run_alone(world: World, damage: 
 async def test_a_slot_that_such_a_run_had_is_dealt_anew_at_once(world: World) -> None:
     await world.queue(await a_sealed_check(world, as_of="another"))
     claimant = a_claimant()
-    found = await world.change(lambda c, now: deal(c, world.table(), [claimant], now_ms=now))
+    found = await world.change(lambda c, now: assign_jobs(c, world.table(), [claimant], now_ms=now))
     assert (found.jobs, found.next_due_ms) == ([[]], world.time.now)
 
 

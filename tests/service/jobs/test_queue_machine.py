@@ -25,20 +25,20 @@ from contract.wire import decode, encode
 from service.db.tables.accounts import account
 from service.db.tables.checks import check_
 from service.db.tables.locations import private_location
+from service.db.tables.metadata import metadata
 from service.db.tables.runs import job, late_result, result, run_final
-from service.db.tables.schema import metadata
 from service.jobs import actions as jobs_of
 from service.jobs.actions import WantedRuns, enqueue
-from service.jobs.claims import Table, deal
-from service.jobs.endings import (
-    GivenBack,
+from service.jobs.claims import ClaimScope, assign_jobs
+from service.jobs.model import JobState, NewRun, Priority
+from service.jobs.settle import (
+    Release,
     end_queued,
-    forgive,
-    reap,
+    expire_jobs,
+    extend_leases_after_restart,
     release,
     release_held_by,
 )
-from service.jobs.model import JobState, NewRun, Priority
 from service.results.ingest import Arrived, Verdict, take_results
 from service.results.model import ResultType
 from tests.builders.specs import a_url_spec
@@ -153,7 +153,9 @@ class QueueMachine(RuleBasedStateMachine):
     def _claimed(self, number: int, slots: int, *, repeated: bool) -> MultipleResults[Any]:
         claim = f"claim-{number}"
         claimant = a_claimant(claim, agent_id=AGENT, slots={Lane.UPTIME: slots}, repeated=repeated)
-        dealt = deal(self.connection, Table("l", a_vault()), [claimant], now_ms=self.now)
+        dealt = assign_jobs(
+            self.connection, ClaimScope("l", a_vault()), [claimant], now_ms=self.now
+        )
         jobs = [decode(one, Job) for one in dealt.jobs[0]]
         assert known(jobs) == self.model.claim(claim, slots=slots, repeated=repeated)
         self.newest.update({int(one.job_id): one for one in jobs})
@@ -173,7 +175,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(jobs=held, reason=st.sampled_from(ReleaseReason))
     def give_back(self, jobs: list[Job], reason: ReleaseReason) -> None:
-        given = [GivenBack(int(one.job_id), one.fence, reason) for one in jobs]
+        given = [Release(int(one.job_id), one.fence, reason) for one in jobs]
         release(self.connection, given, location_id="l", now_ms=self.now)
         self.model.release(
             known(jobs),
@@ -208,13 +210,13 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(away_s=st.sampled_from((0, 60, 360)))
     def reap(self, away_s: int) -> None:
         self.model.now += away_s * 1000
-        reap(self.connection, now_ms=self.now)
+        expire_jobs(self.connection, now_ms=self.now)
         self.model.reap()
 
     @rule(away_s=st.sampled_from((0, 60)))
     def restart_the_service(self, away_s: int) -> None:
         self.model.now += away_s * 1000
-        forgive(self.connection, now_ms=self.now)
+        extend_leases_after_restart(self.connection, now_ms=self.now)
         self.model.forgive()
 
     @rule()

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from contract.checks import CheckType
 from contract.result import Failure, FailureKind
-from service.jobs.retries import RetryStrategy, RetryType, retry_delay_ms, strategy_of
+from service.jobs.rules import RetryStrategy, RetryType, retry_delay_ms, strategy_of
 
 REFUSED = Failure(kind=FailureKind.CONNECT, message="refused")
 WRONG = Failure(kind=FailureKind.ASSERTION, message="not 200")

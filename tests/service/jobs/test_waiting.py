@@ -11,8 +11,13 @@ from contract.result import Status
 from contract.wire import decode
 from service.db.engine import Database, DatabaseBusyError, announce
 from service.jobs import claims
-from service.jobs.counter import MOST_IN_ROUND, Counter, Waiter
-from service.jobs.waiting import ClaimDesk, open_desk
+from service.jobs.long_poll import (
+    MOST_IN_ROUND,
+    ClaimQueue,
+    LocationWaiters,
+    PendingClaim,
+    open_desk,
+)
 from service.locations.model import LocationKeyEnded
 from tests.builders.patience import LONG_S
 from tests.builders.world import World, a_claimant, a_result
@@ -69,14 +74,14 @@ async def database(world: World) -> CountingDatabase:
 
 
 @pytest.fixture
-async def desk(world: World, database: CountingDatabase) -> AsyncIterator[ClaimDesk]:
+async def desk(world: World, database: CountingDatabase) -> AsyncIterator[ClaimQueue]:
     made = await open_desk(database, world.clock, world.vault)  # type: ignore[arg-type]  # as much as it uses
     yield made
     await made.close()
 
 
 def wait(
-    desk: ClaimDesk,
+    desk: ClaimQueue,
     world: World,
     claim_id: str = "claim-1",
     *,
@@ -93,13 +98,13 @@ async def settle(times: int = 5) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_a_job_that_is_there_is_dealt_at_once(desk: ClaimDesk, world: World) -> None:
+async def test_a_job_that_is_there_is_dealt_at_once(desk: ClaimQueue, world: World) -> None:
     await world.queue(await world.check())
     assert len(await wait(desk, world)) == 1
 
 
 async def test_a_waiting_claim_gets_a_job_as_soon_as_it_is_due(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     check_id = await world.check()
     waiting = wait(desk, world)
@@ -109,14 +114,14 @@ async def test_a_waiting_claim_gets_a_job_as_soon_as_it_is_due(
 
 
 async def test_a_claim_that_waited_in_vain_gets_an_empty_answer(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     assert not await wait(desk, world, wait_s=0.05)
     assert desk.waiting_agents() == set()
 
 
 async def test_idle_claims_cost_no_sql(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     await wait(desk, world, "first", wait_s=0.05)
     database.writes = 0
@@ -126,7 +131,7 @@ async def test_idle_claims_cost_no_sql(
 
 
 async def test_claims_that_arrive_together_are_served_by_one_transaction(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     check_id = await world.check()
     waits = [wait(desk, world, f"claim-{n}", slots={Lane.UPTIME: 1}) for n in range(40)]
@@ -141,7 +146,7 @@ async def test_claims_that_arrive_together_are_served_by_one_transaction(
     assert database.writes < 20
 
 
-async def test_who_waits_longest_is_served_first(desk: ClaimDesk, world: World) -> None:
+async def test_who_waits_longest_is_served_first(desk: ClaimQueue, world: World) -> None:
     check_id = await world.check()
     first, second = (
         wait(desk, world, "claim-1", slots={Lane.UPTIME: 1}),
@@ -156,7 +161,7 @@ async def test_who_waits_longest_is_served_first(desk: ClaimDesk, world: World) 
 
 
 async def test_what_the_first_in_line_cannot_run_goes_to_the_next(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     check_id = await world.check()
     picky = wait(desk, world, "claim-1", check_types=frozenset({CheckType.DNS}))
@@ -168,7 +173,7 @@ async def test_what_the_first_in_line_cannot_run_goes_to_the_next(
 
 
 async def test_thousands_of_idle_claims_do_not_hide_one_with_other_types(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     check_id = await world.check()
     dns = frozenset({CheckType.DNS})
@@ -181,7 +186,7 @@ async def test_thousands_of_idle_claims_do_not_hide_one_with_other_types(
 
 
 async def test_a_claim_that_takes_part_of_what_is_there_leaves_the_rest_to_the_next(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     check_id = await world.check()
     for _ in range(3):
@@ -192,7 +197,7 @@ async def test_a_claim_that_takes_part_of_what_is_there_leaves_the_rest_to_the_n
 
 
 async def test_a_retry_wakes_a_claim_when_its_backoff_is_over(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     doc = {"retryStrategy": {"type": "FIXED", "baseBackoffSeconds": 0.2, "maxRetries": 1}}
     check_id = await world.check(doc=doc)
@@ -208,7 +213,7 @@ async def test_a_retry_wakes_a_claim_when_its_backoff_is_over(
 
 
 async def test_a_repeated_claim_gets_its_jobs_again_and_no_others(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     check_id = await world.check()
     await world.queue(check_id)
@@ -219,7 +224,7 @@ async def test_a_repeated_claim_gets_its_jobs_again_and_no_others(
 
 @pytest.mark.parametrize("wait_s", [0, LONG_S])
 async def test_a_claim_is_known_again_after_a_restart_of_the_service(
-    desk: ClaimDesk, world: World, database: CountingDatabase, wait_s: float
+    desk: ClaimQueue, world: World, database: CountingDatabase, wait_s: float
 ) -> None:
     await world.queue(await world.check())
     first = await wait(desk, world, "claim-1")
@@ -231,10 +236,10 @@ async def test_a_claim_is_known_again_after_a_restart_of_the_service(
 
 
 async def test_a_round_has_no_more_claims_than_can_be_served_briefly() -> None:
-    counter, loop = Counter(), asyncio.get_running_loop()
+    counter, loop = LocationWaiters(), asyncio.get_running_loop()
     for number, slots in enumerate((MOST_IN_ROUND - 1, 1, 1, MOST_IN_ROUND + 1)):
         claimant = a_claimant(f"claim-{number}", slots={Lane.UPTIME: slots})
-        counter.arrive(Waiter(claimant, loop.create_future(), repeated=False))
+        counter.arrive(PendingClaim(claimant, loop.create_future(), repeated=False))
     rounds = []
     while hungry := counter.hungry():
         rounds.append([waiter.slots for waiter in hungry])
@@ -244,10 +249,10 @@ async def test_a_round_has_no_more_claims_than_can_be_served_briefly() -> None:
 
 
 async def test_a_claim_made_anew_is_repeated_only_where_the_one_before_may_have_jobs() -> None:
-    counter, loop = Counter(), asyncio.get_running_loop()
+    counter, loop = LocationWaiters(), asyncio.get_running_loop()
 
-    def arrive(*, repeated: bool = False) -> Waiter:
-        return counter.arrive(Waiter(a_claimant(), loop.create_future(), repeated=repeated))
+    def arrive(*, repeated: bool = False) -> PendingClaim:
+        return counter.arrive(PendingClaim(a_claimant(), loop.create_future(), repeated=repeated))
 
     arrive()
     idle_again = arrive()
@@ -258,7 +263,7 @@ async def test_a_claim_made_anew_is_repeated_only_where_the_one_before_may_have_
 
 
 async def test_a_round_of_idle_claims_is_made_on_the_loop_and_one_of_repeated_ones_is_not(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     await world.queue(await world.check())
     await wait(desk, world, "claim-1")
@@ -267,7 +272,7 @@ async def test_a_round_of_idle_claims_is_made_on_the_loop_and_one_of_repeated_on
     assert database.brief == [True, True, False]
 
 
-async def test_a_claim_that_hung_up_is_dealt_nothing(desk: ClaimDesk, world: World) -> None:
+async def test_a_claim_that_hung_up_is_dealt_nothing(desk: ClaimQueue, world: World) -> None:
     check_id = await world.check()
     caller = LosableCaller()
     claimant = a_claimant("claim-1")
@@ -282,7 +287,7 @@ async def test_a_claim_that_hung_up_is_dealt_nothing(desk: ClaimDesk, world: Wor
 
 
 async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_stay_under_its_name(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     await world.queue(await world.check())
     database.hold = asyncio.Event()
@@ -297,7 +302,7 @@ async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_stay_under_its_name(
 
 
 async def test_a_claim_whose_time_ends_within_a_round_still_gets_what_it_was_dealt(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     await world.queue(await world.check())
     database.hold = asyncio.Event()
@@ -309,28 +314,28 @@ async def test_a_claim_whose_time_ends_within_a_round_still_gets_what_it_was_dea
 
 
 async def test_a_busy_database_delays_claims_and_loses_none(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     await world.queue(await world.check())
     database.busy = 1
     assert len(await wait(desk, world)) == 1
 
 
-async def test_closing_sends_everyone_home_at_once(desk: ClaimDesk, world: World) -> None:
+async def test_closing_sends_everyone_home_at_once(desk: ClaimQueue, world: World) -> None:
     waits = [wait(desk, world, f"claim-{n}") for n in range(100)]
     await settle()
     await desk.close()
     assert await asyncio.gather(*waits) == [()] * 100
 
 
-async def test_a_closed_desk_deals_nothing(desk: ClaimDesk, world: World) -> None:
+async def test_a_closed_desk_deals_nothing(desk: ClaimQueue, world: World) -> None:
     await world.queue(await world.check())
     await desk.close()
     assert await wait(desk, world) == ()
 
 
 async def test_a_fault_of_ours_reaches_the_claims_instead_of_hanging_them(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     await world.queue(await world.check())
 
@@ -343,7 +348,7 @@ async def test_a_fault_of_ours_reaches_the_claims_instead_of_hanging_them(
 
 
 async def test_a_claim_that_is_made_anew_takes_the_place_of_its_lost_connection(
-    desk: ClaimDesk, world: World
+    desk: ClaimQueue, world: World
 ) -> None:
     check_id = await world.check()
     lost = wait(desk, world, "claim-1")
@@ -355,7 +360,7 @@ async def test_a_claim_that_is_made_anew_takes_the_place_of_its_lost_connection(
 
 
 async def test_more_jobs_than_fit_into_one_round_are_dealt_in_the_next(
-    desk: ClaimDesk, world: World, monkeypatch: pytest.MonkeyPatch
+    desk: ClaimQueue, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claims, "_MOST_AT_ONCE", 2)
     check_id = await world.check()
@@ -366,7 +371,7 @@ async def test_more_jobs_than_fit_into_one_round_are_dealt_in_the_next(
 
 
 async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_once(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     await world.queue(await world.check())
     database.hold = asyncio.Event()
@@ -385,7 +390,7 @@ async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_on
 
 
 async def test_a_claim_whose_key_has_ended_is_sent_home_without_jobs(
-    desk: ClaimDesk, world: World, database: CountingDatabase
+    desk: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
     idle = wait(desk, world, "claim-1")
     await settle()

@@ -6,7 +6,7 @@ from contract.agent_api import ReleaseReason
 from service.db.tables.checks import check_
 from service.db.tables.locations import agent, location_outage, location_sample
 from service.db.tables.runs import job
-from service.jobs.endings import GivenBack, reap, release, release_held_by
+from service.jobs.settle import Release, expire_jobs, release, release_held_by
 from service.locations.health import LocationWatch
 from service.locations.rules import KEPT_MS
 from service.scheduling.actions import plan
@@ -171,7 +171,7 @@ async def test_three_agents_without_room_make_a_run_missed_as_overloaded(world: 
     await world.queue(check_id)
     for turn in range(3):
         [held] = await world.claim(f"claim-{turn}")
-        one = GivenBack(int(held.job_id), held.fence, ReleaseReason.NO_ROOM)
+        one = Release(int(held.job_id), held.fence, ReleaseReason.NO_ROOM)
         place = world.location_id
         await world.change(lambda c, now: release(c, [one], location_id=place, now_ms=now))  # noqa: B023 - runs within the turn
     assert await causes(world, check_id) == [("MISSED", "overloaded")]
@@ -186,6 +186,6 @@ async def test_a_run_whose_agent_died_just_before_the_location_went_is_missed_to
     await world.claim()
     await world.database.write(lambda c: c.execute(delete(agent)))
     world.time.pass_s(TEN_MINUTES_S)
-    await world.change(lambda c, now: reap(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     await world.database.write(watch.look)
     assert await causes(world, check_id) == [("MISSED", "no_agent")]

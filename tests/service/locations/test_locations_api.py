@@ -5,9 +5,9 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from service.accounts.model import Role
-from service.agents.keys import LocationKeys
+from service.agents.location_keys import LocationKeys
 from service.agents.model import Opened
-from service.audit import actions as audit
+from service.audit import audit
 from service.db.tables.locations import agent, location_outage, location_sample, private_location
 from service.locations.views import CONNECTED_MS, version_order
 from service.vault.texts import HIDDEN

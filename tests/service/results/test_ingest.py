@@ -7,7 +7,7 @@ from contract.result import Result, Status
 from contract.wire import decode
 from service.db.tables.checks import check_, check_state
 from service.db.tables.runs import late_result, run_final, session
-from service.jobs.endings import reap
+from service.jobs.settle import expire_jobs
 from service.results.ingest import Verdict
 from service.sessions.model import SessionFinished
 from tests.builders.world import RETRY, World, a_result, a_strangers_location, kinds_of
@@ -57,7 +57,7 @@ async def test_a_result_under_an_old_fence_is_kept_as_history_and_never_counts(
     await world.queue(check_id)
     [slow] = await world.claim("claim-1", agent_id="agent-1")
     world.time.pass_s(60)
-    await world.change(lambda c, now: reap(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     [other] = await world.claim("claim-2", agent_id="agent-2")
     assert await world.submit(a_result(slow, Status.FAILED)) == [Verdict.DUPLICATE]
     assert await world.results(check_id) == []
@@ -73,7 +73,7 @@ async def test_a_late_result_counts_while_nobody_else_has_the_job(world: World) 
     await world.queue(check_id)
     [job] = await world.claim()
     world.time.pass_s(60)
-    await world.change(lambda c, now: reap(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     assert await world.submit(a_result(job)) == [Verdict.ACCEPTED]
     assert await world.claim("claim-2") == []
     assert await kinds_of(world, check_id) == [("FINAL", "PASSED", 1)]
@@ -85,7 +85,7 @@ async def test_a_result_after_the_run_was_missed_is_history(world: World) -> Non
     for turn in range(3):
         [job] = await world.claim(f"claim-{turn}")
         world.time.pass_s(60)
-        await world.change(lambda c, now: reap(c, now_ms=now))
+        await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     assert await world.submit(replace_fence(a_result(job), 1)) == [Verdict.DUPLICATE]
     assert await world.submit(a_result(job)) == [Verdict.DUPLICATE]
     assert await world.submit(a_result(job)) == [Verdict.DUPLICATE]
@@ -166,7 +166,7 @@ async def test_a_missed_run_does_not_change_a_checks_state(world: World) -> None
     world.time.pass_s(1)  # of two results of one moment either may be the newer
     await world.queue(check_id)
     world.time.pass_s(400)
-    await world.change(lambda c, now: reap(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     assert [row.status for row in await world.rows(select(check_state))] == ["PASSED"]
 
 
@@ -213,7 +213,7 @@ async def test_a_stranger_who_guesses_a_run_leaves_no_trace(world: World) -> Non
     [job] = await world.claim()
     old = a_result(job)
     world.time.pass_s(61)
-    await world.change(lambda c, now: reap(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     [again] = await world.claim("claim-2")
     assert await world.submit(old, location=strange) == [Verdict.FOREIGN_JOB]
     await world.submit(a_result(again))

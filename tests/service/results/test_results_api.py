@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from contract.assertions import AssertionResult, Comparison, Source
-from contract.http_evidence import Hop, HttpEvidence, SeenResponse, SentRequest
+from contract.evidence import Hop, HttpEvidence, SeenResponse, SentRequest
 from contract.result import (
     DnsEvidence,
     Failure,

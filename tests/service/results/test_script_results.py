@@ -2,24 +2,22 @@ from typing import Any
 
 import pytest
 
-from contract.result import Artifact, ArtifactKind, Evidence, LogLine, Outcome, Status
-from contract.script_evidence import (
+from contract.evidence import (
     BrowserEvidence,
     MultiStepEvidence,
     PageMetrics,
     PageSeen,
+    PlaywrightEvidence,
     RequestNode,
     RequestTimings,
     ScriptError,
     StepSeen,
+    SuiteTest,
+    TestCounts,
 )
-from contract.suite_evidence import PlaywrightEvidence, SuiteTest, TestCounts
-from service.results.script_shapes import (
-    BrowserResultShown,
-    MultiStepResultShown,
-    PlaywrightResultShown,
-)
-from service.results.script_views import score
+from contract.result import Artifact, ArtifactKind, Evidence, LogLine, Outcome, Status
+from service.results.shapes import BrowserResultShown, MultiStepResultShown, PlaywrightResultShown
+from service.results.views import score
 from tests.builders.check_bodies import script_body
 from tests.builders.code_bundles import a_bundle, suite_body
 from tests.builders.stored_results import START_MS, store

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from contract.http_evidence import HttpEvidence, SentRequest, TlsFacts
+from contract.evidence import HttpEvidence, SentRequest, TlsFacts
 from contract.result import (
     Evidence,
     HeartbeatEvidence,
@@ -13,7 +13,7 @@ from contract.result import (
     TcpEvidence,
 )
 from contract.wire import UnreadableMessageError, encode
-from service.results.tls import TYPES_WITH_TLS, days_to_expiry
+from service.results.store import TYPES_WITH_TLS, days_to_expiry
 from tests.builders.stored_results import a_record
 
 CHECK = {"id": "c-1", "checkType": "URL"}

@@ -6,8 +6,8 @@ from sqlalchemy import select, update
 from contract.result import Failure, FailureKind, Status
 from service.db.tables.checks import check_
 from service.db.tables.runs import run_final
-from service.jobs.endings import reap
 from service.jobs.model import JobsDue
+from service.jobs.settle import expire_jobs
 from service.results.ingest import Verdict
 from service.scheduling.actions import plan
 from service.scheduling.tick import tick
@@ -136,13 +136,13 @@ async def test_a_retry_starts_a_new_count_of_lost_agents(world: World) -> None:
     for turn in range(2):
         await world.claim(f"lost-{turn}")
         world.time.pass_s(60)
-        await world.change(lambda c, now: reap(c, now_ms=now))
+        await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     [job] = await world.claim("claim-1")
     await world.submit(a_result(job, Status.FAILED))
     world.time.pass_s(10)
     await world.claim("lost-again")
     world.time.pass_s(60)
-    await world.change(lambda c, now: reap(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     assert len(await world.claim("claim-2")) == 1
 
 

@@ -5,14 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.scheduling.rules import (
-    Rhythm,
-    next_after_run_ms,
-    next_due_ms,
-    places,
-    rhythm,
-    run_due_ms,
-)
+from service.scheduling.model import Rhythm
+from service.scheduling.rules import next_after_run_ms, next_due_ms, places, rhythm, run_due_ms
 
 MINUTE_MS = 60_000
 SHORT = (1, 2, 5, 10, 15, 30, 60)

@@ -1,6 +1,5 @@
 from service.scheduling.actions import plan
-from service.scheduling.setbacks import Setbacks
-from service.scheduling.tick import tick
+from service.scheduling.tick import Setbacks, tick
 from tests.builders.world import World, a_result
 
 HOUR_S = 3600

@@ -9,17 +9,17 @@ from sqlalchemy import delete, select, update
 
 from contract.checks import Lane
 from contract.result import Status
-from service.checks import running
+from service.checks import changes as running
 from service.db.tables.checks import check_
 from service.db.tables.locations import private_location
 from service.db.tables.runs import session
 from service.groups import store as groups
 from service.groups.model import Form
 from service.http.errors import ConflictError, InvalidError, NotFoundError
-from service.jobs.endings import reap
+from service.jobs.settle import expire_jobs
 from service.sessions import actions
-from service.sessions.group_runs import GroupRun, hold_one_run, run_group
 from service.sessions.model import Session
+from service.sessions.triggers import GroupRun, hold_one_run, run_group
 from tests.builders.groups import a_group
 from tests.builders.specs import a_heartbeat_spec
 from tests.builders.world import World, a_result
@@ -117,7 +117,7 @@ async def test_a_run_that_nobody_takes_holds_nobody_up(world: World) -> None:
         await member(world, group_id, f"check-{order}", order)
     await started(world, group_id)
     world.time.pass_s(361)
-    await world.change(lambda c, now: reap(c, now_ms=now))
+    await world.change(lambda c, now: expire_jobs(c, now_ms=now))
     assert await names(world, "claim-1") == ["check-1"]
 
 

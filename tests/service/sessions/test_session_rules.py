@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from service.results.model import RunStatus
 from service.sessions.model import Session, SessionStatus
-from service.sessions.rules import deadline_ms, latest_starts, matches_tags, shown_status, worse
+from service.sessions.rules import deadline_ms, latest_starts, matches_tags, render_status, worse
 
 TAGS = st.lists(st.sampled_from(["a", "b", "c"]))
 
@@ -49,8 +49,8 @@ def test_a_session_that_goes_on_shows_no_final_status() -> None:
         SessionStatus.FAILED: SessionStatus.PROGRESS_FAILED,
     }
     for stored, shown in on_the_way.items():
-        assert shown_status(a_session(stored)) is shown
-        assert shown_status(a_session(stored, stopped_ms=2000)) is stored
+        assert render_status(a_session(stored)) is shown
+        assert render_status(a_session(stored, stopped_ms=2000)) is stored
 
 
 def test_a_session_has_a_deadline() -> None:

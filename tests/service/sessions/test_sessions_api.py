@@ -4,13 +4,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from contract.checks import CheckType, Lane
+from contract.checks import CheckType, Lane, PlaywrightSpec
 from contract.job import Job
 from contract.result import Failure, FailureKind, Outcome, Status
-from contract.scripted import PlaywrightSpec
 from contract.wire import decode
 from service.db.tables.runs import job, session
-from service.jobs.claims import Table, deal
+from service.jobs.claims import ClaimScope, assign_jobs
 from service.results.model import ResultType
 from tests.builders.check_bodies import check_body
 from tests.builders.code_bundles import a_bundle, suite_body
@@ -305,9 +304,9 @@ async def test_a_suite_is_told_whether_to_install_its_packages_anew(
     assert (await alice.post("/v1/checks/playwright", body)).status == 201
     await alice.post(TRIGGER, {"refreshCache": refresh})
     claimant = a_claimant(slots={Lane.MAIN: 1}, check_types=frozenset({CheckType.PLAYWRIGHT}))
-    table = Table(alice.secrets.location_id, api.backend.vault)
+    table = ClaimScope(alice.secrets.location_id, api.backend.vault)
     dealt = await api.database.write(
-        lambda c: deal(c, table, [claimant], now_ms=api.backend.clock.now_ms(c))
+        lambda c: assign_jobs(c, table, [claimant], now_ms=api.backend.clock.now_ms(c))
     )
     spec = decode(dealt.jobs[0][0], Job).spec
     assert isinstance(spec, PlaywrightSpec)

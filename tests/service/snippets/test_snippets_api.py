@@ -4,12 +4,11 @@ import pytest
 from sqlalchemy import select, update
 from structlog.testing import capture_logs
 
-from contract.checks import ApiSpec
+from contract.checks import ApiSpec, BrowserSpec, Dependency
 from contract.requests import BasicAuth
-from contract.scripted import BrowserSpec, Dependency
 from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
-from service.checks.sealing import is_sealed, opened_spec
+from service.checks.encryption import decrypt_spec, is_sealed
 from service.db.tables.checks import check_
 from tests.builders.check_bodies import check_body, script_body
 from tests.builders.groups import group_body
@@ -228,7 +227,7 @@ async def test_a_check_with_a_password_has_the_changed_snippet_and_stays_sealed(
     stored = await api.database.read(lambda c: c.execute(query).scalar_one())
     assert is_sealed(stored)
     named = {"account_id": alice.secrets.account_id, "check_id": check["id"]}
-    spec = decode(opened_spec(stored, api.backend.vault, **named), ApiSpec)
+    spec = decode(decrypt_spec(stored, api.backend.vault, **named), ApiSpec)
     assert (spec.setup_script, spec.request.basic_auth) == (
         "new",
         BasicAuth(username="u", password="s3cr3t-passw0rd"),

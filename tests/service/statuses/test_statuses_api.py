@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from contract.http_evidence import HttpEvidence, SentRequest, TlsFacts
+from contract.evidence import HttpEvidence, SentRequest, TlsFacts
 from contract.result import Failure, FailureKind, Outcome, Status
 from service.results.model import ResultType
 from tests.builders.check_bodies import check_body

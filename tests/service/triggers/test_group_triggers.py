@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import select
 
 from contract.result import Outcome, Status
-from service.audit import actions as audit
+from service.audit import audit
 from service.db.tables.runs import run_trigger, session
 from service.sessions.watching import Seen, Watch
 from service.triggers import links

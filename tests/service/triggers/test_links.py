@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from contract.result import Failure, FailureKind, Outcome, Status
-from service.audit import actions as audit
+from service.audit import audit
 from service.db.tables.runs import job, session
 from service.triggers import links
 from tests.builders.check_bodies import check_body

@@ -5,10 +5,10 @@ import pytest
 from sqlalchemy import select, update
 
 from service.accounts.model import Role
-from service.audit import actions as audit
-from service.db.tables.supplies import variable
+from service.audit import audit
+from service.db.tables.job_inputs import variable
 from service.variables.rules import MAX_TOGETHER_BYTES, MAX_VALUE_BYTES
-from service.vault.sealing import Vault
+from service.vault.encryption import Vault
 from service.vault.texts import HIDDEN
 from tests.servers.public_api import ApiUser, PublicApi
 

@@ -9,17 +9,17 @@ import pytest
 from sqlalchemy import Connection, text, update
 
 from service.app import running
-from service.checks import sealing as checks
-from service.checks import store_secrets
+from service.checks import encryption as checks
+from service.checks import store
 from service.db.sqlite import open_sqlite
 from service.db.tables.checks import check_, check_group
 from service.db.tables.locations import private_location
-from service.groups import sealing as groups
+from service.groups import encryption as groups
 from service.groups import store as group_store
-from service.locations import sealing as locations
+from service.locations import encryption as locations
 from service.locations import store as location_store
 from service.settings import Settings
-from service.vault.sealing import Vault
+from service.vault.encryption import Vault
 from tests.builders.check_bodies import check_body, with_request
 from tests.builders.vaults import MASTER_KEY
 from tests.servers.service import RunningService, serve_service
@@ -185,16 +185,16 @@ async def leave_in_clear(folder: Path) -> None:
 
 def _open_all(connection: Connection) -> None:
     vault = Vault([MASTER_KEY])
-    for row in store_secrets.sealed(connection):
+    for row in store.encrypt(connection):
         named = {"account_id": row.account_id, "check_id": row.id}
-        spec = checks.opened_spec(row.spec, vault, **named)
-        whole = {**checks.opened_bodies(row, vault), "spec": spec}
+        spec = checks.decrypt_spec(row.spec, vault, **named)
+        whole = {**checks.decrypt_bodies(row, vault), "spec": spec}
         connection.execute(update(check_).where(check_.c.id == row.id).values(**whole))
-    for group in group_store.sealed(connection):
-        doc = groups.opened(group, vault).doc
+    for group in group_store.encrypt(connection):
+        doc = groups.decrypt(group, vault).doc
         connection.execute(update(check_group).where(check_group.c.id == group.id).values(doc=doc))
-    for place in location_store.sealed(connection):
-        url = locations.opened(place, vault).proxy_url
+    for place in location_store.encrypt(connection):
+        url = locations.decrypt(place, vault).proxy_url
         of_place = private_location.c.id == place.id
         connection.execute(update(private_location).where(of_place).values(proxy_url=url))
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.vault.bodies import CLEAR, opened, sealed
-from service.vault.sealing import UnsealableError
+from service.vault.bodies import CLEAR, decrypt, encrypt
+from service.vault.encryption import UnsealableError
 from service.vault.texts import HIDDEN
 from tests.builders.vaults import a_vault
 
@@ -38,8 +38,8 @@ def a_body(**request: Any) -> dict[str, Any]:
 
 @given(BODIES)
 def test_a_body_is_whole_again_once_its_secrets_are_opened(bodies: dict[str, Any]) -> None:
-    bare, secrets = sealed(bodies, a_vault(), PLACE)
-    assert opened(bare, secrets, a_vault(), PLACE) == bodies
+    bare, secrets = encrypt(bodies, a_vault(), PLACE)
+    assert decrypt(bare, secrets, a_vault(), PLACE) == bodies
     assert (bare == bodies) == (secrets is None)
 
 
@@ -57,7 +57,7 @@ def test_a_body_is_whole_again_once_its_secrets_are_opened(bodies: dict[str, Any
 )
 def test_what_only_writers_see_is_not_left_in_a_body(request_: dict[str, Any], shown: Any) -> None:
     before = str(request_)
-    bare, secrets = sealed(a_body(**request_), a_vault(), PLACE)
+    bare, secrets = encrypt(a_body(**request_), a_vault(), PLACE)
     [(name, left)] = (bare["doc"] or {})["request"].items()
     assert SECRET not in str(bare)
     assert left == (shown or [{**request_[name][0], "value": HIDDEN}])
@@ -79,7 +79,7 @@ def test_what_only_writers_see_is_not_left_in_a_body(request_: dict[str, Any], s
 )
 def test_a_body_without_a_secret_is_stored_as_it_is(request_: dict[str, Any]) -> None:
     body = a_body(**request_)
-    bare, secrets = sealed(body, a_vault(), PLACE)
+    bare, secrets = encrypt(body, a_vault(), PLACE)
     assert bare["doc"] is body["doc"]
     assert secrets is None
 
@@ -87,13 +87,13 @@ def test_a_body_without_a_secret_is_stored_as_it_is(request_: dict[str, Any]) ->
 @pytest.mark.parametrize("secrets", [None, CLEAR])
 def test_a_body_whose_secrets_are_still_in_it_is_whole(secrets: bytes | None) -> None:
     body = a_body(basicAuth={"username": "u", "password": SECRET})
-    assert opened(body, secrets, a_vault(), PLACE) is body
+    assert decrypt(body, secrets, a_vault(), PLACE) is body
 
 
 def test_secrets_open_for_no_other_row() -> None:
-    bare, secrets = sealed(a_body(url=f"https://u:{SECRET}@a"), a_vault(), PLACE)
+    bare, secrets = encrypt(a_body(url=f"https://u:{SECRET}@a"), a_vault(), PLACE)
     with pytest.raises(UnsealableError):
-        opened(bare, secrets, a_vault(), (*PLACE[:2], "check-2", PLACE[3]))
+        decrypt(bare, secrets, a_vault(), (*PLACE[:2], "check-2", PLACE[3]))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_secrets_open_for_no_other_row() -> None:
 )
 def test_secrets_that_do_not_fit_their_body_are_told(other: dict[str, Any]) -> None:
     locked = {"key": "a", "value": SECRET, "locked": True}
-    _, secrets = sealed(a_body(headers=[locked]), a_vault(), PLACE)
+    _, secrets = encrypt(a_body(headers=[locked]), a_vault(), PLACE)
     with pytest.raises(UnsealableError, match="does not fit what is stored beside it"):
-        opened(other, secrets, a_vault(), PLACE)
+        decrypt(other, secrets, a_vault(), PLACE)

@@ -7,8 +7,8 @@ from service.groups.model import BASE_URL
 from service.http.errors import InvalidError
 from service.variables import actions as variables
 from service.variables.model import Owner
-from service.vault.keeping import kept, kept_proxy
-from service.vault.sealing import UnsealableError
+from service.vault.encryption import UnsealableError
+from service.vault.masked_values import kept, restore_proxy
 from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body, with_request
 from tests.servers.public_api import ApiUser, PublicApi
@@ -105,19 +105,19 @@ def test_what_does_not_open_cannot_stay() -> None:
     with pytest.raises(InvalidError, match="which keeps the stored value, and that cannot be read"):
         kept(a_body(url=f"https://{HIDDEN}@shop.test/"), damaged)
     with pytest.raises(InvalidError, match="cannot be read any more: it was changed"):
-        kept_proxy(f"http://{HIDDEN}@proxy.test", lambda: str(damaged()))
+        restore_proxy(f"http://{HIDDEN}@proxy.test", lambda: str(damaged()))
 
 
 def test_a_proxy_keeps_its_credentials() -> None:
     for stored in ("socks5://u:p@old:1", "http://u:a/b@c@old:1"):
         credentials = stored.partition("//")[2].rpartition("@")[0]
-        whole = kept_proxy(f"http://{HIDDEN}@proxy.test:3128", lambda given=stored: given)
+        whole = restore_proxy(f"http://{HIDDEN}@proxy.test:3128", lambda given=stored: given)
         assert whole == f"http://{credentials}@proxy.test:3128"
-    assert kept_proxy("http://u:p@proxy.test", None) == "http://u:p@proxy.test"
-    assert kept_proxy(None, None) is None
+    assert restore_proxy("http://u:p@proxy.test", None) == "http://u:p@proxy.test"
+    assert restore_proxy(None, None) is None
     for none in (None, lambda: None, lambda: "http://old:1"):
         with pytest.raises(InvalidError, match='"proxyUrl" holds'):
-            kept_proxy(f"http://{HIDDEN}@proxy.test", none)
+            restore_proxy(f"http://{HIDDEN}@proxy.test", none)
 
 
 async def read_by_a_reader_and_sent_back(

@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from service.vault.keys import KEY_BYTES, key_id, keys_of, new_key
+from service.vault.master_keys import KEY_BYTES, key_id, keys_of, new_key
 
 KEY = bytes(range(200, 200 + KEY_BYTES))
 

@@ -8,32 +8,31 @@ from structlog.testing import capture_logs
 
 from service.accounts.keys import Pepper
 from service.checks import changes as check_changes
-from service.checks import sealing as check_sealing
-from service.checks import store_secrets
+from service.checks import encryption as check_sealing
+from service.checks import store as store_secrets
 from service.checks.types.api import ApiCheckWrite
 from service.db.engine import Database
 from service.db.ids import new_id
 from service.db.sqlite import open_sqlite
 from service.db.tables.checks import check_, check_group
+from service.db.tables.job_inputs import client_certificate, variable
 from service.db.tables.locations import private_location
-from service.db.tables.schema import metadata
-from service.db.tables.supplies import client_certificate, variable
+from service.db.tables.metadata import metadata
 from service.errors import SettingsError
-from service.groups import changes as group_changes
-from service.groups import sealing as group_sealing
+from service.groups import api as group_changes
+from service.groups import encryption as group_sealing
 from service.groups import store as group_store
-from service.groups.bodies import GroupWrite
+from service.groups.schemas import GroupWrite
 from service.locations import actions as locations
-from service.locations import sealing as location_sealing
+from service.locations import encryption as location_sealing
 from service.locations import store as location_store
 from service.locations.model import LocationWrite
 from service.settings import Settings
-from service.variables import changes, store
-from service.variables.bodies import EnvironmentVariable, VariableWrite
+from service.variables import actions, store
 from service.variables.model import Owner
+from service.variables.schemas import EnvironmentVariable, VariableWrite
+from service.vault.encryption import HEAD_BYTES, Scope, UnsealableError, Vault
 from service.vault.opening import open_vault
-from service.vault.scope import Scope
-from service.vault.sealing import HEAD_BYTES, UnsealableError, Vault
 from tests.builders.certificates import a_client_certificate
 from tests.builders.check_bodies import check_body
 from tests.builders.groups import group_body
@@ -64,7 +63,7 @@ async def seal(database: Database, vault: Vault) -> tuple[str, str]:
     """A secret of an account, and a certificate; the account's id and the certificate's."""
     body = VariableWrite(key="TOKEN", value="s3cr3t", secret=True)
     account_id = await database.write(new_account)
-    await database.write(lambda c: changes.create(c, account_id, body, vault=vault))
+    await database.write(lambda c: actions.create(c, account_id, body, vault=vault))
     row = await database.write(lambda c: a_client_certificate(c, account_id, vault))
     return account_id, row.id
 
@@ -123,7 +122,7 @@ async def test_a_new_key_before_the_old_one_seals_everything_anew(
     account_id, certificate_id = await seal(database, Vault([MASTER_KEY]))
     owner = Owner.check(account_id, new_id(1))
     wanted = [EnvironmentVariable(key="URL", value="http://10.0.0.1")]
-    await database.write(lambda c: changes.replace(c, owner, wanted, vault=Vault([MASTER_KEY])))
+    await database.write(lambda c: actions.replace(c, owner, wanted, vault=Vault([MASTER_KEY])))
     await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
     for row in await database.read(store.every):
@@ -156,17 +155,17 @@ async def test_a_new_key_seals_bodies_and_proxies_anew(database: Database, tmp_p
         await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
     assert [line["values"] for line in told if line["event"] == "vault.sealed_anew"] == [3]
-    [check] = await database.read(store_secrets.sealed)
-    [group] = await database.read(group_store.sealed)
-    [cellar] = await database.read(location_store.sealed)
+    [check] = await database.read(store_secrets.encrypt)
+    [group] = await database.read(group_store.encrypt)
+    [cellar] = await database.read(location_store.encrypt)
     named = {"account_id": check.account_id, "check_id": check.id}
     password = {"username": "u", "password": PASSWORD}
-    applied = check_sealing.opened_bodies(check, alone)["applied"]
+    applied = check_sealing.decrypt_bodies(check, alone)["applied"]
     assert applied is not None
     assert applied["request"]["basicAuth"] == password
-    assert PASSWORD in check_sealing.opened_spec(check.spec, alone, **named).decode()
-    assert group_sealing.opened(group, alone).doc["apiCheckDefaults"]["basicAuth"] == password
-    assert location_sealing.opened(cellar, alone).proxy_url == f"http://u:{PASSWORD}@p:1"
+    assert PASSWORD in check_sealing.decrypt_spec(check.spec, alone, **named).decode()
+    assert group_sealing.decrypt(group, alone).doc["apiCheckDefaults"]["basicAuth"] == password
+    assert location_sealing.decrypt(cellar, alone).proxy_url == f"http://u:{PASSWORD}@p:1"
 
 
 async def test_bodies_that_do_not_open_keep_no_start_back(
@@ -196,7 +195,7 @@ async def test_what_does_not_open_keeps_no_new_key_and_no_start_back(
     vault = Vault([MASTER_KEY])
     account_id, certificate_id = await seal(database, vault)
     kept = VariableWrite(key="KEPT", value="kept")
-    await database.write(lambda c: changes.create(c, account_id, kept, vault=vault))
+    await database.write(lambda c: actions.create(c, account_id, kept, vault=vault))
     moved = vault.seal("moved", ("elsewhere",))
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=moved)
     await database.write(lambda c: c.execute(lost))
@@ -219,7 +218,7 @@ async def test_one_value_of_an_unknown_key_beside_others_keeps_no_start_back(
     vault = Vault([MASTER_KEY])
     account_id, _ = await seal(database, vault)
     kept = VariableWrite(key="KEPT", value="kept")
-    await database.write(lambda c: changes.create(c, account_id, kept, vault=vault))
+    await database.write(lambda c: actions.create(c, account_id, kept, vault=vault))
     other = Vault([NEW_KEY]).seal("other", ("elsewhere",))
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=other)
     await database.write(lambda c: c.execute(lost))
@@ -242,7 +241,7 @@ async def test_the_key_before_is_refused_though_a_value_that_was_left_of_it_is_t
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=left)
     await database.write(lambda c: c.execute(lost))
     kept = VariableWrite(key="KEPT", value="kept")
-    await database.write(lambda c: changes.create(c, account_id, kept, vault=vault))
+    await database.write(lambda c: actions.create(c, account_id, kept, vault=vault))
     with pytest.raises(SettingsError) as caught:
         await open_vault(settings(tmp_path, MASTER_KEY), database)
     assert vault.seal("any", ("where",))[1:HEAD_BYTES].hex() in str(caught.value)
@@ -258,8 +257,8 @@ async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does
     await database.write(lambda c: c.execute(lost))
     await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
-    [check] = await database.read(store_secrets.sealed)
-    assert PASSWORD in str(check_sealing.opened_bodies(check, alone)["applied"])
+    [check] = await database.read(store_secrets.encrypt)
+    assert PASSWORD in str(check_sealing.decrypt_bodies(check, alone)["applied"])
     named = {"account_id": check.account_id, "check_id": check.id}
     with pytest.raises(UnsealableError):
-        check_sealing.opened_spec(check.spec, alone, **named)
+        check_sealing.decrypt_spec(check.spec, alone, **named)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.vault.sealing import HEAD_BYTES, OVERHEAD_BYTES, UnsealableError, Vault
+from service.vault.encryption import HEAD_BYTES, OVERHEAD_BYTES, UnsealableError, Vault
 from tests.builders.vaults import MASTER_KEY, a_vault
 
 OTHER_KEY = bytes(32)

@@ -1,0 +1,1 @@
+"""How the agent talks to the service."""

@@ -1,0 +1,377 @@
+"""The client of the service's agent API."""
+
+import asyncio
+import os
+import socket
+import ssl
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Final, NamedTuple, Protocol, TypeVar
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+from agent.api_client.errors import (
+    ElsewhereError,
+    JobGoneError,
+    KeyRefusedError,
+    RequestRefusedError,
+    ServiceAwayError,
+    ServiceError,
+    VersionRefusedError,
+)
+from agent.api_client.proxies import Proxy
+from agent.outbox.artifact_sender import Chunk
+from contract import agent_api as api
+from contract.job import Lease
+from contract.wire import UnreadableMessageError, decode, encode
+
+MessageT = TypeVar("MessageT", bound=msgspec.Struct)
+
+_REFUSALS: Final[dict[int, type[ServiceError]]] = {
+    401: KeyRefusedError,
+    426: VersionRefusedError,
+    400: RequestRefusedError,
+    413: RequestRefusedError,
+    422: RequestRefusedError,
+}
+"""Statuses that will not pass by themselves; with every other one the service counts as away."""
+
+
+class Response(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: bytes
+    retry_after: str
+    """Empty: there was no such header."""
+
+
+def usual_refusal(answer: Response, sentence: str) -> ServiceError | None:
+    """What will not pass by itself. None: it may."""
+    refusal = _REFUSALS.get(answer.status)
+    return None if refusal is None else refusal(sentence)
+
+
+def artifact_refusal(answer: Response, sentence: str) -> ServiceError | None:
+    """The same for files; only the service's own word counts."""
+    with suppress(UnreadableMessageError):
+        if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            offset = decode(answer.body, api.RangeRefusal).attributes.offset
+            return ElsewhereError(sentence, offset=offset)
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return JobGoneError(decode(answer.body, api.Refusal).message)
+    return usual_refusal(answer, sentence)
+
+
+def bundle_refusal(answer: Response, sentence: str) -> ServiceError | None:
+    """The same for code bundles: one that is not there is no fault of the line."""
+    if answer.status == HTTPStatus.NOT_FOUND:
+        return RequestRefusedError(sentence)
+    return usual_refusal(answer, sentence)
+
+
+Refusal = Callable[[Response, str], ServiceError | None]
+
+
+def read(answer: Response, kind: type[MessageT], refusal: Refusal) -> MessageT:
+    """The message of an answer.
+
+    Raises:
+        ServiceError: as `refusal` says, or the service counts as away.
+    """
+    if answer.status in {200, 201, 202, 204}:
+        try:
+            return decode(answer.body or b"{}", kind)
+        except UnreadableMessageError as problem:
+            raise ServiceAwayError(
+                f"The service's answer cannot be read, so something else may answer at "
+                f"SERVICE_URL: {problem}"
+            ) from problem
+    sentence = f"The service answered {answer.status}: {_said(answer.body)}"
+    if (refused := refusal(answer, sentence)) is not None:
+        raise refused
+    raise ServiceAwayError(sentence, retry_after_s=_seconds(answer.retry_after))
+
+
+def _said(answer: bytes) -> str:
+    try:
+        return decode(answer, api.Refusal).message
+    except UnreadableMessageError:
+        return answer[:200].decode("utf-8", "replace").strip() or "nothing more"
+
+
+def _seconds(retry_after: str) -> float | None:
+    """The header's seconds. None: it is not there, or is a date, which needs equal clocks."""
+    return float(retry_after) if retry_after.isdecimal() else None
+
+
+CONNECT_LIMIT_S: Final = 10.0
+QUICK_LIMIT_S: Final = 15.0
+SUBMIT_LIMIT_S: Final = 60.0
+BUNDLE_LIMIT_S: Final = 600.0
+_PART_BYTES: Final = 1024 * 1024
+_GZIP_LEVEL: Final = 1
+"""Level 6 costs four times the CPU for a tenth fewer bytes."""
+_GZIP_IN_THREAD_BYTES: Final = 512 * 1024
+_GZIP_WINDOW: Final = 31
+
+
+class Contact(Protocol):
+    """Whoever wants to know how the agent stands with its service."""
+
+    def service_answered(self) -> None:
+        """It took a request."""
+
+    def service_away(self) -> None:
+        """It could not be reached, or could not serve us."""
+
+    def service_refused(self, because: str) -> None:
+        """It refuses our key or our version."""
+
+
+class RequestMeter(Protocol):
+    """Where requests are counted."""
+
+    def service_request(self, call: str, status: str) -> None:
+        """One request ended with this HTTP status, or a word when there was no answer."""
+
+
+class Nothing(msgspec.Struct):
+    """The answer of calls that answer nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceEndpoint:
+    """Where the service is and how to get in."""
+
+    url: str
+    api_key: str = field(repr=False)
+    agent_id: str
+    version: str
+    proxy: Proxy | None = None
+    """None: direct."""
+    compresses: bool = True
+    """Whether large bodies are sent as gzip."""
+
+    def headers(self) -> dict[str, str]:
+        """What stands on every request."""
+        return {
+            "authorization": f"Bearer {self.api_key}",
+            "user-agent": f"{api.USER_AGENT_PREFIX}{self.version}",
+            api.AGENT_ID_HEADER: self.agent_id,
+            "content-type": "application/json",
+        }
+
+
+class ServiceClient:
+    """One method per call of the agent API; each raises a `ServiceError` when it fails."""
+
+    def __init__(
+        self,
+        door: ServiceEndpoint,
+        session: aiohttp.ClientSession,
+        *,
+        contact: Contact,
+        meter: RequestMeter,
+    ) -> None:
+        self._door = door
+        self._session = session
+        self._contact = contact
+        self._meter = meter
+        self._headers = door.headers()
+        self._proxy = None if door.proxy is None else door.proxy.url
+        self._proxy_headers = _proxy_headers(door.proxy)
+
+    def __repr__(self) -> str:
+        return f"ServiceClient({self._door.url})"
+
+    async def hello(self, hello: api.Hello) -> api.HelloAnswer:
+        """Introduce this agent."""
+        return await self._ask(api.HELLO, encode(hello), api.HelloAnswer)
+
+    async def claim(self, claim: api.Claim) -> api.ClaimAnswer:
+        """Ask for jobs, and wait for them as long as the claim says."""
+        limit_s = claim.wait_s + QUICK_LIMIT_S
+        return await self._ask(api.CLAIM, encode(claim), api.ClaimAnswer, limit_s=limit_s)
+
+    async def renew(self, leases: Sequence[Lease]) -> api.RenewAnswer:
+        """Keep leases."""
+        body = encode(api.Renew(leases=tuple(leases)))
+        return await self._ask(api.RENEW, body, api.RenewAnswer)
+
+    async def release(self, jobs: Sequence[api.Released]) -> None:
+        """Give jobs back."""
+        await self._ask(api.RELEASE, encode(api.Release(jobs=tuple(jobs))), Nothing)
+
+    async def submit(self, results: Sequence[bytes]) -> api.SubmissionAnswer:
+        """Hand over results, each already encoded."""
+        body = b'{"results":[' + b",".join(results) + b"]}"
+        return await self._ask(api.RESULTS, body, api.SubmissionAnswer, limit_s=SUBMIT_LIMIT_S)
+
+    async def relay_pings(self, pings: api.Pings) -> None:
+        """Pass heartbeat pings on."""
+        await self._ask(api.PINGS, encode(pings), Nothing)
+
+    async def send_events(self, events: api.Events) -> None:
+        """Report errors of this agent."""
+        await self._ask(api.EVENTS, encode(events), Nothing)
+
+    async def put_artifact(self, piece: Chunk) -> api.ArtifactStored:
+        """Store a piece of a file; see `PieceTaker` for what else it raises."""
+        name = f"{quote(piece.lease.job_id, safe='')}/{piece.artifact.name}"
+        call = _Call(
+            "artifacts",
+            f"{api.ARTIFACTS}/{name}",
+            method="PUT",
+            headers=_headers_of(piece),
+            compresses=False,
+            refusal=artifact_refusal,
+        )
+        return await self._exchange(call, piece.content, api.ArtifactStored, SUBMIT_LIMIT_S)
+
+    async def get_bundle(self, sha256: str, take: Callable[[bytes], object]) -> None:
+        """Fetch a code bundle, handed over part by part.
+
+        Raises:
+            RequestRefusedError: no check of this location runs it.
+            ServiceError: it did not arrive, or not as a whole.
+        """
+        call = _Call(
+            "bundles",
+            f"{api.BUNDLES}/{quote(sha256, safe='')}",
+            method="GET",
+            refusal=bundle_refusal,
+            take=take,
+        )
+        await self._exchange(call, b"", Nothing, BUNDLE_LIMIT_S)
+
+    async def _ask(
+        self, path: str, body: bytes, kind: type[MessageT], *, limit_s: float = QUICK_LIMIT_S
+    ) -> MessageT:
+        return await self._exchange(_Call(path.rsplit("/", 1)[1], path), body, kind, limit_s)
+
+    async def _exchange(
+        self, call: "_Call", body: bytes, kind: type[MessageT], limit_s: float
+    ) -> MessageT:
+        try:
+            found = read(await self._send(call, body, limit_s=limit_s), kind, call.refusal)
+        except (KeyRefusedError, VersionRefusedError) as problem:
+            self._contact.service_refused(str(problem))
+            raise
+        except ServiceAwayError:
+            self._contact.service_away()
+            raise
+        self._contact.service_answered()
+        return found
+
+    async def _send(self, call: "_Call", body: bytes, *, limit_s: float) -> Response:
+        headers = {**self._headers, **call.headers} if call.headers else self._headers
+        if self._door.compresses and call.compresses and len(body) > api.GZIP_ABOVE_BYTES:
+            body = await _gzipped(body)
+            headers = {**headers, "content-encoding": "gzip"}
+        try:
+            async with self._session.request(
+                call.method,
+                self._door.url + call.path,
+                data=body,
+                headers=headers,
+                proxy=self._proxy,
+                proxy_headers=self._proxy_headers,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_LIMIT_S),
+            ) as answer:
+                content = await _content(answer, call.take)
+        except (aiohttp.ClientError, OSError, TimeoutError) as problem:
+            self._meter.service_request(call.name, _word_for(problem))
+            # No cause: aiohttp's errors hold the request's headers, and so the key.
+            raise ServiceAwayError(_unreachable(self._door, problem)) from None
+        self._meter.service_request(call.name, str(answer.status))
+        return Response(answer.status, content, answer.headers.get("retry-after", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How one call of the API is made."""
+
+    name: str
+    path: str
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Besides those of every request."""
+    compresses: bool = True
+    refusal: Refusal = usual_refusal
+    take: Callable[[bytes], object] | None = None
+    """Gets the parts of an answer that is a file; it may block. None: it is a message."""
+
+
+async def _content(answer: aiohttp.ClientResponse, take: Callable[[bytes], object] | None) -> bytes:
+    """The message of an answer; empty where a file was handed over."""
+    if take is None or answer.status != HTTPStatus.OK:
+        return await answer.read()
+    async for part in answer.content.iter_chunked(_PART_BYTES):
+        await asyncio.to_thread(take, part)
+    return b""
+
+
+def _headers_of(piece: Chunk) -> dict[str, str]:
+    artifact, end = piece.artifact, piece.first + len(piece.content)
+    headers = {
+        "content-type": artifact.content_type,
+        api.ARTIFACT_FENCE_HEADER: str(piece.lease.fence),
+        api.ARTIFACT_DIGEST_HEADER: artifact.sha256,
+    }
+    if artifact.size_bytes:  # of an empty file there is no range
+        headers["content-range"] = f"bytes {piece.first}-{end - 1}/{artifact.size_bytes}"
+    return headers
+
+
+def _word_for(problem: Exception) -> str:
+    return "timeout" if isinstance(problem, TimeoutError) else "unreachable"
+
+
+def _unreachable(door: ServiceEndpoint, problem: Exception) -> str:
+    if isinstance(problem, TimeoutError):
+        return f"{door.url} did not answer in time."
+    if isinstance(problem, aiohttp.ClientResponseError):
+        return f"The proxy for {door.url} answered {problem.status}."
+    return f"{door.url} cannot be reached: {cause_of(problem)}."
+
+
+async def _gzipped(body: bytes) -> bytes:
+    if len(body) > _GZIP_IN_THREAD_BYTES:
+        return await asyncio.to_thread(_gzip, body)
+    return _gzip(body)
+
+
+def _gzip(body: bytes) -> bytes:
+    return zlib.compress(body, _GZIP_LEVEL, wbits=_GZIP_WINDOW)
+
+
+def _proxy_headers(proxy: Proxy | None) -> dict[str, str] | None:
+    """The credentials for the proxy, which aiohttp turns into `proxy-authorization`. None: none."""
+    if proxy is None or proxy.username is None:
+        return None
+    credentials = f"{proxy.username}:{proxy.password}".encode()
+    return {"authorization": f"Basic {b64encode(credentials).decode()}"}
+
+
+def cause_of(problem: BaseException) -> str:
+    """The end of a sentence, without its full stop."""
+    match problem:
+        case aiohttp.ClientConnectorCertificateError() | ssl.SSLError():
+            pass
+        case aiohttp.ClientConnectorDNSError() | socket.gaierror():
+            return "its name cannot be looked up"
+        case aiohttp.ClientConnectorError() if not isinstance(problem.os_error, ssl.SSLError):
+            return cause_of(problem.os_error)
+        case OSError() if problem.errno and problem.errno > 0:
+            return os.strerror(problem.errno).lower()
+        case _:
+            pass
+    return str(problem) or type(problem).__name__

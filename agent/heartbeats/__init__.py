@@ -1,0 +1,1 @@
+"""Pings of HEARTBEAT checks that this agent receives."""

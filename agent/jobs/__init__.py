@@ -1,0 +1,1 @@
+"""Jobs: claimed, dispatched, run, renewed, released."""

@@ -1,0 +1,375 @@
+"""Gives jobs to runners as slots become free."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from agent.api_client.errors import ServiceError
+from agent.jobs.running import Run, RunningJobs
+from agent.outbox.redact import Enclosed
+from contract.agent_api import ReleaseReason
+from contract.checks import CheckType, Lane, check_type, lane
+from contract.job import Job
+from contract.result import Outcome, Status
+from redaction.clean import Clean, CleanFile
+from redaction.files import CLEANING_LIMIT_S
+from sandbox.workspace import Workspace
+
+_WORTH_ASKING: Final = 4
+"""A busy lane asks for jobs once this part of its slots is free, or after a short while."""
+
+
+class SlotGauge(Protocol):
+    """Where free slots are shown."""
+
+    def slots_free(self, lane: Lane, count: int) -> None:
+        """So many more jobs may start in the lane."""
+
+
+class Slots:
+    """Counts free slots; a lane without any slots is not served."""
+
+    def __init__(self, slots: Mapping[Lane, int], *, linger_s: float, gauge: SlotGauge) -> None:
+        self._all = {on: count for on, count in slots.items() if count > 0}
+        self._free = dict(self._all)
+        self._linger_s = linger_s
+        self._gauge = gauge
+        self._freed = {on: asyncio.Event() for on in self._all}
+        self._many_freed = {on: asyncio.Event() for on in self._all}
+        for on, count in self._all.items():
+            gauge.slots_free(on, count)
+
+    def open(self, on: Lane, count: int) -> None:
+        """Serve a lane that was not served before."""
+        self._all[on] = self._free[on] = count
+        self._freed[on], self._many_freed[on] = asyncio.Event(), asyncio.Event()
+        self._gauge.slots_free(on, count)
+
+    def __repr__(self) -> str:
+        free = ", ".join(f"{on.value} {self._free[on]}/{self._all[on]}" for on in self._all)
+        return f"Slots({free})"
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """The lanes that are served."""
+        return tuple(self._all)
+
+    def free(self, on: Lane) -> int:
+        """How many more jobs may start in the lane."""
+        return self._free.get(on, 0)
+
+    def take(self, on: Lane) -> bool:
+        """Take a slot; False: none is free."""
+        if self._free[on] == 0:
+            return False
+        self._free[on] -= 1
+        self._gauge.slots_free(on, self._free[on])
+        return True
+
+    def give_back(self, on: Lane) -> None:
+        """A job has left its slot."""
+        self._free[on] += 1
+        self._gauge.slots_free(on, self._free[on])
+        if self._free[on] == 1:
+            self._freed[on].set()
+        if self._is_worth_asking(on):
+            self._many_freed[on].set()
+
+    async def some_free(self, on: Lane) -> int:
+        """Wait for free slots; how many there are.
+
+        While few are free it waits a moment for more: one claim for many jobs costs the service
+        and the agent as much as a claim for one.
+        """
+        while self._free[on] == 0:
+            self._freed[on].clear()
+            await self._freed[on].wait()
+        if not self._is_worth_asking(on):
+            self._many_freed[on].clear()
+            # wait_for of Python 3.11 forgets that it was cancelled when the event comes with it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._linger_s):
+                    await self._many_freed[on].wait()
+        return self._free[on]
+
+    def _is_worth_asking(self, on: Lane) -> bool:
+        return self._free[on] * _WORTH_ASKING >= self._all[on]
+
+
+_UNSUPPORTED: Final = "This agent has no runner for the job's check type."
+_STOPPING: Final = "The agent is stopping."
+
+log = structlog.get_logger(__name__)
+
+
+class JobSource(Protocol):
+    """Where jobs come from and go back to."""
+
+    async def claim(self, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
+        """At most as many jobs as there are free slots; it waits for work within a limit."""
+
+    def release(self, job: Job, reason: ReleaseReason, *, message: str = "") -> None:
+        """Give a job back soon."""
+
+    async def give_back_abandoned(self) -> None:
+        """Release what claims that were cancelled may have got."""
+
+
+class ResultSpool(Protocol):
+    """Where results go; only clean ones."""
+
+    def put(self, clean: Clean) -> None:
+        """Keep this result until it is delivered."""
+
+
+class RunFiles(Protocol):
+    """Where runs work on files, and where those go that a result names; only clean ones."""
+
+    def workspace(self) -> Workspace:
+        """A folder for one run."""
+
+    async def put(self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
+        """Keep a result and its files until they are delivered."""
+
+
+class FileEnclosures(Protocol):
+    """Makes files ready to leave."""
+
+    async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
+        """Those that may leave, and the outcome that names them."""
+
+
+class JobLeases(Protocol):
+    """Keeps the leases of running jobs."""
+
+    def hold(self, run: Run, *, claimed_at: float) -> None:
+        """Renew this run's lease until it is dropped."""
+
+    def drop(self, job: Job) -> None:
+        """The job does not run any more."""
+
+    async def confirm(self, job: Job) -> bool:
+        """Whether the lease is good; raises ServiceError when nobody knows."""
+
+
+class JobRunner(Protocol):
+    """Looks at targets."""
+
+    def can_run(self, job: Job) -> bool:
+        """Whether there is a runner for this job."""
+
+    async def run(self, job: Job, workspace: Workspace) -> Outcome:
+        """Look once, and judge; whatever it raises is our fault, never the target's."""
+
+
+class Envelopes(Protocol):
+    """Makes results that may leave the agent."""
+
+    async def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
+        """The outcome in its envelope, without secrets; what it raises is our fault."""
+
+
+class JobMeter(Protocol):
+    """Where runs are counted."""
+
+    def job_started(self, *, lag_s: float) -> None:
+        """A run began this long after it was due."""
+
+    def job_finished(self, check_type: CheckType, status: Status, *, took_s: float) -> None:
+        """A run came to a verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatcherParts:
+    """What the dispatcher puts to work."""
+
+    source: JobSource
+    leases: JobLeases
+    runner: JobRunner
+    envelopes: Envelopes
+    spool: ResultSpool
+    enclosures: FileEnclosures
+    files: RunFiles
+    meter: JobMeter
+
+
+class Dispatcher:
+    """Claims as many jobs as there are free slots, runs them, hands their results on."""
+
+    def __init__(
+        self,
+        works: DispatcherParts,
+        slots: Slots,
+        running: RunningJobs,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._works = works
+        self._slots = slots
+        self._clock = clock
+        self._running = running
+        self._stopping = False
+        self._to_serve: asyncio.Queue[Lane] = asyncio.Queue()
+        for on in slots.lanes:
+            self._to_serve.put_nowait(on)
+
+    def __repr__(self) -> str:
+        return f"Dispatcher({len(self._running)} running, {self._slots!r})"
+
+    def serve(self, on: Lane, slots: int) -> None:
+        """Claim jobs of a lane that was not served before."""
+        self._slots.open(on, slots)
+        self._to_serve.put_nowait(on)
+
+    async def run(self, draining: asyncio.Event) -> None:
+        """Claim and run until draining begins; return when the last run has ended."""
+        async with asyncio.TaskGroup() as jobs:
+            async with asyncio.TaskGroup() as claims:
+                open_claims: list[asyncio.Task[None]] = []
+                opening = self._open_claims(claims, jobs, open_claims)
+                open_claims.append(claims.create_task(opening, name="claims"))
+                await draining.wait()
+                self._stopping = True
+                for claim in open_claims:
+                    claim.cancel()
+            self._running.stop_those_that_have_not_started(ReleaseReason.DRAINING)
+            await self._works.source.give_back_abandoned()
+
+    async def _open_claims(
+        self,
+        claims: asyncio.TaskGroup,
+        jobs: asyncio.TaskGroup,
+        open_claims: list[asyncio.Task[None]],
+    ) -> None:
+        while True:
+            on = await self._to_serve.get()
+            claim = self._claim_for(on, jobs)
+            open_claims.append(claims.create_task(claim, name=f"claim-{on.value}"))
+
+    async def _claim_for(self, on: Lane, jobs: asyncio.TaskGroup) -> None:
+        while True:
+            with warn_when_saturated(on, self._running):
+                free = await self._slots.some_free(on)
+            claimed = await self._works.source.claim({on: free})
+            claimed_at = self._clock()
+            for job in claimed:
+                self._start(job, jobs, claimed_at=claimed_at)
+
+    def _start(self, job: Job, jobs: asyncio.TaskGroup, *, claimed_at: float) -> None:
+        on = lane(job.spec)
+        if self._stopping:
+            self._works.source.release(job, ReleaseReason.DRAINING, message=_STOPPING)
+        elif on not in self._slots.lanes or not self._works.runner.can_run(job):
+            self._works.source.release(job, ReleaseReason.UNSUPPORTED, message=_UNSUPPORTED)
+        elif not self._slots.take(on):
+            self._works.source.release(job, ReleaseReason.NO_ROOM)
+        else:
+            workspace = self._works.files.workspace()
+            run = Run(job=job, lane=on, claimed_at=claimed_at, workspace=workspace)
+            self._running.add(run)
+            self._works.leases.hold(run, claimed_at=claimed_at)
+            run.task = jobs.create_task(self._work(run), name=job.job_id)
+
+    async def _work(self, run: Run) -> None:
+        """One job from its start to its result, or back to the service."""
+        run.is_entered = True
+        try:
+            outcome = await self._outcome_of(run)
+            # A run that was stopped meanwhile may end like any other; its result is not wanted.
+            if outcome is not None and not run.is_stopped:
+                await self._finish(run, outcome)
+        except asyncio.CancelledError:
+            if not run.is_stopped:
+                raise
+        except ServiceError as problem:
+            # The lease could not be confirmed; when it runs out, somebody else gets the job.
+            log.warning("job.not_confirmed", job_id=run.job.job_id, because=str(problem))
+        except Exception as problem:  # our fault, whatever it is: the target must not pay for it
+            log.exception("job.broke", job_id=run.job.job_id, type=check_type(run.job.spec).value)
+            if not run.is_stopped:
+                self._take_blame(run.job, problem)
+        finally:
+            self._leave(run)
+
+    async def _outcome_of(self, run: Run) -> Outcome | None:
+        """What came of the job. None: it did not run, for it was stopped or its lease is gone."""
+        if run.is_stopped:
+            return None
+        if run.lane is not Lane.UPTIME and not await self._works.leases.confirm(run.job):
+            return None
+        return await self._look(run)
+
+    async def _look(self, run: Run) -> Outcome:
+        run.start(self._clock())
+        self._works.meter.job_started(lag_s=run.job.lag_s)
+        return await self._works.runner.run(run.job, run.workspace)
+
+    async def _finish(self, run: Run, outcome: Outcome) -> None:
+        ended_at = self._clock()
+        files: Sequence[CleanFile] = ()
+        run.stay(until=ended_at + CLEANING_LIMIT_S)
+        if outcome.artifacts:
+            enclosed = await self._works.enclosures.of(run.job, outcome, run.workspace)
+            outcome, files = enclosed.outcome, enclosed.files
+        clean = await self._works.envelopes.seal(run, outcome, ended_at=ended_at)
+        if files:
+            await self._works.files.put(clean, files, lease_s=run.job.lease_s)
+        else:
+            self._works.spool.put(clean)
+        result = clean.result
+        self._works.meter.job_finished(
+            result.check_type, result.outcome.status, took_s=result.took_s
+        )
+
+    def _take_blame(self, job: Job, problem: Exception) -> None:
+        because = f"{type(problem).__name__} in the agent"
+        self._works.source.release(job, ReleaseReason.AGENT_ERROR, message=because)
+
+    def _leave(self, run: Run) -> None:
+        if run.stop_reason is not None:
+            self._works.source.release(run.job, run.stop_reason)
+        self._running.remove(run)
+        self._works.leases.drop(run.job)
+        self._slots.give_back(run.lane)
+        if run.workspace.is_made:
+            asyncio.get_running_loop().run_in_executor(None, run.workspace.remove)
+
+
+TELL_AFTER_S: Final = 60.0
+"""Most checks are due again after a minute or more; uptime checks never hold a slot for so long."""
+_MOST_CHECKS: Final = 10
+_SETTINGS: Final = {Lane.MAIN: "JOB_CONCURRENCY", Lane.UPTIME: "UPTIME_CONCURRENCY"}
+
+
+@contextmanager
+def warn_when_saturated(
+    on: Lane, running: RunningJobs, *, after_s: float = TELL_AFTER_S
+) -> Iterator[None]:
+    """Around the wait for a free slot: two lines, when it is long and when it is over."""
+    began_at = time.monotonic()
+    timer = asyncio.get_running_loop().call_later(after_s, _tell, on, running, after_s)
+    try:
+        yield
+        took_s = time.monotonic() - began_at
+        if took_s >= after_s:
+            log.info("slots.free_again", lane=on.value, after_s=round(took_s))
+    finally:
+        timer.cancel()
+
+
+def _tell(on: Lane, running: RunningJobs, for_s: float) -> None:
+    """Which checks hold the slots, the longest first, and the setting that gives more."""
+    held = [run for run in running if run.lane is on]
+    log.warning(
+        "slots.full",
+        lane=on.value,
+        slots=len(held),
+        for_s=round(for_s),
+        checks=[run.job.check_id for run in held[:_MOST_CHECKS]],
+        setting=_SETTINGS[on],
+    )

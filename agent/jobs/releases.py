@@ -1,0 +1,94 @@
+"""Gives jobs back to the service, in batches, without making anyone wait."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from agent.api_client.errors import RequestRefusedError, ServiceError
+from agent.api_client.retry import Backoff, Pace
+from contract.agent_api import Released, ReleaseReason
+
+MOST_WAITING: Final = 4096
+"""More are forgotten, oldest first: their leases run out by themselves."""
+_BATCH: Final = 256
+
+log = structlog.get_logger(__name__)
+
+
+class ReleaseTaker(Protocol):
+    """The service, as far as it takes jobs back."""
+
+    async def release(self, jobs: Sequence[Released]) -> None:
+        """Raises ServiceError when that failed."""
+
+
+class ReleaseMeter(Protocol):
+    """Where released jobs are counted."""
+
+    def job_released(self, reason: ReleaseReason) -> None:
+        """A job was given back without a result."""
+
+
+class Releases:
+    """Jobs on their way back; one whose lease has run out needs no giving back."""
+
+    def __init__(
+        self,
+        taker: ReleaseTaker,
+        *,
+        meter: ReleaseMeter,
+        pace: Pace,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._taker = taker
+        self._meter = meter
+        self._backoff = Backoff(pace)
+        self._clock = clock
+        self._waiting: deque[tuple[Released, float]] = deque(maxlen=MOST_WAITING)
+        self._arrived = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._gone.set()
+
+    def put(self, released: Released, *, lease_s: float) -> None:
+        """Give this job back soon, as long as its lease can hold."""
+        self._meter.job_released(released.reason)
+        self._waiting.append((released, self._clock() + lease_s))
+        self._gone.clear()
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Give back whatever arrives; runs until it is cancelled."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            await asyncio.sleep(0)  # jobs that end in the same turn go back together
+            while self._waiting:
+                await self._send()
+            self._gone.set()
+
+    async def flush(self, *, limit_s: float) -> None:
+        """Wait until all are given back, or as long as the limit says."""
+        try:
+            await asyncio.wait_for(self._gone.wait(), limit_s)
+        except TimeoutError:
+            log.warning("releases.left", jobs=len(self._waiting))
+
+    async def _send(self) -> None:
+        now = self._clock()
+        batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+        batch = [(released, good_until) for released, good_until in batch if good_until > now]
+        if not batch:
+            return
+        try:
+            await self._taker.release([released for released, _ in batch])
+        except RequestRefusedError as problem:
+            log.exception("releases.refused", because=str(problem))
+        except ServiceError as problem:
+            self._waiting.extendleft(reversed(batch))
+            await asyncio.sleep(self._backoff.failed(problem))
+        else:
+            self._backoff.succeeded()

@@ -1,0 +1,173 @@
+"""Where jobs come from: claims that survive a broken connection, each job read by itself."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+import structlog
+
+from agent.api_client.errors import RequestRefusedError, ServiceAwayError, ServiceError
+from agent.api_client.retry import LONGEST_RETRY_AFTER_S, Backoff, Pace
+from contract.agent_api import Claim, ClaimAnswer, Released, ReleaseReason
+from contract.checks import CheckType, Lane
+from contract.job import Job, JobHead
+from contract.wire import UnreadableMessageError, decode
+
+UNREAD_LEASE_S: Final = 60.0
+"""How long a job that could not be read is taken to be ours."""
+SAME_CLAIM_S: Final = 30.0
+"""So long a claim is repeated under its id; later the jobs it may have got are better let go."""
+_REPEAT_LIMIT_S: Final = 5.0
+_LONGEST_MESSAGE: Final = 500
+
+log = structlog.get_logger(__name__)
+
+
+class ClaimTaker(Protocol):
+    """The service, as far as it hands out jobs."""
+
+    async def claim(self, claim: Claim) -> ClaimAnswer:
+        """Raises ServiceError when that failed."""
+
+
+class ReleaseQueue(Protocol):
+    """Jobs on their way back."""
+
+    def put(self, released: Released, *, lease_s: float) -> None:
+        """Give this job back soon."""
+
+
+class Introducer(Protocol):
+    """Whoever says what this agent is."""
+
+    def check_types(self, lanes: Iterable[Lane]) -> tuple[CheckType, ...]:
+        """What it can run now of the jobs that come by these lanes."""
+
+    async def say_hello(self) -> None:
+        """Introduce the agent; raises ServiceError when that failed."""
+
+
+class ServiceSource:
+    """Claims jobs from the service and gives them back to it."""
+
+    def __init__(
+        self,
+        taker: ClaimTaker,
+        releases: ReleaseQueue,
+        introducer: Introducer,
+        *,
+        pace: Pace,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._taker = taker
+        self._releases = releases
+        self._introducer = introducer
+        self._pace = pace
+        self._clock = clock
+        self._not_before: dict[Lane, float] = {}
+        """When the service wants the lane's next claim."""
+        self._abandoned: list[Claim] = []
+        """Claims that were cut off by us, and may have got jobs."""
+
+    async def claim(self, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
+        """At most as many jobs as there are free slots; none when none came in time."""
+        backoff = Backoff(self._pace)
+        await self._keep_distance(slots)
+        claim = self._new_claim(slots)
+        since = self._clock()
+        try:
+            while (answer := await self._try(claim, backoff)) is None:
+                if self._clock() - since > SAME_CLAIM_S:
+                    claim, since = self._new_claim(slots), self._clock()
+        except asyncio.CancelledError:
+            # Even one that failed may have got jobs: the answer may be all that was lost.
+            self._abandoned.append(claim)
+            raise
+        return self._jobs_of(answer, slots)
+
+    def release(self, job: Job, reason: ReleaseReason, *, message: str = "") -> None:
+        """Give a job back soon."""
+        released = Released(
+            job_id=job.job_id, fence=job.fence, reason=reason, message=message[:_LONGEST_MESSAGE]
+        )
+        self._releases.put(released, lease_s=job.lease_s)
+
+    async def give_back_abandoned(self) -> None:
+        """Ask again for what cut-off claims may have got, and release it."""
+        abandoned, self._abandoned = self._abandoned, []
+        for claim in abandoned:
+            again = msgspec.structs.replace(claim, wait_s=0)
+            try:
+                async with asyncio.timeout(_REPEAT_LIMIT_S):
+                    answer = await self._taker.claim(again)
+            except (ServiceError, TimeoutError) as problem:
+                log.warning("claim.not_settled", because=str(problem) or "no answer in time")
+                continue
+            for raw in answer.jobs:
+                self._give_back(bytes(raw), ReleaseReason.DRAINING, "The agent is stopping.")
+
+    async def _try(self, claim: Claim, backoff: Backoff) -> ClaimAnswer | None:
+        """The answer. None: there was none, and the wait before the next try is over."""
+        try:
+            if backoff.has_failed:  # a service that was away may be another one now
+                await self._introducer.say_hello()
+            answer = await self._taker.claim(claim)
+            if answer.say_hello:
+                await self._introducer.say_hello()
+        except ServiceError as problem:
+            await asyncio.sleep(_note_trouble(problem, backoff))
+            return None
+        return answer
+
+    def _jobs_of(self, answer: ClaimAnswer, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
+        next_at = self._clock() + min(answer.next_poll_s, LONGEST_RETRY_AFTER_S)
+        self._not_before.update(dict.fromkeys(slots, next_at))
+        return tuple(self._readable(answer.jobs))
+
+    def _readable(self, raws: Iterable[msgspec.Raw]) -> Iterable[Job]:
+        for raw in raws:
+            try:
+                yield decode(raw, Job)
+            except UnreadableMessageError as problem:
+                self._give_back(bytes(raw), ReleaseReason.MALFORMED, f"{problem}.")
+
+    def _give_back(self, raw: bytes, reason: ReleaseReason, message: str) -> None:
+        try:
+            head = decode(raw, JobHead)
+        except UnreadableMessageError as problem:
+            log.exception("job.without_head", because=str(problem), size_bytes=len(raw))
+            return
+        if reason is ReleaseReason.MALFORMED:
+            log.error("job.malformed", job_id=head.job_id, because=message)
+        released = Released(
+            job_id=head.job_id, fence=head.fence, reason=reason, message=message[:_LONGEST_MESSAGE]
+        )
+        self._releases.put(released, lease_s=UNREAD_LEASE_S)
+
+    def _new_claim(self, slots: Mapping[Lane, int]) -> Claim:
+        return Claim(
+            claim_id=uuid.uuid4().hex,
+            slots=dict(slots),
+            check_types=self._introducer.check_types(slots),
+            wait_s=self._pace.claim_wait_s,
+        )
+
+    async def _keep_distance(self, slots: Mapping[Lane, int]) -> None:
+        next_at = max((self._not_before.get(lane, 0.0) for lane in slots), default=0.0)
+        if (wait_s := next_at - self._clock()) > 0:
+            await asyncio.sleep(wait_s)
+
+
+def _note_trouble(problem: ServiceError, backoff: Backoff) -> float:
+    """Log what went wrong with a claim; the seconds to wait."""
+    wait_s = backoff.failed(problem)
+    if isinstance(problem, RequestRefusedError):
+        log.error("claim.refused", because=str(problem), wait_s=round(wait_s, 1))
+    elif isinstance(problem, ServiceAwayError):
+        log.warning("claim.failed", because=str(problem), wait_s=round(wait_s, 1))
+    else:
+        log.error("agent.refused", because=str(problem), wait_s=round(wait_s, 1))
+    return wait_s

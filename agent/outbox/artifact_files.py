@@ -1,0 +1,399 @@
+"""Artifacts on disk: batches, their manifests, their folder.
+
+The folder of an agent's parcels, on a disk that it may share with others.
+
+An agent holds a lock on its folder as long as it lives; whoever starts on the same disk takes over
+the parcels in folders that nobody holds any more, and removes what runs left there.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from agent.data_folder import NoLocksError, alone, lock_folder, lock_left_folder
+from contract.job import Lease
+from contract.result import Result
+from contract.wire import Seconds, UnreadableMessageError, Wire, decode, encode
+from redaction.clean import Clean, CleanFile, taken_back
+from sandbox.cleanup import sweep_folders
+from sandbox.spawn import can_have_own_users
+from sandbox.users import shut_way
+from sandbox.workspace import FILES, Workspace, clear_place, remove_folder
+
+_NAME: Final = re.compile(r"parcel-(\d{15})-\d{6}")
+_LETTER: Final = ".letter"
+"""No artifact may be called so, nor what begins so."""
+
+
+class UnreadableParcelError(Exception):
+    """A parcel is not what was packed, and never will be; the text says in what way."""
+
+
+class UnfinishedParcelError(UnreadableParcelError):
+    """Its agent died before the letter was in, so its run is somebody else's now."""
+
+
+class Manifest(Wire, frozen=True, kw_only=True):
+    """What lies beside the files: the result that names them."""
+
+    result: msgspec.Raw
+    """The bytes that were searched: these are sent."""
+    lease_s: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactBatch:
+    """One result with its files; what is not here of `Manifest` is read when its turn comes."""
+
+    folder: Path
+    put_at_s: float
+    """Unix time: the parcel may be older than this process."""
+    lease: Lease
+    lease_s: float
+    files: int
+    """How many there were when it was packed or taken over."""
+    size_bytes: int
+
+    def file(self, name: str) -> Path:
+        """Where a file lies; there is none once it is delivered."""
+        return self.folder / name
+
+    def holds(self, name: str) -> bool:
+        """Whether a file is still to be delivered."""
+        return os.path.lexists(self.folder / name)
+
+
+def new_name(put_at_s: float, number: int) -> str:
+    """What a parcel's folder is called."""
+    return f"parcel-{int(put_at_s * 1000):015}-{number:06}"
+
+
+def read_put_at_s(folder: Path) -> float | None:
+    """When it was put, which its name says. None: this is no parcel."""
+    fields = _NAME.fullmatch(folder.name)
+    return None if fields is None else int(fields[1]) / 1000
+
+
+def pack(
+    folder: Path, clean: Clean, files: Sequence[CleanFile], *, lease_s: float, at_s: float
+) -> ArtifactBatch:
+    """Move files to a new folder, wholly or not at all: it counts once its letter is there.
+
+    Raises:
+        OSError: it could not be kept.
+        UnreadableParcelError: what was packed could not be read again.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        for file in files:
+            shutil.move(file.path, folder / file.artifact.name)
+        write_letter(folder, clean, lease_s)
+        return describe(folder, at_s)
+    except (OSError, UnreadableParcelError):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def describe(folder: Path, at_s: float) -> ArtifactBatch:
+    """What is in a folder.
+
+    Raises:
+        UnreadableParcelError: no parcel, and it will not become one.
+        OSError: it cannot be read now.
+    """
+    clean, lease_s = _letter(folder)
+    sizes = [*_sizes(folder, (one.name for one in clean.result.outcome.artifacts))]
+    return ArtifactBatch(
+        folder=folder,
+        put_at_s=at_s,
+        lease=clean.result.lease,
+        lease_s=lease_s,
+        files=len(sizes),
+        size_bytes=sum(sizes),
+    )
+
+
+def unpack(parcel: ArtifactBatch) -> Clean:
+    """The result of a parcel.
+
+    Raises:
+        UnreadableParcelError: the parcel is gone or broken.
+        OSError: it cannot be read now.
+    """
+    clean, _ = _letter(parcel.folder)
+    return clean
+
+
+def files_in(folder: Path) -> frozenset[str]:
+    """The names of the files that are not delivered yet; of a folder that is gone there is none.
+
+    Raises:
+        OSError: they cannot be listed now.
+    """
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    return frozenset(name for name in names if not name.startswith(_LETTER))
+
+
+def count_files(folder: Path, *, otherwise: int) -> int:
+    """How many files are not delivered yet, or what is thought when they cannot be listed."""
+    try:
+        return len(files_in(folder))
+    except OSError:
+        return otherwise
+
+
+def write_letter(folder: Path, clean: Clean, lease_s: float) -> None:
+    """Put a letter in, in the place of the one that was there.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    letter = Manifest(result=msgspec.Raw(clean.body), lease_s=lease_s)
+    unfinished = folder / f"{_LETTER}.part"
+    unfinished.write_bytes(encode(letter))
+    unfinished.replace(folder / _LETTER)
+
+
+def _sizes(folder: Path, names: Iterable[str]) -> Iterator[int]:
+    for name in names:
+        with suppress(FileNotFoundError):  # it was delivered
+            yield (folder / name).lstat().st_size
+
+
+def _letter(folder: Path) -> tuple[Clean, float]:
+    """The result, for only clean ones were ever packed, and its lease in seconds."""
+    try:
+        letter = decode((folder / _LETTER).read_bytes(), Manifest)
+        body = bytes(letter.result)
+        return taken_back(decode(body, Result), body), letter.lease_s
+    except (FileNotFoundError, NotADirectoryError) as problem:
+        raise UnfinishedParcelError("it has no letter") from problem
+    except (UnreadableMessageError, ValueError, RecursionError) as problem:
+        raise UnreadableParcelError(str(problem)) from problem
+
+
+_DOOR: Final = ".lock"
+"""Locked while an agent makes its folder and looks through the others."""
+_DOOR_LIMIT_S: Final = 30.0
+_SILENT_S: Final = 3600.0
+"""On a disk without locks, an agent that has not touched its folder for so long is no more; it
+does so with each `look_again`."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A parcel that nobody will ever read."""
+
+    because: str
+    files: int
+    is_finished: bool
+    """Whether a result was lost; the run of an unfinished one is somebody else's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Legacy:
+    """What agents left that are no more."""
+
+    parcels: tuple[ArtifactBatch, ...] = ()
+    """Oldest first."""
+    broken: tuple[Broken, ...] = ()
+
+
+class ParcelFolder:
+    """Where parcels lie. All methods block; call them from a thread, one at a time."""
+
+    def __init__(self, folder: Path, *, agent_id: str) -> None:
+        self._shared = folder
+        self._mark = re.sub(r"[^0-9a-f]", "", agent_id)[-12:] or "0"
+        self._number = 0
+        self._elsewhere = Workspace(prefix=FILES)
+        self._lock: int | None = None
+        """Descriptor of `own`. None: not open."""
+        self._unread: list[Path] = []
+        """Parcels of ours by now, which could not be read yet."""
+        self._has_seen_all = True
+        """Whether no folder of another agent has to be looked at again."""
+        self.own: Path | None = None
+        """This agent's part. None: not open, or elsewhere and nothing was kept there yet."""
+        self.runs: Path | None = None
+        """Where runs work: this agent's part, as files become a parcel's by their name then.
+        None: in the system's folder for temporary files, which every user can get to."""
+        self.lasts = True
+        """Whether the next agent will find what is here."""
+
+    def open(self) -> Legacy:
+        """Have a folder, and take over what earlier processes left.
+
+        Raises:
+            OSError: nothing can be kept here.
+        """
+        sweep_folders(Path(tempfile.gettempdir()), (FILES,))
+        self._shared.mkdir(parents=True, exist_ok=True, mode=0o700)
+        own = self._shared / self._mark
+        with alone(self._shared / _DOOR, limit_s=_DOOR_LIMIT_S) as is_alone:
+            self._lock = lock_folder(own)
+            self.own = own
+            _let_pass(self._shared, own)
+            self.runs = None if can_have_own_users() and shut_way(own / "run") else own
+            self._unread = self._cleared(own)
+            self._has_seen_all = False
+            if is_alone:
+                self._take_from_others(own)
+        return self._read()
+
+    def look_again(self) -> Legacy:
+        """Show that this agent lives, and try again what could not be taken over before."""
+        if self.own is None or not self.lasts:
+            return Legacy()
+        with suppress(OSError):
+            os.utime(self.own)
+            if not self._has_seen_all:
+                with alone(self._shared / _DOOR, limit_s=0) as is_alone:
+                    if is_alone:
+                        self._take_from_others(self.own)
+        return self._read()
+
+    def open_elsewhere(self) -> None:
+        """Use the system's folder for temporary files; what is kept there goes with `close`."""
+        self.lasts = False
+
+    def close(self) -> None:
+        """Let others have what is here."""
+        if self.own is not None:
+            if not self.lasts:
+                remove_folder(self.own)
+                self._elsewhere.remove()
+            with suppress(OSError):  # there are parcels in it, which the next agent takes over
+                self.own.rmdir()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def pack(
+        self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float, put_at_s: float
+    ) -> ArtifactBatch:
+        """Make a parcel of files and the result that names them, wholly or not at all.
+
+        Raises:
+            OSError: it could not be kept.
+            UnreadableParcelError: what was packed could not be read again.
+        """
+        if self.own is None:
+            self.own = self._elsewhere.folder
+        folder = self._new_folder(self.own, put_at_s)
+        return pack(folder, clean, files, lease_s=lease_s, at_s=put_at_s)
+
+    def remove(self, parcel: ArtifactBatch) -> None:
+        """Delete a parcel; one that stays is sent again by the next agent."""
+        shutil.rmtree(parcel.folder, ignore_errors=True)
+
+    def _new_folder(self, own: Path, put_at_s: float) -> Path:
+        while True:
+            self._number += 1
+            folder = own / new_name(put_at_s, self._number)
+            if not os.path.lexists(folder):  # an earlier process may have had this folder
+                return folder
+
+    def _take_from_others(self, own: Path) -> None:
+        self._has_seen_all = True
+        for other in self._shared.iterdir():
+            if other not in (own, self._shared / _DOOR):
+                self._take_from(other, own)
+
+    def _take_from(self, other: Path, own: Path) -> None:
+        """Move the parcels of an agent that is no more; the rest of what it left goes."""
+        try:
+            lock = lock_left_folder(other)
+        except NoLocksError:
+            if self._is_silent(other, own):
+                self._empty(other, own)
+            else:
+                self._has_seen_all = False
+        except (BlockingIOError, FileNotFoundError, NotADirectoryError):
+            return  # it lives, or this is no folder
+        except OSError as problem:
+            self._put_off(other, problem)
+        else:
+            try:
+                self._empty(other, own)
+            finally:
+                os.close(lock)
+
+    def _is_silent(self, other: Path, own: Path) -> bool:
+        """Whether an agent has not shown for long that it lives, by the disk's own clock."""
+        os.utime(own)
+        return own.stat().st_mtime - other.stat().st_mtime > _SILENT_S
+
+    def _empty(self, other: Path, own: Path) -> None:
+        try:
+            for parcel in self._cleared(other):
+                self._move(parcel, own)
+            other.rmdir()
+        except OSError as problem:
+            self._put_off(other, problem)
+
+    def _move(self, parcel: Path, own: Path) -> None:
+        with suppress(FileNotFoundError):  # without locks another agent may be quicker
+            put_at_s = read_put_at_s(parcel) or 0.0
+            self._unread.append(parcel.rename(self._new_folder(own, put_at_s)))
+
+    def _put_off(self, other: Path, problem: OSError) -> None:
+        log.warning("artifacts.not_taken_over", folder=other.name, because=str(problem))
+        self._has_seen_all = False
+
+    def _cleared(self, folder: Path) -> list[Path]:
+        """The parcels of a folder; what else is there goes."""
+        entries = sorted(folder.iterdir())
+        for path in entries:
+            if read_put_at_s(path) is None:
+                _remove(path)
+        return [path for path in entries if read_put_at_s(path) is not None]
+
+    def _read(self) -> Legacy:
+        """What is in the parcels that came to us; those that cannot be read now wait."""
+        found: list[ArtifactBatch] = []
+        broken: list[Broken] = []
+        later: list[Path] = []
+        for folder in self._unread:
+            try:
+                found.append(describe(folder, read_put_at_s(folder) or 0.0))
+            except UnreadableParcelError as problem:
+                broken.append(_broken(folder, problem))
+                _remove(folder)
+            except OSError as problem:
+                log.warning("artifacts.not_read", parcel=folder.name, because=str(problem))
+                later.append(folder)
+        self._unread = later
+        oldest_first = sorted(found, key=lambda parcel: parcel.put_at_s)
+        return Legacy(parcels=tuple(oldest_first), broken=tuple(broken))
+
+
+def _broken(folder: Path, problem: UnreadableParcelError) -> Broken:
+    is_finished = not isinstance(problem, UnfinishedParcelError)
+    files = count_files(folder, otherwise=0)
+    return Broken(because=str(problem), files=files, is_finished=is_finished)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        clear_place(path)
+
+
+def _let_pass(*folders: Path) -> None:
+    """Runs work below, as users of their own: these may pass through, and list nothing."""
+    for folder in folders:
+        folder.chmod(0o711)

@@ -1,0 +1,304 @@
+"""Hides secrets in results and artifacts before they are kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, Protocol
+
+import msgspec
+import structlog
+
+from agent.jobs.running import Run
+from contract.agent_api import ARTIFACT_NAME, MAX_ARTIFACT_BYTES
+from contract.checks import check_type
+from contract.job import Job
+from contract.result import Artifact, Failure, LogLine, Outcome, Result
+from redaction.clean import (
+    Clean,
+    CleanFile,
+    FileVerdict,
+    LeakError,
+    MemberKind,
+    Passed,
+    UnscannableError,
+    Withheld,
+    let_file_through,
+)
+from redaction.policy import TypedAmong, none_typed
+from runners.execute import ThreadWorkers
+from sandbox.workspace import RunFile, Workspace
+
+log = structlog.get_logger(__name__)
+
+
+class Cleaner(Protocol):
+    """The only one who can make a result clean."""
+
+    def at_once(
+        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
+    ) -> Clean | None:
+        """The result if no secret has to be looked for in it. None: that takes its time."""
+
+    def clean(
+        self,
+        result: Result,
+        *,
+        job: Job | None = None,
+        found: tuple[str, ...] = (),
+        typed_among: TypedAmong = none_typed,
+    ) -> Clean:
+        """The result without secrets, those of its job and those found in its run included."""
+
+
+class ScrubMeter(Protocol):
+    """Where the scrubber's work is counted."""
+
+    def scrubbed(self, replacements: int) -> None:
+        """So many secrets were taken out."""
+
+    def scrub_refused(self) -> None:
+        """A result could not be made clean, so it was not sent."""
+
+    def leak_withheld(self, member: MemberKind) -> None:
+        """The scanner found a secret in what had been scrubbed."""
+
+
+class ResultRedactor:
+    """Results of this agent; secrets are looked for in a thread beside the event loop."""
+
+    def __init__(self, cleaner: Cleaner, *, agent_id: str, meter: ScrubMeter) -> None:
+        self._cleaner = cleaner
+        self._agent_id = agent_id
+        self._meter = meter
+        # One thread: what the cleaner remembers of a set of secrets has no lock.
+        self._search = ThreadWorkers(threads=1, name="search")
+
+    async def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
+        """The outcome in its envelope, without secrets; what it raises is our fault."""
+        result = self._in_envelope(run, outcome, ended_at=ended_at)
+        try:
+            clean = await self._clean(result, run)
+        except Exception:
+            self._meter.scrub_refused()
+            raise
+        if clean.replacements:
+            self._meter.scrubbed(clean.replacements)
+        return clean
+
+    def close(self) -> None:
+        """Let the thread go; nobody waits for an envelope any more."""
+        self._search.close()
+
+    async def _clean(self, result: Result, run: Run) -> Clean:
+        because = run.workspace.unsearchable_because
+        if because is not None:
+            self._meter.scrub_refused()
+            return await self._without_details(result, run, because)
+        try:
+            return await self._cleaned(result, run)
+        except (LeakError, UnscannableError) as problem:
+            because = str(problem)
+        self._meter.leak_withheld(MemberKind.RESULT)
+        return await self._without_details(result, run, because)
+
+    async def _without_details(self, result: Result, run: Run, because: str) -> Clean:
+        log.error("result.details_withheld", job_id=run.job.job_id, because=because)
+        return await self._cleaned(without_details(result, because), run)
+
+    async def _cleaned(self, result: Result, run: Run) -> Clean:
+        job, found = run.job, run.workspace.secrets
+        clean = self._cleaner.at_once(result, job=job, found=found)
+        if clean is not None:
+            return clean
+        typed = run.workspace.typed_among
+        return await self._search.run(
+            partial(self._cleaner.clean, result, job=job, found=found, typed_among=typed)
+        )
+
+    def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
+        job = run.job
+        started_at = ended_at if run.started_at is None else run.started_at
+        return Result(
+            job_id=job.job_id,
+            fence=job.fence,
+            run_id=job.run_id,
+            check_id=job.check_id,
+            check_type=check_type(job.spec),
+            agent_id=self._agent_id,
+            attempt=job.attempt,
+            started_at=run.started_on or datetime.now(UTC),
+            started_after_s=started_at - run.claimed_at,
+            took_s=ended_at - started_at,
+            outcome=outcome,
+        )
+
+
+def without_details(result: Result, because: str) -> Result:
+    """What of a result leaves where a secret may be in the rest of it."""
+    return msgspec.structs.replace(result, outcome=_bare(result.outcome, because))
+
+
+def _bare(outcome: Outcome, because: str) -> Outcome:
+    """The verdict and the figures alone: they are true, whatever a secret was found in."""
+    said = f"The details of this result are withheld: {because}."
+    failure = outcome.failure
+    return Outcome(
+        status=outcome.status,
+        response_time_ms=outcome.response_time_ms,
+        over_max_response_time=outcome.over_max_response_time,
+        timings=outcome.timings,
+        failure=None if failure is None else Failure(kind=failure.kind, message=said),
+        artifacts=outcome.artifacts,
+        log=(LogLine(after_ms=0, level="WARN", message=said),),
+    )
+
+
+_RESERVED: Final = ".part"
+_STRANGE: Final = Withheld(because="its name does not fit")
+_TOO_LONG: Final = Withheld(because=f"it has more than {MAX_ARTIFACT_BYTES} bytes")
+
+
+class SecretKeeper(Protocol):
+    """Knows what must not leave."""
+
+    def secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
+        """All that is secret in what comes of a job; `found`: what its run came upon."""
+
+    def explained(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
+        """With where the secrets come from, if without them the file would be kept."""
+
+
+class FileCleaner(Protocol):
+    """Makes files clean, and finds out whether they are."""
+
+    async def __call__(
+        self,
+        files: Sequence[RunFile],
+        secrets: tuple[str, ...],
+        /,
+        *,
+        typed: tuple[str, ...],
+        in_sight: tuple[str, ...],
+    ) -> tuple[FileVerdict, ...]:
+        """One verdict a file; it never fails.
+
+        `typed`: what was typed letter by letter. `in_sight`: what the run's scripts knew.
+        """
+
+
+class FileMeter(Protocol):
+    """Where it is counted what became of files."""
+
+    def scrubbed(self, replacements: int) -> None:
+        """So many secrets were taken out."""
+
+    def scrub_refused(self) -> None:
+        """A file could not be made clean, so it was not sent."""
+
+    def leak_withheld(self, member: MemberKind) -> None:
+        """The scanner found a secret in a file that had been scrubbed."""
+
+    def artifacts_dropped(self, count: int) -> None:
+        """So many files were given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """An outcome, and the files that it names."""
+
+    outcome: Outcome
+    files: tuple[CleanFile, ...]
+
+
+class ArtifactRedactor:
+    """Makes what a run brought back ready to leave."""
+
+    def __init__(self, keeper: SecretKeeper, clean: FileCleaner, *, meter: FileMeter) -> None:
+        self._keeper = keeper
+        self._clean = clean
+        self._meter = meter
+
+    async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
+        """The files that may leave; the outcome names these alone, as they are now."""
+        enclosed = Enclosed(msgspec.structs.replace(outcome, artifacts=()), ())
+        files = [workspace.file_of(one) for one in outcome.artifacts]
+        fitting = [file for file in files if _fits(file.artifact)]
+        secrets = self._keeper.secrets_with(job, workspace.secrets)
+        typed = workspace.typed_among(secrets)
+        in_sight = workspace.in_sight
+        unsearched = without_search(fitting, workspace)
+        verdicts = unsearched or await self._clean(fitting, secrets, typed=typed, in_sight=in_sight)
+        known = dict(zip((file.artifact.name for file in fitting), verdicts, strict=True))
+        for file in files:
+            verdict = known.get(file.artifact.name, _STRANGE)
+            if isinstance(verdict, Withheld):
+                verdict = self._keeper.explained(verdict, job=job, found=workspace.secrets)
+            enclosed = self._with(enclosed, file, verdict, job)
+        return enclosed
+
+    def _with(self, enclosed: Enclosed, file: RunFile, verdict: FileVerdict, job: Job) -> Enclosed:
+        if isinstance(verdict, Passed) and verdict.artifact.size_bytes > MAX_ARTIFACT_BYTES:
+            verdict = _TOO_LONG
+        if isinstance(verdict, Withheld):
+            self._count(verdict)
+            return _format_value(enclosed, file.artifact, verdict, job=job)
+        if verdict.replacements:
+            self._meter.scrubbed(verdict.replacements)
+        clean = let_file_through(file, verdict)
+        named = (*enclosed.outcome.artifacts, clean.artifact)
+        outcome = msgspec.structs.replace(enclosed.outcome, artifacts=named)
+        outcome = count_rest(outcome, clean.artifact, verdict.left_out)
+        return Enclosed(outcome, (*enclosed.files, clean))
+
+    def _count(self, withheld: Withheld) -> None:
+        self._meter.artifacts_dropped(1)
+        if withheld.leak is not None:
+            self._meter.leak_withheld(withheld.leak)
+        elif withheld.is_unsearchable:
+            self._meter.scrub_refused()
+
+
+def without_search(files: Sequence[RunFile], workspace: Workspace) -> tuple[Withheld, ...]:
+    """One verdict a file, where a search would not know all secrets; else nothing. Pure."""
+    because = workspace.unsearchable_because
+    if because is None:
+        return ()
+    return (Withheld(because=because, is_unsearchable=True),) * len(files)
+
+
+def _fits(artifact: Artifact) -> bool:
+    fits = ARTIFACT_NAME.fullmatch(artifact.name) is not None
+    return fits and not artifact.name.endswith(_RESERVED)
+
+
+def _format_value(
+    enclosed: Enclosed, artifact: Artifact, withheld: Withheld, *, job: Job
+) -> Enclosed:
+    # Not the name: it is not clean yet, and a log is read by more people than a result.
+    because = withheld.because
+    log.error("artifact.dropped", job_id=job.job_id, kind=artifact.kind, because=because)
+    if withheld.leak is None:
+        return Enclosed(without(enclosed.outcome, artifact, because=because), enclosed.files)
+    said = f"The artifact {artifact.name} is withheld: {because}."
+    return Enclosed(_saying(enclosed.outcome, said), enclosed.files)
+
+
+def without(outcome: Outcome, artifact: Artifact, *, because: str) -> Outcome:
+    """The outcome, which says why it does not name this file."""
+    left = tuple(one for one in outcome.artifacts if one.name != artifact.name)
+    outcome = msgspec.structs.replace(outcome, artifacts=left)
+    return _saying(outcome, f"The file {artifact.name} is not there: {because}.")
+
+
+def count_rest(outcome: Outcome, artifact: Artifact, left_out: tuple[str, ...]) -> Outcome:
+    """The outcome, which says what of the files in this one is not there."""
+    if not left_out:
+        return outcome
+    return _saying(outcome, f"Of the file {artifact.name} is left out: {'; '.join(left_out)}.")
+
+
+def _saying(outcome: Outcome, said: str) -> Outcome:
+    after_ms = outcome.log[-1].after_ms if outcome.log else 0
+    line = LogLine(after_ms=after_ms, level="WARN", message=said)
+    return msgspec.structs.replace(outcome, log=(*outcome.log, line))

@@ -1,0 +1,1 @@
+"""What the agent shows: health, metrics, logs, error reports."""

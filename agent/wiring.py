@@ -1,0 +1,223 @@
+"""What an agent works with, wired together."""
+
+from collections.abc import AsyncIterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+)
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from agent.api_client.client import ServiceClient
+from agent.api_client.hello import Handshake
+from agent.api_client.proxies import proxy_environment
+from agent.api_client.retry import Pace
+from agent.bundles import BundleGiver, suite_places
+from agent.jobs.dispatcher import (
+    Dispatcher,
+    DispatcherParts,
+    JobLeases,
+    ResultSpool,
+    RunFiles,
+    Slots,
+)
+from agent.jobs.releases import Releases
+from agent.jobs.running import JobRunner, RunningJobs
+from agent.jobs.source import ServiceSource
+from agent.lifecycle import Lifecycle
+from agent.outbox.redact import ArtifactRedactor, ResultRedactor
+from agent.self_test import summarize
+from agent.settings import Settings
+from agent.telemetry.metrics import Metrics
+from contract.agent_api import Hello
+from redaction.files import clean_in_child
+from redaction.policy import why_unhidden
+from redaction.result import Scrubber
+from runners.execute import execute
+from runners.net.dns.resolve import DnsServerResolver, Resolver, SystemResolver
+from runners.runner import LastPings, Runner
+from runners.scripting.harness import Harness, open_harness
+from runners.scripting.node.runtimes import NO_RUNTIME, Runtimes, find_runtimes
+from runners.scripting.suites.resources import SuitePlaces
+from runners.tools import Tools, open_tools
+from sandbox.errors import HostError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """What an agent is made of besides its settings; tests and benchmarks bring their own."""
+
+    runners: tuple[Runner[Any], ...]
+    pace: Pace = field(default_factory=Pace)
+    checks_itself: bool = True
+    """Whether a type must pass the boot check before its jobs are claimed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentContext:
+    """Made once per process, before anything else."""
+
+    agent_id: str
+    settings: Settings
+    makeup: AgentOptions
+    client: ServiceClient
+    lifecycle: Lifecycle
+    metrics: Metrics
+    harness: Harness | None = None
+    """What scripts run with. None: no script runs here."""
+    scripts_problem: tuple[str, str] | None = None
+    """Why none does, and the remedy. None: there is a harness, or no runtime."""
+
+
+_RESTART: Final = "put it right, then restart the agent"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loops:
+    """The parts that have a loop of their own and outlive the work."""
+
+    releases: Releases
+    leases: JobLeases
+    spool: ResultSpool
+    files: RunFiles
+    running: RunningJobs
+    pings: LastPings
+
+
+def resolver_of(settings: Settings) -> Resolver:
+    """Whoever turns the checks' names into addresses."""
+    return SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripts:
+    """What scripts run with."""
+
+    harness: Harness | None
+    """None: no script runs here."""
+    problem: tuple[str, str] | None = None
+    """Why there is no harness, and the remedy. None: there is one, or no runtime."""
+
+
+@asynccontextmanager
+async def open_scripts(
+    settings: Settings, service: BundleGiver | None = None
+) -> AsyncIterator[Scripts]:
+    """What scripts run with, for as long as the block lasts.
+
+    `service`: where the code of suites comes from; without it no suite runs.
+    """
+    async with AsyncExitStack() as stack:
+        found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
+        _tell_left_out(found)
+        suites: SuitePlaces | None = None
+        try:
+            if service is not None:
+                places = suite_places(service, settings.data_dir, proxy_environment_of(settings))
+                suites = stack.enter_context(places)
+            opening = open_harness(found, extra_roots=settings.extra_ca_certs, suites=suites)
+            harness = await stack.enter_async_context(opening)
+        except OSError as problem:
+            log.warning("scripts.unavailable", because=str(problem))
+            scripts = Scripts(harness=None, problem=_cause_and_remedy(problem))
+        else:
+            scripts = Scripts(harness=harness)
+            if harness is None:
+                log.info("scripts.unavailable", because=NO_RUNTIME)
+        yield scripts
+
+
+def _cause_and_remedy(problem: OSError) -> tuple[str, str]:
+    """Our own errors say both; the system's say the cause alone."""
+    if isinstance(problem, HostError):
+        return problem.cause, problem.remedy
+    return summarize(str(problem)), _RESTART
+
+
+def _tell_left_out(found: Runtimes) -> None:
+    for runtime in found.by_id.values():
+        if (fault := runtime.code_cache_fault) is not None:
+            program = "runners.scripting.playwright.compile_cache"
+            remedy = f"runs are slower; `python -m {program}` makes it anew"
+            log.warning(
+                "scripts.code_cache_left_out", runtime=runtime.id, because=f"{fault}; {remedy}"
+            )
+
+
+def proxy_environment_of(settings: Settings) -> dict[str, str]:
+    """What package managers are told of the agent's proxies."""
+    return proxy_environment(
+        https_proxy=settings.https_proxy,
+        http_proxy=settings.http_proxy,
+        no_proxy=settings.no_proxy,
+    )
+
+
+def scrubber_of(settings: Settings) -> Scrubber:
+    """Whoever takes the agent's secrets out of results; warns of those that it cannot."""
+    hidden = {**settings.service_secrets, **settings.proxy_passwords()}
+    for name, value in hidden.items():
+        because = why_unhidden(value)
+        if because is not None:
+            log.warning("secret.not_hidden", variable=name, because=because)
+    return Scrubber(
+        hidden.values(),
+        kept_from_scripts=(settings.api_key,),
+        sensitive_headers=settings.sensitive_headers,
+    )
+
+
+@asynccontextmanager
+async def open_dispatcher(
+    ground: AgentContext, hello: Hello, introduction: Handshake, *, loops: Loops, resolver: Resolver
+) -> AsyncIterator[Dispatcher]:
+    """The dispatcher with everything it needs, and the network for as long as the block lasts."""
+    pace = ground.makeup.pace
+    scrubber = scrubber_of(ground.settings)
+    envelopes = ResultRedactor(scrubber, agent_id=ground.agent_id, meter=ground.metrics)
+    async with _open_network(ground, resolver) as network:
+        works = DispatcherParts(
+            source=ServiceSource(ground.client, loops.releases, introduction, pace=pace),
+            leases=loops.leases,
+            runner=_runs(ground, network, loops.pings),
+            envelopes=envelopes,
+            spool=loops.spool,
+            enclosures=_enclosures(scrubber, ground),
+            files=loops.files,
+            meter=ground.metrics,
+        )
+        slots = Slots(hello.slots, linger_s=pace.linger_s, gauge=ground.metrics)
+        with closing(envelopes):
+            yield Dispatcher(works, slots, loops.running)
+
+
+def _open_network(ground: AgentContext, resolver: Resolver) -> AbstractAsyncContextManager[Tools]:
+    roots = ground.settings.extra_ca_certs
+    return open_tools(
+        ground.settings.egress,
+        resolver=resolver,
+        extra_ca_pem=None if roots is None else roots.read_text(),
+        harness=ground.harness,
+    )
+
+
+def _runs(ground: AgentContext, network: Tools, pings: LastPings) -> JobRunner:
+    return JobRunner(
+        ground.makeup.runners,
+        execute,
+        network=network,
+        pings=pings,
+        location_secrets=ground.settings.service_secrets,
+    )
+
+
+def _enclosures(scrubber: Scrubber, ground: AgentContext) -> ArtifactRedactor:
+    clean = partial(clean_in_child, header_names=scrubber.header_names)
+    return ArtifactRedactor(scrubber, clean, meter=ground.metrics)

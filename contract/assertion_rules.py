@@ -1,0 +1,111 @@
+"""Which assertions make sense for which check type, and why others do not.
+
+Gives the field that is wrong and the end of a sentence about it, or None. Expressions are judged by
+whoever can compile them.
+"""
+
+import math
+from typing import Final
+
+from contract.assertions import (
+    JSON_SOURCES,
+    NUMBER_SOURCES,
+    OF_EQUALITY,
+    OF_NUMBERS,
+    OF_OBJECTS,
+    TEXT_SOURCES,
+    Assertion,
+    Comparison,
+    Source,
+)
+from contract.checks import SPEC_TYPES, CheckType
+from contract.targets import format_value, is_open
+
+LATENCIES: Final = ("avg", "min", "max", "stdDev")
+_MOST_NUMBER_CHARS: Final = 400
+
+Wrong = tuple[str, str]
+
+
+def assertion_problem(assertion: Assertion, kind: CheckType) -> Wrong | None:
+    """What makes an assertion of this check senseless. None: it may hold."""
+    return (
+        _comparison_problem(assertion, kind)
+        or _property_problem(assertion)
+        or _target_problem(assertion)
+    )
+
+
+def comparisons_of(source: Source, *, of_part: bool) -> frozenset[Comparison]:
+    """What can be asked of a source; `of_part`: of one header, not of all of them."""
+    has_members = source in JSON_SOURCES or (source is Source.HEADERS and not of_part)
+    return frozenset(Comparison) if has_members else frozenset(Comparison) - OF_OBJECTS
+
+
+def expression_of(assertion: Assertion) -> tuple[str, str] | None:
+    """The field that holds a regular expression, and the expression. None: none does."""
+    if assertion.source in TEXT_SOURCES:
+        field, pattern = "property", assertion.property
+    elif assertion.source is Source.HEADERS:
+        field, pattern = "regex", assertion.regex or ""
+    else:
+        return None
+    return (field, pattern) if pattern and not is_open(pattern) else None
+
+
+def path_of(assertion: Assertion) -> str | None:
+    """The JSONPath of an assertion. None: it has none that could be judged."""
+    path = assertion.property
+    is_path = assertion.source in JSON_SOURCES and path and not is_open(path)
+    return path if is_path else None
+
+
+def _comparison_problem(assertion: Assertion, kind: CheckType) -> Wrong | None:
+    takes = comparisons_of(assertion.source, of_part=bool(assertion.property))
+    whose = f"{assertion.source}"
+    if (of_type := SPEC_TYPES[kind].comparisons) is not None:
+        takes, whose = takes & of_type, f"a check of type {kind}"
+    if assertion.comparison in takes:
+        return None
+    return "comparison", f"is {assertion.comparison}; {whose} takes {', '.join(sorted(takes))}"
+
+
+def _target_problem(assertion: Assertion) -> Wrong | None:
+    source, comparison = assertion.source, assertion.comparison
+    of_number = source in NUMBER_SOURCES and comparison in OF_EQUALITY
+    if not of_number and comparison not in OF_NUMBERS:
+        return None
+    if is_open(assertion.target) or _is_number(assertion.target):
+        return None
+    because = f"{source} is one" if of_number else f"{comparison} compares numbers"
+    return "target", f"must be a number, as {because}"
+
+
+def _property_problem(assertion: Assertion) -> Wrong | None:
+    if is_open(assertion.property):
+        return None
+    if assertion.source is Source.LATENCY and assertion.property not in LATENCIES:
+        return "property", f"is {format_value(assertion.property)}; use avg, min, max or stdDev"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    """As the comparisons read one: whole numbers of any size, others that are finite."""
+    if len(text) > _MOST_NUMBER_CHARS or "_" in text:
+        return False
+    return _is_whole(text) or _is_finite(text)
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

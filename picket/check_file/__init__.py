@@ -1,0 +1,1 @@
+"""The file that `picket run` reads."""

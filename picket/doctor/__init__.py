@@ -1,0 +1,1 @@
+"""`picket doctor`: looks over a machine and its settings."""

@@ -1,0 +1,191 @@
+"""`picket doctor`: looks at everything that an agent on this host depends on."""
+
+import asyncio
+import os
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+from rich.text import Text
+
+from agent.self_test import API_WITH_SCRIPTS, Trial, TypeChecked, boot_check
+from agent.settings import BadSettingsError, Settings, read_settings
+from agent.settings_table import SETTINGS
+from agent.wiring import Scripts, open_scripts
+from contract.requests import IpFamily
+from picket.doctor.connection import (
+    KEY,
+    name_servers,
+    own_proxy,
+    proxy_answers,
+    service_answers,
+    service_name,
+)
+from picket.doctor.findings import Finding, Health, fail, ok, warn
+from picket.doctor.host import (
+    data_folder,
+    egress_rules,
+    ping_privilege,
+    ports_are_free,
+    temporary_folder,
+    unhidden_secrets,
+)
+from picket.doctor.limits import file_limit, memory_for_browsers, process_limit
+from picket.errors import ExitCode
+from picket.terminal import Terminal
+from runners.net.http.tls import NoRootsError, system_bundle
+from runners.registry import RUNNABLE, runner_for
+from runners.scripting.harness import CHOICES
+
+_NEEDED: Final = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1"}
+"""Stand in for what is not set, so that the rest can still be looked at."""
+_SETTINGS: Final = "settings"
+_EXIT_CODES: Final = {_SETTINGS: ExitCode.BAD_INPUT, KEY: ExitCode.KEY_REFUSED}
+_STYLES: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
+
+
+def run_doctor(*, as_json: bool) -> int:
+    """Print what was found, one line each; gives the exit code."""
+    with _silent_log():
+        findings = asyncio.run(examine(os.environ))
+    _print(findings, as_json=as_json)
+    return _exit_code(finding.what for finding in findings if finding.health is Health.FAIL)
+
+
+def _exit_code(failed: Iterable[str]) -> int:
+    """By the worst failure: what the agent would end with itself counts more than the rest."""
+    codes = {_EXIT_CODES.get(what, ExitCode.FAILED) for what in failed}
+    order = (ExitCode.BAD_INPUT, ExitCode.KEY_REFUSED, ExitCode.FAILED)
+    return next((code for code in order if code in codes), ExitCode.OK)
+
+
+@contextmanager
+def _silent_log() -> Iterator[None]:
+    """The findings say what the boot check would log."""
+    before = structlog.get_config()
+    structlog.configure(processors=[_drop])
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _drop(_logger: object, _method: str, _event: object) -> str:
+    raise structlog.DropEvent
+
+
+async def examine(environ: Mapping[str, str]) -> list[Finding]:
+    """Look at everything, in the order in which it depends on each other."""
+    settings, findings, wrong = _settings(environ)
+    findings += strange_names(settings)
+    findings += await name_servers()
+    if wrong.isdisjoint(_NEEDED):
+        proxy = own_proxy(settings)
+        findings += [await service_name(settings), await proxy_answers(proxy)]
+        findings += await service_answers(settings, proxy)
+    findings += [await ping_privilege(family) for family in IpFamily]
+    findings += [
+        *unhidden_secrets(settings),
+        egress_rules(settings),
+        data_folder(settings),
+        temporary_folder(environ.get("TMPDIR") or None),
+        memory_for_browsers(settings),
+        process_limit(settings),
+        file_limit(settings),
+        *ports_are_free(settings),
+    ]
+    return findings + await _check_types(settings)
+
+
+def _no_roots(problem: NoRootsError) -> Finding:
+    seen, _, fix = str(problem).rstrip(".").partition("; ")
+    return fail("roots", seen, fix=fix or "install ca-certificates, or fix SSL_CERT_FILE")
+
+
+def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[str]]:
+    """The settings, those that are wrong replaced by their defaults and named."""
+    try:
+        settings = read_settings(environ)
+    except BadSettingsError as bad:
+        wrong = {problem.split()[0] for problem in bad.problems}
+        findings = [_wrong_setting(each) for each in bad.problems]
+        names = {name.removesuffix("_FILE") for name in wrong}
+        rest = {name: environ[name] for name in environ if name.removesuffix("_FILE") not in names}
+        return read_settings(_NEEDED | rest), findings, names
+    count = sum(1 for setting in SETTINGS if setting.name in environ)
+    return settings, [ok(_SETTINGS, f"{count} set, the rest are defaults")], set()
+
+
+def strange_names(settings: Settings) -> list[Finding]:
+    """Variables that were probably meant to be settings."""
+    told = (unknown.sentence.partition("; ") for unknown in settings.unknown)
+    return [warn(_SETTINGS, seen, fix=fix) for seen, _, fix in told]
+
+
+def _wrong_setting(problem: str) -> Finding:
+    """A problem reads `NAME is VALUE; use …`."""
+    seen, found, fix = problem.partition("; ")
+    if not found:
+        seen, _, fix = problem.partition(": ")
+    return fail(_SETTINGS, seen, fix=fix or "see picket agent --help")
+
+
+async def _check_types(settings: Settings) -> list[Finding]:
+    """The agent's own boot check: one real check of every type against loopback."""
+    try:
+        bundle = system_bundle()
+    except NoRootsError as problem:
+        return [_no_roots(problem)]
+    if not _holds_certificates(bundle):
+        fix = "install ca-certificates, or fix SSL_CERT_FILE"
+        return [fail("roots", f"{bundle} holds no certificates that can be read", fix=fix)]
+    try:
+        async with open_scripts(settings) as scripts:
+            return await _try(scripts)
+    except OSError as problem:  # no room for its files, no descriptor or port for its targets
+        return [fail("boot check", f"cannot run: {problem}", fix="free what it names")]
+
+
+async def _try(scripts: Scripts) -> list[Finding]:
+    trials = (*(Trial(check_type=kind) for kind in RUNNABLE), API_WITH_SCRIPTS)
+    harness, problem = scripts.harness, scripts.problem
+    found = await boot_check(trials, runner_for=runner_for, harness=harness, problem=problem)
+    return [_judge(one) for one in found]
+
+
+def _judge(one: TypeChecked) -> Finding:
+    """What was not installed is somebody's choice, and a busy machine has no fault."""
+    lost = one.unavailable
+    if lost is None:
+        return ok(one.trial.what, f"work ({one.took_ms:.0f} ms)")
+    report = warn if one.is_busy or lost.remedy in CHOICES else fail
+    return report(lost.what, f"cannot run here: {lost.cause}", fix=lost.remedy)
+
+
+def _holds_certificates(bundle: Path) -> bool:
+    try:
+        ssl.create_default_context(cafile=bundle)
+    except OSError:
+        return False
+    return True
+
+
+def _print(findings: list[Finding], *, as_json: bool) -> None:
+    console = Terminal()
+    if as_json:
+        shown = [
+            {"health": each.health, "what": each.what, "seen": each.seen, "fix": each.fix}
+            for each in findings
+        ]
+        console.file.write(
+            msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
+        )
+        return
+    for each in findings:
+        line = Text(each.line())
+        line.stylize(_STYLES[each.health], 0, len(each.health))
+        console.print(line, soft_wrap=True)

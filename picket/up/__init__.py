@@ -1,0 +1,1 @@
+"""`picket up`: service, agent and starter checks on one machine."""

@@ -1,0 +1,138 @@
+"""Which check types the agent has shown to run, and starter checks in step with it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from contract.agent_api import UnavailableType
+from contract.checks import CheckType
+from picket.api_client import ApiUnreachableError, PublicApi
+from picket.up.starter_checks import TAG, StarterCheck
+from runners.registry import RUNNABLE
+
+_LOOK_EVERY_S: Final = 1.0
+_LOOK_AGAIN_EVERY_S: Final = 5.0
+"""Once every type has been tried; what fails is tried again each minute or more rarely."""
+_MOST_TRYING_S: Final = 120.0
+"""The agent tries a browser three times, half a minute each."""
+
+
+async def agents_there(api: PublicApi) -> tuple[dict[str, Any], ...]:
+    """The agents of the first location that were heard of in the last minute."""
+    location = (await api.locations(versions=True))[0]
+    versions = location["runningAgents"] or ()
+    return tuple(agent for version in versions for agent in version["agents"])
+
+
+class AgentTypes:
+    """Those of the agent that said hello since the others were counted."""
+
+    def __init__(self, api: PublicApi, *, others: frozenset[str]) -> None:
+        """`others`: ids of agents that are not ours, of the last start perhaps."""
+        self._api = api
+        self._others = others
+        self._began_s = time.monotonic()
+        self._taken: frozenset[CheckType] = frozenset()
+        self.unavailable: tuple[UnavailableType, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One sentence for each type that cannot run here."""
+        return tuple(one.sentence for one in self.unavailable)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every type has been tried, or none is worth waiting for any more."""
+        decided = self._taken | {one.type for one in self.unavailable}
+        return decided >= RUNNABLE or time.monotonic() - self._began_s > _MOST_TRYING_S
+
+    async def look(self) -> bool:
+        """Ask the service; False: our agent has not said hello yet."""
+        agents = (one for one in await agents_there(self._api) if one["id"] not in self._others)
+        if (ours := next(agents, None)) is None:
+            return False
+        self._taken = frozenset(map(CheckType, ours["checkTypes"]))
+        self.unavailable = msgspec.convert(ours["unavailable"], tuple[UnavailableType, ...])
+        return True
+
+    def runs(self, check: StarterCheck) -> bool:
+        """Whether the agent has tried such checks, and can run them.
+
+        Its checks with scripts are tried with the last of the types.
+        """
+        if check.kind not in self._taken or self.lacks(check):
+            return False
+        return self.is_known or not check.has_scripts
+
+    def lacks(self, check: StarterCheck) -> bool:
+        """Whether it is known that the agent cannot run such checks."""
+        return any(
+            one.type is check.kind and (check.has_scripts or not one.only_with_scripts)
+            for one in self.unavailable
+        )
+
+    async def follow(
+        self,
+        tell: Callable[[str], object],
+        set_up: Callable[[], Awaitable[object]],
+        on_known: Callable[[], object],
+    ) -> None:
+        """Tell each sentence as it comes up, until cancelled.
+
+        `set_up`: called when other types run than before; `on_known`: when all have been tried.
+        """
+        told: frozenset[tuple[str, str, str]] = frozenset()
+        set_up_for: object = None
+        while True:
+            lost = frozenset(one.key for one in self.unavailable)
+            found = (self._taken, lost, self.is_known)
+            if found != set_up_for:
+                with suppress(ApiUnreachableError):
+                    await set_up()
+                    set_up_for = found
+            for one in self.unavailable:
+                if one.key not in told:
+                    tell(one.sentence)
+            told = lost
+            if self.is_known:
+                on_known()
+            await asyncio.sleep(_LOOK_AGAIN_EVERY_S if self.is_known else _LOOK_EVERY_S)
+            with suppress(ApiUnreachableError):  # its end is noticed elsewhere
+                await self.look()
+
+
+async def set_up_checks(
+    api: PublicApi, wanted: tuple[StarterCheck, ...], types: AgentTypes
+) -> None:
+    """Create what is missing and give new fields to what differs, as after a change of ports.
+
+    Deactivated is what the agent has not tried yet, or cannot run: nobody would run it.
+    """
+    existing = {(each.kind, each.name): each for each in await api.checks(tag=TAG)}
+    for check in wanted:
+        found = existing.get((check.kind, check.name))
+        body = {**check.body, "activated": types.runs(check)}
+        if found is None:
+            if not types.lacks(check):
+                await api.create(check.kind, body)
+        elif not contains(found.fields, body):
+            await api.replace(check.kind, found.id, body)
+
+
+def contains(answer: Any, wanted: Any) -> bool:
+    """Whether the answer holds everything that is wanted; it may hold more (defaults, ids)."""
+    if isinstance(wanted, dict):
+        return isinstance(answer, dict) and all(
+            key in answer and contains(answer[key], value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(answer, list)
+            and len(answer) == len(wanted)
+            and all(contains(*pair) for pair in zip(answer, wanted, strict=True))
+        )
+    return bool(answer == wanted)

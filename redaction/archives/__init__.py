@@ -1,0 +1,1 @@
+"""Hides secrets in archives and the files that they hold."""

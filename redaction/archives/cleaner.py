@@ -1,0 +1,231 @@
+"""Hides secrets in a file by its kind: plain, compressed, a ZIP or a tar archive."""
+
+import copy
+import shutil
+import tarfile
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Final, cast
+
+from redaction.archives.compressed import (
+    START_BYTES,
+    Kind,
+    clean_embedded,
+    is_json,
+    kind_of,
+    packed,
+    unpacked,
+)
+from redaction.archives.headers import HeaderHiding
+from redaction.archives.json_lines import BROKEN, is_json_file
+from redaction.archives.limits import Bounds, Budget, TooMuchError, UnsearchableFileError
+from redaction.archives.search import Contents, Edit, Passage, Search, Text, in_blocks
+from redaction.archives.zip import ZipCleaning
+
+PIECE_BYTES: Final = 1 << 18
+
+
+class Cleaner:
+    """Cleans one file; it knows what is left of its bounds."""
+
+    def __init__(self, *, folder: Path, bounds: Bounds) -> None:
+        self._folder = folder
+        self.budget = Budget(bounds)
+        self.shows_secret = False
+        """Whether a trace tells that a page showed a secret, so that pictures of it may too."""
+        self.shows_found = False
+        """Whether what the page showed was come upon in the archive, as a header's value."""
+        self.left_out: Counter[str] = Counter()
+        """Why files of archives do not leave with them, and how many each time."""
+        self._lock = threading.Lock()
+        """Archives within texts are cleaned in threads."""
+
+    def spool(self) -> BinaryIO:
+        """A file for what a member unpacks to, gone once it is closed."""
+        return cast("BinaryIO", tempfile.TemporaryFile(dir=self._folder))
+
+    def clean(self, passage: Passage, search: Search) -> int:
+        """Write the source without secrets to the target; how many there were.
+
+        Raises:
+            UnsearchableFileError: a secret could be in it and not be found.
+        """
+        start = passage.source.read(START_BYTES)
+        passage.source.seek(0)
+        kind = kind_of(start, passage.name)
+        if kind is Kind.PLAIN:
+            return self._clean_text(passage, search, looks_like_json=is_json(start))
+        if kind is Kind.PICTURE:
+            return _copy_picture(passage, search)
+        self.budget.check_depth(passage.depth)
+        if kind is Kind.ZIP:
+            return ZipCleaning(self, passage, search).run()
+        if kind is Kind.TAR:
+            return TarCleaning(self, passage).run(search)
+        return self._clean_packed(kind, passage, search)
+
+    def note_shown(self, *, was_found: bool) -> None:
+        """A trace tells that a page showed a secret; `was_found`: one of its own headers."""
+        self.shows_secret = True
+        self.shows_found = self.shows_found or was_found
+
+    def leave_out(self, because: str) -> None:
+        """A file of an archive does not leave with it."""
+        with self._lock:
+            self.left_out[because] += 1
+
+    def edits(
+        self, search: Search, headers: HeaderHiding | None, *, depth: int
+    ) -> tuple[Edit, ...]:
+        """What is done to a text before it is searched. None: it is no JSON."""
+
+        def embedded(block: bytes) -> tuple[bytes, int]:
+            return clean_embedded(block, lambda data: self._clean_data(data, search, depth=depth))
+
+        if headers is None:
+            return (search.in_html.hide, embedded)
+        return (headers.hide, search.numbers.hide, search.in_snapshots.hide, embedded)
+
+    def _clean_text(self, passage: Passage, search: Search, *, looks_like_json: bool) -> int:
+        headers = HeaderHiding(search.header_names) if looks_like_json else None
+        if headers is not None:
+            for block in in_blocks(pieces_of(passage.source)):
+                headers.look(block)
+            passage.source.seek(0)
+            search = search.joined(headers.found)
+        edits = self.edits(search, headers, depth=passage.depth)
+        text = Text(search, edits, is_json=looks_like_json)
+        for piece in text.cleaned(pieces_of(passage.source)):
+            passage.target.write(piece)
+        if headers is not None and text.replacements:
+            _check_that_json_stays(passage)
+        return text.replacements
+
+    def _clean_packed(self, kind: Kind, passage: Passage, search: Search) -> int:
+        with self.spool() as inner, self.spool() as clean:
+            for piece in unpacked(kind, pieces_of(passage.source), self.budget):
+                inner.write(piece)
+            inner.seek(0)
+            name = passage.name.rpartition(".")[0]
+            count = self.clean(Passage(inner, clean, name, passage.depth + 1), search)
+            clean.seek(0)
+            for piece in packed(kind, pieces_of(clean)):
+                passage.target.write(piece)
+        return count
+
+    def _clean_data(self, data: bytes, search: Search, *, depth: int) -> bytes | None:
+        """Compressed data out of a text. None: there is no secret in it, or it is none."""
+        target = BytesIO()
+        try:
+            if kind_of(data[:START_BYTES]) in (Kind.PLAIN, Kind.PICTURE):
+                return None
+            count = self.clean(Passage(BytesIO(data), target, "", depth + 1), search)
+        except TooMuchError:
+            raise
+        except UnsearchableFileError:
+            return None
+        return target.getvalue() if count else None
+
+
+def pieces_of(file: BinaryIO) -> Iterator[bytes]:
+    """The rest of a file."""
+    while piece := file.read(PIECE_BYTES):
+        yield piece
+
+
+def _check_that_json_stays(passage: Passage) -> None:
+    if not is_json_file(passage.target) and is_json_file(passage.source):
+        raise UnsearchableFileError(BROKEN)
+    passage.target.seek(0, 2)
+
+
+def _copy_picture(passage: Passage, search: Search) -> int:
+    if Text(search).needs_cleaning(pieces_of(passage.source)):
+        raise UnsearchableFileError("a picture has a secret beside its pixels")
+    passage.source.seek(0)
+    shutil.copyfileobj(passage.source, passage.target, PIECE_BYTES)
+    return 0
+
+
+_FIELDS: Final = ("name", "linkname", "uname", "gname")
+_WRITTEN_ANEW: Final = frozenset({"path", "linkpath", "size", "uname", "gname"})
+
+
+class TarCleaning:
+    """Of one archive."""
+
+    def __init__(self, contents: Contents, passage: Passage) -> None:
+        self._contents = contents
+        self._passage = passage
+
+    def run(self, search: Search) -> int:
+        """Write the archive without secrets; how many there were.
+
+        Raises:
+            UnsearchableFileError: a secret could be in it and not be found.
+        """
+        total, most = 0, self._contents.budget.bounds.members
+        source, target = self._passage.source, self._passage.target
+        try:
+            with (
+                tarfile.open(fileobj=source, mode="r:") as archive,
+                tarfile.open(fileobj=target, mode="w:", format=tarfile.PAX_FORMAT) as clean,
+            ):
+                for number, member in enumerate(archive):
+                    if number >= most:
+                        raise TooMuchError(f"it is an archive of over {most} members")
+                    total += self._add(archive, clean, member, search)
+        except (tarfile.TarError, ValueError, OSError) as problem:
+            raise UnsearchableFileError("it is a broken tar archive") from problem
+        return total
+
+    def _add(
+        self,
+        archive: tarfile.TarFile,
+        clean: tarfile.TarFile,
+        member: tarfile.TarInfo,
+        search: Search,
+    ) -> int:
+        if member.issparse() or _leads_elsewhere(member.name):
+            raise UnsearchableFileError("it is a tar archive with an unusual member")
+        described, count = _describe(member, search)
+        content = archive.extractfile(member) if member.isreg() else None
+        if content is None:
+            clean.addfile(described)
+            return count
+        with content, self._contents.spool() as inner:
+            source = cast("BinaryIO", content)
+            passage = Passage(source, inner, member.name, self._passage.depth + 1)
+            count += self._contents.clean(passage, search)
+            described.size = inner.tell()
+            inner.seek(0)
+            clean.addfile(described, inner)
+        return count
+
+
+def _describe(member: tarfile.TarInfo, search: Search) -> tuple[tarfile.TarInfo, int]:
+    described, total = copy.copy(member), 0
+    for field in _FIELDS:
+        text, count = _hidden(getattr(member, field), search)
+        setattr(described, field, text)
+        total += count
+    described.pax_headers = {}
+    for key, value in member.pax_headers.items():
+        if key not in _WRITTEN_ANEW:
+            described.pax_headers[key], count = _hidden(value, search)
+            total += count
+    return described, total
+
+
+def _hidden(text: str, search: Search) -> tuple[str, int]:
+    hidden, count = search.hide_in_name(text.encode("utf-8", "surrogateescape"))
+    return hidden.decode("utf-8", "surrogateescape"), count
+
+
+def _leads_elsewhere(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts

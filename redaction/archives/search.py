@@ -1,0 +1,258 @@
+"""Hides secrets in one file's text or bytes, block by block."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+
+from redaction.archives import compressed, headers
+from redaction.archives.headers import HeaderHiding
+from redaction.archives.json_lines import Numbers
+from redaction.archives.limits import Budget
+from redaction.matcher import Span, begins_in
+from redaction.policy import HIDDEN, SENSITIVE_HEADERS, usable, with_beginnings
+from redaction.replacer import HidingStream, SecretPattern
+from redaction.trace.snapshots import HTML, SNAPSHOTS, SplitTexts, compiled
+
+Edit = Callable[[bytes], tuple[bytes, int]]
+"""From a block to the block without something, and how often it was there."""
+_OVERLAP_BYTES: Final = 1 << 16
+"""So much of a block is looked at again with the next one."""
+HIDDEN_IN_NAME: Final = b"hidden"
+"""In the place of a secret in the name of a file."""
+
+
+class Seen(NamedTuple):
+    """What one block of JSON was found to hold."""
+
+    covers: list[Span] | None
+    """Where secrets stand. None: where is not known."""
+    is_hinted_at: bool
+    """Whether there is a hint at more than their usual forms."""
+
+
+class Search:
+    """Secrets, and what finds them in each of their shapes."""
+
+    def __init__(
+        self,
+        secrets: tuple[str, ...],
+        *,
+        typed: tuple[str, ...] = (),
+        out_of_sight: tuple[str, ...] = (),
+        header_names: frozenset[str] = SENSITIVE_HEADERS,
+    ) -> None:
+        self.secrets = secrets
+        self.typed = typed
+        """Those that were typed letter by letter: pages may tell their beginnings."""
+        self.out_of_sight = out_of_sight
+        """Those that no script of the run was given."""
+        self.header_names = header_names
+        """Of headers whose values are secret whatever they are, in lower case."""
+        self.numbers = Numbers(with_beginnings(secrets, typed))
+        self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
+        self.in_html = SplitTexts(secrets, HTML)
+        self.pattern = SecretPattern(secrets, typed=typed, hint=self._hint_in_json)
+
+    def seen_in(self, block: bytes) -> Seen:
+        """What a block of JSON holds; one look for all, where there is little of it."""
+        looked = self.pattern.look(block)
+        if looked is None:
+            is_hinted_at = self.is_hinted_at(block, is_json=True)
+            return Seen(self.pattern.seen_in(block), is_hinted_at)
+        is_meant = any(self._is_meant_at(place, block) for place in looked.hinted)
+        return Seen(looked.covers, is_meant)
+
+    def _is_meant_at(self, place: tuple[int, int], block: bytes) -> bool:
+        """Whether a hint that begins there is at more than a split text by chance."""
+        return begins_in(place, block, (self._elsewhere,)) or self.in_snapshots.may_begin_in(
+            place, block
+        )
+
+    def is_hinted_at(self, block: bytes, *, is_json: bool) -> bool:
+        """Whether anything but the secrets' usual forms may be in a block; one look for all."""
+        hint = self._in_json if is_json else self._in_text
+        if hint.search(block) is None:
+            return False
+        # What only hints at a split text does so by chance in every hundredth hash.
+        return not is_json or self._may_be_split(block) or self._elsewhere.search(block) is not None
+
+    def _may_be_split(self, block: bytes) -> bool:
+        return next(self.in_snapshots.lines(block), None) is not None
+
+    @cached_property
+    def _in_json(self) -> Any:
+        return compiled(self._hint_in_json)
+
+    @cached_property
+    def _hint_in_json(self) -> str:
+        return "|".join(filter(None, (self.in_snapshots.hint, *self._hints)))
+
+    @cached_property
+    def _elsewhere(self) -> Any:
+        return compiled("|".join(self._hints))
+
+    @cached_property
+    def _hints(self) -> tuple[str, ...]:
+        """At what may be in any line of JSON."""
+        hints = (self.numbers.hint, headers.hint(self.header_names), compressed.HINT)
+        return tuple(filter(None, hints))
+
+    @cached_property
+    def _in_text(self) -> Any:
+        return compiled("|".join(filter(None, (self.in_html.hint, compressed.HINT))))
+
+    def let_go_of_pages(self) -> bool:
+        """Let go of what other texts than JSON take, until there is another. Whether it was any."""
+        self.in_html.let_go()
+        return self.__dict__.pop("_in_text", None) is not None
+
+    def joined(self, found: Iterable[str]) -> "Search":
+        """With what was come upon."""
+        secrets = usable((*self.secrets, *found))
+        return self if set(secrets) <= set(self.secrets) else self.with_secrets(secrets)
+
+    def with_secrets(self, secrets: tuple[str, ...]) -> "Search":
+        """The same for others."""
+        return Search(
+            secrets,
+            typed=self.typed,
+            out_of_sight=self.out_of_sight,
+            header_names=self.header_names,
+        )
+
+    def hide_in_name(self, name: bytes) -> tuple[bytes, int]:
+        """For names of files, which an asterisk would spoil."""
+        hidden, count = self.pattern.hide(name)
+        return hidden.replace(HIDDEN.encode(), HIDDEN_IN_NAME) if count else name, count
+
+
+@dataclass(slots=True)
+class Text:
+    """A text on its way through edits and the search."""
+
+    search: Search
+    edits: tuple[Edit, ...] = ()
+    """Where the block hints at what they are for."""
+    always: tuple[Edit, ...] = field(default=(), kw_only=True)
+    """Of every block, before the others."""
+    is_json: bool = field(default=False, kw_only=True)
+    replacements: int = field(default=0, init=False)
+
+    def cleaned(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The text without secrets."""
+        stream = HidingStream(self.search.pattern)
+        for block in in_blocks(pieces):
+            edited, count = self._edited(block)
+            self.replacements += count
+            yield stream.feed(edited)
+        yield stream.finish()
+        self.replacements += stream.replacements
+
+    def needs_cleaning(self, pieces: Iterable[bytes]) -> bool:
+        """Whether there is anything to hide; it reads no further than the first of it."""
+        end = b""
+        for block in in_blocks(pieces):
+            if self._edited(block)[1]:
+                return True
+            if self.search.pattern.may_be_in(end + block):
+                return True
+            end = block[-_OVERLAP_BYTES:]
+        return False
+
+    def _edited(self, block: bytes) -> tuple[bytes, int]:
+        total, edits = 0, self.always
+        if self.edits and self.search.is_hinted_at(block, is_json=self.is_json):
+            edits = (*edits, *self.edits)
+        for edit in edits:
+            block, count = edit(block)
+            total += count
+        return block, total
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A file on its way to be clean."""
+
+    source: BinaryIO
+    target: BinaryIO
+    name: str
+    """What it is called where it lies."""
+    depth: int = 1
+    """How many files it is in, itself included."""
+
+
+class Contents(Protocol):
+    """Cleans files of any kind; there is one for each file that a run brings back."""
+
+    budget: Budget
+
+    def spool(self) -> BinaryIO:
+        """A file for what a member unpacks to, gone once it is closed."""
+
+    def clean(self, passage: Passage, search: Search) -> int:
+        """Write the source without secrets to the target; how many there were."""
+
+    def edits(
+        self, search: Search, headers: HeaderHiding | None, *, depth: int
+    ) -> tuple[Edit, ...]:
+        """What is done to a text before it is searched. None: it is no JSON."""
+
+    def note_shown(self, *, was_found: bool) -> None:
+        """A trace tells that a page showed a secret; `was_found`: one of its own headers."""
+
+    def leave_out(self, because: str) -> None:
+        """A file of an archive does not leave with it."""
+
+
+BLOCK_BYTES: Final = 1 << 18
+LONGEST_BYTES: Final = 8 << 20
+"""A line that is longer is cut anywhere."""
+_COOKIES: Final = b'"cookies"'
+_CLOSED: Final = re.compile(
+    rb'"cookies"(?!\s*:\s*\[)|"cookies"\s*:\s*\[(?:[^"\]]|"(?:[^"\\]|\\.)*+")*+\]'
+)
+
+
+def in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks that end with a line, and not within an object of indented JSON."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size < BLOCK_BYTES:
+            continue
+        block = b"".join(held)
+        end = _outside_cookies(block, _end_of_lines(block, size - len(piece)))
+        if end == 0 and size < LONGEST_BYTES:
+            continue
+        yield block[: end or size]
+        rest = block[end or size :]
+        held, size = [rest], len(rest)
+    if size:
+        yield b"".join(held)
+
+
+def _end_of_lines(text: bytes, known: int) -> int:
+    """Behind the last object that ends a line, or else behind the last line. 0: there is none.
+
+    `known`: so much of its beginning was looked through before.
+    """
+    end = text.rfind(b"}\n", known) + 1
+    # No more than what follows is looked through.
+    further = text.rfind(b"},\n", max(end, known)) + 1
+    if further:
+        return further + len(b",\n")
+    return end + len(b"\n") if end else text.rfind(b"\n", known) + 1
+
+
+def _outside_cookies(text: bytes, end: int) -> int:
+    """That place, or before a list of cookies that it is in: all of these are hidden. 0: none."""
+    if _COOKIES not in text:  # to look for them from the end takes longer
+        return end
+    begins = text.rfind(_COOKIES, 0, end)
+    if begins < 0 or _CLOSED.match(text, begins, end) is not None:
+        return end
+    return text.rfind(b"\n", 0, begins) + 1

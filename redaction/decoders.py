@@ -1,0 +1,425 @@
+r"""Text as it reads decoded, with the place of each character in the original.
+
+Undo escapes, which need looking at where letters and digits are escaped too: `%41`, `\x41`.
+
+Nothing escapes these in the usual course; what does so escapes everything, whatever it was
+encoded in before.
+
+Where encodings lie over one another: signs of them, and what is read once they are undone.
+
+Encodings that change a text as a whole, or every character, cannot all be listed when several lie
+over one another. So a text is searched for their signs, which are rare, and what stands around a
+sign is decoded and searched like the text itself.
+"""
+
+import binascii
+import html.entities
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from functools import cache
+from itertools import chain
+from typing import Final, NamedTuple
+
+from redaction.compiled import apart, compiled_once, found_in
+from redaction.encodings import (
+    AMPERSAND,
+    BACKSLASHES,
+    BETWEEN_BYTES,
+    EQUALS,
+    HASH,
+    LINE_END,
+    PERCENT,
+    SEMICOLON,
+)
+
+
+class Kind(IntEnum):
+    """What a covered place is written in; the highest of several that overlap decides."""
+
+    TEXT = 0
+    WIDE = 1
+    HEX = 2
+    BASE64 = 3
+
+
+class DecodedView(NamedTuple):
+    """A decoded stretch."""
+
+    content: bytes
+    place: Callable[[int, int], tuple[int, int]]
+    """Where the bytes from the first to the last (itself included) came from."""
+    kind: Kind
+
+
+_HEX: Final = "(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])"
+_DECIMAL: Final = "(?:4[89]|5[0-7]|6[5-9]|[78][0-9]|90|9[7-9]|10[0-9]|11[0-9]|12[0-2])"
+_OCTAL: Final = "(?:0?6[0-7]|0?7[01]|1[0-7][0-7])"
+"""Letters and digits."""
+
+_ANY_HEX: Final = "[0-9A-Fa-f]"
+
+PERCENT_SIGN: Final = f"{PERCENT}{_HEX}|(?:(?:[^%]|{PERCENT}{_ANY_HEX}{_ANY_HEX}){PERCENT}00){{4}}"
+ENTITY_SIGN: Final = (
+    rf"{AMPERSAND}(?:amp{SEMICOLON})*{HASH}0*(?:{_DECIMAL}|[xX]0*{_HEX})"
+    rf"(?:{SEMICOLON}|{BACKSLASHES}(?:073|x3[bB]|u003[bB]))"
+)
+ESCAPE_SIGN: Final = (
+    rf"{BACKSLASHES}(?:u00{_HEX}|u(?:\{{|{PERCENT}7[bB])0*{_HEX}|U000000{_HEX}|x{_HEX}|{_OCTAL})"
+    rf"|(?:(?:[^\\]|{BACKSLASHES}(?:x{_ANY_HEX}{_ANY_HEX}|u{_ANY_HEX}{{4}}|{_ANY_HEX}+))?"
+    rf"{BACKSLASHES}(?:x00|u0000|0+)){{4}}"
+)
+"""Of a letter or a digit; zeros of wide characters."""
+CSS_SIGN: Final = rf"{BACKSLASHES}(?:0*{_HEX}(?:[ +]|{PERCENT}20)|0000{_HEX})"
+PRINTABLE_SIGN: Final = (
+    f"=[2-7]{_ANY_HEX}=[2-7]{_ANY_HEX}|(?:(?:[^=]|={_ANY_HEX}{_ANY_HEX})=00){{4}}"
+)
+SPLICE_SIGN: Final = (
+    rf"(?:\x1b|{PERCENT}1[bB]|{BACKSLASHES}(?:u001[bB]|x1[bB]|033|e))(?:\[|{PERCENT}5[bB])[0-9;]*m"
+    rf"|{EQUALS}{LINE_END}"
+)
+
+_ESCAPED: Final = re.compile(
+    rb"%(?:25)*(?P<percent>[0-9A-Fa-f]{2})"
+    rb"|&(?:amp;)*(?:#0*(?P<decimal>[0-9]{1,7})|#[xX]0*(?P<hexadecimal>[0-9A-Fa-f]{1,6})"
+    rb"|(?P<named>[A-Za-z][A-Za-z0-9]{1,30}))(?:;|\\+(?:073|x3[bB]|u003[bB]))?"
+    rb"|\\+(?:u(?P<unit>[0-9A-Fa-f]{4})|u\{0*(?P<braces>[0-9A-Fa-f]{1,6})\}"
+    rb"|U(?P<long>[0-9A-Fa-f]{8})|x(?P<two>[0-9A-Fa-f]{2})|(?P<octal>[0-3]?[0-7]{2})"
+    rb"|(?P<letter>[nrtbfva])|(?P<itself>[^0-9A-Za-z\\&%]))?"
+)
+"""A backslash takes no `&` or `%`: an escape of their own may begin with them."""
+_CSS: Final = re.compile(
+    rb"(?:\\|%(?:25)*5[cC])+(?:0{0,4}(?P<hexadecimal>[0-9A-Fa-f]{1,6})(?:[ +\n]|%(?:25)*20)?"
+    rb"|(?P<itself>[^0-9A-Za-z\\%]))?"
+)
+_PRINTABLE: Final = re.compile(rb"=(?P<percent>[0-9A-Fa-f]{2})")
+_SPLICE: Final = re.compile(
+    rb"(?:\x1b|%(?:25)*1[bB]|(?:\\|%(?:25)*5[cC]){1,32}(?:u001[bB]|x1[bB]|033|e))"
+    rb"(?:\[|%(?:25)*5[bB])[0-9;]*m"
+    rb"|(?:=(?:3[dD])*|%(?:25)*3[dD])"
+    rb"(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]"
+    rb"|(?:(?:\\|%(?:25)*5[cC]){1,32}r)?(?:\\|%(?:25)*5[cC]){1,32}n)"
+)
+_SLASH: Final = re.compile(rb"\\|%(?:25)*5[cC]")
+_SLASHES: Final = re.compile(rb"\A(?:\\|%(?:25)*5[cC])+")
+_LETTERS: Final = dict(zip(b"nrtbfva", b"\n\r\t\b\f\v\a", strict=True))
+
+
+def unescaped(stretch: bytes) -> Iterator[DecodedView]:
+    """Without percent-encoding, HTML entities and backslash escapes, one level of each."""
+    return _without(stretch, _ESCAPED)
+
+
+def uncss(stretch: bytes) -> Iterator[DecodedView]:
+    """Without the escapes of style sheets, which other languages read as something else."""
+    return _without(stretch, _CSS)
+
+
+def unprintable(stretch: bytes) -> Iterator[DecodedView]:
+    """Without quoted-printable."""
+    return _without(stretch, _PRINTABLE)
+
+
+def splice(stretch: bytes) -> Iterator[DecodedView]:
+    """Without colours of terminals and the line ends that encodings put into a text."""
+    return _without(stretch, _SPLICE)
+
+
+class _Unit(NamedTuple):
+    """One escape: where it stands and what it means."""
+
+    start: int
+    end: int
+    meaning: bytes
+
+
+def _without(stretch: bytes, escapes: re.Pattern[bytes]) -> Iterator[DecodedView]:
+    units = [
+        _Unit(found.start(), found.end(), _meaning(found)) for found in escapes.finditer(stretch)
+    ]
+    if units:
+        yield _join(stretch, units)
+
+
+def _join(stretch: bytes, units: Iterable[_Unit]) -> DecodedView:
+    """The text with each unit replaced by its meaning."""
+    content = bytearray()
+    decoded_at, starts, ends = [0], [0], [0]
+    at = 0
+    for unit in units:
+        content += stretch[at : unit.start]
+        decoded_at.append(len(content))
+        starts.append(unit.start)
+        ends.append(unit.end)
+        content += unit.meaning
+        decoded_at.append(len(content))
+        starts.append(unit.end)
+        ends.append(unit.end)
+        at = unit.end
+    content += stretch[at:]
+    return DecodedView(bytes(content), _placing(decoded_at, starts, ends), Kind.TEXT)
+
+
+def _placing(
+    decoded_at: list[int], starts: list[int], ends: list[int]
+) -> Callable[[int, int], tuple[int, int]]:
+    """Even entries are text as it stood, odd ones are units."""
+
+    def place(first: int, last: int) -> tuple[int, int]:
+        entry = bisect_right(decoded_at, first) - 1
+        start = starts[entry] + (0 if entry % 2 else first - decoded_at[entry])
+        entry = bisect_right(decoded_at, last) - 1
+        end = ends[entry] if entry % 2 else starts[entry] + last - decoded_at[entry] + 1
+        return start, end
+
+    return place
+
+
+def _meaning(found: re.Match[bytes]) -> bytes:
+    name = found.lastgroup
+    own = b"" if name == "percent" else _own_backslash(found.group())
+    return own if name is None else own + _MEANINGS[name](found.group(name), found.group())
+
+
+def _own_backslash(escape: bytes) -> bytes:
+    """A backslash that stood before: those of the escape itself double each time."""
+    if escape.startswith(b"%"):
+        escape = _SLASHES.sub(lambda run: b"\\" * len(_SLASH.findall(run.group())), escape)
+    slashes = len(escape) - len(escape.lstrip(b"\\"))
+    is_escape = slashes & (slashes - 1) == 0 and slashes < len(escape)
+    return b"" if is_escape or not slashes else b"\\"
+
+
+def _code_point(base: int) -> Callable[[bytes, bytes], bytes]:
+    def meaning(digits: bytes, whole: bytes) -> bytes:
+        number = int(digits, base)
+        if number > 0x10FFFF or 0xD800 <= number < 0xE000:
+            return whole
+        return chr(number).encode()
+
+    return meaning
+
+
+def _byte(base: int) -> Callable[[bytes, bytes], bytes]:
+    return lambda digits, _: bytes([int(digits, base)])
+
+
+def _entity(name: bytes, whole: bytes) -> bytes:
+    char = html.entities.html5.get(f"{name.decode()};")
+    return whole if char is None else char.encode()
+
+
+_MEANINGS: Final[dict[str, Callable[[bytes, bytes], bytes]]] = {
+    "percent": _byte(16),
+    "decimal": _code_point(10),
+    "hexadecimal": _code_point(16),
+    "named": _entity,
+    "unit": _code_point(16),
+    "braces": _code_point(16),
+    "long": _code_point(16),
+    "two": _byte(16),
+    "octal": _byte(8),
+    "letter": lambda letter, _: bytes([_LETTERS[letter[0]]]),
+    "itself": lambda char, _: char,
+}
+"""By the name of the group that an escape was found in."""
+
+
+_ANY: Final = rf"(?:[A-Za-z0-9+/_\-]|{PERCENT}2[bBfF]|{BACKSLASHES}(?:/|u002[bBfF]))"
+_PRINTABLE_BASE64: Final = rf"[I-Za-f][C-HS-Xi-nyz0-3][ABEFIJMNQRUVYZcdghklopstwx014589]{_ANY}"
+_WIDE: Final = rf"[I-Za-f][AQgw][AB]{_ANY}"
+_WIDE_AFTER: Final = "A[C-H][AEIMQUYcgkosw048]A"
+_LINE: Final = "[A-Za-z0-9+/]"
+
+BASE64_SIGN: Final = (
+    f"(?:{_PRINTABLE_BASE64}){{3}}"
+    f"|(?:{_WIDE}{_WIDE_AFTER}){{2}}"
+    rf"|{_LINE}{{60}}{LINE_END}[ \t]*{_LINE}"
+)
+"""Base64 of printable text in UTF-8 or UTF-16; a full line of any. Words do not look like it."""
+_PRINTABLE_HEX: Final = "[2-7][0-9A-Fa-f]"
+_PERCENT_BETWEEN: Final = rf"{PERCENT}(?:20|2[bBcC]|3[aA]|0[aAdD])"
+HEX_SIGN: Final = (
+    f"(?:{_PRINTABLE_HEX}(?:{BETWEEN_BYTES}|0x)*){{9}}{_PRINTABLE_HEX}"
+    f"|(?:{_PRINTABLE_HEX}{BETWEEN_BYTES}+(?:0x)?){{7}}"
+    f"|(?:{_PRINTABLE_HEX}{BETWEEN_BYTES}*00{BETWEEN_BYTES}*){{4}}"
+    f"|(?:[0-9A-Fa-f]{{2}}{_PERCENT_BETWEEN}){{4}}"
+)
+WIDE_SIGN: Final = r"(?:[^\x00]\x00+){6}"
+
+_BASE64_RUN: Final = re.compile(
+    rb"(?:[A-Za-z0-9+/_\-]+|%(?:25)*2[bBfF]|\\{1,32}(?:/|u002[bBfF])"
+    rb"|=?(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]|(?:\\{1,32}r)?\\{1,32}n)[ \t]*)+"
+)
+_STOPS: Final = (b'"', b"<", b">", b":", b",", b".", b";", b"(", b")", b"'")
+"""No run goes on over one of them."""
+_PLAIN_RUN: Final = re.compile(rb"[A-Za-z0-9+/_\-]+")
+_SEXTET: Final = re.compile(
+    rb"=?(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]|(?:\\+r)?\\+n)[ \t]*|([A-Za-z0-9])"
+    rb"|([+\-]|%(?:25)*2[bB]|\\+u002[bB])|([/_]|%(?:25)*2[fF]|\\+(?:/|u002[fF]))"
+)
+_HEX_RUN: Final = re.compile(
+    rf"(?:(?:0x)?[0-9A-Fa-f]{{2}}{BETWEEN_BYTES}*){{8,}}[0-9A-Fa-f]?".encode()
+)
+_HEX_DIGIT: Final = re.compile(rf"0x|{BETWEEN_BYTES}|([0-9A-Fa-f])".encode())
+_PLAIN_HEX: Final = re.compile(rb"[0-9A-Fa-f]+")
+_WIDE_RUN: Final = re.compile(rb"(?:[^\0]\0{1,3}){4,}[^\0]?")
+
+
+def unbase64(stretch: bytes) -> Iterator[DecodedView]:
+    """Each run that looks like base64 at its four places."""
+    for run in _signed_runs(stretch):
+        letters, starts, ends = _letters(run.group(), run.start())
+        for skipped in range(4):
+            sextets = _Sextets(starts, ends, skipped)
+            yield DecodedView(_decode(letters[skipped:]), sextets.place, Kind.BASE64)
+
+
+def _signed_runs(stretch: bytes) -> Iterator[re.Match[bytes]]:
+    """Runs with a sign; the others, which are all words of a text, are not even looked at."""
+    over = 0
+    (sign,) = compiled_once(BASE64_SIGN)
+    for start, _ in apart(sign, stretch):
+        if start < over:
+            continue
+        begins = max(over, 1 + max(stretch.rfind(stop, over, start) for stop in _STOPS))
+        for run in _BASE64_RUN.finditer(stretch, begins):
+            over = run.end()
+            if over > start:
+                if found_in(BASE64_SIGN, run.group()):
+                    yield run
+                break
+
+
+def _letters(run: bytes, at: int) -> tuple[bytes, Sequence[int], Sequence[int]]:
+    """The letters of a run, and where each begins and ends."""
+    if _PLAIN_RUN.fullmatch(run):
+        letters = run.replace(b"-", b"+").replace(b"_", b"/")
+        return letters, range(at, at + len(run)), range(at + 1, at + len(run) + 1)
+    sextets = [found for found in _SEXTET.finditer(run) if found.lastindex is not None]
+    letters = b"".join((found.group(), b"+", b"/")[(found.lastindex or 1) - 1] for found in sextets)
+    return (
+        letters,
+        [at + found.start() for found in sextets],
+        [at + found.end() for found in sextets],
+    )
+
+
+def _decode(letters: bytes) -> bytes:
+    """What the letters hold, up to the last whole byte."""
+    padded = letters + b"A" * (-len(letters) % 4)
+    return binascii.a2b_base64(padded)[: len(letters) * 6 // 8]
+
+
+class _Sextets:
+    """Where the letters of a byte stand: it begins in one and ends in the next."""
+
+    def __init__(self, starts: Sequence[int], ends: Sequence[int], skipped: int) -> None:
+        self._starts = starts
+        self._ends = ends
+        self._skipped = skipped
+
+    def place(self, first: int, last: int) -> tuple[int, int]:
+        return self._starts[self._letter(first)], self._ends[self._letter(last) + 1]
+
+    def _letter(self, byte: int) -> int:
+        return self._skipped + byte // 3 * 4 + byte % 3
+
+
+def unhex(stretch: bytes) -> Iterator[DecodedView]:
+    """Each run of hexadecimal digits, in both ways of pairing them."""
+    for run in _HEX_RUN.finditer(stretch):
+        digits, starts = _digits(run.group(), run.start())
+        for skipped in (0, 1):
+            even = len(digits) - (len(digits) - skipped) % 2
+            content = binascii.a2b_hex(digits[skipped:even])
+            yield DecodedView(content, _Pairs(starts, skipped).place, Kind.HEX)
+
+
+def _digits(run: bytes, at: int) -> tuple[bytes, Sequence[int]]:
+    """The digits of a run, and where each stands; most runs are hashes, and nothing else."""
+    if _PLAIN_HEX.fullmatch(run):
+        return run, range(at, at + len(run))
+    found = [digit for digit in _HEX_DIGIT.finditer(run) if digit.lastindex]
+    return b"".join(digit.group() for digit in found), [at + digit.start() for digit in found]
+
+
+class _Pairs:
+    """Where the two digits of a byte stand."""
+
+    def __init__(self, starts: Sequence[int], skipped: int) -> None:
+        self._starts = starts
+        self._skipped = skipped
+
+    def place(self, first: int, last: int) -> tuple[int, int]:
+        at = self._skipped
+        return self._starts[at + 2 * first], self._starts[at + 2 * last + 1] + 1
+
+
+def narrowed(stretch: bytes) -> Iterator[DecodedView]:
+    """Characters of two or four bytes as one byte each."""
+    for run in _WIDE_RUN.finditer(stretch):
+        text = run.group()
+        starts = [run.start() + at for at, byte in enumerate(text) if byte]
+        yield DecodedView(text.replace(b"\0", b""), _Singles(starts).place, Kind.WIDE)
+
+
+class _Singles:
+    """Where the byte of a wide character stands that is not zero."""
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        self._starts = starts
+
+    def place(self, first: int, last: int) -> tuple[int, int]:
+        return self._starts[first], self._starts[last] + 1
+
+
+class Decoder(NamedTuple):
+    """One kind of encoding, by its sign."""
+
+    name: str
+    sign: str
+    """An expression for RE2."""
+    undone: Callable[[bytes], Iterator[DecodedView]]
+
+
+UNDOINGS: tuple[Decoder, ...] = (
+    Decoder("percent", PERCENT_SIGN, unescaped),
+    Decoder("entities", ENTITY_SIGN, unescaped),
+    Decoder("escapes", ESCAPE_SIGN, unescaped),
+    Decoder("CSS", CSS_SIGN, uncss),
+    Decoder("quoted-printable", PRINTABLE_SIGN, unprintable),
+    Decoder("colours and soft line ends", SPLICE_SIGN, splice),
+    Decoder("base64", BASE64_SIGN, unbase64),
+    Decoder("hexadecimal", HEX_SIGN, unhex),
+    Decoder("wide characters", WIDE_SIGN, narrowed),
+)
+
+
+def sign_runs() -> tuple[str, ...]:
+    """Expressions for runs of signs: of base64, and of everything else.
+
+    In one expression the places at which base64 may begin would multiply the states of the others.
+    """
+    return tuple(runs for runs, _ in _together(UNDOINGS))
+
+
+def views(text: bytes) -> Iterator[DecodedView]:
+    """What the text reads in each encoding of which it has a sign."""
+    likely = [all_of for runs, all_of in _together(UNDOINGS) if found_in(runs, text)]
+    seen = [one.undone for one in chain.from_iterable(likely) if found_in(one.sign, text)]
+    for undone in dict.fromkeys(seen):
+        yield from undone(text)
+
+
+@cache
+def _together(undoings: tuple[Decoder, ...]) -> tuple[tuple[str, tuple[Decoder, ...]], ...]:
+    """Those whose signs are looked for at once, after the expression for runs of these."""
+    base64 = tuple(one for one in undoings if one.undone is unbase64)
+    others = tuple(one for one in undoings if one not in base64)
+    return tuple((_runs(group), group) for group in (base64, others) if group)
+
+
+def _runs(undoings: tuple[Decoder, ...]) -> str:
+    return f"(?:{'|'.join(undoing.sign for undoing in undoings)})+"

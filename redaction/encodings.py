@@ -1,0 +1,371 @@
+r"""How encodings spell a character, as parts of regular expressions.
+
+What expressions for encoded text are made of: signs of the encodings, themselves encoded.
+
+Everything here is for RE2 in LATIN1: one code point for each byte. Repeats are never bounded:
+RE2 unrolls `{0,15}`, runs out of memory with ten secrets and then needs a hundred times as long.
+
+How one character is written: raw, `%2F`, `&quot;`, `\u00e9`, `=3D` and so on.
+
+Browsers, servers and libraries encode character by character and mix their ways, so each
+character that is no letter or digit may stand in any of them, whatever its neighbours do.
+Letters and digits are encoded by nobody, or all of them; `views` undoes that.
+"""
+
+import html.entities
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+PERCENT: Final = "%(?:25)*"
+"""A percent sign, encoded any number of times."""
+BACKSLASH: Final = rf"(?:\\|{PERCENT}5[cC])"
+BACKSLASHES: Final = f"{BACKSLASH}+"
+"""One for each time that a text was escaped, and more."""
+AMPERSAND: Final = rf"(?:{BACKSLASHES}(?:u0026|x26)|&|{PERCENT}26)"
+HASH: Final = rf"(?:#|{PERCENT}23)"
+SEMICOLON: Final = rf"(?:;|{PERCENT}3[bB])"
+EQUALS: Final = rf"(?:=(?:3[dD])*|{PERCENT}3[dD])"
+"""Quoted-printable's sign, itself encoded any number of times."""
+LINE_END: Final = rf"(?:\r?\n|(?:{PERCENT}0[dD])?{PERCENT}0[aA]|(?:{BACKSLASHES}r)?{BACKSLASHES}n)"
+
+GROWTH: Final = (
+    rf"(?:\\{{8}}|(?:{PERCENT}5[cC]){{3}}|%(?:25){{3}}|(?:amp{SEMICOLON}){{3}}|=(?:3[dD]){{3}}"
+    rf"|(?:[#xX{{\\]|%(?:25)*(?:23|5[cC]|7[bB]))0{{8}})(?:[\\%]|5[cC]?|25|3[dD]|amp;|0)*"
+)
+"""Where a character takes more room than `MOST_BYTES_PER_CHAR`, one of these is.
+
+It takes the whole of a run: found again within it, what may follow the run is looked for each time.
+"""
+MOST_BYTES_PER_CHAR: Final = 64
+
+BETWEEN_BYTES: Final = rf"(?:[\s:,+\-]|{PERCENT}(?:20|2[bBcC]|3[aA]|0[aAdD]))"
+"""As openssl, hexdump and debuggers part hexadecimal numbers."""
+
+LETTERS_AND_DIGITS: Final = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+)
+_LITERAL_BYTES: Final = frozenset(map(ord, LETTERS_AND_DIGITS))
+
+
+def literal(encoded: bytes) -> str:
+    """These bytes and no others."""
+    return "".join(chr(byte) if byte in _LITERAL_BYTES else rf"\x{byte:02x}" for byte in encoded)
+
+
+def begun(form: str) -> str:
+    r"""The form as an expression may begin with it: with one backslash, where more may stand.
+
+    What begins with `\\\\+` is found again at each backslash of a run, which is quadratic.
+    """
+    for opening in ("", "(?:"):
+        if form.startswith(opening + BACKSLASHES):
+            return opening + BACKSLASH + form.removeprefix(opening + BACKSLASHES)
+    return form
+
+
+def hex_digits(digits: str) -> str:
+    """The digits in either case."""
+    return "".join(
+        digit if digit.isdigit() else f"[{digit.lower()}{digit.upper()}]" for digit in digits
+    )
+
+
+def hex_byte(byte: bytes, *, after: str) -> str:
+    """The byte as a number of two digits after a sign."""
+    return after + hex_digits(byte.hex())
+
+
+class Way(NamedTuple):
+    """One way of writing a character."""
+
+    name: str
+    of: Callable[[str], Iterator[str]]
+    """Expressions for the character; none where it is not written so."""
+
+
+def utf8(char: str) -> bytes:
+    """The character in UTF-8, where it is half of a pair too."""
+    return char.encode("utf-8", "surrogatepass")
+
+
+def encodings(text: str) -> tuple[bytes, ...]:
+    """The text in UTF-8, and where it differs in Latin-1, or as Windows has that."""
+    encoded = utf8(text)
+    if text.isascii():
+        return (encoded,)
+    for charset in ("latin-1", "cp1252"):
+        with suppress(UnicodeEncodeError):
+            return encoded, text.encode(charset)
+    return (encoded,)
+
+
+def _units(char: str) -> Iterator[str]:
+    r"""`\u00e9`, pairs above the basic plane; `\ufffd` or `\u00c3\u00a9` where it was misread."""
+    units = char.encode("utf-16-be", "surrogatepass")
+    pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
+    yield BACKSLASHES.join(f"u{hex_digits(unit)}" for unit in pairs)
+    if ord(char) >= 128:
+        yield f"u{hex_digits('fffd')}"
+        yield BACKSLASHES.join(f"u00{hex_digits(f'{byte:02x}')}" for byte in utf8(char))
+
+
+def _braces(char: str) -> Iterator[str]:
+    yield rf"u\{{0*{hex_digits(f'{ord(char):x}')}\}}"
+
+
+def _long(char: str) -> Iterator[str]:
+    yield f"U{hex_digits(f'{ord(char):08x}')}"
+
+
+def _two_digits(char: str) -> Iterator[str]:
+    r"""`\xe9`, and `\xc3\xa9` as Python writes bytes."""
+    for encoded in encodings(char):
+        yield BACKSLASHES.join(f"x{hex_digits(f'{byte:02x}')}" for byte in encoded)
+
+
+def _octal(char: str) -> Iterator[str]:
+    for encoded in encodings(char):
+        yield BACKSLASHES.join(f"{byte:03o}" for byte in encoded)
+
+
+def _css(char: str) -> Iterator[str]:
+    yield f"0*{hex_digits(f'{ord(char):x}')} ?"
+
+
+def _letter(char: str) -> Iterator[str]:
+    letter = _LETTERS.get(char)
+    if letter is not None:
+        yield letter
+
+
+_LETTERS: Final = {
+    "\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v", "\a": "a", "\x1b": "e"
+}  # fmt: skip
+
+ESCAPES: tuple[Way, ...] = (
+    Way("unicode escape", _units),
+    Way("unicode escape in braces", _braces),
+    Way("unicode escape of eight digits", _long),
+    Way("escape of two digits", _two_digits),
+    Way("octal escape", _octal),
+    Way("CSS escape", _css),
+    Way("letter escape", _letter),
+)
+"""What follows a backslash."""
+
+
+_REMEMBERED_CHARS: Final = 1024
+_SLASH: Final = "\\"
+_BEFORE_NAME: Final = f"{AMPERSAND}(?:amp{SEMICOLON})*"
+_AFTER_NAME: Final = f"{SEMICOLON}?"
+"""What stands around an entity's name."""
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}".encode()
+
+
+def alike(text: str) -> str:
+    """The text without what each encoding writes in another way."""
+    # Escaping doubles backslashes, so how many there are beside each other says nothing.
+    while "\\\\" in text:
+        text = text.replace("\\\\", "\\")
+    return text.replace("\r\n", "\n")
+
+
+def mixed(text: str) -> str:
+    """The text with each character in any of its ways."""
+    return "".join(each_mixed(alike(text)))
+
+
+def each_mixed(text: str) -> Iterator[str]:
+    """Of a text without what each encoding writes in another way, one character after the other.
+
+    A backslash that it begins with comes with what follows, in whose place nothing comes then.
+    """
+    is_joined = text[0] == _SLASH and len(text) > 1
+    yield from (_after_backslash(text[1]), "") if is_joined else (_first(text[0]),)
+    rest = text[1 + is_joined :]
+    yield from (_character(char) + _quoting(char) for char in rest[:-1])
+    yield from map(_character, rest[-1:])
+
+
+def _character(char: str) -> str:
+    """One character, before which any number of backslashes may stand for nothing."""
+    if char in LETTERS_AND_DIGITS:
+        return char
+    if char == _SLASH:
+        return f"(?:{BACKSLASHES}(?:{_escaped(char)})?|{'|'.join(_plain(char))})"
+    idle = "" if char.isalnum() else f"{BACKSLASH}*"
+    return f"(?:{BACKSLASHES}(?:{_escaped(char)})|{idle}(?:{'|'.join(_plain(char))}))"
+
+
+def _first(char: str) -> str:
+    """The first of a text, before which one backslash may stand."""
+    if char in LETTERS_AND_DIGITS:
+        return char
+    plain = "|".join(map(begun, _plain(char)))
+    if char == _SLASH:
+        return f"(?:{BACKSLASH}(?:{_escaped(char)})?|{plain})"
+    idle = "" if char.isalnum() else f"{BACKSLASH}?"
+    return f"(?:{BACKSLASH}(?:{_escaped(char)})|{idle}(?:{plain}))"
+
+
+def _after_backslash(char: str) -> str:
+    """A backslash that a text begins with, of a run of these the last, and what follows it."""
+    bare = (_raw, _percent)
+    others = _compact(form for way in PLAIN_WAYS if way.of not in bare for form in way.of(_SLASH))
+    encoded = "|".join((f"{BACKSLASH}(?:{_escaped(_SLASH)})", *map(begun, others)))
+    return f"(?:{BACKSLASH}{_first(char)}|(?:{encoded}){_character(char)})"
+
+
+def _quoting(char: str) -> str:
+    """What may stand behind a quote within a text; the first and the last one need no more."""
+    forms = [form for way in QUOTINGS for form in way.of(char)]
+    return f"(?:{'|'.join(forms)})?" if forms else ""
+
+
+def _plain(char: str) -> list[str]:
+    return _compact(form for way in PLAIN_WAYS for form in way.of(char))
+
+
+def _compact(forms: Iterable[str]) -> list[str]:
+    """The forms with their entities as one, since what stands around the names is most of them."""
+    found = list(forms)
+    others = [form for form in found if not form.startswith(_BEFORE_NAME)]
+    names = [
+        form.removeprefix(_BEFORE_NAME).removesuffix(_AFTER_NAME)
+        for form in found
+        if form.startswith(_BEFORE_NAME)
+    ]
+    return [*others, _entity(f"(?:{'|'.join(names)})")] if names else others
+
+
+def _escaped(char: str) -> str:
+    return "|".join(form for way in ESCAPES for form in way.of(char))
+
+
+def _raw(char: str) -> Iterator[str]:
+    yield literal(utf8(char))
+
+
+def _latin1(char: str) -> Iterator[str]:
+    """Or as Windows has that, where the euro sign is one byte too."""
+    yield from map(literal, encodings(char)[1:])
+
+
+def _replacement(char: str) -> Iterator[str]:
+    """What readers put in the place of bytes that are no UTF-8, as those of Latin-1 are."""
+    if ord(char) >= 128:
+        yield literal(_REPLACEMENT)
+
+
+def _misread(char: str) -> Iterator[str]:
+    """`Ã¼` for `ü`: its bytes read as Latin-1, or as Windows has that, and written anew."""
+    if ord(char) >= 128:
+        encoded = utf8(char)
+        for charset in ("latin-1", "cp1252"):
+            with suppress(UnicodeDecodeError):
+                yield literal(encoded.decode(charset).encode())
+
+
+def _percent(char: str) -> Iterator[str]:
+    yield from _in_signs(char, before_each=PERCENT)
+
+
+def _percent_units(char: str) -> Iterator[str]:
+    """`%u20AC`, as `escape` of JavaScript has it for what `%E9` cannot say."""
+    if ord(char) >= 128:
+        units = char.encode("utf-16-be", "surrogatepass")
+        pairs = (units[at : at + 2].hex() for at in range(0, len(units), 2))
+        yield "".join(f"{PERCENT}u{hex_digits(pair)}" for pair in pairs)
+
+
+def _quoted_printable(char: str) -> Iterator[str]:
+    yield from _in_signs(char, before_each=EQUALS)
+
+
+def _in_signs(char: str, *, before_each: str) -> Iterator[str]:
+    """The bytes as numbers after a sign; of several bytes some may stand as they are."""
+    for encoded in encodings(char):
+        if len(encoded) == 1:
+            yield hex_byte(encoded, after=before_each)
+        else:
+            bytes_of = (encoded[at : at + 1] for at in range(len(encoded)))
+            yield "".join(
+                f"(?:{hex_byte(byte, after=before_each)}|{literal(byte)})" for byte in bytes_of
+            )
+
+
+def _entity(name: str) -> str:
+    return f"{_BEFORE_NAME}{name}{_AFTER_NAME}"
+
+
+def _decimal_entity(char: str) -> Iterator[str]:
+    yield _entity(f"{HASH}0*{ord(char)}")
+
+
+def _hexadecimal_entity(char: str) -> Iterator[str]:
+    yield _entity(f"{HASH}[xX]0*{hex_digits(f'{ord(char):x}')}")
+
+
+def _named_entity(char: str) -> Iterator[str]:
+    names = _entity_names(char)
+    if names:
+        yield _entity(f"(?:{'|'.join(names)})")
+
+
+@lru_cache(maxsize=_REMEMBERED_CHARS)
+def _entity_names(char: str) -> tuple[str, ...]:
+    """What HTML calls the character. Looked for one by one: a table of all holds 300 kB."""
+    known = html.entities.html5.items()
+    return tuple(name[:-1] for name, means in known if means == char and name.endswith(";"))
+
+
+def _spaces(char: str) -> Iterator[str]:
+    """A form's `+`, and the space that does not break."""
+    if char == " ":
+        yield from (r"\+", rf"{PERCENT}2[bB]", r"\xc2\xa0", rf"{PERCENT}[aA]0", _entity("nbsp"))
+
+
+def _line_ends(char: str) -> Iterator[str]:
+    if char == "\n":
+        yield rf"(?:{BACKSLASHES}r|\r|{PERCENT}0[dD])(?:\n|{PERCENT}0[aA]|{BACKSLASHES}n)?"
+
+
+PLAIN_WAYS: tuple[Way, ...] = (
+    Way("raw", _raw),
+    Way("latin-1", _latin1),
+    Way("replacement character", _replacement),
+    Way("UTF-8 read as Latin-1", _misread),
+    Way("percent", _percent),
+    Way("percent and code units", _percent_units),
+    Way("quoted-printable", _quoted_printable),
+    Way("decimal entity", _decimal_entity),
+    Way("hexadecimal entity", _hexadecimal_entity),
+    Way("named entity", _named_entity),
+    Way("spaces", _spaces),
+    Way("line ends", _line_ends),
+)
+"""Ways that need no backslash."""
+
+
+def _doubled(char: str) -> Iterator[str]:
+    """As in CSV, SQL and YAML."""
+    if char in _QUOTES:
+        yield _character(char)
+
+
+def _broken_off(char: str) -> Iterator[str]:
+    r"""`'\''` and `'"'"'`, as in a shell's single quotes."""
+    if char == "'":
+        single, double = map(_character, _QUOTES)
+        yield single * 2
+        yield (double + single) * 2
+
+
+_QUOTES: Final = "'\""
+QUOTINGS: tuple[Way, ...] = (
+    Way("doubled", _doubled),
+    Way("broken off", _broken_off),
+)
+"""What follows a quote where quotes are around it all."""

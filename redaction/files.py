@@ -1,0 +1,177 @@
+"""Hides secrets in files, in a process of its own.
+
+Make the files of a run clean in a process of their own: outside the event loop, within a limit.
+
+What breaks that process costs the file, never the result: our fault is not the target's.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from contract.result import Artifact
+from contract.wire import UnreadableMessageError, Wire, decode, encode
+from redaction.clean import FileVerdict, Spoken, Withheld
+from redaction.policy import SENSITIVE_HEADERS
+from sandbox.workspace import Look, RunFile
+
+PICTURES: Final = frozenset({"screenshot", "video"})
+"""Kinds of files in which no secret can be hidden."""
+
+
+class OrderedFile(Wire, frozen=True, kw_only=True):
+    """A file that is to be made clean where it lies."""
+
+    path: str
+    artifact: Artifact
+    look: Look = Look.NONE
+    """At the page, as this picture was taken."""
+
+
+class CleaningOrder(Wire, frozen=True, kw_only=True):
+    """What to do."""
+
+    files: tuple[OrderedFile, ...]
+    secrets: tuple[str, ...]
+    typed: tuple[str, ...] = ()
+    """Those that were typed letter by letter: pages may tell their beginnings."""
+    header_names: tuple[str, ...] = tuple(SENSITIVE_HEADERS)
+    """Of headers whose values are secret whatever they are, in lower case."""
+    out_of_sight: tuple[str, ...] = ()
+    """Those that no script of the run was given: no mask on a picture is for them."""
+    limit_s: float
+    """How much CPU time it may take."""
+
+
+CLEANING_LIMIT_S: Final = 120.0
+"""Of all files of a run. A trace archive of 150 MB takes a third of it on a quiet core."""
+_LINE: Final = [sys.executable, "-P", "-m", "redaction.files_child"]
+_ROOT: Final = str(Path(__file__).parents[1])
+_LEAST_BYTES: Final = 1 << 16
+
+log = structlog.get_logger(__name__)
+
+
+async def clean_in_child(  # noqa: PLR0913 - of one run
+    files: Sequence[RunFile],
+    secrets: Iterable[str],
+    *,
+    typed: Iterable[str] = (),
+    header_names: Iterable[str] = SENSITIVE_HEADERS,
+    in_sight: Iterable[str] | None = None,
+    limit_s: float = CLEANING_LIMIT_S,
+) -> tuple[FileVerdict, ...]:
+    """A verdict on each file; those that pass lie where they lay.
+
+    `typed`: those of the secrets that were typed letter by letter. `in_sight`: those that the
+    run's scripts knew. None: all of them.
+
+    A file that there was no time for, and one that broke the process, is withheld.
+    """
+    turns = sorted(range(len(files)), key=lambda at: files[at].artifact.kind in PICTURES)
+    in_turn = [files[at] for at in turns]
+    secrets = tuple(secrets)
+    seen = set(secrets if in_sight is None else in_sight)
+    order = CleaningOrder(
+        files=tuple(map(_sort, in_turn)),
+        secrets=secrets,
+        typed=tuple(typed),
+        header_names=tuple(header_names),
+        out_of_sight=tuple(secret for secret in secrets if secret not in seen),
+        limit_s=limit_s,
+    )
+    told = dict(zip(turns, await _verdicts(in_turn, order), strict=True))
+    return tuple(told[at] for at in range(len(files)))
+
+
+def _sort(file: RunFile) -> OrderedFile:
+    return OrderedFile(path=str(file.path), artifact=file.artifact, look=file.look)
+
+
+async def _verdicts(files: Sequence[RunFile], order: CleaningOrder) -> tuple[FileVerdict, ...]:
+    """Traces come first: they tell what the pictures may show."""
+    said, how = await _run(encode(order), _environment(files), order.limit_s)
+    verdicts = _read(said)[: len(files)]
+    if len(verdicts) == len(files):
+        return tuple(verdicts)
+    log.error("cleaning.broke", because=how, files=len(files) - len(verdicts))
+    withheld = Withheld(
+        because=f"the agent could not search it for secrets: {how}", is_our_fault=True
+    )
+    return (*verdicts, *[withheld] * (len(files) - len(verdicts)))
+
+
+def _environment(files: Sequence[RunFile]) -> Mapping[str, str]:
+    """Nothing of ours; what is unpacked goes beside the files, and with them."""
+    path = os.pathsep.join((_ROOT, *filter(None, sys.path)))
+    folder = str(files[0].path.parent) if files else "/tmp"  # noqa: S108 - nothing is written
+    return {"PATH": os.defpath, "PYTHONPATH": path, "TMPDIR": folder, "LANG": "C.UTF-8"}
+
+
+async def _run(order: bytes, env: Mapping[str, str], limit_s: float) -> tuple[bytes, str]:
+    """What it said, and how it ended."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *_LINE,
+            env=env,
+            cwd="/",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as problem:
+        return b"", problem.strerror or "no process"
+    said = bytearray()
+    try:
+        async with asyncio.timeout(limit_s):
+            telling = _tell(process.stdin, order)
+            await asyncio.gather(telling, _hear(process.stdout, said))
+            return bytes(said), _ending(await process.wait())
+    except TimeoutError:
+        return bytes(said), f"it took more than {limit_s:g} s"
+    finally:
+        await _end(process)
+
+
+async def _tell(pipe: asyncio.StreamWriter | None, order: bytes) -> None:
+    if pipe is None:
+        return
+    with suppress(ConnectionError):
+        pipe.write(order)
+        await pipe.drain()
+    pipe.close()
+
+
+async def _hear(pipe: asyncio.StreamReader | None, said: bytearray) -> None:
+    while pipe is not None and (piece := await pipe.read(_LEAST_BYTES)):
+        said += piece
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _ending(code: int) -> str:
+    return (
+        f"its process ended with signal {-code}" if code < 0 else f"its process ended with {code}"
+    )
+
+
+def _read(said: bytes) -> list[FileVerdict]:
+    verdicts: list[FileVerdict] = []
+    for line in said.splitlines():
+        try:
+            verdicts.append(decode(line, Spoken).verdict)
+        except UnreadableMessageError:
+            break
+    return verdicts

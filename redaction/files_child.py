@@ -1,0 +1,268 @@
+"""The process that hides secrets in files.
+
+The process in which a run's files are scrubbed and then scanned, beside the agent's own.
+
+It reads its order from standard input, since arguments and environments are shown to others, and
+writes a verdict on each file as soon as it has one.
+"""
+
+import hashlib
+import os
+import resource
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+import msgspec
+
+from contract.agent_api import MAX_ARTIFACT_BYTES
+from contract.result import Artifact
+from contract.wire import decode, encode
+from redaction.archives.cleaner import Cleaner, pieces_of
+from redaction.archives.compressed import START_BYTES, Kind, is_json, kind_of
+from redaction.archives.limits import Bounds, NoTextError, UnsearchableFileError
+from redaction.archives.search import Passage, Search
+from redaction.clean import FileVerdict, Leak, Passed, Spoken, UnscannableError, Withheld
+from redaction.files import PICTURES, CleaningOrder
+from redaction.policy import SENSITIVE_HEADERS, with_sure_beginnings
+from redaction.scanner.scan import scan_file
+from sandbox.system_calls import give_back_memory, hide_memory
+from sandbox.workspace import Look, RunFile, open_plain
+
+_PICTURES: Final = frozenset({"screenshot", "video"})
+_USUAL: Final = Bounds()
+
+
+class HiddenFile(NamedTuple):
+    """A file without secrets."""
+
+    file: RunFile
+    replacements: int
+    shows_secret: bool = False
+    """A trace tells that a page showed a secret: so may the pictures of its run."""
+    shows_found: bool = False
+    """A page showed one that no mask knew, as a header's value, which nobody had called secret."""
+    left_out: tuple[str, ...] = ()
+    """What of the files in it does not leave with it, and why, for the reader."""
+
+
+def hide_in_file(  # noqa: PLR0913 - of one file
+    file: RunFile,
+    secrets: tuple[str, ...],
+    *,
+    typed: tuple[str, ...] = (),
+    out_of_sight: tuple[str, ...] = (),
+    bounds: Bounds = _USUAL,
+    header_names: frozenset[str] = SENSITIVE_HEADERS,
+) -> HiddenFile:
+    """Hide secrets in the file itself; the file as it is now, and how many there were.
+
+    `typed`: those of the secrets that were typed letter by letter. `out_of_sight`: those that no
+    script of the run was given, so that pictures have no masks for them.
+    `header_names`: of headers whose values are secret whatever they are, in lower case; they go
+    without any secret as well.
+
+    Raises:
+        UnsearchableFileError: a secret could be in it and not be found.
+        OSError: it cannot be read or written.
+    """
+    with open_plain(file.path) as source:
+        if not secrets and not _may_hold_headers(file, source):
+            return HiddenFile(_describe(file), 0)
+        if secrets:
+            _check_searchable(file, source)
+        cleaner = Cleaner(folder=file.path.parent, bounds=bounds)
+        search = Search(secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names)
+        count = _replace(file, source, cleaner, search)
+    left_out = tuple(f"{many} x {what}" for what, many in cleaner.left_out.items())
+    shows = (cleaner.shows_secret, cleaner.shows_found)
+    return HiddenFile(_describe(file), count, *shows, left_out)
+
+
+def _replace(file: RunFile, source: BinaryIO, cleaner: Cleaner, search: Search) -> int:
+    """Put the clean file in its place; how many secrets there were."""
+    # A new file for certain: a name that could be guessed might be a link already.
+    handle, unfinished = tempfile.mkstemp(dir=file.path.parent)
+    try:
+        with os.fdopen(handle, "wb+") as target:
+            count = cleaner.clean(Passage(source, target, file.artifact.name), search)
+        # Never in place: the name may be one of several of the same file.
+        Path(unfinished).replace(file.path)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)
+    return count
+
+
+def _check_searchable(file: RunFile, source: BinaryIO) -> None:
+    size = os.fstat(source.fileno()).st_size
+    if size > MAX_ARTIFACT_BYTES:
+        raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
+    kind = kind_of(source.read(START_BYTES), file.artifact.name)
+    source.seek(0)
+    if kind is Kind.PICTURE and file.artifact.kind not in _PICTURES:
+        raise UnsearchableFileError("it is a picture that is not called one")
+    if kind is Kind.PLAIN and not _is_text(source):
+        raise NoTextError("only text in UTF-8 and archives can be searched for secrets")
+
+
+def _may_hold_headers(file: RunFile, source: BinaryIO) -> bool:
+    """Whether it is a trace, a HAR or the like: their headers are secret where nothing else is."""
+    start = source.read(START_BYTES)
+    source.seek(0)
+    try:
+        kind = kind_of(start, file.artifact.name)
+    except UnsearchableFileError:
+        return False
+    return is_json(start) if kind is Kind.PLAIN else kind is not Kind.PICTURE
+
+
+def _is_text(source: BinaryIO) -> bool:
+    """Other encodings, and data of no known kind, hide a secret from the search."""
+    end = b""
+    for piece in pieces_of(source):
+        whole, end = end + piece, b""
+        if b"\0" in whole:
+            return False
+        try:
+            whole.decode()
+        except UnicodeDecodeError as problem:
+            if len(whole) - problem.start > 3:
+                return False
+            end = whole[problem.start :]
+    source.seek(0)
+    return not end
+
+
+def _describe(file: RunFile) -> RunFile:
+    with open_plain(file.path) as opened:
+        digest = hashlib.file_digest(opened, hashlib.sha256)
+        size_bytes = opened.tell()
+    artifact = msgspec.structs.replace(
+        file.artifact, size_bytes=size_bytes, sha256=digest.hexdigest()
+    )
+    return RunFile(file.path, artifact)
+
+
+_MAY_SHOW: Final = Withheld(
+    because="it may show a secret, as a page of the run did", is_unsearchable=True
+)
+_NOTHING_TELLS: Final = Withheld(
+    because="it may show a secret: the run knew some, and no trace tells what its pages showed",
+    is_unsearchable=True,
+)
+_LEAST_URGENT: Final = 19
+TURN_S: Final = 0.001
+"""Searching a block takes two to three milliseconds, and what waits for it as long as a turn."""
+_OOM_SCORE: Final = "900"
+_MEMORY_BYTES: Final = 3 << 30
+"""Of address space, of which a pattern of many secrets reserves much and uses little."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the files before tell of a run's pages."""
+
+    by_trace: bool = False
+    """Whether a trace told anything."""
+    showed_known: bool = False
+    """Whether a page showed a secret that the run knew, which masks lie over."""
+    showed_other: bool = False
+    """Whether it showed one that no mask knew: its scripts did not, or it was come upon later."""
+
+    def of_picture(self, look: Look, *, was_in_sight: bool) -> Withheld | None:
+        """Why a picture does not leave. None: as far as this goes, it does."""
+        if self.showed_other or (self.showed_known and look is not Look.MASKED):
+            return _MAY_SHOW
+        if was_in_sight and not self.by_trace and look is Look.NONE:
+            return _NOTHING_TELLS
+        return None
+
+    def further(self, artifact: Artifact, verdict: FileVerdict) -> "_Told":
+        """With what one more file tells."""
+        if isinstance(verdict, Withheld):
+            return replace(self, showed_other=self.showed_other or verdict.leak is not None)
+        return _Told(
+            by_trace=self.by_trace or artifact.kind == "trace",
+            showed_known=self.showed_known or verdict.shows_secret,
+            showed_other=self.showed_other or verdict.shows_found,
+        )
+
+
+def main() -> None:
+    """Make the files of an order clean, one verdict a line."""
+    order = decode(sys.stdin.buffer.read(), CleaningOrder)
+    _step_back(order.limit_s)
+    was_in_sight = len(order.out_of_sight) < len(order.secrets)
+    sys.setswitchinterval(TURN_S)
+    told = _Told()
+    for file in order.files:
+        verdict: FileVerdict | None = None
+        if file.artifact.kind in PICTURES:
+            verdict = told.of_picture(file.look, was_in_sight=was_in_sight)
+        verdict = verdict or verdict_on(
+            RunFile(Path(file.path), file.artifact),
+            order.secrets,
+            typed=order.typed,
+            out_of_sight=order.out_of_sight,
+            header_names=frozenset(order.header_names),
+        )
+        told = told.further(file.artifact, verdict)
+        sys.stdout.buffer.write(encode(Spoken(verdict=verdict)) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def verdict_on(
+    file: RunFile,
+    secrets: tuple[str, ...],
+    *,
+    typed: tuple[str, ...] = (),
+    out_of_sight: tuple[str, ...] = (),
+    header_names: frozenset[str] = SENSITIVE_HEADERS,
+) -> FileVerdict:
+    """Scrub a file, then read all of it again with other eyes; it blocks."""
+    try:
+        hidden = hide_in_file(
+            file, secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names
+        )
+        give_back_memory()  # expressions of 40 secrets had 50 MB, and the scan has its own
+        leaks = scan_file(hidden.file.path, with_sure_beginnings(secrets, typed))
+    except (UnsearchableFileError, UnscannableError) as problem:
+        is_no_text = isinstance(problem, NoTextError)
+        return Withheld(because=str(problem), is_unsearchable=True, is_no_text=is_no_text)
+    except OSError as problem:
+        return Withheld(because=problem.strerror or "it cannot be read")
+    return _withheld(leaks[0]) if leaks else _passed(hidden)
+
+
+def _passed(hidden: HiddenFile) -> Passed:
+    return Passed(
+        artifact=hidden.file.artifact,
+        replacements=hidden.replacements,
+        shows_secret=hidden.shows_secret,
+        shows_found=hidden.shows_found,
+        left_out=hidden.left_out,
+    )
+
+
+def _withheld(leak: Leak) -> Withheld:
+    return Withheld(because=f"secret found in {leak.kind} ({leak.place})", leak=leak.kind)
+
+
+def _step_back(limit_s: float) -> None:
+    """Let everything else go first, and show the secrets to nobody."""
+    os.nice(_LEAST_URGENT)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    cpu_s = 2 * int(limit_s) + 1  # two threads search at once
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    with suppress(OSError):
+        hide_memory()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,446 @@
+"""Where in a text secrets stand.
+
+Find every stretch of bytes that carries a secret, also beneath encodings.
+
+One look tells where there is a part of a secret or a sign of an encoding, which is rare. What
+stands around is searched closely, decoded, and searched again.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from typing import Final, NamedTuple
+
+from redaction.compiled import (
+    Compiled,
+    Form,
+    Placed,
+    apart,
+    compiled,
+    compiled_once,
+    followed,
+    spans,
+)
+from redaction.decoders import Kind, sign_runs, views
+from redaction.encodings import GROWTH, MOST_BYTES_PER_CHAR
+from redaction.forms import (
+    MIXED_LIMIT_CHARS,
+    Beginnings,
+    kind_of,
+    long_text_forms,
+    long_whole_forms,
+    text_cores,
+    text_forms,
+    usual_forms,
+    whole_cores,
+    whole_forms,
+)
+from redaction.policy import beginning_of
+
+Places = Sequence[tuple[int, int]]
+"""Where something begins and ends in a text."""
+
+
+def each_apart(expressions: Iterable[Placed], text: bytes) -> Iterator[tuple[int, int]]:
+    """Where each of them is found."""
+    return (place for expression in expressions for place in apart(expression, text))
+
+
+def begins_in(place: tuple[int, int], text: bytes, expressions: Iterable[Placed]) -> bool:
+    """Whether one of them is found anywhere from the place's first byte to its last."""
+    start, end = place
+    return any(
+        expression.match(text, at) is not None
+        for expression in expressions
+        for at in range(start, end)
+    )
+
+
+def around(seen: Iterable[tuple[int, int]], reach: int, size: int) -> Iterator[tuple[int, int]]:
+    """What stands around the places, as far as that; no two touch."""
+    start = end = 0
+    for seen_start, seen_end in seen:
+        if seen_start - reach > end:
+            if end:
+                yield start, end
+            start = max(0, seen_start - reach)
+        end = max(end, min(size, seen_end + reach))
+    if end:
+        yield start, end
+
+
+_CUT_ESCAPE: Final = re.compile(
+    rb"(?:\\+(?:u[0-9A-Fa-f]{0,3}|x[0-9A-Fa-f]?)|%(?:25)*[0-9A-Fa-f]?)\Z"
+)
+_HEX: Final = frozenset(b"0123456789abcdefABCDEF")
+_LONGEST_ESCAPE_BYTES: Final = 64
+_ONE_LETTER: Final = re.compile(
+    rb"%(?:25)*[0-9A-Fa-f]{2}|\\+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3})|&#[0-9A-Fa-fxX]+;"
+)
+_OWN_QUOTE: Final = re.compile(rb'(?<!\\)(?:\\\\)*"')
+_LETTER: Final = re.compile(rb"[A-Za-z0-9+/_\-]")
+_BASE64_STARS: Final = b"Kioq" * 4
+_HEX_STARS: Final = b"2a" * 12
+
+
+class Span(NamedTuple):
+    """A stretch of bytes that carry a secret."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+def merge_spans(covers: Iterable[Span]) -> list[Span]:
+    """Those that overlap made one; in order."""
+    found: list[Span] = []
+    for cover in sorted(covers):
+        if found and cover.start < found[-1].end:
+            last = found[-1]
+            found[-1] = Span(last.start, max(last.end, cover.end), max(last.kind, cover.kind))
+        else:
+            found.append(cover)
+    return found
+
+
+def clip(text: bytes, cover: Span) -> Span:
+    """The cover as it can be replaced without breaking an escape at either end."""
+    return _without_quote_escape(text, without_cut_escape(text, cover))
+
+
+def without_cut_escape(text: bytes, cover: Span) -> Span:
+    r"""The cover with the whole of an escape that it begins in: half of `\u0041` breaks JSON."""
+    slashes = _slashes_before(text, cover.start)
+    if slashes and (slashes % 2 or text[cover.start] == ord("\\")):
+        # One that stands alone escapes the first byte; a run belongs to the escape that it begins.
+        taken = slashes if text[cover.start] == ord("\\") else 1
+        return cover._replace(start=cover.start - taken)
+    escape = _CUT_ESCAPE.search(text[max(0, cover.start - _LONGEST_ESCAPE_BYTES) : cover.start])
+    if escape is None or text[cover.start] not in _HEX:
+        return cover
+    return cover._replace(start=cover.start - len(escape.group()))
+
+
+def _without_quote_escape(text: bytes, cover: Span) -> Span:
+    r"""The cover without the backslash of a quote behind it: `\"` alone would end JSON's text."""
+    if text[cover.end - 1 : cover.end + 1] != b'\\"' or not _slashes_before(text, cover.end) % 2:
+        return cover
+    return cover._replace(end=cover.end - 1)
+
+
+def _slashes_before(text: bytes, at: int) -> int:
+    """How long the run of backslashes is that ends there."""
+    looked = _LONGEST_ESCAPE_BYTES
+    while True:
+        before = text[max(0, at - looked) : at]
+        slashes = len(before) - len(before.rstrip(b"\\"))
+        if slashes < looked:
+            return slashes
+        looked *= 2
+
+
+def replacement(covered: bytes, kind: Kind, *, shown: bytes) -> bytes:
+    """What is shown instead: something that whoever decodes the text can still decode."""
+    match kind:
+        case Kind.TEXT:
+            return _quote(covered, shown) if b'"' in covered else shown
+        case Kind.WIDE:
+            # Zeros that are written as escapes stand in a text, which holds none.
+            return _wide(covered, shown) if b"\0" in covered else shown
+        case Kind.HEX:
+            return _HEX_STARS[: 18 + 2 * (_letters(covered) % 2)]
+        case Kind.BASE64:
+            return _BASE64_STARS[: 12 + _letters(covered) % 4]
+
+
+def _quote(covered: bytes, shown: bytes) -> bytes:
+    r"""With JSON's own quotes that were covered: those of a text have odd runs of backslashes."""
+    quotes = [found.end() - 1 for found in _OWN_QUOTE.finditer(covered)]
+    if not quotes:
+        return shown
+    is_value = covered[:1] in (b"{", b"[") and covered[-1:] in (b"}", b"]")
+    before = b'"' if is_value or quotes[0] == 0 else b""
+    after = b'"' if is_value or quotes[-1] == len(covered) - 1 else b""
+    return before + shown + after
+
+
+def _letters(covered: bytes) -> int:
+    """How many letters of base64: their number decides where the rest is cut into bytes."""
+    return len(_LETTER.findall(_ONE_LETTER.sub(b"+", covered)))
+
+
+def _wide(covered: bytes, shown: bytes) -> bytes:
+    """The text in the width of what it replaces, beginning and ending in the same byte of it."""
+    width = 4 if b"\0\0" in covered else 2
+    first, rest = len(covered) - len(covered.lstrip(b"\0")), len(covered) % width
+    wide = b"".join(b"\0" * (width - 1) + bytes([byte]) for byte in shown)
+    wide = wide[width - 1 - first % width :]
+    return wide + b"\0" * ((rest - len(wide)) % width)
+
+
+DEEPEST: Final = 3
+"""How many encodings over one another are undone; the forms themselves know one more."""
+
+_GROUP_SECRETS: Final = 4
+"""So many secrets share an expression: what a state of many costs grows with their number."""
+_WHOLE_FORMS_CHARS: Final = 20_000
+"""Of such forms in one expression: RE2 holds the interpreter's lock while it compiles one."""
+_ZERO: Final = b"\\u0000"
+_WINDOW_BYTES: Final = 1 << 15
+"""What is decoded at a time."""
+_LEAST_REACH_BYTES: Final = 64
+_REACH_BYTES_PER_CHAR: Final = 16
+_REACH_BYTES_PER_FURTHER_CHAR: Final = 4
+_FURTHER_CHARS: Final = 512
+
+
+_Sources = Callable[[], Iterable[str]]
+"""Expressions, made where they are needed."""
+_Followed = Callable[[], Iterable[Form]]
+"""The same of those that are too long to be compiled."""
+
+
+class _Group:
+    """Some secrets, character by character; their forms are compiled where one may be."""
+
+    def __init__(self, cores: _Sources, forms: _Sources, followed: _Followed) -> None:
+        """`cores`: of which one is found in each of the forms."""
+        self._sources = cores, forms, followed
+
+    def covers(self, stretch: bytes) -> Iterator[Span]:
+        """Where a stretch holds one of them."""
+        if any(expression.search(stretch) is not None for expression in self._cores):
+            for expression in self._forms:
+                yield from (Span(*span, Kind.TEXT) for span in spans(expression, stretch))
+
+    @cached_property
+    def _cores(self) -> tuple[Compiled, ...]:
+        return compiled(self._sources[0]())
+
+    @cached_property
+    def _forms(self) -> tuple[Compiled, ...]:
+        _, forms, further = self._sources
+        return (*compiled(forms()), *followed(further()))
+
+
+class Looked(NamedTuple):
+    """What one look has found."""
+
+    covers: list[Span] | None
+    """What secrets cover. None: where is not known."""
+    hinted: tuple[tuple[int, int], ...]
+    """In which places there begins what else was looked for."""
+
+
+class Search:
+    """Looks for a set of secrets. What it needs is compiled when it is first used."""
+
+    def __init__(
+        self, secrets: tuple[str, ...], *, typed: Iterable[str] = (), hint: str = ""
+    ) -> None:
+        """`typed`: those that were typed letter by letter, so that their beginnings are secret.
+
+        `hint`: an expression for what else may be looked for at once.
+        """
+        short = [secret for secret in secrets if len(secret) <= MIXED_LIMIT_CHARS]
+        long = [secret for secret in secrets if len(secret) > MIXED_LIMIT_CHARS]
+        longest = max(map(len, short), default=0)
+        self._reach = _reach_bytes(longest)
+        self._far = max(self._reach, MOST_BYTES_PER_CHAR * (longest + 1))
+        """How far a form may go on beyond its core."""
+        self._long = [form.encode() for secret in long for form in usual_forms(secret)]
+        self._short = short
+        self._hint = hint
+        self._typed = [Beginnings(secret) for secret in typed if beginning_of(secret) is not None]
+
+    @cached_property
+    def size_chars(self) -> int:
+        """Of all expressions, to tell large sets of secrets from small ones."""
+        grown = (form for one in self._typed for form in one.text_forms())
+        further = (*grown, *_long_text_forms(self._short), *self._long_whole_forms())
+        heads = (form.head for form in further)
+        return sum(map(len, (*_text_forms(self._short), *self._whole_forms(), *heads)))
+
+    def may_find(self, encoded: bytes) -> bool:
+        """Whether any of the texts that were encoded as JSON holds a secret: most hold none."""
+        # Wide characters do not look like any in JSON.
+        return _ZERO in encoded or next(self._found(encoded, DEEPEST), None) is not None
+
+    def let_go(self) -> None:
+        """Give back the memory of what was compiled; the next look compiles it anew."""
+        for name in ("_look", "_look_beside", "_hints", "_groups", "_whole"):
+            self.__dict__.pop(name, None)
+
+    def let_go_beside(self) -> None:
+        """The same of what finds the hint as well."""
+        for name in ("_look_beside", "_hints"):
+            self.__dict__.pop(name, None)
+
+    def covers(self, text: bytes) -> list[Span]:
+        """What is covered, in order; no two overlap."""
+        found = self._found(text, DEEPEST)
+        return merge_spans(clip(text, cover) for cover in found)
+
+    def first_covers(self, text: bytes, *, most: int) -> list[Span] | None:
+        """What is covered. None: that is more."""
+        return _first(self._found(text, DEEPEST), text, most=most)
+
+    def look(self, text: bytes, *, most: int) -> Looked | None:
+        """What is covered, and where the hint begins. None: that are more places."""
+        of_base64 = list(islice(each_apart(_base64(), text), most + 1))
+        places = list(islice(each_apart(self._look_beside, text), most + 1 - len(of_base64)))
+        if len(of_base64) + len(places) > most:
+            return None
+        hinted = tuple(place for place in places if begins_in(place, text, self._hints))
+        # A place of both is one of a sign or a core too, wherever in it that begins.
+        seen = [one for one in places if one not in hinted or begins_in(one, text, self._look)]
+        found = self._found_at(of_base64, seen, text, DEEPEST)
+        return Looked(_first(found, text, most=most), hinted)
+
+    def _found(self, text: bytes, deeper: int) -> Iterator[Span]:
+        of_base64 = [*each_apart(_base64(), text)]
+        yield from self._found_at(of_base64, [*each_apart(self._look, text)], text, deeper)
+
+    def _may_be_in(self, text: bytes) -> bool:
+        """Whether there is anything of which what stands around would be searched."""
+        expressions = (*_base64(), *self._look)
+        return any(expression.search(text) is not None for expression in expressions) or any(
+            form in text for form in self._long
+        )
+
+    def _found_at(
+        self, of_base64: Places, others: Places, text: bytes, deeper: int
+    ) -> Iterator[Span]:
+        """What is covered around the places of signs and cores."""
+        for form in self._long:
+            yield from _plain(text, form)
+        for start, end in around(sorted(others), self._far, len(text)):
+            yield from _move(start, self._as_text(text[start:end]))
+        seen = sorted((*of_base64, *others))
+        for start, end in around(seen, self._far, len(text)):
+            yield from _move(start, self._as_a_whole(text[start:end]))
+        for start, end in around(seen, self._reach, len(text)) if deeper else ():
+            for window_start, window_end in self._windows(start, end):
+                beneath = self._beneath(text[window_start:window_end], deeper)
+                yield from _move(window_start, beneath)
+
+    def _as_text(self, stretch: bytes) -> Iterator[Span]:
+        """Forms character by character, which are many, and show in their cores."""
+        for group in self._groups:
+            yield from group.covers(stretch)
+
+    def _as_a_whole(self, stretch: bytes) -> Iterator[Span]:
+        """Forms in which an encoding changes all of a secret at once."""
+        for expression in self._whole:
+            for start, end in spans(expression, stretch):
+                yield Span(start, end, kind_of(stretch[start:end]))
+
+    def _beneath(self, window: bytes, deeper: int) -> Iterator[Span]:
+        """What is covered in what the window reads decoded."""
+        read = [*views(window)]
+        # Nearly all of them are noise, which is looked through at once.
+        if not self._may_be_in(b"".join(view.content for view in read)):
+            return
+        for view in read:
+            for cover in merge_spans(self._found(view.content, deeper - 1)):
+                start, end = view.place(cover.start, cover.end - 1)
+                yield Span(start, end, cover.kind if view.kind is Kind.TEXT else view.kind)
+
+    def _windows(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """A stretch in windows of bounded size that share what a secret may fill."""
+        size = max(_WINDOW_BYTES, 4 * self._reach)
+        while end - start > size:
+            yield start, start + size
+            start += size - 2 * self._reach
+        yield start, end
+
+    @cached_property
+    def _look(self) -> tuple[Placed, ...]:
+        """For all but base64."""
+        return self._looking()
+
+    @cached_property
+    def _look_beside(self) -> tuple[Placed, ...]:
+        """The same, which finds the hint as well."""
+        return self._looking(self._hint)
+
+    @cached_property
+    def _hints(self) -> tuple[Placed, ...]:
+        return compiled([self._hint])
+
+    def _looking(self, *beside: str) -> tuple[Placed, ...]:
+        _, *others = sign_runs()
+        cores = (*self._cores(text_cores), *self._cores(whole_cores))
+        typed = (core for one in self._typed for core in (*one.text_cores(), *one.whole_cores()))
+        return compiled([*others, GROWTH, *cores, *typed, *beside])
+
+    @cached_property
+    def _groups(self) -> tuple[_Group, ...]:
+        starts = range(0, len(self._short), _GROUP_SECRETS)
+        groups = (self._short[at : at + _GROUP_SECRETS] for at in starts)
+        whole = (
+            _Group(
+                partial(_text_cores, one), partial(_text_forms, one), partial(_long_text_forms, one)
+            )
+            for one in groups
+        )
+        grown = (_Group(one.text_cores, tuple, one.text_forms) for one in self._typed)
+        return (*whole, *grown)
+
+    @cached_property
+    def _whole(self) -> tuple[Compiled, ...]:
+        forms = compiled(self._whole_forms(), limit_chars=_WHOLE_FORMS_CHARS)
+        return (*forms, *followed(self._long_whole_forms()))
+
+    def _cores(self, of: Callable[[str], Iterator[str]]) -> list[str]:
+        return [core for secret in self._short for core in of(secret)]
+
+    def _whole_forms(self) -> list[str]:
+        return [form for secret in self._short for form in whole_forms(secret)]
+
+    def _long_whole_forms(self) -> list[Form]:
+        grown = (form for one in self._typed for form in one.whole_forms())
+        return [*(form for secret in self._short for form in long_whole_forms(secret)), *grown]
+
+
+def _base64() -> tuple[Placed, ...]:
+    """For runs of its signs."""
+    return compiled_once(sign_runs()[0])
+
+
+def _text_cores(secrets: Iterable[str]) -> list[str]:
+    return [core for secret in secrets for core in text_cores(secret)]
+
+
+def _text_forms(secrets: Iterable[str]) -> list[str]:
+    return [form for secret in secrets for form in text_forms(secret)]
+
+
+def _long_text_forms(secrets: Iterable[str]) -> list[Form]:
+    return [form for secret in secrets for form in long_text_forms(secret)]
+
+
+def _first(found: Iterator[Span], text: bytes, *, most: int) -> list[Span] | None:
+    """What is covered. None: that is more."""
+    first = list(islice(found, most + 1))
+    return merge_spans(clip(text, cover) for cover in first) if len(first) <= most else None
+
+
+def _reach_bytes(chars: int) -> int:
+    """How far a secret may go on beyond a sign of how it is encoded."""
+    near = _REACH_BYTES_PER_CHAR * min(chars, _FURTHER_CHARS)
+    further = _REACH_BYTES_PER_FURTHER_CHAR * max(0, chars - _FURTHER_CHARS)
+    return _LEAST_REACH_BYTES + near + further
+
+
+def _move(start: int, covers: Iterator[Span]) -> Iterator[Span]:
+    for cover in covers:
+        yield cover._replace(start=start + cover.start, end=start + cover.end)
+
+
+def _plain(text: bytes, form: bytes) -> Iterator[Span]:
+    start = text.find(form)
+    while start != -1:
+        yield Span(start, start + len(form), Kind.TEXT)
+        start = text.find(form, start + len(form))

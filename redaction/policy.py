@@ -1,0 +1,386 @@
+"""What counts as a secret of a run.
+
+What a run's scripts typed letter by letter: pages see such a text grow, and may tell each state.
+
+It is compared with secrets in the end, for one may be told, by another process, after it was typed.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from random import SystemRandom
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from contract.checks import HttpSpec
+from contract.job import Job, Variable
+from contract.requests import HttpRequest, KeyValue
+from contract.templates import Filling, VariableError, fill
+
+_JSON: Final = "true false null none http https http:// https:// localhost"
+_TRACE: Final = (
+    "version type origin library libraryVersion options platform wallTime monotonicTime sdkLanguage"
+    " testIdAttributeName contextId context-options title browserName channel playwrightVersion"
+    " deviceScaleFactor viewport width height before after input event console stdout stderr"
+    " screencast-frame frame-snapshot resource-snapshot error object action callId stepId parentId"
+    " startTime endTime apiName class method params stack beforeSnapshot afterSnapshot"
+    " inputSnapshot snapshot snapshotName pageId frameId frameUrl doctype html resourceOverrides"
+    " timestamp isMainFrame sha1 point message messageType time result attachments annotations"
+    " name contentType path file files base64 text args preview value location url lineNumber"
+    " columnNumber line column function isError body data frames stacks frameSent frameReceived"
+)
+_HAR: Final = (
+    "request response headers cookies queryString postData mimeType headersSize bodySize status"
+    " statusText httpVersion content size encoding compression redirectURL cache timings connect"
+    " send wait receive pageref startedDateTime serverIPAddress securityDetails creator browser"
+    " comment entries pages _frameref _monotonicTime _serverPort _securityDetails _resourceType"
+)
+_REPORT: Final = (
+    "config suites specs tests results errors projects projectName retry duration passed failed"
+    " skipped expected unexpected flaky timedOut interrupted"
+)
+_PAGE: Final = (
+    "HEAD BODY META LINK STYLE SCRIPT SPAN FORM INPUT BUTTON LABEL TABLE href"
+    " __playwright_value_ __playwright_checked_ __playwright_selected_ __playwright_src__"
+)
+
+FORMAT_WORDS: Final = frozenset(
+    word.lower() for words in (_JSON, _TRACE, _HAR, _REPORT, _PAGE) for word in words.split()
+)
+"""In small letters; keys of JSON, types of events, tags and attributes of snapshots."""
+
+
+SHORTEST_CHARS: Final = 4
+"""Shorter secrets stay: hiding each `1` or `yes` would destroy the result and show the secret."""
+_WORDS: Final = "\0".join(sorted(FORMAT_WORDS))
+"""Never hidden, nor are their parts, whatever variable holds them; one look tells."""
+FEWEST_SIGNS: Final = 4
+"""A secret of signs alone has so many different ones: fewer, as quotes, are all over JSON."""
+LINE_CHARS: Final = 16
+"""Lines of a secret with several lines are secret by themselves from this length on."""
+
+OF_NUMBERS: Final = 6
+"""Beginnings that may be of a number, or of a hash, are looked for from this length on: resources
+of traces are called by hashes, and shorter ones stand in some of them and in every time."""
+SURE_CHARS: Final = 6
+"""So long a beginning is none by chance, whatever a text is decoded from."""
+
+_PREFIX: Final = "SERVICE_SECRET_"
+_NONE: Final[frozenset[str]] = frozenset()
+_FAR_CHARS: Final = 100
+"""If none before is of the secret alone, none is looked for."""
+_PEM_EDGE: Final = "-----"
+"""How lines begin that all keys have in common."""
+_TEMPLATE: Final = re.compile(r"\{{2,3}[^{}]*\}{2,3}")
+_NAME: Final = re.compile(r"\{{2,3}\s*([^\s{}]+)")
+_SCHEME: Final = re.compile(r"(?i)^(?:basic|bearer|digest|token|apikey|negotiate)\s+")
+
+_NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
+_NO_DICE: Final = SystemRandom()
+"""Never asked: a text that needs them is not filled here."""
+
+
+def is_secret(variable: Variable) -> bool:
+    """Whether its value is hidden: somebody said so, or its name does."""
+    return variable.secret or variable.locked or variable.key.startswith(_PREFIX)
+
+
+def in_variable(variable: Variable) -> Iterator[str]:
+    """What is hidden of a secret one: its value and, if that is an address, its password."""
+    yield variable.value
+    if "@" in variable.value:
+        yield from _url_password(variable.value)
+
+
+def secret_names(variables: Iterable[Variable]) -> tuple[str, ...]:
+    """What those are called whose values are hidden."""
+    return tuple(one.key for one in variables if is_secret(one))
+
+
+def secrets_in(environment: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
+    """What a script with this environment knows as secret; `names`: of further variables."""
+    known = frozenset(names)
+    named = (name for name in environment if name.startswith(_PREFIX) or name in known)
+    return usable(environment[name] for name in named)
+
+
+def secrets_of(job: Job) -> tuple[str, ...]:
+    """Every secret value of the job, as it is written there."""
+    return tuple(_secrets_of(job))
+
+
+def unhidden_variables(job: Job) -> tuple[tuple[str, str], ...]:
+    """Names of the job's secret variables whose values stay, and why, each time."""
+    return tuple(
+        (variable.key, because)
+        for variable in job.variables
+        if is_secret(variable) and variable.value.strip()
+        if (because := why_unhidden(variable.value)) is not None
+    )
+
+
+def locked_headers(job: Job) -> frozenset[str]:
+    """Lower-case names of the request headers that only some may see."""
+    request = _request(job)
+    if request is None or not request.headers:
+        return _NONE
+    return frozenset(header.key.lower() for header in request.headers if header.locked)
+
+
+def usable(secrets: Iterable[str]) -> tuple[str, ...]:
+    """What to look for: long enough, no word of the formats; longest first, each once."""
+    pieces = (piece for secret in secrets for piece in _pieces(secret))
+    return tuple(sorted(dict.fromkeys(filter(_is_usable, pieces)), key=len, reverse=True))
+
+
+def why_unhidden(secret: str) -> str | None:
+    """Why it stays. None: it is looked for."""
+    if usable([secret]):
+        return None
+    if len(secret.strip()) < SHORTEST_CHARS:
+        return f"it has fewer than {SHORTEST_CHARS} characters"
+    if not any(map(str.isalnum, secret)):
+        return f"it is made of fewer than {FEWEST_SIGNS} different signs, and of nothing else"
+    return "its value is too common, a word of the formats as true, https and callId are"
+
+
+def beginning_of(secret: str) -> str | None:
+    """The shortest beginning that is hidden, if it was typed letter by letter. None: there is none.
+
+    A page sees its field grow, and may tell each state of it.
+    """
+    if secret.startswith(_PEM_EDGE):
+        return None
+    sizes = range(SHORTEST_CHARS, min(len(secret), _FAR_CHARS))
+    return next((secret[:size] for size in sizes if _is_telling(secret[:size])), None)
+
+
+def beginnings_of(secret: str) -> Iterator[str]:
+    """All that are hidden then, but for those longer than anybody types."""
+    shortest = beginning_of(secret)
+    if shortest is not None:
+        sizes = range(len(shortest), min(len(secret), _FAR_CHARS))
+        yield from (secret[:size] for size in sizes)
+
+
+def with_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
+    """The secrets, and the shortest beginnings of those that were typed."""
+    return (*secrets, *filter(None, map(beginning_of, typed)))
+
+
+def with_sure_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
+    """The same for whoever decodes, to whom shorter ones come by chance.
+
+    To look for texts of less than six characters takes a scanner four times as long, too.
+    """
+    found = (secret[: max(len(beginning_of(secret) or secret), SURE_CHARS)] for secret in typed)
+    return tuple(dict.fromkeys((*secrets, *found)))
+
+
+def _is_telling(beginning: str) -> bool:
+    """Whether it is of this secret, and not of the formats or of many secrets."""
+    letters = set(filter(str.isalpha, beginning))
+    if len(beginning) < OF_NUMBERS and letters <= set("abcdef"):
+        return False
+    return _is_usable(beginning.strip())
+
+
+def _is_usable(secret: str) -> bool:
+    return (
+        len(secret) >= SHORTEST_CHARS
+        and secret.lower() not in _WORDS
+        and secret.strip("*") != ""
+        and (any(map(str.isalnum, secret)) or len(set(secret)) >= FEWEST_SIGNS)
+    )
+
+
+def _pieces(secret: str) -> Iterator[str]:
+    """The secret, without the white space that files end with, and its longer lines."""
+    yield secret.strip()
+    lines = secret.split("\n")
+    if len(lines) > 1:
+        long = (line.strip() for line in lines if len(line.strip()) >= LINE_CHARS)
+        yield from (line for line in long if not line.startswith(_PEM_EDGE))
+
+
+def _secrets_of(job: Job) -> Iterator[str]:
+    for variable in job.variables:
+        if is_secret(variable):
+            yield from in_variable(variable)
+    for certificate in job.client_certificates:
+        yield certificate.key
+        if certificate.passphrase is not None:
+            yield certificate.passphrase
+    if job.proxy_url is not None:
+        yield from _url_password(job.proxy_url)
+    request = _request(job)
+    if request is not None:
+        yield from _request_secrets(request, job)
+
+
+def _request(job: Job) -> HttpRequest | None:
+    return job.spec.request if isinstance(job.spec, HttpSpec) else None
+
+
+def _request_secrets(request: HttpRequest, job: Job) -> Iterator[str]:
+    for header in request.headers:
+        yield from _header_secrets(header, job)
+    for parameter in request.query_parameters:
+        if parameter.locked:
+            yield from _fill(parameter.value, job)
+    if request.basic_auth is not None:
+        yield from _fill(request.basic_auth.password, job)
+    if "@" in request.url or "{{" in request.url:
+        for url in (request.url, *_whole(request.url, job)):
+            for password in _url_password(url):
+                yield from _fill(password, job)
+
+
+def _header_secrets(header: KeyValue, job: Job) -> Iterator[str]:
+    name = header.key.lower()
+    if name in ("cookie", "set-cookie"):
+        for pair in header.value.split(";"):
+            yield from _fill(pair.partition("=")[2].strip(), job)
+    elif header.locked or name in SENSITIVE_HEADERS:
+        yield from _fill(_SCHEME.sub("", header.value), job)
+
+
+def _fill(template: str, job: Job) -> Iterator[str]:
+    """The text as it is filled, and the parts that it is filled from."""
+    if "{{" not in template:
+        yield template
+        return
+    yield from _whole(template, job)
+    yield from _TEMPLATE.split(template)
+    names = set(_NAME.findall(template))
+    yield from (variable.value for variable in job.variables if variable.key in names)
+
+
+def _whole(template: str, job: Job) -> Iterator[str]:
+    """The text with its variables; nothing when it also holds a time or a random value."""
+    values = {variable.key: variable.value for variable in job.variables}
+    if not set(_NAME.findall(template)) <= values.keys():
+        return
+    filling = Filling(variables=values, now=_NO_TIME, random=_NO_DICE)
+    with suppress(VariableError):  # it cannot be filled, so nothing is sent
+        yield fill(template, filling)
+        yield fill(template, filling, encode=False)
+
+
+def _url_password(url: str) -> Iterator[str]:
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        return
+    if password:
+        yield password
+        yield unquote(password)
+
+
+_MOST_NAMES: Final = 5
+_MOST_CHARS: Final = 60
+
+
+def secret_sources(job: Job, *, found: tuple[str, ...], of_agent: bool) -> str:
+    """What would have to go for there to be no secrets; names, never values.
+
+    `found`: secrets that the run came upon. `of_agent`: whether it has some of its own.
+    """
+    sources = [*_of_check(job)]
+    if usable(found):
+        sources.append("what the script keeps in SERVICE_SECRET_*")
+    if of_agent:
+        sources.append("SERVICE_SECRET_* in the agent's environment")
+    return ", ".join(sources)
+
+
+def _of_check(job: Job) -> Iterator[str]:
+    secret = [one for one in job.variables if is_secret(one)]
+    names = [one.key[:_MOST_CHARS] for one in secret if usable([one.value])]
+    if names:
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        yield f"the check's secret variables ({', '.join(names[:_MOST_NAMES])}{more})"
+    known = {value for one in secret for value in in_variable(one)}
+    if usable(value for value in secrets_of(job) if value not in known):
+        yield "passwords and keys of the check's request, proxy or client certificates"
+
+
+HIDDEN: Final = "*********"
+"""Stands where a secret was."""
+
+SENSITIVE_HEADERS: Final = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"}
+)
+"""Headers whose values are never shown, by lower-case name."""
+
+
+CUT_SIGN: Final = "…"
+"""Ends what was cut: before it a secret's beginning is looked for, as no whole one is there."""
+
+
+def cut(text: str, most_chars: int) -> str:
+    """The text, or its beginning with the sign that it was cut."""
+    return text if len(text) <= most_chars else f"{text[: most_chars - 1]}{CUT_SIGN}"
+
+
+_MOST_TYPED_CHARS: Final = 1 << 20
+"""Of one run; a script that types more may have typed anything."""
+
+_BACKSPACE: Final = "\b"
+"""Takes the letter before it off, if both were typed into one field."""
+
+TypedAmong = Callable[[Iterable[str]], tuple[str, ...]]
+"""Which of these secrets were typed letter by letter, or their beginnings were."""
+
+
+def none_typed(_: Iterable[str]) -> tuple[str, ...]:
+    """Of a run in which nothing was typed."""
+    return ()
+
+
+class TypedTexts:
+    """Of one run, by the process that typed."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, list[str]] = {}
+        self._chars = 0
+        self._is_unknown = False
+        """Whether any text may have been typed."""
+
+    def note(self, process: int, text: str) -> None:
+        """This was typed behind what the process typed before."""
+        self._chars += len(text) + 1
+        if self._chars > _MOST_TYPED_CHARS:
+            self.note_unknown()
+        else:
+            self._texts.setdefault(process, []).append(text)
+
+    def note_unknown(self) -> None:
+        """Something was typed, and nobody heard what."""
+        self._is_unknown = True
+        self._texts.clear()
+
+    def among(self, secrets: Iterable[str]) -> tuple[str, ...]:
+        """Which of these were typed, or their beginnings were."""
+        typed = tuple("".join(pieces) for pieces in self._texts.values())
+        texts = (*(one.replace(_BACKSPACE, "") for one in typed), *map(_corrected, typed))
+        return tuple(secret for secret in secrets if self._is_typed(secret, texts))
+
+    def _is_typed(self, secret: str, texts: tuple[str, ...]) -> bool:
+        beginning = beginning_of(secret)
+        if beginning is None:
+            return False
+        return self._is_unknown or any(beginning in text for text in texts)
+
+
+def _corrected(text: str) -> str:
+    if _BACKSPACE not in text:
+        return text
+    letters: list[str] = []
+    for letter in text:
+        if letter != _BACKSPACE:
+            letters.append(letter)
+        elif letters:
+            letters.pop()
+    return "".join(letters)

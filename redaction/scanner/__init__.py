@@ -1,0 +1,1 @@
+"""A second, independent search for secrets that are left."""

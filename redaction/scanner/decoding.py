@@ -1,0 +1,310 @@
+"""Decodes what may hide a secret: encoded blocks, typed keys, layers of both.
+
+Undo what encodes bytes by the block: base64 at any alignment, hexadecimal, lists of numbers.
+
+Text is full of what could be such a run and is none. All runs are decoded together, and of what
+comes out only that is kept in which a secret could stand.
+"""
+
+import binascii
+import codecs
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Final, Protocol
+
+import re2
+
+from redaction.clean import ScanLimits
+from redaction.scanner.needles import SHORT_BYTES, Needles, unescaped, unquoted_printable
+
+_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
+_PADS: Final = (b"", b"AAA", b"AA", b"A")
+_GAP: Final = b"AAAA"
+_INDENTED: Final = re.compile(rb"\n[ \t]{1,64}")
+_NUMBERS: Final = rb"(?:[0-9]{1,3}[ \t\r\n]*,[ \t\r\n]*)+[0-9]{1,3}"
+_APART: Final = b"\n\x01\n"
+_ALONE_CHARS: Final = 8
+_PACKED_STARTS: Final = (
+    b"H4sI", b"KLUv", b"UEsDB", b"Qlpo", b"/Td6WF", b"eJ", b"eN", b"eA", b"eF",
+)  # fmt: skip
+"""How gzip, zstd, zip, bzip2, xz and zlib begin in base64."""
+_ANYWHERE: Final = 5
+"""So many of these marks are long enough to be looked for within a run."""
+_MOST_REPEATS: Final = 1000
+"""RE2 counts no further."""
+_LEAST_PACKED_CHARS: Final = 24
+_SPACES_FOR_OTHERS: Final = bytes(
+    byte if byte in b"0123456789abcdefABCDEF" else 0x20 for byte in range(256)
+)
+"""Leaves hexadecimal digits as they are."""
+
+
+class _Found(Protocol):
+    def span(self) -> tuple[int, int]: ...
+
+
+class _Compiled(Protocol):
+    def finditer(self, text: bytes, /) -> Iterator[_Found]: ...
+
+    def search(self, text: bytes, /) -> object | None: ...
+
+
+class Blocks:
+    """Decodes the runs of a text in which these needles could be."""
+
+    def __init__(self, needles: Needles) -> None:
+        self._needles = needles
+        least = min(max(needles.shortest_bytes, SHORT_BYTES), _MOST_REPEATS // 2)
+        chars = least * 4 // 3
+        self._runs = _pattern(rb"[A-Za-z0-9+/_\-]{%d,}" % chars)
+        self._alone = _pattern(rb"[A-Za-z0-9+/_\-]{5,}")
+        self._least_pairs = 2 * least
+        self._numbers = _pattern(_NUMBERS)
+        self._least_numbers = least
+        kept = b"".join(rb"\x%02x" % byte for byte in needles.letters())
+        # Shorter ones come about by chance, and so does printable text around them rarely.
+        room = _ALONE_CHARS if needles.has_short else least
+        self._readable = _pattern(rb"[\t\n\r\x00\x1b-\x7e%s]{%d,}" % (kept, room))
+        self._unreadable = _pattern(rb"[^\t\n\r\x00\x1b-\x7e%s]" % kept)
+
+    def readable(self, content: bytes) -> bytes:
+        """What is left without bytes that no encoded secret has; runs are kept apart."""
+        if self._unreadable.search(content) is None:
+            return content
+        if self._needles.has_short and _is_utf8(content):
+            return content
+        return _APART.join(_all(self._readable, content))
+
+    def runs(self, text: bytes) -> list[bytes]:
+        """What could be base64, lines put together; each once."""
+        found = _all(self._runs, _unfold(text))
+        return [run.translate(_STANDARD) for run in dict.fromkeys(found)]
+
+    def decoded(self, text: bytes, runs: list[bytes]) -> bytes:
+        """All that runs and numbers of a text may mean, as far as a secret could be in it."""
+        pieces = [_decoded_at(runs, start) for start in range(4)] if runs else []
+        pieces.append(self._hexadecimal(runs))
+        pieces.append(self._listed(text))
+        found = (_all(self._readable, piece) for piece in pieces if piece)
+        return _APART.join(chain.from_iterable(found))
+
+    def packed(self, runs: list[bytes]) -> Iterator[bytes]:
+        """What runs mean that begin like something compressed."""
+        if _PACKED_SIGN.search(b"\n" + b"\n".join(runs)) is None:
+            return
+        for run in runs:
+            if len(run) >= _LEAST_PACKED_CHARS and (start := _packed_at(run)) >= 0:
+                yield _whole(run[start:])
+
+    def hold_alone(self, text: bytes) -> bool:
+        """Whether a short run is nothing but a short secret; longer runs are decoded anyway."""
+        if not self._needles.has_short:
+            return False
+        runs = set(_all(self._alone, text))
+        return any(
+            self._needles.hold(_whole(run.translate(_STANDARD)))
+            for run in runs
+            if len(run) <= _ALONE_CHARS
+        )
+
+    def _hexadecimal(self, found: list[bytes]) -> bytes:
+        """Its digits are letters of base64 too, so they lie in runs."""
+        long = b" ".join(run for run in found if len(run) >= self._least_pairs)
+        pairs = long.translate(_SPACES_FOR_OTHERS).split()
+        runs = dict.fromkeys(run for run in pairs if len(run) >= self._least_pairs)
+        even = (
+            run[start : start + (len(run) - start) // 2 * 2] for run in runs for start in (0, 1)
+        )
+        return b"\x01".join(map(binascii.unhexlify, even))
+
+    def _listed(self, text: bytes) -> bytes:
+        found = (run.split(b",") for run in _all(self._numbers, text))
+        long = (run for run in found if len(run) >= self._least_numbers)
+        return b"\x01".join(bytes(min(int(one), 255) for one in run) for run in long)
+
+
+def _all(pattern: _Compiled, text: bytes) -> list[bytes]:
+    return [text[slice(*found.span())] for found in pattern.finditer(text)]
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether it is text, which may be cut within a character at both ends."""
+    start = next((at for at in range(min(4, len(content))) if content[at] & 0xC0 != 0x80), 0)
+    try:
+        codecs.utf_8_decode(content[start:], "strict", False)  # noqa: FBT003 - of the library
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decoded_at(runs: list[bytes], start: int) -> bytes:
+    """Every run from that character on, zeros between them."""
+    padded = (run[start:] + _PADS[(len(run) - start) % 4] for run in runs)
+    return binascii.a2b_base64(_GAP.join(padded))
+
+
+def _whole(run: bytes) -> bytes:
+    run = run[: len(run) - (len(run) % 4 == 1)]
+    return binascii.a2b_base64(run + b"=" * (-len(run) % 4))
+
+
+def _packed_at(run: bytes) -> int:
+    """Where something compressed begins. -1: nowhere."""
+    places = [run.find(start) for start in _PACKED_STARTS[:_ANYWHERE]]
+    places += [0] if run.startswith(_PACKED_STARTS) else []
+    return min((place for place in places if place >= 0), default=-1)
+
+
+def _unfold(text: bytes) -> bytes:
+    if b"\n " in text or b"\n\t" in text:
+        text = _INDENTED.sub(b"", text)
+    return text.translate(None, b"\r\n")
+
+
+def _pattern(source: bytes) -> _Compiled:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    compiled: _Compiled = re2.compile(source, options)
+    return compiled
+
+
+_PACKED_SIGN: Final = _pattern(
+    b"|".join((*_PACKED_STARTS[:_ANYWHERE], *(rb"\n" + start for start in _PACKED_STARTS)))
+)
+"""Is in runs, each in a line of its own, of which one begins like something compressed."""
+
+
+_FIELD: Final = (
+    rb'"(method)": ?"([A-Za-z]{1,40})"'
+    rb'|"(key|text|value|data|chunk|payload|payloadData|message|body|buffer)": ?'
+    rb'"((?:[^"\\]|\\.)*)"'
+)
+_LONGEST_BYTES: Final = 4096
+"""A longer piece is looked at where it stands; only its ends may belong to its neighbours."""
+_MOST_FIELDS: Final = 1000
+_KEY_GAP: Final = b'"\x01"'
+
+
+class _TypedFound(Protocol):
+    def group(self, number: int, /) -> bytes: ...
+
+    def end(self) -> int: ...
+
+
+class TypedTexts:
+    """Joins the values of each field, by the method that they were given to and altogether."""
+
+    def __init__(self, *, tail_bytes: int) -> None:
+        self._pattern = re2.compile(_FIELD, _latin())
+        self._ends: dict[tuple[bytes, bytes], bytes] = {}
+        self._tail_bytes = tail_bytes
+        self._method = b""
+
+    def joined(self, window: bytes, *, known_bytes: int) -> bytes:
+        """What the window's new fields make, with what came before them.
+
+        `known_bytes`: so much of its beginning was given before.
+        """
+        if b'"method"' not in window and b'":' not in window:
+            return b""
+        said: dict[tuple[bytes, bytes], deque[bytes]] = {}
+        for found in self._pattern.finditer(window):
+            if found.end() > known_bytes:
+                self._note(found, said)
+        texts = [self._continued(whose, b"".join(parts)) for whose, parts in said.items()]
+        return _KEY_GAP.join(texts)
+
+    def _note(self, found: _TypedFound, said: dict[tuple[bytes, bytes], deque[bytes]]) -> None:
+        if found.group(1):
+            self._method = found.group(2)
+            return
+        field, value = found.group(3), found.group(4)
+        if field == b"key" and not _is_one_key(value):
+            return
+        if len(value) > _LONGEST_BYTES:
+            value = value[: _LONGEST_BYTES // 2] + _KEY_GAP + value[-_LONGEST_BYTES // 2 :]
+        for whose in ((b"", field), (self._method, field)):
+            said.setdefault(whose, deque()).append(value)
+
+    def _continued(self, whose: tuple[bytes, bytes], text: bytes) -> bytes:
+        if len(self._ends) > _MOST_FIELDS:
+            self._ends.clear()
+        text = self._ends.get(whose, b"") + text
+        self._ends[whose] = text[-self._tail_bytes :]
+        return text
+
+
+def _is_one_key(value: bytes) -> bool:
+    """Not the name of a key such as Enter; an escape is one key too."""
+    return value.startswith(b"\\") or len(value.decode("utf-8", "replace")) == 1
+
+
+def _latin() -> re2.Options:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    return options
+
+
+_LAYERS: Final = 7
+"""Three compositions of escapes, and those of the reports and traces around them."""
+_GROWTH: Final = 6
+"""So many times its length a secret takes in quoted-printable that is escaped once more."""
+_LEAST_REACH_BYTES: Final = 64
+
+BodyScan = Callable[[bytes, int], bool]
+"""Whether a body that was decoded whole holds a secret; the number says how deep it lies."""
+
+
+class Layers:
+    """Decodes one layer after the other and looks at each."""
+
+    def __init__(self, needles: Needles, limits: ScanLimits, body: BodyScan) -> None:
+        self._needles = needles
+        self._blocks = Blocks(needles)
+        self._limits = limits
+        self._reach_bytes = _GROWTH * needles.longest_bytes + _LEAST_REACH_BYTES
+        self._body = body
+
+    def hold(self, text: bytes, depth: int) -> bool:
+        """Whether a secret is in it, as it is, as UTF-16 or as quoted-printable.
+
+        Raises:
+            UnscannableError: it holds more than the limits allow.
+        """
+        if self._needles.are_certainly_in(text):
+            return True
+        text = self._blocks.readable(text)
+        if self._held_in_layers(text, depth):
+            return True
+        if b"\0" in text and self._held_in_layers(text.translate(None, b"\0"), depth):
+            return True
+        plain = unquoted_printable(text, reach_bytes=self._reach_bytes)
+        return bool(plain) and self._held_in_layers(plain, depth)
+
+    def _held_in_layers(self, text: bytes, depth: int) -> bool:
+        for _ in range(_LAYERS):
+            if self._needles.are_in(text) or self._are_in_wide(text):
+                return True
+            outer, text = text, unescaped(text)
+            if outer == text:
+                break
+        if depth >= self._limits.depth:
+            return False
+        return self._held_in_blocks(text, depth)
+
+    def _are_in_wide(self, text: bytes) -> bool:
+        """Whether one is in what a text holds in wide characters, whose zeros were escaped."""
+        return b"\0" in text and self._needles.are_in(text.translate(None, b"\0"))
+
+    def _held_in_blocks(self, text: bytes, depth: int) -> bool:
+        if self._blocks.hold_alone(text):
+            return True
+        runs = self._blocks.runs(text)
+        decoded = self._blocks.decoded(text, runs)
+        if decoded and self.hold(decoded, depth + 1):
+            return True
+        return any(self._body(body, depth + 1) for body in self._blocks.packed(runs))

@@ -1,0 +1,376 @@
+"""Searches files and their members for secrets that are left.
+
+Read a whole payload by decoding it, and tell where a secret is left.
+
+It shares nothing with the scrubber, which encodes the secrets and looks for what comes out: what
+one of the two forgets, the other must not forget for the same reason.
+"""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Final
+
+from redaction.clean import Leak, MemberKind, ScanLimits, UnscannableError
+from redaction.scanner.decoding import Layers, TypedTexts
+from redaction.scanner.decompress import (
+    FAULTS,
+    PROBE_BYTES,
+    Opened,
+    embedded,
+    is_packed,
+    is_surely_packed,
+    is_zip_member,
+    means_something,
+    opener_for,
+)
+from redaction.scanner.members import Member, begins_as_zip, is_zip, members_of
+from redaction.scanner.needles import Needles
+from sandbox.workspace import open_plain
+
+_IN_MEMORY_BYTES: Final = 1024 * 1024
+_MOST_AT_ONCE: Final = 8
+"""So many compressed streams may be open within one body."""
+_ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
+_TAR_MARK: Final = b"ustar"
+_TAR_MARK_AT: Final = 257
+
+OpenArchive = Callable[[IO[bytes], int], bool]
+"""Whether the archive of a file holds a secret; the number says how deep it lies."""
+
+
+class Budget:
+    """How much may still be unpacked."""
+
+    def __init__(self, limits: ScanLimits) -> None:
+        self._left_bytes = limits.unpacked_bytes
+
+    def spend(self, size_bytes: int) -> None:
+        """So much more was unpacked.
+
+        Raises:
+            UnscannableError: it is too much.
+        """
+        self._left_bytes -= size_bytes
+        if self._left_bytes < 0:
+            raise UnscannableError("it holds more than can be unpacked here")
+
+
+class Reading:
+    """One scan: what is looked for, and what it may cost."""
+
+    def __init__(self, needles: Needles, limits: ScanLimits, archive: OpenArchive) -> None:
+        self.needles = needles
+        self.limits = limits
+        self.budget = Budget(limits)
+        self.layers = Layers(needles, limits, self.holds)
+        self.archive = archive
+
+    def holds(self, body: bytes, depth: int) -> bool:
+        """Whether a body that came whole out of a text holds a secret."""
+        if len(body) > self.limits.run_bytes // 2 and is_packed(body):
+            raise UnscannableError("an archive in its text is too long to be opened there")
+        reader = Body(self, depth=depth)
+        return reader.feed(body) is not None or reader.close() is not None
+
+
+class _Stream:
+    """A compressed stream, and the body that comes out of it."""
+
+    def __init__(self, make: Callable[[], Opened], reading: Reading, depth: int) -> None:
+        if depth > reading.limits.depth:
+            raise UnscannableError(f"more than {reading.limits.depth} archives lie in each other")
+        self._decoder = make()
+        self._body = Body(reading, depth=depth)
+        self._budget = reading.budget
+        self.is_over = False
+
+    def holds(self, content: bytes) -> bool:
+        """Whether what this much more means holds a secret."""
+        if self.is_over:
+            return False
+        try:
+            return any(self._holds(piece) for piece in self._decoder.feed(content))
+        except FAULTS:  # it was no such stream, or nobody can read on either
+            self.is_over = True
+            return self.ends_in_secret()
+
+    def ends_in_secret(self) -> bool:
+        """Whether what is left to look at holds a secret."""
+        return self._body.close() is not None
+
+    def _holds(self, piece: bytes) -> bool:
+        self._budget.spend(len(piece))
+        return self._body.feed(piece) is not None
+
+
+class Body:
+    """Fed with pieces, it says roughly where a secret is, once it came upon one."""
+
+    def __init__(self, reading: Reading, *, depth: int, has_archive: bool = False) -> None:
+        """`has_archive`: whoever feeds it looks into the archive that it is."""
+        self._reading = reading
+        self._depth = depth
+        self._windows = Windows(reading.needles, reading.limits, self._look)
+        self._streams: list[_Stream] = []
+        self._archive: IO[bytes] | None = None
+        """A copy of the archive that it is. None: it is none, or somebody else has it."""
+        self._start = b""
+        self._is_begun = False
+        self._is_archive = has_archive
+        self._at = 0
+        self._unread = b""
+        """The end of what came, in which a compressed stream may begin."""
+
+    def feed(self, content: bytes) -> int | None:
+        """Take a piece. Gives where a secret is; None: none was found yet."""
+        if not self._is_begun:
+            self._start += content
+            if len(self._start) < PROBE_BYTES:
+                return None
+            content = self._begin()
+        return self._take(content) if content else None
+
+    def close(self) -> int | None:
+        """It is over. Gives where a secret is; None: none was found."""
+        try:
+            return self._last_place()
+        finally:
+            if self._archive is not None:
+                self._archive.close()
+
+    def _last_place(self) -> int | None:
+        if not self._is_begun and (content := self._begin()):
+            place = self._take(content)
+            if place is not None:
+                return place
+        if self._unread and self._holds_embedded(b"", is_last=True):
+            return self._at
+        if any(stream.ends_in_secret() for stream in self._streams):
+            return self._at
+        if self._archive is not None and self._archive_holds(self._archive):
+            return self._at
+        return self._windows.close()
+
+    def _archive_holds(self, file: IO[bytes]) -> bool:
+        """Not what begins like an archive by chance, and ends like none."""
+        is_archive = self._is_archive or is_zip(file)
+        return is_archive and self._reading.archive(file, self._depth + 1)
+
+    def _begin(self) -> bytes:
+        start, self._start, self._is_begun = self._start, b"", True
+        if self._is_archive:
+            return start
+        is_tar = start[_TAR_MARK_AT:].startswith(_TAR_MARK)
+        if is_tar or start.startswith(_ZIP):
+            self._is_archive = is_tar or is_zip_member(start)
+            # Closed by `close`, or with the scan: it has no name on any disk.
+            self._archive = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115
+        elif (make := opener_for(start)) is not None and self._is_opened(make, start):
+            self._streams.append(_Stream(make, self._reading, self._depth + 1))
+        return start
+
+    def _is_opened(self, make: Callable[[], Opened], start: bytes) -> bool:
+        """Not what is too deep to be opened, and is none but by chance."""
+        return self._depth < self._reading.limits.depth or is_surely_packed(make, start)
+
+    def _take(self, content: bytes) -> int | None:
+        if self._archive is not None:
+            self._archive.write(content)
+        if any(stream.holds(content) for stream in self._streams):
+            return self._at
+        if not self._is_archive and self._holds_embedded(content):
+            return self._at
+        self._unread = b"" if self._is_archive else (self._unread + content)[-PROBE_BYTES:]
+        self._at += len(content)
+        return self._windows.feed(content)
+
+    def _look(self, window: bytes) -> bool:
+        return self._reading.layers.hold(window, self._depth)
+
+    def _holds_embedded(self, content: bytes, *, is_last: bool = False) -> bool:
+        """Compressed streams that begin in the midst of it are read on beside it."""
+        is_start = self._at == len(self._unread)
+        content = self._unread + content
+        first = 1 if is_start and self._streams else 0
+        end = len(content) - (0 if is_last else PROBE_BYTES)
+        begun = []
+        for mark_at, at, make in embedded(content):
+            may_be = first <= mark_at < end
+            if may_be and means_something(make, content[at : at + PROBE_BYTES]):
+                begun.append((at, self._begun(make)))
+        return any(stream.holds(content[at:]) for at, stream in begun)
+
+    def _begun(self, make: Callable[[], Opened]) -> _Stream:
+        stream = _Stream(make, self._reading, self._depth + 1)
+        self._streams = [one for one in self._streams if not one.is_over] + [stream]
+        if len(self._streams) > _MOST_AT_ONCE:
+            raise UnscannableError("too many compressed streams lie in each other")
+        return stream
+
+
+_PIECE_BYTES: Final = 256 * 1024
+_MOST_LEAKS: Final = 20
+_USUAL: Final = ScanLimits()
+
+
+def scan_file(
+    path: Path,
+    secrets: Iterable[str],
+    *,
+    kind: MemberKind = MemberKind.FILE,
+    limits: ScanLimits = _USUAL,
+) -> tuple[Leak, ...]:
+    """Where a file holds one of the secrets; it blocks while it reads.
+
+    Raises:
+        UnscannableError: one could be in it and not be found.
+        OSError: it cannot be read.
+    """
+    needles = Needles(secrets)
+    if not needles:
+        return ()
+    with open_plain(path) as file:
+        return tuple(_Scan(needles, limits).leaks(file, kind))
+
+
+def scan_bytes(
+    content: bytes,
+    secrets: Iterable[str],
+    *,
+    kind: MemberKind = MemberKind.RESULT,
+    limits: ScanLimits = _USUAL,
+) -> tuple[Leak, ...]:
+    """Where bytes hold one of the secrets.
+
+    Raises:
+        UnscannableError: one could be in them and not be found.
+    """
+    needles = Needles(secrets)
+    if not needles:
+        return ()
+    body = Body(_Scan(needles, limits).reading, depth=0)
+    place = _place_in(body, (content,))
+    return () if place is None else (Leak(kind, _after(place)),)
+
+
+def reading_of(needles: Needles, limits: ScanLimits) -> Reading:
+    """A scan of its own, for a body that was found in a text."""
+    return _Scan(needles, limits).reading
+
+
+class _Scan:
+    def __init__(self, needles: Needles, limits: ScanLimits) -> None:
+        self.reading = Reading(needles, limits, self._archive_holds)
+        self._limits = limits
+        self._leaks: list[Leak] = []
+
+    def leaks(self, file: IO[bytes], kind: MemberKind) -> list[Leak]:
+        has_archive = is_zip(file)
+        body = Body(self.reading, depth=0, has_archive=has_archive and begins_as_zip(file))
+        file.seek(0)
+        place = _place_in(body, iter(lambda: file.read(_PIECE_BYTES), b""))
+        if has_archive:
+            self._look_into(file, depth=1)
+        if place is not None and not self._leaks:
+            self._leaks.append(Leak(kind, _after(place)))
+        return self._leaks
+
+    def _look_into(self, file: IO[bytes], *, depth: int) -> None:
+        for member in members_of(file, most=self._limits.members):
+            self._leaks += self._leaks_of(member, depth)
+            if len(self._leaks) >= _MOST_LEAKS:
+                return
+
+    def _archive_holds(self, file: IO[bytes], depth: int) -> bool:
+        if depth > self._limits.depth:
+            raise UnscannableError(f"more than {self._limits.depth} archives lie in each other")
+        members = members_of(file, most=self._limits.members)
+        return any(self._leaks_of(member, depth) for member in members)
+
+    def _leaks_of(self, member: Member, depth: int) -> list[Leak]:
+        if self.reading.holds(member.name, depth):
+            return [Leak(MemberKind.MEMBER_NAME, member.place)]
+        body = Body(self.reading, depth=depth)
+        place = _place_in(body, map(self._paid, member.content))
+        return [] if place is None else [Leak(member.kind, f"{member.place}, {_after(place)}")]
+
+    def _paid(self, piece: bytes) -> bytes:
+        self.reading.budget.spend(len(piece))
+        return piece
+
+
+def _place_in(body: Body, pieces: Iterable[bytes]) -> int | None:
+    """Where it holds a secret. None: nowhere."""
+    for piece in pieces:
+        if (place := body.feed(piece)) is not None:
+            return place
+    return body.close()
+
+
+def _after(place: int) -> str:
+    return f"after byte {place}"
+
+
+_LEAST_OVERLAP_BYTES: Final = 8192
+_GROWTH: Final = 48
+"""So many times its length a secret takes in three encodings that lie on each other."""
+_RUN_END: Final = re.compile(rb"[^A-Za-z0-9+/_\-=\\\r\n%]")
+_LONG_RUN_BYTES: Final = 4096
+
+Look = Callable[[bytes], bool]
+
+
+class Windows:
+    """Fed with pieces of a stream, it looks at each stretch once, and says where it found."""
+
+    def __init__(self, needles: Needles, limits: ScanLimits, look: Look) -> None:
+        least = max(_LEAST_OVERLAP_BYTES, needles.longest_bytes * _GROWTH)
+        self._overlap_bytes = min(least, limits.run_bytes // 2)
+        self._window_bytes = max(limits.window_bytes, 4 * self._overlap_bytes)
+        self._most_bytes = max(limits.run_bytes, 2 * self._window_bytes)
+        self._look = look
+        self._typed = TypedTexts(tail_bytes=self._overlap_bytes)
+        self._held = bytearray()
+        self._known_bytes = 0
+        """So much at the beginning of what is held was looked at."""
+        self._at = 0
+        """Where what is held begins in the stream."""
+
+    def feed(self, content: bytes) -> int | None:
+        """Look once there is enough. Gives where a secret is, roughly; None: none was found."""
+        self._held += content
+        while len(self._held) >= self._window_bytes:
+            end = self._end_of_window()
+            if end is None:
+                return None
+            if (place := self._look_at(end)) is not None:
+                return place
+        return None
+
+    def close(self) -> int | None:
+        """Look at what is left."""
+        return self._look_at(len(self._held)) if len(self._held) > self._known_bytes else None
+
+    def _end_of_window(self) -> int | None:
+        """The window ends where no run of encoded bytes is cut. None: that is not known yet."""
+        end = min(len(self._held), max(self._window_bytes, self._known_bytes + 1))
+        run_from = end - _LONG_RUN_BYTES
+        if _RUN_END.search(self._held, run_from, end) is not None:
+            return end
+        over = _RUN_END.search(self._held, end)
+        if over is not None:
+            return min(over.start(), self._most_bytes)
+        return self._most_bytes if len(self._held) >= self._most_bytes else None
+
+    def _look_at(self, end: int) -> int | None:
+        window = bytes(self._held[:end])
+        typed = self._typed.joined(window, known_bytes=self._known_bytes)
+        if self._look(window) or (typed and self._look(typed)):
+            return self._at + self._known_bytes
+        kept = min(self._overlap_bytes, end)
+        del self._held[: end - kept]
+        self._at += end - kept
+        self._known_bytes = kept
+        return None

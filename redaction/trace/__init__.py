@@ -1,0 +1,1 @@
+"""Hides secrets in Playwright's traces."""

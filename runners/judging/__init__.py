@@ -1,0 +1,1 @@
+"""Whether what was seen is good: thresholds and assertions."""

@@ -1,1 +1,0 @@
-"""What runners are made of."""

@@ -1,1 +1,0 @@
-"""Takes secrets out of files that hold files: archives, traces and compressed data."""

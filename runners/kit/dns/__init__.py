@@ -1,1 +1,0 @@
-"""DNS: questions to one server, and names to addresses."""

@@ -1,1 +1,0 @@
-"""Which addresses and names a check may reach."""

@@ -1,1 +1,0 @@
-"""Programs that nobody trusts: processes, user, folder and limits of their own, and their end."""

@@ -1,1 +1,0 @@
-"""Reads what is to leave the agent by decoding it, and tells where a secret is left."""

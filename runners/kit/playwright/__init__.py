@@ -1,1 +1,0 @@
-"""One script in Playwright: its run, what it tells, what is kept of it, and whom to blame."""

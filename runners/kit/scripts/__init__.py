@@ -1,1 +1,0 @@
-"""Setup and teardown scripts: the runtimes, warm Node processes, what goes in and comes out."""

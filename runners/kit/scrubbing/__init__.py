@@ -1,1 +1,0 @@
-"""Takes secrets out of results and files, and lets nothing go that was not looked through."""

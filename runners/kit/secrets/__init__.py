@@ -1,1 +1,0 @@
-"""Secrets: which there are, every form in which they turn up, and how they are hidden."""

@@ -1,1 +1,0 @@
-"""The roots that scripts and browsers trust at this location."""

@@ -1,0 +1,1 @@
+"""How runners talk to networks."""

@@ -1,0 +1,1 @@
+"""DNS: one question to one server, and names resolved."""

@@ -1,0 +1,176 @@
+"""One question to one DNS server, over UDP with a fall-back to TCP."""
+
+import asyncio
+import socket
+from contextlib import AbstractContextManager
+from typing import Final
+
+import msgspec
+
+from contract.requests import DnsProtocol
+from contract.result import CheckFailed, FailureKind
+from runners.net.dns.messages import (
+    DnsMessage,
+    MalformedMessageError,
+    Question,
+    answers,
+    is_truncated,
+    read_message,
+)
+from runners.net.dns.name_servers import NameServer
+from runners.net.sockets import (
+    SOCKET_FAMILY,
+    connect,
+    literal_family,
+    map_connect_errors,
+    readable,
+    socket_address,
+)
+
+MAX_BYTES: Final = 65535
+
+
+class DnsAnswer(msgspec.Struct, frozen=True):
+    """What a server said."""
+
+    message: DnsMessage
+    server: NameServer
+    protocol: DnsProtocol
+
+
+async def ask(
+    question: Question,
+    server: NameServer,
+    *,
+    protocol: DnsProtocol = DnsProtocol.UDP,
+    timeout_s: float,
+) -> DnsAnswer:
+    """Put one question to one server.
+
+    Raises:
+        CheckFailed: TIMEOUT, CONNECT or PROTOCOL, naming the server.
+    """
+    exchange = _Exchange(question.query(), server)
+    limit = asyncio.timeout(timeout_s)
+    try:
+        async with limit:
+            return await exchange.answer(protocol)
+    except CheckFailed as failed:
+        raise exchange.in_context(failed) from failed
+    except TimeoutError as problem:
+        if not limit.expired():
+            raise
+        raise exchange.in_context(exchange.silence(timeout_s)) from problem
+
+
+class _Exchange:
+    """A question on its way to a server and back."""
+
+    def __init__(self, query: bytes, server: NameServer) -> None:
+        self._query = query
+        self._server = server
+        self._target = socket_address(server.address, server.port)
+        family = literal_family(server.address)
+        if family is None:
+            raise ValueError(f"{server.address} is no address")
+        self._family = family
+        self._packets = 0
+        """That the server sent; until the end, none of them answers the question."""
+        self._truncated = False
+        """The answer did not fit over UDP, so the question went over TCP."""
+
+    async def answer(self, protocol: DnsProtocol) -> DnsAnswer:
+        if protocol is DnsProtocol.UDP:
+            packet = await self._over_udp()
+            if not is_truncated(packet):
+                return self._read(packet, protocol)
+            self._truncated, self._packets = True, 0
+        return self._read(await self._over_tcp(), DnsProtocol.TCP)
+
+    async def _over_udp(self) -> bytes:
+        # A new socket for each question: a random port to guess beside the random id, and a
+        # connected one lets the kernel drop other senders and report a closed port.
+        kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
+        with socket.socket(SOCKET_FAMILY[self._family], kind) as sock:
+            with self._blaming("connect"):
+                sock.connect(self._target)
+                sock.send(self._query)
+            while True:
+                await readable(sock)
+                packet = self._receive(sock)
+                if packet is not None and answers(packet, self._query):
+                    return packet
+
+    def _receive(self, sock: socket.socket) -> bytes | None:
+        try:
+            with self._blaming("read"):
+                packet = sock.recv(MAX_BYTES)
+        except BlockingIOError:
+            return None  # the kernel dropped it after all, for its checksum
+        self._packets += 1
+        return packet
+
+    async def _over_tcp(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        with await connect(self._server.address, self._server.port, self._family) as sock:
+            with self._blaming("write"):
+                await loop.sock_sendall(sock, len(self._query).to_bytes(2, "big") + self._query)
+            while True:
+                length = int.from_bytes(await self._read_exactly(sock, 2), "big")
+                packet = await self._read_exactly(sock, length)
+                self._packets += 1
+                if answers(packet, self._query):
+                    return packet
+
+    async def _read_exactly(self, sock: socket.socket, length: int) -> bytes:
+        loop = asyncio.get_running_loop()
+        packet = b""
+        while len(packet) < length:
+            with self._blaming("read"):
+                piece = await loop.sock_recv(sock, length - len(packet))
+            if not piece:
+                raise self._broken("closed the connection before its answer was complete")
+            packet += piece
+        return packet
+
+    def _read(self, packet: bytes, protocol: DnsProtocol) -> DnsAnswer:
+        try:
+            message = read_message(packet)
+        except MalformedMessageError as problem:
+            raise self._broken(f"answered with a malformed message ({problem})") from problem
+        return DnsAnswer(message, self._server, protocol)
+
+    def _blaming(self, syscall: str) -> AbstractContextManager[None]:
+        return map_connect_errors(self._server.address, self._server.port, syscall=syscall)
+
+    def _broken(self, what: str) -> CheckFailed:
+        return CheckFailed(
+            FailureKind.PROTOCOL,
+            f"The name server {self._server} {what}.",
+            self._detail("EBADRESP"),
+        )
+
+    def silence(self, timeout_s: float) -> CheckFailed:
+        """What to say when the time is over."""
+        if self._packets:
+            return self._broken(
+                f"sent {self._packets} packets within {timeout_s:g} s, "
+                "none of which answers the question"
+            )
+        return CheckFailed(
+            FailureKind.TIMEOUT,
+            f"The name server {self._server} did not answer within {timeout_s:g} s.",
+            self._detail("ETIMEOUT"),
+        )
+
+    def in_context(self, failed: CheckFailed) -> CheckFailed:
+        """The failure as it is, or as one that followed an answer which did not fit over UDP."""
+        if not self._truncated:
+            return failed
+        failure = failed.failure
+        what = failure.message.replace("The name server", "the name server", 1)
+        message = f"The answer over UDP was truncated, and over TCP {what}"
+        return CheckFailed(failure.kind, message, failure.detail)
+
+    def _detail(self, code: str) -> dict[str, str | int | float | None]:
+        return {"code": code, "address": self._server.address, "port": self._server.port}

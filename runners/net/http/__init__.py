@@ -1,0 +1,1 @@
+"""One HTTP exchange by libcurl, with all that can be seen of it."""

@@ -1,0 +1,236 @@
+"""The HTTP client: exchanges share connections, limits and roots."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from types import TracebackType
+from typing import Final, Self
+from zlib import crc32
+
+import msgspec
+import pycurl
+
+from contract.job import ClientCertificate
+from contract.requests import HttpRequest
+from contract.result import CheckFailed, FailureKind
+from runners.net.egress.rules import EgressRules
+from runners.net.http.curl_multi import CurlMulti
+from runners.net.http.exchange import (
+    REDIRECTS,
+    HttpExchange,
+    RedirectChain,
+    Route,
+    family_mismatch,
+    is_literal,
+)
+from runners.net.http.request import HopRequest, first_hop
+from runners.net.http.tls import VERIFICATION_FAILED, CaRoots, offers_too_little, verify_error
+from runners.net.http.transfer import READ_LIMIT_BYTES, HandleConfig, Transfer, TransferResult
+
+SPARE_HANDLES: Final = 256
+"""How many idle handles are kept per shape; each holds some 30 kB."""
+NAME_SHARDS: Final = 4
+"""Each costs up to 2 MB, for the roots that libcurl remembers."""
+_REMEMBERED_HOSTS: Final = 4096
+
+
+class HttpEngine:
+    """The process's HTTP client for checks; make one, start it, share it."""
+
+    def __init__(self, egress: EgressRules, *, extra_ca_pem: bytes | None = None) -> None:
+        self._egress = egress
+        self._extra_ca_pem = extra_ca_pem
+        self._roots: CaRoots | None = None
+        self._multis: tuple[CurlMulti, ...] = ()
+        """The first for addresses, the others for names; empty: not started, or closed."""
+        self._spare: dict[HandleConfig, list[Transfer]] = {}
+        self._refuses_name = lru_cache(maxsize=_REMEMBERED_HOSTS)(egress.refuses_name)
+
+    def __repr__(self) -> str:
+        return f"HttpEngine(running={self.running})"
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Get ready on the running event loop.
+
+        Raises:
+            NoRootsError: the machine has no certificate authorities.
+        """
+        self._roots = CaRoots(extra_ca_pem=self._extra_ca_pem)
+        self._multis = tuple(CurlMulti() for _ in range(1 + NAME_SHARDS))
+
+    async def close(self) -> None:
+        """Drop every connection and handle; exchanges under way are cancelled."""
+        multis, self._multis = self._multis, ()
+        await asyncio.gather(*[multi.close() for multi in multis])
+        for spares in self._spare.values():
+            for transfer in spares:
+                transfer.curl.close()
+        self._spare.clear()
+        if self._roots is not None:
+            self._roots.close()
+            self._roots = None
+
+    @property
+    def running(self) -> int:
+        """How many requests are under way."""
+        return sum(multi.running for multi in self._multis)
+
+    async def exchange(
+        self,
+        request: HttpRequest,
+        *,
+        timeout_s: float,
+        client_certificates: Sequence[ClientCertificate] = (),
+        proxy_url: str | None = None,
+        keep_bytes: int = READ_LIMIT_BYTES,
+    ) -> HttpExchange:
+        """Send the request, follow redirects when asked to, and say what was seen.
+
+        Every hop opens a connection of its own and does a full TLS handshake. `timeout_s` is for
+        the whole chain. Of each body `keep_bytes` or a little more are kept; all of it is read.
+
+        Raises:
+            CheckFailed: the request cannot be sent at all (PROTOCOL: a broken URL or header).
+            OSError, EngineError: our fault, never the target's.
+        """
+        route = Route.of(proxy_url, client_certificates)
+        first = first_hop(request)
+        chain = RedirectChain(first, timeout_s=timeout_s, route=route, keep_bytes=keep_bytes)
+        try:
+            await self._follow(chain, follow_redirects=request.follow_redirects)
+        except CheckFailed as failed:
+            chain.failure = failed.failure
+        return chain.exchanged()
+
+    async def _follow(self, chain: RedirectChain, *, follow_redirects: bool) -> None:
+        while True:
+            await self._one_hop(chain)
+            head = chain.head
+            location = None if head is None else head.headers.get("location")
+            if chain.failure is not None or head is None or location is None:
+                return
+            if not follow_redirects or head.status_code not in REDIRECTS:
+                return
+            chain.go_on(head, location)
+
+    async def _one_hop(self, chain: RedirectChain) -> None:
+        hop = chain.hop
+        self._judge(hop)
+        seen = await self._transfer(chain)
+        every_group = offers_too_little(seen)
+        if every_group:
+            seen = await self._transfer(chain, every_group=True)
+        refused: str | None = None
+        if hop.skip_ssl and seen.ended.code == VERIFICATION_FAILED:
+            # Verified first all the same, so that the reader learns what would be wrong.
+            refused = verify_error(seen, host=hop.origin.host, now=datetime.now(UTC))
+            seen = await self._transfer(chain, verify=False, every_group=every_group)
+        chain.take(seen, accepted_in_spite_of=refused)
+
+    def _judge(self, hop: HopRequest) -> None:
+        """Refuse what needs no look at the network.
+
+        Raises:
+            CheckFailed: of kind EGRESS or CONNECT.
+        """
+        host = hop.origin.host
+        if (refusal := self._refuses_name(host)) is not None:
+            raise _refused(FailureKind.EGRESS, refusal, "EGRESS_REFUSED", hop)
+        if (mismatch := family_mismatch(host, hop.family)) is not None:
+            raise _refused(FailureKind.CONNECT, mismatch, "ERR_INVALID_IP_ADDRESS", hop)
+
+    async def _transfer(
+        self, chain: RedirectChain, *, verify: bool = True, every_group: bool = False
+    ) -> TransferResult:
+        hop, route = chain.hop, chain.route
+        multi = self._multi_for(hop.origin.host)
+        plain = route.is_plain and hop.is_plain
+        shape = self._shape(hop, route)
+        if not verify or every_group:
+            shape = msgspec.structs.replace(shape, verify=verify, every_group=every_group)
+        transfer = self._handle(shape, reuse=plain)
+        try:
+            transfer.prepare(hop, timeout_ms=chain.left_ms(), keep_bytes=chain.keep_bytes)
+            if not plain:
+                transfer.prepare_method(hop)
+                self._prepare_route(transfer, hop, route)
+            ended = await multi.perform(transfer.curl)
+        except BaseException:
+            transfer.curl.close()
+            raise
+        seen = transfer.seen(ended)
+        self._put_back(transfer, reuse=plain)
+        return seen
+
+    def _multi_for(self, host: str) -> CurlMulti:
+        """Where the host's transfers run.
+
+        libcurl looks names up in 20 threads per multi handle. Zones share those threads in
+        groups only, so that one whose name servers hang cannot keep every other name waiting.
+        """
+        if not self._multis:
+            raise RuntimeError("The engine is not started.")
+        if is_literal(host):
+            return self._multis[0]
+        zone = ".".join(host.split(".")[-2:])
+        return self._multis[1 + crc32(zone.encode()) % NAME_SHARDS]
+
+    def _shape(self, hop: HopRequest, route: Route) -> HandleConfig:
+        return HandleConfig(
+            tls=hop.origin.scheme == "https",
+            # A literal address was judged with the URL. A proxy resolves names by itself, and
+            # its own address is the operator's business.
+            guarded=route.proxy_url is None and not is_literal(hop.origin.host),
+            family=hop.family,
+            http_version=hop.http_version,
+            verify=True,
+        )
+
+    def _handle(self, shape: HandleConfig, *, reuse: bool) -> Transfer:
+        spares = self._spare.get(shape)
+        if reuse and spares:
+            return spares.pop()
+        roots = "" if self._roots is None else self._roots.path
+        return Transfer(shape, roots, self._egress.refuses)
+
+    def _put_back(self, transfer: Transfer, *, reuse: bool) -> None:
+        spares = self._spare.setdefault(transfer.shape, [])
+        if reuse and len(spares) < SPARE_HANDLES:
+            spares.append(transfer)
+        else:
+            transfer.curl.close()
+
+    def _prepare_route(self, transfer: Transfer, hop: HopRequest, route: Route) -> None:
+        certificate = route.certificate_for(hop.origin)
+        try:
+            for option, value in route.settings(hop):
+                transfer.curl.setopt(option, value)
+            if certificate is not None and certificate.ca is not None and self._roots is not None:
+                further = self._roots.with_further(certificate.ca)
+                transfer.curl.setopt(pycurl.CAINFO_BLOB, further)
+        except (pycurl.error, ValueError) as problem:
+            if certificate is None:
+                raise
+            message = (
+                f"The client certificate for {hop.origin.host} cannot be used: its certificate, "
+                "key, passphrase or root cannot be read."
+            )
+            raise _refused(FailureKind.TLS, message, "ERR_CLIENT_CERTIFICATE", hop) from problem
+
+
+def _refused(kind: FailureKind, message: str, code: str, hop: HopRequest) -> CheckFailed:
+    origin = hop.origin
+    return CheckFailed(kind, message, {"code": code, "hostname": origin.host, "port": origin.port})

@@ -1,0 +1,304 @@
+"""A request as libcurl sends it: URL, headers, body."""
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from contract.evidence import SentRequest
+from contract.release import RELEASE
+from contract.requests import BodyType, HttpMethod, HttpRequest, HttpVersion, IpFamily, KeyValue
+from contract.result import CheckFailed, FailureKind
+from contract.targets import start_of_no_header_name
+from redaction.policy import HIDDEN, SENSITIVE_HEADERS
+
+_NO_BODY: Final = frozenset({HttpMethod.HEAD})
+
+
+def body_of(request: HttpRequest) -> bytes | None:
+    """What is sent, in UTF-8. None: nothing."""
+    if request.body_type is BodyType.NONE or not request.body or request.method in _NO_BODY:
+        return None
+    if request.body_type is BodyType.GRAPHQL:
+        return _graphql(request.body).encode()
+    return request.body.encode()
+
+
+def _graphql(body: str) -> str:
+    """A bare query becomes `{"query": …}`; a JSON object is taken as it is."""
+    try:
+        ready = isinstance(json.loads(body), Mapping)
+    except (ValueError, RecursionError):
+        ready = False
+    return body if ready else json.dumps({"query": body})
+
+
+USER_AGENT: Final = f"Picket/{RELEASE}"
+ACCEPT_ENCODING: Final = "gzip, deflate, br"
+MAX_SENT_BODY_CHARS: Final = 65_536
+"""How much of the request's body is kept as evidence."""
+
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_CONTENT_TYPES: Final = {
+    BodyType.JSON: "application/json",
+    BodyType.GRAPHQL: "application/json",
+    BodyType.FORM: "application/x-www-form-urlencoded",
+}
+_OURS_TO_SAY: Final = frozenset({"content-length"})
+"""Headers that follow from the body; a second opinion on them breaks the request."""
+_URL_SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F))
+_NOT_OF_A_HOST: Final = re.compile(r"[\x00-\x20\x7f%/\\?#@:\[\]]")
+_REMEMBERED_BODY_CHARS: Final = 2048
+FORMLESS: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods that are sent with an empty body when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme, host and port: what credentials are meant for."""
+
+    scheme: str
+    host: str
+    """Lower case, without brackets."""
+    port: int
+
+    def __str__(self) -> str:
+        """As in 127.0.0.1:80."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One header as it is sent."""
+
+    name: str
+    value: str
+    personal: bool = False
+    """Holds credentials, or is locked: stays at the origin that it was meant for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HopRequest:
+    """One request of a chain, ready to be sent.
+
+    Without slots, so that what follows from the fields is worked out once.
+    """
+
+    url: str
+    """Without user, password and fragment."""
+    origin: Origin
+    method: str
+    headers: tuple[Header, ...]
+    body: bytes | None
+    """None: no body."""
+    family: IpFamily
+    http_version: HttpVersion
+    skip_ssl: bool
+
+    @cached_property
+    def header_lines(self) -> list[str | bytes]:
+        """The headers as libcurl takes them."""
+        lines: list[str | bytes] = []
+        for header in self.headers:
+            # A line without a value would tell libcurl to leave the header out.
+            line = f"{header.name}: {header.value}" if header.value else f"{header.name};"
+            lines.append(line if line.isascii() else line.encode())
+        if self.body is not None or self.method in FORMLESS:
+            lines.append("Expect:")
+            if not any(header.name.lower() == "content-type" for header in self.headers):
+                lines.append("Content-Type:")
+        return lines
+
+    @cached_property
+    def evidence(self) -> SentRequest:
+        """What the reader of the result sees of the request."""
+        headers: dict[str, str] = {}
+        for header in self.headers:
+            known = headers.get(header.name)
+            headers[header.name] = header.value if known is None else f"{known}, {header.value}"
+        body = (self.body or b"").decode("utf-8", "replace")[:MAX_SENT_BODY_CHARS]
+        return SentRequest(method=self.method, url=self.url, headers=headers, body=body)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """A GET without a body."""
+        return self.body is None and self.method == "GET"
+
+
+_PERSONAL: Final = SENSITIVE_HEADERS | {"host"}
+
+
+def first_hop(request: HttpRequest) -> HopRequest:
+    """The first request of the chain.
+
+    Requests without a large body are remembered: a check sends the same one again and again.
+
+    Raises:
+        CheckFailed: of kind PROTOCOL, when the URL or a header cannot be sent.
+    """
+    if len(request.body) > _REMEMBERED_BODY_CHARS:
+        return _first_hop(request)
+    return _remembered_first_hop(request)
+
+
+def _first_hop(request: HttpRequest) -> HopRequest:
+    parts = _split(request.url)
+    body = body_of(request)
+    return HopRequest(
+        url=_assembled(parts, request.query_parameters),
+        origin=_origin(parts, request.url),
+        method=request.method.value,
+        headers=_headers(request, parts),
+        body=body,
+        family=request.ip_family,
+        http_version=request.http_version,
+        skip_ssl=request.skip_ssl,
+    )
+
+
+_remembered_first_hop: Final = lru_cache(maxsize=1024)(_first_hop)
+
+
+def address(url: str) -> tuple[str, Origin]:
+    """A URL as it is sent, and its origin.
+
+    Raises:
+        CheckFailed: of kind PROTOCOL, when it is no http or https URL.
+    """
+    parts = _split(url)
+    return _assembled(parts, ()), _origin(parts, url)
+
+
+def _split(url: str) -> SplitResult:
+    # The errors' own words quote the URL, passwords included.
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError as problem:
+        raise _bad_url(url, "its host cannot be read") from problem
+    try:
+        port = parts.port
+    except ValueError as problem:
+        raise _bad_url(url, "its port is no number from 1 to 65535") from problem
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise _bad_url(url, "it must start with http:// or https://")
+    if not parts.hostname:
+        raise _bad_url(url, "it names no host")
+    if port == 0:
+        raise _bad_url(url, "port 0 cannot be reached")
+    return parts
+
+
+def _bad_url(url: str, why: str) -> CheckFailed:
+    return CheckFailed(
+        FailureKind.PROTOCOL,
+        f"{_without_credentials(url)} is no URL that can be asked: {why}.",
+        {"code": "ERR_INVALID_URL"},
+    )
+
+
+def _without_credentials(url: str) -> str:
+    """A URL that cannot be read may hold its password anywhere before the last @."""
+    before, at, rest = url.rpartition("@")
+    scheme, slashes, _ = before.partition("//")
+    return f"{scheme if slashes else ''}{slashes}{HIDDEN}@{rest}" if at else url
+
+
+def _origin(parts: SplitResult, url: str) -> Origin:
+    port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    return Origin(parts.scheme, _ascii_host(parts.hostname or "", url), port)
+
+
+def _ascii_host(host: str, url: str) -> str:
+    """The host as it is looked up, so that rules and credentials go by the same name."""
+    if "%" in host and ":" not in host:  # with colons it is an IPv6 address and its zone
+        host = unquote(host).lower()
+        if _NOT_OF_A_HOST.search(host):
+            raise _bad_url(url, "its host holds a character that no name has")
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError as problem:
+        raise _bad_url(url, f"the host {host} has no IDNA form") from problem
+
+
+def _assembled(parts: SplitResult, parameters: Sequence[KeyValue]) -> str:
+    query = "&".join(
+        (
+            *([_quote(parts.query)] if parts.query else ()),
+            *(f"{quote(one.key, safe='')}={quote(one.value, safe='')}" for one in parameters),
+        )
+    )
+    place = parts.netloc.rpartition("@")[2]
+    if "%" in place or not place.isascii():
+        port = "" if parts.port is None else f":{parts.port}"
+        host = _ascii_host(parts.hostname or "", parts.geturl())
+        place = (f"[{host}]" if ":" in host else host) + port
+    path = _quote(parts.path) or "/"
+    return f"{parts.scheme}://{place}{path}{'?' if query else ''}{query}"
+
+
+def _quote(text: str) -> str:
+    """Spaces and what is not ASCII, percent-encoded; what is encoded already stays."""
+    return quote(text, safe=_URL_SAFE)
+
+
+def _headers(request: HttpRequest, parts: SplitResult) -> tuple[Header, ...]:
+    own = tuple(
+        Header(
+            one.key.strip(), one.value.strip(), one.locked or one.key.strip().lower() in _PERSONAL
+        )
+        for one in request.headers
+        if one.key.strip() and one.key.strip().lower() not in _OURS_TO_SAY
+    )
+    for header in own:
+        _refuse_unsendable(header)
+    names = {header.name.lower() for header in own}
+    defaults = _default_headers(request, _credentials(request, parts))
+    return (*(one for one in defaults if one.name.lower() not in names), *own)
+
+
+def _default_headers(request: HttpRequest, authorization: str | None) -> tuple[Header, ...]:
+    chosen = [
+        Header("User-Agent", USER_AGENT),
+        Header("Accept", "*/*"),
+        Header("Accept-Encoding", ACCEPT_ENCODING),
+    ]
+    if (content_type := _CONTENT_TYPES.get(request.body_type)) is not None:
+        chosen.append(Header("Content-Type", content_type))
+    if authorization is not None:
+        chosen.append(Header("Authorization", authorization, personal=True))
+    return tuple(chosen)
+
+
+def _refuse_unsendable(header: Header) -> None:
+    for text in (header.name, header.value):
+        if "\r" in text or "\n" in text or "\0" in text:
+            raise CheckFailed(
+                FailureKind.PROTOCOL,
+                f"The header {header.name.split()[0]} holds a line break and cannot be sent.",
+                {"code": "ERR_INVALID_CHAR"},
+            )
+    if (start := start_of_no_header_name(header.name)) is not None:
+        raise CheckFailed(
+            FailureKind.PROTOCOL,
+            f"{start}… is no header name."
+            if start
+            else "The name of a header holds white space or a colon; it may hold neither.",
+            {"code": "ERR_INVALID_HTTP_TOKEN"},
+        )
+
+
+def _credentials(request: HttpRequest, parts: SplitResult) -> str | None:
+    """The Authorization header of basic auth, or of user and password in the URL."""
+    if request.basic_auth is not None:
+        pair = f"{request.basic_auth.username}:{request.basic_auth.password}"
+    elif parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    else:
+        return None
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"

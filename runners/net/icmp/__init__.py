@@ -1,0 +1,1 @@
+"""ICMP: one echo request and its reply."""

@@ -1,0 +1,1 @@
+"""TLS: channels, certificates, and what went wrong in words."""

@@ -1,0 +1,155 @@
+"""What a runner is, what it gets, and what it brings back."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+import msgspec
+
+from contract.assertions import Assertion, Source
+from contract.checks import CheckSpec
+from contract.job import ClientCertificate, Variable
+from contract.result import Artifact, Evidence, Failure, LogLine, Timings
+from sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from runners.tools import Tools
+
+
+class Number(msgspec.Struct, frozen=True):
+    """A fact that is a number: a status code, a time in ms."""
+
+    value: float
+
+
+class Text(msgspec.Struct, frozen=True):
+    """A fact that is text."""
+
+    value: str
+    empty_because: str | None = None
+    """Why there is no text, as the end of a sentence. None: there is, or nobody knows."""
+
+
+class JsonText(msgspec.Struct, frozen=True):
+    """A fact that is JSON, read only when an assertion asks for it."""
+
+    text: str
+    unreadable_because: str | None = None
+    """Why it cannot be read as JSON, as a sentence. None: it may be tried."""
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """A fact of named texts: headers, by lower-case name."""
+
+    values: Mapping[str, str]
+
+
+class Numbers(msgspec.Struct, frozen=True):
+    """A fact of named numbers: latencies by avg, min, max, stdDev."""
+
+    values: Mapping[str, float]
+
+
+Fact = Number | Text | JsonText | Fields | Numbers
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about the target; whether they are good is for `judge` to say."""
+
+    response_time_ms: float | None = None
+    """What thresholds are held against. None: nothing was measured."""
+    timings: Timings = msgspec.field(default_factory=Timings)
+    facts: Mapping[Source, Fact] = msgspec.field(default_factory=dict)
+    """What assertions read. A missing source makes its assertions fail with a sentence."""
+    failure: Failure | None = None
+    """What stood in the way of a full look. None: nothing did."""
+    script_failure: Failure | None = None
+    """What a script made wrong after the answer, which is judged all the same. None: nothing."""
+    degraded_because: str | None = None
+    """What the check's own script says against it. None: nothing."""
+    evidence: Evidence | None = None
+    """None: there was nothing to see."""
+    artifacts: tuple[Artifact, ...] = ()
+    log: tuple[LogLine, ...] = ()
+
+
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+SpecT_contra = TypeVar("SpecT_contra", bound=CheckSpec, contravariant=True)
+
+
+class LastPings(Protocol):
+    """The heartbeat pings that this agent has received itself."""
+
+    def silent_for_s(self, token: str) -> float | None:
+        """Seconds since the newest ping with this token. None: none came here."""
+
+
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run may use."""
+
+    network: "Tools"
+    pings: LastPings
+    timeout_s: float
+    """The runner ends by itself within this time and says what it was waiting for."""
+    limit_s: float | None = None
+    """The limit as it was set up, which sentences tell. None: it is `timeout_s`."""
+    variables: tuple[Variable, ...] = ()
+    environment: Mapping[str, str] = NOTHING
+    """What scripts learn of their run from `process.env`, beside the variables, which win."""
+    location_secrets: Mapping[str, str] = NOTHING
+    """`SERVICE_SECRET_*` of the agent, which scripts read too; a check's variable of the same name
+    wins. What installs packages never gets them."""
+    client_certificates: tuple[ClientCertificate, ...] = ()
+    proxy_url: str | None = None
+    """The location's proxy for what URL and API checks send. None: direct."""
+    workspace: Workspace = msgspec.field(default_factory=Workspace)
+    """Where the run keeps the files that it names as artifacts; whoever made it removes it."""
+    keeps_files: bool = False
+    """Whether a run that passed keeps its trace and video as well: somebody asked for it."""
+
+    @property
+    def told_limit_s(self) -> float:
+        """The limit that sentences tell."""
+        return self.timeout_s if self.limit_s is None else self.limit_s
+
+
+class Runner(Protocol[SpecT_contra]):
+    """One check type: looks at a target and says what it saw."""
+
+    @property
+    def spec(self) -> type[CheckSpec]:
+        """The spec type that this runner takes."""
+
+    async def observe(self, spec: SpecT_contra, ctx: RunContext) -> Observation:
+        """Look once.
+
+        Raises:
+            CheckFailed: the target could not be looked at, and that is the target's fault.
+        """
+
+
+HEAVY_CHARS: Final = 1_000_000
+"""Text that takes longer to go through than the event loop should stand still (some 10 ms)."""
+FANS_OUT: Final = 16
+"""A path that goes over everything costs so much more than parsing, for each time that it does."""
+_FANNING: Final = ("..", "*", "?")
+
+
+def is_cpu_bound(spec: CheckSpec, facts: Mapping[Source, Fact]) -> bool:
+    """Whether judging would hold up the event loop."""
+    assertions: tuple[Assertion, ...] = getattr(spec, "assertions", ())
+    for one in assertions:  # a loop, because a generator costs every run 0.5 %
+        fact = facts.get(one.source)
+        if type(fact) is not Number and _weight(one, fact) >= HEAVY_CHARS:
+            return True
+    return False
+
+
+def _weight(assertion: Assertion, fact: Fact | None) -> int:
+    if isinstance(fact, Text):
+        return len(fact.value)
+    if isinstance(fact, JsonText):
+        times = sum(assertion.property.count(sign) for sign in _FANNING)
+        return len(fact.text) * int(FANS_OUT**times)
+    return 0

@@ -1,0 +1,1 @@
+"""How scripts, Playwright and whole suites run."""

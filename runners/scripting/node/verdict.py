@@ -1,0 +1,184 @@
+"""What a script reported, and whether it passed.
+
+Collects what one setup or teardown script says about itself, and believes little of it.
+
+The script shares its process with our code and can write facts of its own: whatever does not read
+as a fact spoils the run of the script that wrote it, and nothing else.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from contract.result import Failure, FailureKind, LogLine
+from runners.scripting.node.node_pool import MEMORY_MB
+from runners.scripting.node.protocol import (
+    LIMIT_BYTES,
+    Begun,
+    Broke,
+    Done,
+    Fact,
+    Logged,
+    ScriptName,
+    Secret,
+    decode_fact,
+)
+from runners.scripting.node.runtimes import advice
+from sandbox.program import Ended
+
+_MAX_LINES: Final = 1_001
+"""With the notice that there were more."""
+_MAX_SECRETS: Final = 20
+_MAX_SECRET_CHARS: Final = 16_384
+"""Of all together: each is searched for, in all its encoded forms, wherever something leaves."""
+
+
+class ScriptFacts:
+    """The facts of one script, as they come in."""
+
+    def __init__(self, *, began_ms: float, keep_secret: Callable[[str], None]) -> None:
+        """`began_ms`: when the script got its job, since the run began."""
+        self.has_begun = False
+        self.ending: Broke | Done | None = None
+        """None: the script has not come to an end by itself."""
+        self.is_garbled = False
+        """Something came that is no fact."""
+        self._began_ms = began_ms
+        self._keep_secret = keep_secret
+        self._secrets: set[str] = set()
+        self.log: list[LogLine] = []
+
+    def take(self, line: bytes) -> bool:
+        """Note a line; whether the end of the process has nothing to add any more."""
+        try:
+            fact = decode_fact(line)
+        except (msgspec.DecodeError, RecursionError):
+            self.is_garbled = True
+        else:
+            self._note(fact)
+        return self.is_garbled or (isinstance(self.ending, Done) and not self.ending.printed)
+
+    def _note(self, fact: Fact) -> None:
+        match fact:
+            case Begun():
+                self.has_begun = True
+            case Logged() if len(self.log) < _MAX_LINES:
+                at_ms = self._began_ms + fact.after_ms
+                self.log.append(LogLine(after_ms=at_ms, level=fact.level, message=fact.message))
+            case Secret():
+                self._note_secret(fact.value)
+            case Broke() | Done() if self.ending is None:
+                self.ending = fact
+            case _:
+                self.is_garbled = True
+
+    def _note_secret(self, value: str) -> None:
+        self._secrets.add(value)
+        chars = sum(map(len, self._secrets))
+        if len(self._secrets) > _MAX_SECRETS or chars > _MAX_SECRET_CHARS:
+            self.is_garbled = True
+        else:
+            self._keep_secret(value)
+
+
+_MAX_MESSAGE_CHARS: Final = 500
+_REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation failed")
+"""What a script gets when the system refuses it more."""
+
+
+def ending_of(
+    name: ScriptName, facts: ScriptFacts, ended: Ended | None, *, limit: str
+) -> Done | Failure:
+    """What the script left behind, or why it failed. No end: its facts told enough.
+
+    `limit`: of its time, as in `its limit of 10 s`.
+    """
+    ending = facts.ending
+    if isinstance(ending, Done) and not facts.is_garbled:
+        return ending
+    if isinstance(ending, Done) or facts.is_garbled or ended is None or ended.facts_cut:
+        return _failed(name, "wrote into the channel on which its result comes")
+    if _lacked_memory(ending, ended):
+        return _out_of_memory(name, ended)
+    if ending is not None:
+        return _broke(name, ending)
+    return _timed_out(name, limit) if ended.timed_out else _failed(name, _why(ended))
+
+
+def too_much(name: ScriptName, what: str, size_bytes: int) -> Failure:
+    """More than may pass to a script."""
+    return Failure(
+        kind=FailureKind.SCRIPT,
+        message=(
+            f"{what} has {size_bytes} bytes, and at most {LIMIT_BYTES} may pass to "
+            f"{name.words}, so it did not run."
+        ),
+        detail={"script": name.file, "bytes": size_bytes},
+    )
+
+
+def no_time(name: ScriptName) -> Failure:
+    """The run's own time was over before the script's turn came."""
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        message=f"No time was left for {name.words}.",
+        detail={"script": name.file},
+    )
+
+
+def _failed(name: ScriptName, why: str) -> Failure:
+    return Failure(
+        kind=FailureKind.SCRIPT, message=f"{_capital(name)} {why}.", detail={"script": name.file}
+    )
+
+
+def _broke(name: ScriptName, ending: Broke) -> Failure:
+    said = " ".join(ending.message.split())
+    if len(said) > _MAX_MESSAGE_CHARS:
+        said = f"{said[: _MAX_MESSAGE_CHARS - 1]}…"
+    place = f" ({ending.place})" if ending.place is not None else ""
+    told = filter(None, (f"{_capital(name)} failed: {said}{place}", advice(said)))
+    return Failure(
+        kind=FailureKind.SCRIPT,
+        message=". ".join(told),
+        detail={"script": name.file, "place": ending.place},
+    )
+
+
+def _timed_out(name: ScriptName, limit: str) -> Failure:
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        message=f"{_capital(name)} did not end within {limit}.",
+        detail={"script": name.file},
+    )
+
+
+def _why(ended: Ended) -> str:
+    if ended.stopped_because is not None:
+        return f"was stopped: {ended.stopped_because.rstrip('.')}"
+    if ended.signal is not None:
+        return f"ended with signal {ended.signal} before it was done"
+    return f"ended its process with exit code {ended.exit_code} before it was done"
+
+
+def _lacked_memory(ending: Broke | None, ended: Ended) -> bool:
+    """The system may refuse memory before anybody has seen how much there is in use."""
+    if ended.out_of_memory:
+        return True
+    return ending is not None and any(sign in ending.message for sign in _REFUSED_MEMORY)
+
+
+def _out_of_memory(name: ScriptName, ended: Ended) -> Failure:
+    return Failure(
+        kind=FailureKind.OUT_OF_MEMORY,
+        message=(
+            f"{_capital(name)} ran out of memory: it may use {MEMORY_MB} MB, "
+            f"and {ended.peak_mb:.0f} MB were seen."
+        ),
+        detail={"script": name.file, "limitMb": MEMORY_MB, "peakMb": round(ended.peak_mb, 1)},
+    )
+
+
+def _capital(name: ScriptName) -> str:
+    return name.words[0].upper() + name.words[1:]

@@ -1,0 +1,1 @@
+"""One script in Playwright: its run, its reports, its verdict."""

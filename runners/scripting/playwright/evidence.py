@@ -1,0 +1,245 @@
+"""What a result shows of a script's run."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from contract.evidence import (
+    BrowserEvidence,
+    MultiStepEvidence,
+    PageMetrics,
+    PageSeen,
+    RequestNode,
+    RequestTimings,
+    ScriptError,
+    StepSeen,
+)
+from contract.result import Failure, FailureKind, LogLine, Timings
+from redaction.policy import cut
+from runners.runner import Observation
+from runners.scripting.playwright.reporter import (
+    ErrorFact,
+    PageFact,
+    ReporterEvents,
+    RequestFact,
+    StepBegan,
+    StepEnded,
+    plain_text,
+)
+from runners.scripting.playwright.run import ScriptRun
+from runners.scripting.playwright.verdict import MESSAGE_CHARS, failure_of
+from runners.scripting.proxy.egress_proxy import Unreached
+
+_STEPS: Final = 300
+_ERRORS: Final = 20
+_TITLE_CHARS: Final = 300
+_URL_CHARS: Final = 2048
+_ERROR_CHARS: Final = 4000
+_LOG_CHARS: Final = 1_000_000
+_LINE_COST_CHARS: Final = 32
+
+
+def browser_evidence(book: ReporterEvents, *, runtime_id: str, start_ms: float) -> BrowserEvidence:
+    """Of a BROWSER check; `start_ms`: when the run started, by the calendar."""
+    pages = tuple(_page(book.pages[index]) for index in sorted(book.pages))
+    return BrowserEvidence(pages=pages, **_common(book, runtime_id, start_ms))
+
+
+def multi_step_evidence(
+    book: ReporterEvents, *, runtime_id: str, start_ms: float
+) -> MultiStepEvidence:
+    """Of a MULTI_STEP check."""
+    return MultiStepEvidence(**_common(book, runtime_id, start_ms))
+
+
+def log_of(
+    printed: Iterable[LogLine], book: ReporterEvents, ours: Iterable[LogLine], *, start_ms: float
+) -> tuple[LogLine, ...]:
+    """What was printed, what the pages said and what we have to say, by time; cut with a notice."""
+    told = [
+        LogLine(
+            after_ms=_after(fact.at, start_ms),
+            level=fact.level,
+            message=plain_text(fact.message),
+        )
+        for fact in book.log
+    ]
+    clean = _with_levels(printed, book)
+    return _cut(sorted([*ours, *clean, *told], key=lambda line: line.after_ms))
+
+
+def _with_levels(printed: Iterable[LogLine], book: ReporterEvents) -> list[LogLine]:
+    """Printed lines, by the level that the script gave them where it told."""
+    meant: dict[str, list[Literal["DEBUG", "WARN"]]] = {}
+    for fact in book.levels:
+        for text in plain_text(fact.message).split("\n"):
+            meant.setdefault(text, []).append(fact.level)
+    clean = []
+    for line in printed:
+        message = plain_text(line.message)
+        levels = meant.get(message)
+        level = levels.pop(0) if levels else line.level
+        known = message if book.paths is None else book.paths.line(message)
+        clean.append(LogLine(after_ms=line.after_ms, level=level, message=known))
+    return clean
+
+
+def _cut(lines: list[LogLine]) -> tuple[LogLine, ...]:
+    left = _LOG_CHARS
+    for number, line in enumerate(lines):
+        left -= len(line.message) + _LINE_COST_CHARS
+        if left < 0:
+            more = len(lines) - number
+            notice = LogLine(
+                after_ms=line.after_ms,
+                level="WARN",
+                message=f"The log is cut here: {more} more lines are left off.",
+            )
+            return (*lines[:number], notice)
+    return tuple(lines)
+
+
+def _common(book: ReporterEvents, runtime_id: str, start_ms: float) -> dict[str, Any]:
+    errors = book.errors
+    steps = [step for step in book.steps.values() if _tells(step, book.step_ends.get(step.id))]
+    return {
+        "runtime_id": runtime_id,
+        "playwright": None if book.began is None else book.began.playwright,
+        "requests": tuple(
+            _request(book.requests[index], start_ms) for index in sorted(book.requests)
+        ),
+        "steps": tuple(
+            _step(step, book.step_ends.get(step.id), start_ms) for step in steps[:_STEPS]
+        ),
+        "steps_left_off": max(0, len(steps) - _STEPS),
+        "errors": tuple(_error(error) for error in errors[:_ERRORS]),
+        "user_script_errors": len(errors),
+    }
+
+
+def _page(fact: PageFact) -> PageSeen:
+    return PageSeen(
+        index=fact.index,
+        url=cut(fact.url, _URL_CHARS),
+        metrics=PageMetrics(
+            ttfb_ms=fact.ttfb,
+            fcp_ms=fact.fcp,
+            lcp_ms=fact.lcp,
+            cls=fact.cls,
+            tbt_ms=fact.tbt,
+            content_loaded_ms=fact.dom_content_loaded,
+            load_ms=fact.load,
+        ),
+        console_errors=fact.console_errors,
+        network_errors=fact.network_errors,
+        document_errors=fact.document_errors,
+    )
+
+
+def _request(fact: RequestFact, start_ms: float) -> RequestNode:
+    return RequestNode(
+        method=fact.method,
+        url=cut(fact.url, _URL_CHARS),
+        started_after_ms=_after(fact.started_at, start_ms),
+        status_code=fact.status,
+        status_text=cut(fact.status_text, _TITLE_CHARS),
+        remote_address=fact.address,
+        body_bytes=fact.body_bytes,
+        timings=RequestTimings(
+            dns=fact.dns,
+            tcp=fact.tcp,
+            tls=fact.tls,
+            first_byte=fact.first_byte,
+            download=fact.download,
+            total=fact.total,
+        ),
+        error=None if fact.error is None else cut(plain_text(fact.error), _ERROR_CHARS),
+    )
+
+
+def _tells(began: StepBegan, ended: StepEnded | None) -> bool:
+    """Whether a step is the user's own, or went wrong; fixtures of Playwright's are neither."""
+    return began.where is not None or ended is None or ended.error is not None
+
+
+def _step(began: StepBegan, ended: StepEnded | None, start_ms: float) -> StepSeen:
+    error = None if ended is None or ended.error is None else plain_text(ended.error)
+    return StepSeen(
+        title=cut(plain_text(began.title), _TITLE_CHARS),
+        category=cut(began.category, _TITLE_CHARS),
+        where=began.where,
+        started_after_ms=_after(began.at, start_ms),
+        took_ms=None if ended is None else ended.took_ms,
+        error=None if error is None else cut(error, _TITLE_CHARS),
+    )
+
+
+def _after(at_ms: float, start_ms: float) -> float:
+    """Since the run started, to a tenth of a millisecond; clocks may be put back meanwhile."""
+    return max(0.0, round(at_ms - start_ms, 1))
+
+
+def _error(fact: ErrorFact) -> ScriptError:
+    message = cut(plain_text(fact.message), _ERROR_CHARS)
+    return ScriptError(message=message, where=fact.where, is_soft=fact.soft)
+
+
+_TUNNEL: Final = "ERR_TUNNEL_CONNECTION_FAILED"
+"""What a script is told when the gate before its browser does not reach a target."""
+_WHERE: Final = re.compile(rf"{_TUNNEL} at (\S+)")
+
+
+def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence) -> Observation:
+    """Facts and fault of a run.
+
+    Raises:
+        BrowserDidNotStartError: our fault.
+        RunBrokeOffError: our fault.
+    """
+    took_ms = round(run.ended.took_s * 1000, 1)
+    failure = failure_of(
+        run.book,
+        run.ended,
+        limit_s=run.limit_s,
+        memory_mb=run.memory_mb,
+        is_degraded=run.degraded_because is not None,
+    )
+    return Observation(
+        response_time_ms=took_ms,
+        timings=Timings(total=took_ms),
+        failure=sort_by_cause(failure, run.unreached),
+        degraded_because=run.degraded_because,
+        evidence=evidence,
+        artifacts=run.artifacts,
+        log=log_of(run.ended.log, run.book, run.notes, start_ms=run.start_ms),
+    )
+
+
+def sort_by_cause(failure: Failure | None, unreached: tuple[Unreached, ...]) -> Failure | None:
+    """The failure with its reason, where the script knows no more than that no tunnel was made."""
+    if failure is None or _TUNNEL not in failure.message:
+        return failure
+    cause = _cause(failure.message, unreached)
+    if cause is None:
+        return failure
+    if cause.kind is FailureKind.EGRESS:
+        return Failure(kind=cause.kind, message=cause.why, detail=failure.detail)
+    told = cut(f"{cause.why}\n{failure.message}", MESSAGE_CHARS)
+    return Failure(kind=failure.kind, message=told, detail=failure.detail)
+
+
+def _cause(message: str, unreached: tuple[Unreached, ...]) -> Unreached | None:
+    hosts = {_host_of(url) for url in _WHERE.findall(message)}
+    of_host = [one for one in unreached if one.host in hosts]
+    if of_host:
+        return of_host[-1]
+    # A redirect: the script is told the address that it asked for.
+    return unreached[0] if len(unreached) == 1 else None
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

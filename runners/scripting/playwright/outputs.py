@@ -1,0 +1,301 @@
+"""Files that a run leaves: traces, videos, screenshots.
+
+What a run left in its folder: traces, videos, screenshots, and what it said of itself.
+
+The folder was the script's own: a name in it may be a link to anywhere, so only plain files count.
+"""
+
+import itertools
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from contract.result import Artifact, ArtifactKind
+from redaction.policy import cut, is_secret, usable
+from redaction.replacer import SecretPattern
+from runners.runner import RunContext
+from runners.scripting.playwright.partial_trace import (
+    is_part,
+    is_remains,
+    is_unfinished,
+    is_whole,
+    known_name,
+    pack_remains,
+    remains_in,
+)
+from runners.scripting.playwright.place import Place
+from sandbox.program import Until
+from sandbox.workspace import Workspace, open_plain
+
+_MOST_CHARS: Final = 150
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class FileNames:
+    """Makes paths of a run's files into names.
+
+    A secret in a name is hidden with all other texts, but only where it is whole: what was cut, or
+    has other characters than it had, is not known any more. Such a file has a number for a name.
+    """
+
+    def __init__(self, secrets: tuple[str, ...] = ()) -> None:
+        self._secrets = usable(secrets)
+        self._pattern: SecretPattern | None = None
+        """None: it was not needed yet, as it takes a while to make."""
+
+    @classmethod
+    def of(cls, ctx: RunContext) -> Self:
+        """Those of a run, with what it came upon."""
+        own = (one.value for one in ctx.variables if is_secret(one))
+        return cls((*own, *ctx.location_secrets.values(), *ctx.workspace.secrets))
+
+    def fit(self, path: Path, *parts: str) -> str | None:
+        """The parts of the path as one name. None: it would be too long, or tell of a secret."""
+        name = _UNUSUAL.sub("-", "-".join(parts)).lstrip(".-")
+        return name if name and len(name) <= _MOST_CHARS and self._may_tell(path) else None
+
+    def _may_tell(self, path: Path) -> bool:
+        text = str(path)
+        is_changed = _UNUSUAL.search(text.replace("/", "")) is not None
+        if not is_changed and not any("/" in secret for secret in self._secrets):
+            return True
+        return not (self._secrets and self._known().hide_in_text(text)[1])
+
+    def _known(self) -> SecretPattern:
+        if self._pattern is None:
+            self._pattern = SecretPattern(self._secrets)
+        return self._pattern
+
+
+MOST_FILES: Final = 50
+_DEGRADED_BYTES: Final = 64 * 1024
+_DEGRADED_CHARS: Final = 500
+_MOST_LOOKED_AT: Final = 10_000
+_KINDS: Final[dict[str, ArtifactKind]] = {
+    ".zip": "trace",
+    ".webm": "video",
+    ".png": "screenshot",
+    ".jpg": "screenshot",
+    ".jpeg": "screenshot",
+}
+
+
+class _Degraded(msgspec.Struct):
+    """The file by which a script calls its check degraded."""
+
+    messages: list[str]
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """What was kept of a run."""
+
+    artifacts: tuple[Artifact, ...]
+    out_of_time: int
+    """Files that there was no time for."""
+
+
+def degraded_because(folder: Path) -> str | None:
+    """What the script wrote into `degraded.json`. None: nothing that can be read."""
+    try:
+        with open_plain(folder / "degraded.json") as file:
+            said = msgspec.json.decode(file.read(_DEGRADED_BYTES), type=_Degraded)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return None
+    return cut(" ".join(said.messages), _DEGRADED_CHARS) or None
+
+
+def keep_files(
+    workspace: Workspace, *folders: Path, into: Workspace, until: Until, names: FileNames
+) -> Kept:
+    """Put the files that results keep where artifacts are; it blocks while it reads them.
+
+    `workspace`: the one that the folders are in. `into`: the one to keep them.
+
+    Raises:
+        OSError: the disk is at fault.
+    """
+    wanted = list(_named(filter(workspace.holds, folders), names).items())[:MOST_FILES]
+    artifacts: dict[str, Artifact] = {}
+    for number, (name, path) in enumerate(wanted):
+        if until.is_over:
+            return Kept(artifacts=tuple(artifacts.values()), out_of_time=len(wanted) - number)
+        shutil.move(path, into.folder / name)
+        made = into.artifact(name, _KINDS[path.suffix.lower()])
+        is_copied = is_unfinished(path) and made.sha256 in {a.sha256 for a in artifacts.values()}
+        if is_copied:
+            (into.folder / name).unlink()
+        else:
+            artifacts[name] = made
+    return Kept(artifacts=tuple(artifacts.values()), out_of_time=0)
+
+
+def _named(folders: Iterable[Path], names: FileNames) -> dict[str, Path]:
+    """What is in the folders, by the names under which it is kept."""
+    named: dict[str, Path] = {}
+    for folder in folders:
+        # What Playwright was still writing comes last: it may have been copied to its place.
+        for path in sorted(found_files(folder), key=is_unfinished):
+            named.setdefault(_free_name(path, folder, names, taken=set(named)), path)
+    return named
+
+
+def found_files(folder: Path) -> Iterator[Path]:
+    """The plain files of kinds that results keep; it blocks."""
+    looked_at, waiting = 0, [folder]
+    while waiting:
+        folders, files = _listed(waiting.pop())
+        waiting += reversed(folders)
+        for path in files:
+            looked_at += 1
+            if looked_at > _MOST_LOOKED_AT:
+                return
+            if path.suffix.lower() in _KINDS and not is_part(path) and _is_plain(path):
+                yield path
+        looked_at += len(folders)
+
+
+def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Its folders, but for packages and parts of traces, and its other entries.
+
+    Nothing, where no path leads to it.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return [], []
+    folders, others = [], []
+    for one in found:
+        if not one.is_dir(follow_symlinks=False):
+            others.append(Path(one.path))
+        elif one.name != "node_modules" and not is_remains(Path(one.path)):
+            folders.append(Path(one.path))
+    return folders, others
+
+
+def _is_plain(path: Path) -> bool:
+    try:
+        with open_plain(path) as file:
+            return os.fstat(file.fileno()).st_nlink == 1
+    except OSError:
+        return False
+
+
+def _free_name(path: Path, folder: Path, names: FileNames, *, taken: set[str]) -> str:
+    """The file's own name; where there are several of it, with the folders that it is in.
+
+    Where none of these can be told, its kind with a number.
+    """
+    known = path.with_name(known_name(path))
+    parts = known.relative_to(folder).parts
+    told = [names.fit(known, *parts[-depth:]) for depth in range(1, len(parts) + 1)]
+    suffix = path.suffix.lower()
+    by_number = f"{_KINDS[suffix]}-{len(taken) + 1}{suffix}"
+    fit = [*filter(None, told), by_number]
+    return next((name for name in fit if name not in taken), f"{len(taken)}-{by_number}")
+
+
+_UNFINISHED = "The script's process could not end its trace: it shows what was written before."
+_SHOWS_LESS = "The trace does not show all: {} of its parts are missing, for want of time or room."
+_NO_TRACE = "There is no trace: for what there is of it, there was not enough time or room."
+_NONE = "There is no {}: the script's process ended before it had written any."
+_NO_TIME = "Not all files are kept: the run's time was up, and {} missing."
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run left."""
+
+    degraded_because: str | None
+    """What the script said in `degraded.json`. None: nothing."""
+    artifacts: tuple[Artifact, ...]
+    notes: tuple[str, ...]
+    """What the reader has to know beside it."""
+
+
+def collect_outputs(  # noqa: PLR0913 - of one run
+    place: Place,
+    workspace: Workspace,
+    *,
+    keeper: Workspace,
+    is_ended: bool,
+    films: bool,
+    until: Until,
+    names: FileNames,
+) -> Left:
+    """Keep what there is of a run, and there is time for; it blocks.
+
+    `workspace`: the one that it ran in. `is_ended`: whether it came to an end by itself, with all
+    its files. `films`: whether there are videos of it. `names`: what they may be called.
+
+    Raises:
+        OSError: the disk is at fault.
+    """
+    degraded = degraded_because(place.root) if workspace.holds(place.root) else None
+    broken = _without_broken(workspace, place.output, until.half(), is_ended=is_ended)
+    packed = Path(tempfile.mkdtemp(dir=workspace.folder))
+    of_trace = () if is_ended else _packed(workspace, place.output, packed, until.half())
+    kept = keep_files(
+        workspace, place.output, packed, place.root, into=keeper, until=until, names=names
+    )
+    notes = (*broken, *_of_trace(kept, of_trace))
+    if kept.out_of_time:
+        notes += (_NO_TIME.format(_many(kept.out_of_time)),)
+    elif not is_ended:
+        notes += _lost(kept.artifacts, notes, films=films)
+    return Left(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
+
+
+def _of_trace(kept: Kept, told: tuple[str, ...]) -> tuple[str, ...]:
+    """What to say of one that was packed from its remains. Pure."""
+    if not told or any(one.kind == "trace" for one in kept.artifacts):
+        return told
+    return (_NO_TRACE,)
+
+
+def _many(files: int) -> str:
+    return "1 is" if files == 1 else f"{files} are"
+
+
+def _lost(
+    artifacts: tuple[Artifact, ...], notes: tuple[str, ...], *, films: bool
+) -> tuple[str, ...]:
+    """What its sudden end took, if nothing else says so. Pure."""
+    kept = {one.kind for one in artifacts}
+    due = ("trace", "video") if films else ("trace",)
+    lost = [kind for kind in due if kind not in kept and not any(kind in one for one in notes)]
+    return (_NONE.format(" and no ".join(lost)),) if lost else ()
+
+
+def _packed(workspace: Workspace, output: Path, into: Path, until: Until) -> tuple[str, ...]:
+    """Make an archive of what there is of traces, and say so."""
+    packed = pack_remains(workspace, remains_in(output), into / "trace.zip", until=until)
+    if packed is None:
+        return ()
+    if not packed.left_off:
+        return (_UNFINISHED,)
+    return (_UNFINISHED, _SHOWS_LESS.format(packed.left_off))
+
+
+def _without_broken(
+    workspace: Workspace, output: Path, until: Until, *, is_ended: bool
+) -> tuple[str, ...]:
+    """Remove files that nobody could open, and say which; it ends where time is up."""
+    if not workspace.holds(output):
+        return ()
+    notes = []
+    for path in itertools.takewhile(lambda _: not until.is_over, list(found_files(output))):
+        is_broken = path.suffix.lower() == ".zip" and not is_ended and not is_whole(path)
+        if is_broken or path.stat().st_size == 0:
+            path.unlink()
+            what = "video" if path.suffix.lower() == ".webm" else "file"
+            notes.append(
+                f"The {what} {known_name(path)} is not kept: nothing in it can be shown, since the "
+                "script's process could not bring it to its end."
+            )
+    return tuple(notes)

@@ -1,0 +1,272 @@
+"""A trace put together from what an interrupted run left.
+
+Makes an archive of the trace of a run that nobody brought to its end.
+
+Playwright writes a trace's events and what they show as they come, and packs them at the end. Where
+its process could not do that any more, they still lie there.
+"""
+
+import itertools
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import BinaryIO, Final
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import msgspec
+
+from contract.agent_api import MAX_ARTIFACT_BYTES
+from sandbox.program import Until
+from sandbox.workspace import Workspace, open_plain
+
+PLAIN_TRACES: Final = ".traces"
+"""Where plain scripts have theirs, in their folder of output."""
+_ARTIFACTS: Final = ".playwright-artifacts-*"
+_TEST_TRACES: Final = f"{_ARTIFACTS}/traces"
+_SHOWN: Final = ("resources", "screencast")
+_EVENTS: Final = frozenset({".trace", ".network"})
+_MOST_FILES: Final = 5_000
+_MOST_FOLDERS: Final = 5_000
+_MOST_PARTS: Final = 100
+_MOST_STEP_BYTES: Final = 20 * 1024**2
+_QUICKLY: Final = 1
+"""The level of packing: there is little time."""
+_ENTRY_BYTES: Final = 200
+"""More than an archive tells of an entry, beside its name."""
+
+
+class Packed(msgspec.Struct, frozen=True):
+    """What became of the parts of traces."""
+
+    left_off: int
+    """Parts that there was no time or no room for."""
+
+
+def is_remains(folder: Path) -> bool:
+    """Whether a folder holds parts of traces, which are no files to keep by themselves. Pure."""
+    return folder.name == PLAIN_TRACES or folder.match(_TEST_TRACES)
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file is an archive that Playwright was to put into that of a whole test. Pure."""
+    return path.suffix == ".zip" and is_unfinished(path)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a file lies where Playwright has those that it is still writing. Pure."""
+    return path.parent.match(_ARTIFACTS)
+
+
+def known_name(path: Path) -> str:
+    """The name that Playwright would have given a file, had it come to its end. Pure."""
+    names = {".webm": "video.webm", ".png": "screenshot.png"}
+    return names.get(path.suffix, path.name) if is_unfinished(path) else path.name
+
+
+def remains_in(output: Path) -> list[Path]:
+    """Where a run with this folder of output has the parts of its traces; it blocks."""
+    return [output / PLAIN_TRACES, *sorted(output.glob(_TEST_TRACES))]
+
+
+def remains_below(folder: Path) -> Iterator[Path]:
+    """The same, wherever below the folder a suite puts its output; it blocks."""
+    for inner, names, _ in itertools.islice(os.walk(folder), _MOST_FOLDERS):
+        names[:] = [name for name in names if name not in {"node_modules", ".git"}]
+        if any(fnmatch(name, _ARTIFACTS) for name in names):
+            yield from sorted(Path(inner).glob(_TEST_TRACES))
+
+
+def pack_remains(
+    workspace: Workspace, places: Iterable[Path], target: Path, *, until: Until
+) -> Packed | None:
+    """Write what is there of unfinished traces into one archive; it blocks.
+
+    What took place comes first; of what it shows comes what there is time for, as it is: nearly
+    all that is large in it was packed when it was made. Archives of contexts that were closed
+    show nothing that is not there; that of a test has its steps. None: there is
+    nothing of a trace. Where nothing could be put in, there is no archive.
+
+    Raises:
+        OSError: the disk is at fault.
+    """
+    found = [place for place in places if _is_held(workspace, place) and any(place.glob("*.trace"))]
+    if not found:
+        return None
+    with ZipFile(target, "x", ZIP_DEFLATED, compresslevel=_QUICKLY) as archive:
+        packed = Packed(_fill(archive, found, until))
+        is_empty = not archive.namelist()
+    if is_empty:  # nobody could open it
+        target.unlink()
+    return packed
+
+
+def _is_held(workspace: Workspace, place: Path) -> bool:
+    """Whether nothing in it leads elsewhere."""
+    return all(map(workspace.holds, (place, *(place / kind for kind in _SHOWN))))
+
+
+def _fill(archive: ZipFile, places: Iterable[Path], until: Until) -> int:
+    """Put in what fits; how many parts did not."""
+    left_bytes, left_off = MAX_ARTIFACT_BYTES, 0
+    for name, path in _members(places):
+        if name in archive.NameToInfo:
+            continue
+        room_bytes = _room(left_bytes, name)
+        if until.is_over or _size_bytes(path) > room_bytes:
+            left_off += 1
+            continue
+        content = _content(path, most_bytes=room_bytes)
+        if content is not None:
+            left_bytes = room_bytes - len(content)
+            _put(archive, name, content)
+    _add_steps(archive, places, left_bytes, until)
+    return left_off
+
+
+def _add_steps(archive: ZipFile, places: Iterable[Path], left_bytes: int, until: Until) -> None:
+    """Of a test that was packed already, when putting it together was interrupted."""
+    parts = (part for place in places if place.match(_TEST_TRACES) for part in _parts(place))
+    most_bytes = min(left_bytes, _MOST_STEP_BYTES)
+    in_time = itertools.takewhile(lambda _: not until.is_over, parts)
+    for name, content in itertools.chain.from_iterable(
+        steps_in(part, most_bytes=most_bytes) for part in in_time
+    ):
+        left_bytes = _room(left_bytes, name) - len(content)
+        if until.is_over or left_bytes < 0:
+            return
+        if name not in archive.NameToInfo:
+            _put(archive, name, content)
+
+
+def _parts(place: Path) -> Iterator[Path]:
+    return itertools.islice(place.parent.glob("*.zip"), _MOST_PARTS)
+
+
+def _room(left_bytes: int, name: str) -> int:
+    return left_bytes - _ENTRY_BYTES - 2 * len(name.encode())
+
+
+def _put(archive: ZipFile, name: str, content: bytes) -> None:
+    if Path(name).suffix in _EVENTS:
+        archive.writestr(name, _whole_lines(content))
+    else:
+        archive.writestr(name, content, ZIP_STORED)
+
+
+def _size_bytes(path: Path) -> int:
+    """0: no file is there."""
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    """Events first, by their number; then what they show."""
+    number = 0
+    for place in places:
+        for events in sorted(place.glob("*.trace")):
+            yield f"{number}-trace.trace", events
+            if (network := events.with_suffix(".network")).is_file():
+                yield f"{number}-trace.network", network
+            number += 1
+    shown = (path for place in places for kind in _SHOWN for path in (place / kind).glob("*"))
+    for path in itertools.islice(shown, _MOST_FILES):
+        yield f"{path.parent.name}/{path.name}", path
+
+
+def _whole_lines(content: bytes) -> bytes:
+    """Without a last one that was cut off in the midst of being written."""
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _content(path: Path, *, most_bytes: int) -> bytes | None:
+    """None: there is no such plain file, or it is too large."""
+    try:
+        with open_plain(path) as file:
+            is_ours = os.fstat(file.fileno()).st_nlink == 1
+            content = file.read(most_bytes + 1) if is_ours else None
+    except OSError:
+        return None
+    return content if content is not None and len(content) <= most_bytes else None
+
+
+STEPS: Final = "test.trace"
+"""The steps of a test itself, which Playwright keeps in memory until it packs them."""
+_END: Final = struct.Struct("<4s6xHII")
+_END_BYTES: Final = 22
+_END_MARK: Final = b"PK\x05\x06"
+_WIDE_PLACE_BYTES: Final = 20
+_WIDE_PLACE_MARK: Final = b"PK\x06\x07"
+"""Before the end of an archive, where others than its own figures count: Playwright's has none."""
+_LONGEST_COMMENT: Final = 0xFFFF
+_MOST_DIRECTORY_BYTES: Final = 4 * 1024**2
+"""The list of members is held in memory; Playwright's take some 100 bytes each."""
+_MOST_MEMBERS: Final = 1_000
+_PACKINGS: Final = frozenset({ZIP_STORED, ZIP_DEFLATED})
+"""Playwright's. Of others `zipfile` unpacks all that it has read at once: it may be a gigabyte."""
+_UNREADABLE: Final = (OSError, BadZipFile, RuntimeError, NotImplementedError, zlib.error, EOFError)
+"""What `zipfile` says of archives that are broken, encrypted or packed in an unusual way."""
+
+
+def is_whole(archive: Path) -> bool:
+    """Whether an archive was written to its end; it blocks."""
+    try:
+        with open_plain(archive) as file:
+            return bool(_opened(file).infolist())
+    except _UNREADABLE:
+        return False
+
+
+def steps_in(archive: Path, *, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """A test's steps with their sources and attachments, where this archive has them; it blocks.
+
+    `most_bytes`: members that are longer are passed over.
+    """
+    try:
+        with open_plain(archive) as file:
+            if os.fstat(file.fileno()).st_nlink == 1:
+                yield from _trace_members(_opened(file), most_bytes)
+    except _UNREADABLE:
+        return
+
+
+def _trace_members(opened: ZipFile, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    if STEPS not in opened.NameToInfo:
+        return
+    for listed in opened.infolist()[:_MOST_MEMBERS]:
+        if _is_ours(listed) and listed.file_size <= most_bytes:
+            # No more is unpacked than is asked for: the list may tell of less than there is.
+            with opened.open(listed) as member:
+                yield listed.filename, member.read(listed.file_size)
+
+
+def _is_ours(listed: ZipInfo) -> bool:
+    """Whether Playwright calls and packs a member so."""
+    if listed.compress_type not in _PACKINGS:
+        return False
+    folder, _, name = listed.filename.rpartition("/")
+    known = listed.filename == STEPS or folder in {"resources", "attachments", "src"}
+    return known and name not in {"", ".", ".."} and "\\" not in name
+
+
+def _opened(file: BinaryIO) -> ZipFile:
+    """The archive, once its list is known to be short enough to be read.
+
+    Raises:
+        BadZipFile: it is not, or there is none.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _WIDE_PLACE_BYTES - _END_BYTES - _LONGEST_COMMENT))
+    tail = file.read()
+    at = tail.rfind(_END_MARK)
+    if at < 0 or len(tail) - at < _END_BYTES:
+        raise BadZipFile
+    _, _, directory_bytes, _ = _END.unpack_from(tail, at)
+    is_wide = tail[max(0, at - _WIDE_PLACE_BYTES) : at].startswith(_WIDE_PLACE_MARK)
+    if is_wide or directory_bytes > _MOST_DIRECTORY_BYTES:
+        raise BadZipFile
+    return ZipFile(file)

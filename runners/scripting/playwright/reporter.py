@@ -1,0 +1,426 @@
+"""What Playwright's reporter sends, read and kept.
+
+What a run's processes tell about it, one JSON value per line. Pure.
+
+The user's script runs beside our own code and may write such lines itself: each is held to its
+types and sizes, and what does not fit is dropped. A forged line changes its own check's result,
+and nothing else.
+"""
+
+import math
+import re
+import time
+from typing import Annotated, Final, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from runners.scripting.node.files import UserPaths
+
+_MOST_LAUNCHES: Final = 100
+_LONG_MS: Final = 10_000
+"""A browser is there after a few tenths of a second: the machine was too slow, and no script."""
+_NO_ANSWER: Final = "It had not answered when its run was over."
+
+_Launch = Annotated[str, Meta(max_length=40)]
+_Epoch = Annotated[float, Meta(ge=0, le=1e14)]
+
+
+class _LaunchFact(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="fact", rename="camel", gc=False
+):
+    launch: _Launch = ""
+    """The same in all that is told of one browser."""
+    own: bool = False
+    """The script gave options of its own, or kept its process busy, which may be why."""
+    at: _Epoch = 0
+    """By the calendar, in ms."""
+
+
+class Launching(_LaunchFact, frozen=True, kw_only=True, tag="launching"):
+    """A browser is being started."""
+
+
+class Launched(_LaunchFact, frozen=True, kw_only=True, tag="launched"):
+    """It did start."""
+
+
+class LaunchFailed(_LaunchFact, frozen=True, kw_only=True, tag="launchFailed"):
+    """It did not."""
+
+    message: Annotated[str, Meta(max_length=8_000)]
+    waited_ms: Annotated[float, Meta(ge=0, le=1e9)] = 0
+
+
+LaunchFact = Launching | Launched | LaunchFailed
+
+
+class LostLaunch(msgspec.Struct, frozen=True, kw_only=True):
+    """A browser that did not start, for which the machine may be to blame."""
+
+    message: str
+    is_slow: bool
+    """It was waited for so long that the machine is to blame, even if it would start now."""
+
+
+class Launches:
+    """The browsers of one run."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Launching] = {}
+        self._failed: list[LaunchFailed] = []
+
+    def take(self, fact: LaunchFact) -> None:
+        """Note what was told before anybody asked the run to end."""
+        match fact:
+            case Launching() if len(self._open) < _MOST_LAUNCHES:
+                self._open[fact.launch] = fact
+            case Launched():
+                self._open.pop(fact.launch, None)
+            case LaunchFailed() if len(self._failed) < _MOST_LAUNCHES:
+                self._open.pop(fact.launch, None)
+                self._failed.append(fact)
+            case _:
+                pass
+
+    def forgive(self) -> None:
+        """They failed by the script's own doing: nothing was lost."""
+        self._open.clear()
+        self._failed.clear()
+
+    def lost(self, *, stopped_at_ms: float | None) -> LostLaunch | None:
+        """The one to be told of. None: all did start.
+
+        `stopped_at_ms`: when the run was asked to end, while its script waited as well. None: it
+        was not, or its script kept everything up.
+        """
+        until_ms = 0 if stopped_at_ms is None else stopped_at_ms
+        of_failed = (_lost(one, one.message, one.waited_ms) for one in self._failed)
+        of_open = (_lost(one, _NO_ANSWER, until_ms - one.at) for one in self._open.values())
+        return min([*of_failed, *of_open], key=lambda one: not one.is_slow, default=None)
+
+
+def _lost(fact: LaunchFact, message: str, waited_ms: float) -> LostLaunch:
+    return LostLaunch(message=message, is_slow=waited_ms >= _LONG_MS and not fact.own)
+
+
+_ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+Text = Annotated[str, Meta(max_length=8_000)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+Ms = Annotated[float, Meta(ge=0, le=10_000_000)]
+Epoch = Annotated[float, Meta(ge=0, le=1e14)]
+
+
+class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="fact", rename="camel", gc=False):
+    at: Epoch = 0
+    """By the calendar, in ms."""
+
+
+class Began(_Fact, frozen=True, kw_only=True, tag="began"):
+    """The script is about to be run."""
+
+    playwright: Annotated[str, Meta(max_length=50)] | None = None
+    """Version of Playwright Test. None: the script is a plain one."""
+    tests: Count = 0
+
+
+class TestBegan(_Fact, frozen=True, kw_only=True, tag="testBegan"):
+    """A test of the script is about to be run."""
+
+    title: Text
+
+
+class TestEnded(_Fact, frozen=True, kw_only=True, tag="testEnded"):
+    """A test of the script has been run once."""
+
+    title: Text
+    status: Text
+    outcome: Literal["expected", "unexpected", "flaky", "skipped"]
+    """Of all its tries so far."""
+    errors: Count = 0
+
+
+class StepBegan(_Fact, frozen=True, kw_only=True, tag="stepBegan"):
+    """A step is under way."""
+
+    id: Count
+    title: Text
+    category: Text
+    where: Text | None = None
+
+
+class StepEnded(_Fact, frozen=True, kw_only=True, tag="stepEnded"):
+    """A step has ended."""
+
+    id: Count
+    took_ms: Ms
+    error: Text | None = None
+
+
+class ErrorFact(_Fact, frozen=True, kw_only=True, tag="error"):
+    """An error of the script."""
+
+    message: Text
+    where: Text | None = None
+    soft: bool = False
+    test: Text | None = None
+    """None: outside of any test."""
+
+
+class PageFact(_Fact, frozen=True, kw_only=True, tag="page"):
+    """All that is known of a page by now; the newest fact of a page counts."""
+
+    index: Annotated[int, Meta(ge=0, lt=200)]
+    url: Text
+    console_errors: Count = 0
+    network_errors: Count = 0
+    document_errors: Count = 0
+    ttfb: Ms | None = None
+    fcp: Ms | None = None
+    lcp: Ms | None = None
+    cls: Annotated[float, Meta(ge=0, le=10_000)] | None = None
+    tbt: Ms | None = None
+    dom_content_loaded: Ms | None = None
+    load: Ms | None = None
+
+
+class RequestFact(_Fact, frozen=True, kw_only=True, tag="request"):
+    """A call of Playwright's `request` has ended."""
+
+    index: Annotated[int, Meta(ge=0, lt=500)]
+    started_at: Epoch
+    method: Annotated[str, Meta(max_length=50)]
+    url: Text
+    status: Annotated[int, Meta(ge=0, le=999)] | None = None
+    status_text: Text = ""
+    address: Annotated[str, Meta(max_length=100)] | None = None
+    body_bytes: Annotated[int, Meta(ge=0, le=2**40)] | None = None
+    dns: Ms | None = None
+    tcp: Ms | None = None
+    tls: Ms | None = None
+    first_byte: Ms | None = None
+    download: Ms | None = None
+    total: Ms | None = None
+    error: Text | None = None
+
+
+class LogFact(_Fact, frozen=True, kw_only=True, tag="log"):
+    """Something for the log that no process printed."""
+
+    level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
+    message: Text
+
+
+class LevelFact(_Fact, frozen=True, kw_only=True, tag="level"):
+    """The script is about to print this, and means it so."""
+
+    level: Literal["DEBUG", "WARN"]
+    message: Text
+
+
+class BrowserKilled(_Fact, frozen=True, kw_only=True, tag="browserKilled"):
+    """A signal ended a browser."""
+
+    signal: Annotated[str, Meta(max_length=20)]
+
+
+class Awake(_Fact, frozen=True, kw_only=True, tag="awake"):
+    """The script's process hears that it is to end, so nothing in it holds everything up."""
+
+
+class EndedFact(_Fact, frozen=True, kw_only=True, tag="ended"):
+    """The script has been run, to its end or to ours."""
+
+    status: Literal["passed", "failed", "timedout", "interrupted"]
+    left_open: bool = False
+    """It ended its process while browsers were open, whose traces and videos have no end."""
+
+
+class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
+    """The first process ends by its own or the script's will."""
+
+    code: int
+
+
+OneOfMany = (
+    TestEnded | StepBegan | StepEnded | PageFact | RequestFact | ErrorFact | LogFact | LevelFact
+)
+_Once = Began | TestBegan | LaunchFact | BrowserKilled | Awake | EndedFact | Exited
+Fact = _Once | OneOfMany
+
+DECODER: Final = msgspec.json.Decoder(Fact)
+
+
+def plain_text(text: str) -> str:
+    """Without the colours of a terminal."""
+    return _ANSI.sub("", text)
+
+
+def first_error(errors: list[ErrorFact]) -> ErrorFact:
+    """The one to be told: where a test's time was up comes after that it was."""
+    return next((error for error in errors if error.where is not None), errors[0])
+
+
+_WORKER_DIED: Final = "worker process exited unexpectedly"
+"""What Playwright Test says of its test's process, before it removes what that has written."""
+_CUT_OFF: Final = "There was no answer when the run's time was up."
+_MOST: Final = {"pages": 200, "requests": 500, "steps": 10_000, "errors": 100, "log": 5_000}
+
+KeyT = TypeVar("KeyT")
+FactT = TypeVar("FactT")
+
+
+class ReporterEvents:
+    """Collects the facts of one run."""
+
+    def __init__(self, paths: UserPaths | None = None) -> None:
+        self.paths = paths
+        """How the script's author knows files. None: as they are told."""
+        self.began: Began | None = None
+        """None: the script was not run."""
+        self.steps: dict[int, StepBegan] = {}
+        self.step_ends: dict[int, StepEnded] = {}
+        self.pages: dict[int, PageFact] = {}
+        self.requests: dict[int, RequestFact] = {}
+        self.log: list[LogFact] = []
+        self.levels: list[LevelFact] = []
+        self.test: str | None = None
+        """The test that began last. None: none did."""
+        self.tests: dict[str, TestEnded] = {}
+        self.launches = Launches()
+        self.ended: EndedFact | None = None
+        """None: nobody told that the script was run to an end."""
+        self.exited: Exited | None = None
+        """None: the first process was ended from outside."""
+        self.browser_signal: str | None = None
+        """By which a browser was ended while it was in use, or at its end. None: none was."""
+        self.is_awake = False
+        """It heard that it was to end."""
+        self.dropped = 0
+        """Lines that are no facts, or one too many."""
+        self._errors: list[ErrorFact] = []
+        self._opened_at_ms = time.time() * 1000
+        """When the run began, by the calendar."""
+        self._stopped_at_ms = math.inf
+        """When it was asked to end, by the calendar."""
+
+    def take(self, line: bytes) -> None:
+        """Note one line."""
+        try:
+            fact = DECODER.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            self.dropped += 1
+            return
+        if fact.at < self._stopped_at_ms:
+            self._note(fact)
+        else:
+            self._note_after_stop(fact)
+
+    def stop(self) -> None:
+        """It is asked to end: what it comes to from now on is our doing, and not the script's."""
+        self._stopped_at_ms = math.floor(time.time() * 1000)
+
+    @property
+    def stopped_after_s(self) -> float | None:
+        """How long it had run when it was asked to end. None: it was not."""
+        if math.isinf(self._stopped_at_ms):
+            return None
+        return max(0.0, (self._stopped_at_ms - self._opened_at_ms) / 1000)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether the script was run to an end before anybody asked for it."""
+        return self.ended is not None and self.ended.at < self._stopped_at_ms
+
+    @property
+    def lost_launch(self) -> LostLaunch | None:
+        """A browser that did not start, for which we may be to blame. None: it changed nothing."""
+        if self.ended is not None and self.ended.status == "passed":
+            return None
+        was_waiting = self.is_awake and not self.ended_by_itself
+        return self.launches.lost(stopped_at_ms=self._stopped_at_ms if was_waiting else None)
+
+    @property
+    def lost_process(self) -> bool:
+        """Whether a process of it ended that had not come to its end."""
+        return self.ended is None or any(_WORKER_DIED in one.message for one in self._errors)
+
+    @property
+    def has_all_files(self) -> bool:
+        """Whether its traces and videos came to an end."""
+        return not self.lost_process and self.ended is not None and not self.ended.left_open
+
+    @property
+    def errors(self) -> list[ErrorFact]:
+        """Those that count: not of a test that was expected to fail, or passed in another try."""
+        well = {title for title, test in self.tests.items() if test.outcome != "unexpected"}
+        return [error for error in self._errors if error.test not in well]
+
+    def _note_after_stop(self, fact: Fact) -> None:
+        match fact:
+            case Awake():
+                self.is_awake = True
+            case RequestFact():
+                error = None if fact.error is None else _CUT_OFF
+                self._note(msgspec.structs.replace(fact, error=error))
+            case PageFact() | LogFact() | LevelFact() | EndedFact() | Exited():
+                self._note(fact)
+            case _:
+                pass
+
+    def _note(self, fact: Fact) -> None:
+        match fact:
+            case Began():
+                self.began = fact
+            case TestBegan():
+                self.test = fact.title
+            case Launching() | Launched() | LaunchFailed():
+                self.launches.take(fact)
+            case EndedFact():
+                self.ended = fact
+            case Exited():
+                self.exited = fact
+            case BrowserKilled():
+                self.browser_signal = fact.signal
+            case Awake():
+                pass
+            case _:
+                self._collect(fact)
+
+    def _collect(self, fact: OneOfMany) -> None:
+        match fact:
+            case TestEnded():
+                self._put(self.tests, fact.title, fact, "steps")
+            case StepBegan():
+                self._put(self.steps, fact.id, fact, "steps")
+            case StepEnded():
+                self._put(self.step_ends, fact.id, fact, "steps")
+            case PageFact():
+                self._put(self.pages, fact.index, fact, "pages")
+            case RequestFact():
+                self._put(self.requests, fact.index, fact, "requests")
+            case ErrorFact():
+                self._add(self._errors, self._as_known(fact), "errors")
+            case LogFact():
+                self._add(self.log, fact, "log")
+            case LevelFact():
+                self._add(self.levels, fact, "log")
+
+    def _as_known(self, fact: ErrorFact) -> ErrorFact:
+        if self.paths is None:
+            return fact
+        message = self.paths.error(plain_text(fact.message), fact.where)
+        return ErrorFact(message=message, where=fact.where, soft=fact.soft, test=fact.test)
+
+    def _put(self, into: dict[KeyT, FactT], key: KeyT, fact: FactT, kind: str) -> None:
+        if key in into or len(into) < _MOST[kind]:
+            into[key] = fact
+        else:
+            self.dropped += 1
+
+    def _add(self, into: list[FactT], fact: FactT, kind: str) -> None:
+        if len(into) < _MOST[kind]:
+            into.append(fact)
+        else:
+            self.dropped += 1

@@ -1,0 +1,1 @@
+"""How a run's browser leaves this machine, and shows certificates."""

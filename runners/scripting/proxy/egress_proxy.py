@@ -1,0 +1,324 @@
+"""The proxy through which a run's browser connects.
+
+A small HTTP proxy for one run's browser and scripts, so that the egress rules hold for them too.
+
+A browser looks names up and connects by itself, where no rule of ours can stop it. With this proxy
+before it, each connection is made here, on the way that the run has. What cannot be reached is
+answered with the reason's sentence and remembered.
+
+It cannot hold a socket that a script opens by itself, past every proxy.
+"""
+
+import asyncio
+import base64
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from contract.result import CheckFailed, FailureKind
+from runners.scripting.proxy.egress_routes import Way, Wish
+from runners.scripting.proxy.socket_owner import Admits
+
+_PIECE_BYTES: Final = 64 * 1024
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Opening = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def join(near: Streams, far: Streams, *, opening: Opening | None = None) -> int | None:
+    """Carry both ways until the far end has said its last; how many bytes it said.
+
+    None: the near end left, and the far one cannot be told but by ending the connection.
+    `opening` passes on how the far end begins. None: as it is.
+
+    Raises:
+        OSError: the far end broke off; ssl.SSLError says why, where it spoke TLS.
+    """
+    out = asyncio.create_task(_outward(near[0], far[1]), name="carry-out")
+    back = asyncio.create_task(_inward(far[0], near[1], opening), name="carry-back")
+    ends = (back,) if far[1].can_write_eof() else (back, out)
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        return back.result() if back.done() else None
+    finally:
+        for one in (out, back):
+            one.cancel()
+        await asyncio.gather(out, back, return_exceptions=True)
+
+
+async def _inward(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, opening: Opening | None
+) -> int:
+    if opening is not None:
+        await opening(source, sink)
+    return await _carry(source, sink)
+
+
+async def _outward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    # Whoever hangs up in the middle ends this way alone; the far end may have more to say.
+    with suppress(OSError):
+        await _carry(source, sink)
+
+
+async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> int:
+    carried = 0
+    while piece := await source.read(_PIECE_BYTES):
+        carried += len(piece)
+        sink.write(piece)
+        await sink.drain()
+    if sink.can_write_eof():  # TLS has no half-closed connections
+        with suppress(OSError):
+            sink.write_eof()
+    return carried
+
+
+def reason_of(problem: OSError) -> str:
+    """What OpenSSL says of a connection that ended."""
+    return (problem.reason if isinstance(problem, ssl.SSLError) else None) or str(problem)
+
+
+_HOST: Final = "127.0.0.1"
+_HEAD_LIMIT_BYTES: Final = 64 * 1024
+_HEAD_TIMEOUT_S: Final = 30.0
+_MOST_REMEMBERED: Final = 100
+_OF_THE_HOP: Final = ("proxy-connection", "proxy-authorization", "connection", "keep-alive")
+"""Headers that speak to the proxy alone."""
+
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+OWN_CERTIFICATES: Final = "own"
+"""Whoever comes in under this name shows client certificates of its own."""
+_BRINGS_OWN: Final = b": Basic " + base64.b64encode(f"{OWN_CERTIFICATES}:".encode()) + b"\r\n"
+
+MOST_AT_ONCE: Final = 256
+"""A browser takes 32 through a proxy at most; each costs the agent two descriptors."""
+_BACKLOG: Final = 256
+"""They come in at once; whoever finds no place in it comes back a second later."""
+_MOST_UNKNOWN: Final = 2 * _BACKLOG
+"""Of whom it is not known yet whose they are; more are dropped."""
+_TOO_MANY: Final = (
+    f"The run had {MOST_AT_ONCE} connections at once, and the agent makes no more for it."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreached:
+    """A target that a run wanted and did not get."""
+
+    host: str
+    """Without brackets."""
+    kind: FailureKind
+    """EGRESS: the rules refuse it."""
+    why: str
+    """A sentence."""
+
+
+class EgressGate:
+    """The proxy of one run."""
+
+    def __init__(self, way: Way, *, admits: Admits) -> None:
+        """`admits`: who may come in; other runs are on this machine as well."""
+        self._way = way
+        self._admits = admits
+        self._server: asyncio.Server | None = None
+        """None: it is not open."""
+        self._exchanges: set[asyncio.Task[None]] = set()
+        self._unknown = 0
+        """Whose owner is being looked up."""
+        self._inside = 0
+        """The run's own."""
+        self._was_too_many = False
+        self._unreached: dict[Unreached, None] = {}
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        if self._server is None:
+            raise RuntimeError("the gate is not open")
+        return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
+
+    @property
+    def unreached(self) -> tuple[Unreached, ...]:
+        """What was not reached: each host and reason once, in order, a hundred at most."""
+        return tuple(self._unreached)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else the reader of the run's log has to know."""
+        return (_TOO_MANY,) if self._was_too_many else ()
+
+    async def open(self) -> None:
+        """Begin to listen on loopback.
+
+        Raises:
+            OSError: there is no port or descriptor left; ours.
+        """
+        self._server = await asyncio.start_server(
+            self._take, _HOST, 0, limit=_HEAD_LIMIT_BYTES, backlog=_BACKLOG
+        )
+
+    async def close(self) -> None:
+        """Stop listening, and cut what is still open."""
+        if self._server is not None:
+            self._server.close()
+        for exchange in self._exchanges:
+            exchange.cancel()
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
+
+    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._unknown >= _MOST_UNKNOWN:
+            writer.transport.abort()
+            return
+        self._unknown += 1
+        exchange = asyncio.create_task(self._serve(reader, writer), name="egress-gate")
+        self._exchanges.add(exchange)
+        exchange.add_done_callback(self._exchanges.discard)
+        exchange.add_done_callback(lambda _: writer.close())
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Whoever hangs up in the middle, on either side, ends the exchange, and nothing else.
+        with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
+            if not await self._is_the_runs(writer):
+                writer.write(_answer(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
+            elif self._inside >= MOST_AT_ONCE:
+                self._was_too_many = True
+                writer.write(_answer(HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY))
+            else:
+                await self._let_in(reader, writer)
+
+    async def _is_the_runs(self, writer: asyncio.StreamWriter) -> bool:
+        try:
+            ports = (writer.get_extra_info(end)[1] for end in ("peername", "sockname"))
+            return await self._admits(*ports)
+        finally:
+            self._unknown -= 1
+
+    async def _let_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._inside += 1
+        try:
+            await self._exchange(reader, writer)
+        finally:
+            self._inside -= 1
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        wish = await _read_wish(reader)
+        if wish is None:
+            writer.write(_answer(HTTPStatus.BAD_REQUEST, "This is a proxy for HTTP and CONNECT."))
+            return
+        try:
+            if self._way.listens_first(wish):
+                await self._way.judge(wish)
+                writer.write(_ESTABLISHED)
+                wish = replace(wish, first=await reader.read(_PIECE_BYTES))
+                if not wish.first:
+                    return
+            target = await _streams(await self._way.connect(wish))
+        except CheckFailed as failure:
+            self._remember(wish, failure)
+            if not wish.first:
+                writer.write(_answer(_status_of(failure), str(failure)))
+            return
+        await self._pass_on(wish, (reader, writer), target)
+
+    async def _pass_on(self, wish: Wish, browser: Streams, target: Streams) -> None:
+        try:
+            if not wish.is_tunnel:
+                target[1].write(self._way.request(wish))
+                await join(browser, target, opening=_pass_answer_on)
+                return
+            if wish.first:
+                target[1].write(wish.first)
+            else:
+                browser[1].write(_ESTABLISHED)
+            await join(browser, target)
+        finally:
+            target[1].close()
+
+    def _remember(self, wish: Wish, failure: CheckFailed) -> None:
+        if len(self._unreached) < _MOST_REMEMBERED:
+            one = Unreached(host=wish.host, kind=failure.failure.kind, why=str(failure))
+            self._unreached[one] = None
+
+
+async def _streams(sock: socket.socket) -> Streams:
+    if sock.family == socket.AF_UNIX:
+        return await asyncio.open_unix_connection(sock=sock)
+    return await asyncio.open_connection(sock=sock)
+
+
+async def _read_wish(reader: asyncio.StreamReader) -> Wish | None:
+    """None: it is no request for a proxy."""
+    try:
+        async with asyncio.timeout(_HEAD_TIMEOUT_S):
+            head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        return None
+    line, _, rest = head.partition(b"\r\n")
+    words = line.decode("latin-1").split(" ")
+    if len(words) != 3 or "\n" in words[1]:
+        return None
+    try:
+        return _wish(words[0], words[1], rest)
+    except ValueError:
+        return None
+
+
+def _wish(method: str, target: str, headers: bytes) -> Wish | None:
+    is_tunnel = method == "CONNECT"
+    found = urlsplit(f"//{target}" if is_tunnel else target)
+    host, port = found.hostname or "", found.port or (443 if is_tunnel else 80)
+    if is_tunnel:
+        brings_own = _BRINGS_OWN in headers
+        return Wish(host=host, port=port, method=method, target=target, brings_own=brings_own)
+    if found.scheme != "http" or not host:
+        return None
+    own = _own_headers(headers)
+    return Wish(host=host, port=port, method=method, target=target, headers=own)
+
+
+async def _pass_answer_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """The head of an answer, which says that no other request may come on this connection.
+
+    Not all servers close it for being asked to: the next request would come to this one.
+    """
+    status = b"1"
+    while status == b"1":  # it only says that it goes on
+        try:
+            head = await source.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as problem:
+            sink.write(problem.partial)
+            return
+        except asyncio.LimitOverrunError:
+            return
+        line, _, rest = head.partition(b"\r\n")
+        status = line.partition(b" ")[2][:1]
+        sink.write(line + b"\r\n" + (rest if status == b"1" else _own_headers(rest)))
+
+
+def _own_headers(headers: bytes) -> bytes:
+    """Those of the target or the browser; one request a connection, so that each is judged."""
+    lines = [
+        line
+        for line in headers.split(b"\r\n")
+        if line and line.partition(b":")[0].strip().lower().decode("latin-1") not in _OF_THE_HOP
+    ]
+    return b"\r\n".join([*lines, b"connection: close", b"", b""])
+
+
+def _status_of(failure: CheckFailed) -> HTTPStatus:
+    is_refusal = failure.failure.kind is FailureKind.EGRESS
+    return HTTPStatus.FORBIDDEN if is_refusal else HTTPStatus.BAD_GATEWAY
+
+
+def _answer(status: HTTPStatus, sentence: str) -> bytes:
+    body = f"{sentence}\n".encode()
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: text/plain; charset=utf-8\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + body

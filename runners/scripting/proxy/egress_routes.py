@@ -1,0 +1,140 @@
+"""How the connections of a run's browser leave this machine."""
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from contract.requests import IpFamily
+from contract.result import CheckFailed, FailureKind
+from runners.net.sockets import connect, render
+from runners.tools import Tools, resolve_allowed
+
+_CONNECT_TIMEOUT_S: Final = 10.0
+"""Per address."""
+_HOST_PART: Final = re.compile(r"^[^:]*://[^/?#]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a browser asks a proxy for."""
+
+    host: str
+    """Without brackets."""
+    port: int
+    method: str
+    target: str
+    """As the browser wrote it."""
+    headers: bytes = b""
+    """Those of the target, with the empty line; a tunnel has none."""
+    brings_own: bool = False
+    """The script shows a certificate of its own."""
+    first: bytes = b""
+    """What the browser said in its tunnel already; empty where nobody `listens_first`."""
+
+    @property
+    def is_tunnel(self) -> bool:
+        """The browser wants to speak TLS, or whatever it likes, through us."""
+        return self.method == "CONNECT"
+
+    @property
+    def path(self) -> str:
+        """What the target itself is asked for."""
+        path = _HOST_PART.sub("", self.target, count=1)
+        return path if path.startswith("/") else f"/{path}"
+
+
+class Way(Protocol):
+    """From a wish to a connection."""
+
+    def listens_first(self, wish: Wish) -> bool:
+        """Whether it has to know what the browser says in a tunnel before it can connect."""
+
+    async def judge(self, wish: Wish) -> None:
+        """Look whether it would go there.
+
+        Raises:
+            CheckFailed: refused, or without an address.
+        """
+
+    async def connect(self, wish: Wish) -> socket.socket:
+        """A connected socket; through it goes what `request` says, or the tunnel's bytes.
+
+        Raises:
+            CheckFailed: refused, without an address, or not to be connected to.
+            OSError: ours.
+        """
+
+    def request(self, wish: Wish) -> bytes:
+        """The head of the browser's request, as this way wants it."""
+
+
+class Straight:
+    """To the target itself, whose address is judged."""
+
+    def __init__(self, network: Tools) -> None:
+        self._network = network
+
+    def listens_first(self, wish: Wish) -> bool:  # noqa: ARG002
+        """It does not."""
+        return False
+
+    async def judge(self, wish: Wish) -> None:
+        """Its name, and its addresses."""
+        async for _ in self._addresses(wish):
+            return
+
+    async def connect(self, wish: Wish) -> socket.socket:
+        """By IPv4, or else by IPv6."""
+        problem: CheckFailed | None = None
+        async for family, addresses in self._addresses(wish):
+            try:
+                return await _first_of(addresses, wish.port, family)
+            except CheckFailed as failure:
+                problem = problem or failure
+        raise problem or _no_address(wish)
+
+    async def _addresses(self, wish: Wish) -> AsyncIterator[tuple[IpFamily, Sequence[str]]]:
+        problems: list[CheckFailed] = []
+        for family in IpFamily:
+            try:
+                yield family, await resolve_allowed(wish.host, family, self._network)
+            except CheckFailed as failure:
+                if failure.failure.kind is FailureKind.EGRESS:
+                    raise
+                problems.append(failure)
+        if len(problems) == len(IpFamily):
+            raise problems[0]
+
+    def request(self, wish: Wish) -> bytes:
+        """With the path alone."""
+        return f"{wish.method} {wish.path} HTTP/1.1\r\n".encode("latin-1") + wish.headers
+
+
+def _no_address(wish: Wish) -> CheckFailed:
+    return CheckFailed(FailureKind.DNS, f"{wish.host} has no address.", {"code": "ENOTFOUND"})
+
+
+async def _first_of(addresses: Sequence[str], port: int, family: IpFamily) -> socket.socket:
+    """A connection to the first address that takes one.
+
+    Raises:
+        CheckFailed: of kind CONNECT, with the last one's reason.
+    """
+    *others, last = addresses
+    for address in others:
+        with suppress(CheckFailed):
+            return await _to(address, port, family)
+    return await _to(last, port, family)
+
+
+async def _to(address: str, port: int, family: IpFamily) -> socket.socket:
+    try:
+        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+            return await connect(address, port, family)
+    except TimeoutError as problem:
+        late = f"{render(address, port)} did not answer in {_CONNECT_TIMEOUT_S:g} s."
+        raise CheckFailed(FailureKind.CONNECT, late, {"code": "ETIMEDOUT"}) from problem

@@ -1,0 +1,155 @@
+"""Which user owns the other end of a connection.
+
+Whose a connection on loopback is, as the kernel itself tells; it takes it 15 µs.
+
+The message is that of sock_diag(7) which asks for one connection. Not every kernel answers it.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+LOOPBACK: Final = "127.0.0.1"
+_NETLINK: Final = getattr(socket, "AF_NETLINK", None)
+"""None: the system has no such sockets."""
+_OF_SOCKETS: Final = 4
+"""NETLINK_SOCK_DIAG."""
+_BY_FAMILY: Final = 20
+"""SOCK_DIAG_BY_FAMILY, of questions and answers."""
+_REQUEST: Final = 1
+_HEAD: Final = struct.Struct("=IHHII")
+_QUESTION: Final = struct.Struct("=BBBxI")
+_PORTS: Final = struct.Struct("!HH")
+_REST: Final = struct.Struct("=16s16sIII")
+_ANY: Final = 0xFFFFFFFF
+"""All states; no cookie."""
+_PORTS_AT: Final = _HEAD.size + 4
+_OWNER_AT: Final = _HEAD.size + 64
+_NO_ROOM: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS))
+
+
+@cache
+def kernel_tells() -> bool:
+    """Whether this one answers.
+
+    Raises:
+        OSError: there is no port or descriptor left.
+    """
+    with (
+        socket.create_server((LOOPBACK, 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
+        try:
+            told = owner_told(client.getsockname()[1], server.getsockname()[1])
+        except OSError as problem:
+            if problem.errno in _NO_ROOM:
+                raise
+            return False
+    return told == os.geteuid()
+
+
+def owner_told(port: int, to: int) -> int | None:
+    """The user that has connected from one port of loopback to another. None: nobody has.
+
+    Raises:
+        OSError: the kernel takes no such question.
+    """
+    if _NETLINK is None:
+        raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+    with socket.socket(_NETLINK, socket.SOCK_RAW, _OF_SOCKETS) as kernel:
+        kernel.sendto(_question(port, to), (0, 0))
+        answer = kernel.recv(4096, socket.MSG_DONTWAIT)
+    if _HEAD.unpack_from(answer)[1] != _BY_FAMILY:
+        return None
+    # Where the connection has gone, this may be whoever listens on its port.
+    if _PORTS.unpack_from(answer, _PORTS_AT) != (port, to):
+        return None
+    return int.from_bytes(answer[_OWNER_AT : _OWNER_AT + 4], sys.byteorder)
+
+
+def _question(port: int, to: int) -> bytes:
+    here = socket.inet_aton(LOOPBACK)
+    body = (
+        _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, _ANY)
+        + _PORTS.pack(port, to)
+        + _REST.pack(here, here, 0, _ANY, _ANY)
+    )
+    return _HEAD.pack(_HEAD.size + len(body), _BY_FAMILY, _REQUEST, 0, 0) + body
+
+
+_CONNECTIONS: Final = Path("/proc/net/tcp")
+_LOOPBACK: Final = "0100007F"
+_OWNER: Final = 4
+"""Its column, counted from that of the far end."""
+_LINE: Final = 150
+"""Characters of one, at most."""
+_LOOKS: Final = 20
+
+Admits = Callable[[int, int], Awaitable[bool]]
+"""Whether whoever connects from one port of loopback to another may come in."""
+
+
+def came_from(folder: Path) -> Admits:
+    """Tells whether a connection, by its ports of loopback, is the folder's owner's.
+
+    A run owns its folder. Without users of their own, all runs are the agent's, and may.
+
+    Raises:
+        OSError: there is no port or descriptor left.
+    """
+    table = None if kernel_tells() else ConnectionTable(_CONNECTIONS)
+
+    async def admits(port: int, to: int) -> bool:
+        owner = owner_told(port, to) if table is None else await table.owner(port, to)
+        return owner == _owner_of(folder)
+
+    return admits
+
+
+def _owner_of(folder: Path) -> int:
+    return folder.stat().st_uid
+
+
+class ConnectionTable:
+    """The kernel's list of connections, for where it answers no questions; read for all that wait.
+
+    Of one gate: when one of those who wait is cancelled, all are.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = asyncio.Lock()
+        self._next: asyncio.Task[str] | None = None
+        """The look that has not begun yet. None: nobody waits for one."""
+
+    async def owner(self, port: int, to: int) -> int | None:
+        """The user that has connected from one port of 127.0.0.1 to another. None: nobody has."""
+        # The table comes in pieces, and loses lines when others come and go in between.
+        for _ in range(_LOOKS):
+            found = _owner_in(await self._look(), port, to)
+            if found is not None:
+                return found
+        return None
+
+    async def _look(self) -> str:
+        if self._next is None:
+            self._next = asyncio.create_task(self._read(), name="connection-table")
+        return await self._next
+
+    async def _read(self) -> str:
+        async with self._turn:
+            self._next = None
+            return await asyncio.to_thread(self._path.read_text)
+
+
+def _owner_in(table: str, port: int, to: int) -> int | None:
+    """Both ends are asked for: one port may be that of several users' connections."""
+    _, _, found = table.partition(f" {_LOOPBACK}:{port:04X} {_LOOPBACK}:{to:04X} ")
+    return int(found[:_LINE].split()[_OWNER]) if found else None

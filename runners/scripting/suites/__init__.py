@@ -1,0 +1,1 @@
+"""A whole Playwright project: its code, packages, run and report."""

@@ -1,0 +1,427 @@
+"""Installed packages, kept for the next run of the same project."""
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import structlog
+
+from contract.result import CheckFailed, FailureKind
+from sandbox.users import take_folder
+from sandbox.workspace import clear_place, open_plain, remove_folder
+
+_BITS: Final = stat.S_IXUSR
+
+
+class Seals:
+    """What each entry held when it was kept: in memory, which no script can reach.
+
+    For worker threads. What was kept before this agent started is not known to be whole.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, bytes] = {}
+        """By the entry's name."""
+
+    def note(self, entry: Path, seal: bytes) -> None:
+        """Believe this entry from now on; forget those that are no more."""
+        there = set(os.listdir(entry.parent))  # noqa: PTH208 - names are all that is needed
+        kept = {name: one for name, one in self._known.items() if name in there}
+        self._known = {**kept, entry.name: seal}
+
+    def is_whole(self, entry: Path, modules: Path) -> bool:
+        """Whether the entry holds what it held when it was kept; it blocks."""
+        known = self._known.get(entry.name)
+        try:
+            return known is not None and known == seal_of(modules)
+        except OSError:  # what cannot be read any more was changed
+            return False
+
+
+def seal_of(modules: Path) -> bytes:
+    """A digest of all names, kinds and contents below a folder; it blocks.
+
+    Raises:
+        OSError: something cannot be read.
+    """
+    digest = hashlib.blake2b()
+    for path in _below(modules):
+        about = path.lstat()
+        name = os.fsencode(path.relative_to(modules))
+        digest.update(b"%d %s\0%o\0" % (len(name), name, stat.S_IFMT(about.st_mode)))
+        if stat.S_ISLNK(about.st_mode):
+            digest.update(os.fsencode(path.readlink()) + b"\0")
+        elif stat.S_ISREG(about.st_mode):
+            digest.update(b"%o\0" % (about.st_mode & _BITS))
+            with open_plain(path) as file:
+                digest.update(hashlib.file_digest(file, hashlib.blake2b).digest())
+    return digest.digest()
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """All paths at any depth, always in the same order."""
+    waiting = [folder]
+    while waiting:
+        place = waiting.pop()
+        found = sorted(place.iterdir())
+        yield from found
+        waiting += [path for path in found if path.is_dir() and not path.is_symlink()]
+
+
+KEPT_BYTES: Final = 4 * 1024**3
+_ENTRY: Final = re.compile(r"([0-9a-f]{64})\.([0-9a-f]{16})")
+_MODULES: Final = "node_modules"
+_SIZE: Final = "size"
+_UNFINISHED: Final = ".part"
+_READABLE: Final = 0o755
+_STALE_S: Final = 3600.0
+"""Nobody takes so long to take over packages, or to remove them."""
+_OWN: Final = frozenset({".cache", ".vite", ".vite-temp"})
+"""Folders in node_modules that tools write while they run: each run has its own."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """Packages that a run uses; they stay until they are given back."""
+
+    modules: Path
+    lock: int
+    """A descriptor that holds a shared lock: as long as there is one, nobody removes them."""
+
+
+class NodeModules:
+    """For worker threads: every method blocks. Several processes may share the folder.
+
+    An entry is a folder `<key>.<when it came>`, complete from the moment that it is there.
+    """
+
+    def __init__(
+        self, folder: Path, *, kept_bytes: int = KEPT_BYTES, seals: Seals | None = None
+    ) -> None:
+        """`seals`: for an agent whose runs could change what is kept. None: they cannot."""
+        self._folder = folder
+        self._kept_bytes = kept_bytes
+        self._seals = seals
+
+    def borrow(self, key: str) -> Borrowed | None:
+        """The packages with this key. None: there are none."""
+        found = (self._whole(_lend(path)) for path, owner, _ in self._entries() if owner == key)
+        return next((lent for lent in found if lent is not None), None)
+
+    def _whole(self, lent: Borrowed | None) -> Borrowed | None:
+        """None: it is none, or somebody has changed it."""
+        if lent is None or self._seals is None:
+            return lent
+        if self._seals.is_whole(lent.modules.parent, lent.modules):
+            return lent
+        os.close(lent.lock)
+        return None
+
+    def keep(self, key: str, modules: Path) -> Borrowed:
+        """Take over installed packages, in place of older ones with this key, and lend them.
+
+        Raises:
+            UnfitPackagesError: they are not such as are kept.
+            OSError: the disk refuses it, or no path leads to all of them.
+            RecursionError: there are folders in each other without end.
+        """
+        self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
+        try:
+            size_bytes = _take_in(modules, unfinished)
+            (unfinished / _SIZE).write_text(str(size_bytes))
+            unfinished.chmod(_READABLE)
+            seal = b"" if self._seals is None else seal_of(unfinished / _MODULES)
+            lent = _lend(unfinished)
+            entry = self._folder / f"{key}.{time.time_ns():016x}"
+            unfinished.rename(entry)
+            if self._seals is not None:
+                self._seals.note(entry, seal)
+        finally:
+            remove_folder(unfinished)
+        if lent is None:  # nobody else knew its name
+            raise OSError(f"The packages at {entry} cannot be locked")
+        return Borrowed(entry / _MODULES, lent.lock)
+
+    def give_back(self, borrowed: Borrowed) -> None:
+        """The run is over; packages that are too many make room."""
+        os.close(borrowed.lock)
+        left_bytes, newest = self._kept_bytes, set[str]()
+        for path, key, size_bytes in list(self._entries()):
+            left_bytes -= size_bytes or 0
+            if left_bytes < 0 or key in newest or size_bytes is None:
+                _remove_unless_used(path)
+            newest.add(key)
+
+    def sweep(self) -> None:
+        """Remove what a process that was killed left half done; what stays is only told."""
+        for path in self._folder.glob(f"*{_UNFINISHED}"):
+            try:
+                if time.time() - path.stat().st_mtime > _STALE_S:
+                    remove_folder(path)
+            except OSError as problem:
+                log.warning("packages.not_swept", folder=path.name, because=str(problem))
+
+    def _entries(self) -> Iterator[tuple[Path, str, int | None]]:
+        """Path, key and size of each, the last used first; of one key the newest first.
+
+        No size: it is broken.
+        """
+        found = []
+        for path in self._folder.glob(f"{'[0-9a-f]' * 64}.*"):
+            parts = _ENTRY.fullmatch(path.name)
+            # Another process may remove it in this very moment.
+            with contextlib.suppress(FileNotFoundError):
+                if parts is not None:
+                    found.append((path.stat().st_mtime_ns, parts[2], path, parts[1]))
+        for _, _, path, key in sorted(found, reverse=True):
+            yield path, key, _size_of(path)
+
+
+def link_packages(modules: Path, into: Path) -> None:
+    """Make a node_modules of links in a run's folder; tools may write beside the links.
+
+    Each package has one real place, so that nothing is loaded twice.
+    """
+    own = into / _MODULES
+    clear_place(own)
+    own.mkdir()
+    for path in modules.iterdir():
+        if path.name in _OWN:
+            continue
+        if not path.name.startswith("@") or not path.is_dir():
+            (own / path.name).symlink_to(path)
+            continue
+        (own / path.name).mkdir()
+        for package in path.iterdir():
+            (own / path.name / package.name).symlink_to(package)
+
+
+def _take_in(modules: Path, into: Path) -> int:
+    """Make packages ours and move them; how many bytes they take there."""
+    size = take_over(modules)
+    is_copied = modules.stat().st_dev != into.stat().st_dev
+    shutil.move(modules, into / _MODULES)
+    return size.told_bytes if is_copied else size.disk_bytes
+
+
+def _size_of(entry: Path) -> int | None:
+    """None: it has no size, as after a power cut; then its files may be empty as well."""
+    try:
+        return int((entry / _SIZE).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _lend(entry: Path) -> Borrowed | None:
+    """None: it is being removed, or should be."""
+    try:
+        lock = os.open(entry / _SIZE, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    if _is_locked(lock, fcntl.LOCK_SH) and _size_of(entry) is not None:
+        os.utime(entry)
+        return Borrowed(entry / _MODULES, lock)
+    os.close(lock)
+    return None
+
+
+def _remove_unless_used(entry: Path) -> None:
+    try:
+        lock = os.open(entry / _SIZE, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:  # nobody can have locked it
+        _remove(entry)
+        return
+    try:
+        if _is_locked(lock, fcntl.LOCK_EX):
+            _remove(entry)
+    finally:
+        os.close(lock)
+
+
+def _remove(entry: Path) -> None:
+    # Under another name first: what is half removed is never lent.
+    away = entry.with_name(f"{entry.name}{_UNFINISHED}")
+    with contextlib.suppress(FileNotFoundError):  # another process was quicker
+        entry.rename(away)
+        remove_folder(away)
+
+
+def _is_locked(lock: int, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+_Lent = TypeVar("_Lent", Borrowed, Borrowed | None)
+_Any = TypeVar("_Any")
+_TOO_DEEP: Final = "Installing the packages left folders in each other without end."
+
+
+class Lending:
+    """Shared by all runs of an agent; threads do the work."""
+
+    def __init__(self, kept: NodeModules) -> None:
+        self._kept = kept
+
+    async def borrow(self, key: str) -> Borrowed | None:
+        """The packages with this key. None: there are none.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
+        return await self._lent(partial(self._kept.borrow, key))
+
+    async def keep(self, key: str, place: Path) -> Borrowed:
+        """Take over what was installed in a folder, and lend it; the folder goes.
+
+        Raises:
+            CheckFailed: what was installed cannot be kept.
+            OSError: the disk refuses it.
+        """
+        return await self._lent(partial(self._taken, key, place))
+
+    async def give_back(self, borrowed: Borrowed) -> None:
+        """The run is over."""
+        await asyncio.shield(_in_a_thread(partial(self._kept.give_back, borrowed)))
+
+    async def _lent(self, lend: Callable[[], _Lent]) -> _Lent:
+        under_way = _in_a_thread(lend)
+        try:
+            return await asyncio.shield(under_way)
+        except asyncio.CancelledError:
+            under_way.add_done_callback(self._give_back_unused)
+            # Else the run's folder would be removed while packages are taken from there.
+            await asyncio.wait((under_way,))
+            raise
+
+    def _give_back_unused(self, lent: asyncio.Future[_Lent]) -> None:
+        if lent.cancelled() or lent.exception() is not None:
+            return
+        borrowed = lent.result()
+        if borrowed is not None:
+            _in_a_thread(partial(self._kept.give_back, borrowed))
+
+    def _taken(self, key: str, place: Path) -> Borrowed:
+        # Its user could have shut it, or made it such that only its owner takes things out.
+        take_folder(place)
+        try:
+            return self._kept.keep(key, place / "node_modules")
+        except UnfitPackagesError as problem:
+            raise CheckFailed(FailureKind.SCRIPT, str(problem)) from problem
+        except RecursionError as problem:
+            raise CheckFailed(FailureKind.SCRIPT, _TOO_DEEP) from problem
+        except OSError as problem:
+            if problem.errno == errno.ENAMETOOLONG:
+                raise CheckFailed(FailureKind.SCRIPT, _TOO_DEEP) from problem
+            raise
+        finally:
+            remove_folder(place)
+
+
+def _in_a_thread(work: Callable[[], _Any]) -> asyncio.Future[_Any]:
+    """Unlike a task it is not given up when the loop's tasks are cancelled."""
+    return asyncio.get_running_loop().run_in_executor(None, work)
+
+
+MOST_BYTES: Final = 4000 * 1024**2
+"""As many as an installation may write; more is promised by files with holes only."""
+_BLOCK_BYTES: Final = 512
+_FOLDER: Final = 0o755
+_FILE: Final = 0o444
+_PROGRAM: Final = 0o555
+_FOREIGN: Final = "Installing the packages gave a file of somebody else's a second name, "
+
+_File = tuple[str, os.stat_result]
+
+
+class UnfitPackagesError(Exception):
+    """Packages that nobody keeps; the text says why. The fault of what was installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of all files."""
+
+    disk_bytes: int
+    """What they take."""
+    told_bytes: int
+    """What they take once they were copied: holes of a file are filled in."""
+
+
+def take_over(modules: Path) -> Size:
+    """Make all files ours, and read-only for everybody else; it blocks.
+
+    To be called when nothing of the run's is running. Pipes, sockets and devices go: no package
+    needs them, and another disk does not take them.
+
+    Raises:
+        UnfitPackagesError: there is a file that was somebody else's before, or too much.
+        OSError: the disk refuses it, or no path leads to what is there.
+    """
+    installer, disk_bytes, told_bytes = modules.lstat().st_uid, 0, 0
+    for path, about in _kept(_found(modules), installer):
+        disk_bytes += about.st_blocks * _BLOCK_BYTES
+        told_bytes += about.st_size
+        _set(path, about)
+    if told_bytes > MOST_BYTES:
+        message = f"Installing the packages left {told_bytes} bytes; they may be {MOST_BYTES}."
+        raise UnfitPackagesError(message)
+    return Size(disk_bytes, told_bytes)
+
+
+def _found(folder: Path) -> Iterator[_File]:
+    """All that is in it, at any depth; folders are ours before they are looked into."""
+    waiting = [str(folder)]
+    while waiting:
+        place = waiting.pop()
+        os.chown(place, os.geteuid(), os.getegid(), follow_symlinks=False)
+        os.chmod(place, _FOLDER)  # noqa: PTH101 - the same
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    yield entry.path, entry.stat(follow_symlinks=False)
+
+
+def _kept(found: Iterator[_File], installer: int) -> Iterator[_File]:
+    """Each file once, by one of its names; a package may have given one of the system another.
+
+    Raises:
+        UnfitPackagesError: there is a file that was somebody else's before.
+    """
+    with_names = set[tuple[int, int]]()
+    for path, about in found:
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISLNK(about.st_mode)):
+            os.unlink(path)  # noqa: PTH108 - one of many thousands; a Path each costs more
+        elif about.st_nlink == 1:
+            yield path, about
+        elif (about.st_dev, about.st_ino) not in with_names:
+            if about.st_uid != installer:
+                raise UnfitPackagesError(f"{_FOREIGN}{Path(path).name}.")
+            with_names.add((about.st_dev, about.st_ino))
+            yield path, about
+
+
+def _set(path: str, about: os.stat_result) -> None:
+    os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
+    if stat.S_ISREG(about.st_mode):
+        os.chmod(path, _PROGRAM if about.st_mode & 0o111 else _FILE)  # noqa: PTH101 - the same

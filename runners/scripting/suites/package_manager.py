@@ -1,0 +1,367 @@
+"""npm, pnpm, yarn and bun: which one a project uses, and how it installs.
+
+What is to be installed for a suite, and under which key its packages are kept. Pure but reading.
+
+The key covers every file that an installation is given; it is done in a folder with these files
+alone, so that nothing else of a suite can change what others with the same key get.
+"""
+
+import hashlib
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+
+class Manager(StrEnum):
+    """The package managers whose lock files are known."""
+
+    NPM = "npm"
+    PNPM = "pnpm"
+    YARN_CLASSIC = "yarn-classic"
+    YARN_BERRY = "yarn"
+    BUN = "bun"
+
+
+class UnknownManagerError(Exception):
+    """Nobody here can install this suite; the text says why. The fault of whoever made it."""
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A package manager in one version, and what it does with a lock file."""
+
+    manager: Manager
+    package: str | None
+    """As npm fetches it, such as `pnpm@10.34.8`. None: the runtime's own npm."""
+    install: tuple[str, ...]
+    """The command that installs what the lock file says, nothing else."""
+
+    @property
+    def command(self) -> str:
+        """What it is called on a command line."""
+        return self.install[0]
+
+
+LOCK_FILES: Final = (
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "yarn.lock",
+    "bun.lock",
+    "bun.lockb",
+)
+"""In order of preference, when `packageManager` does not say which."""
+
+MANIFEST: Final = "package.json"
+
+_PNPM_OF_LOCK: Final = {"5": "7.33.7", "6": "8.15.9", "9": "10.34.8"}
+"""The pnpm that writes each version of the lock file."""
+_NEWEST_LOCK: Final = "9"
+_BERRY_OF_LOCK: Final = {"4": "3.8.6", "5": "3.8.6", "6": "3.8.6"}
+_BERRY: Final = "4.18.1"
+_CLASSIC: Final = "1.22.22"
+BUN: Final = "1.3.14"
+"""Reads each lock file of Bun, also the one of before that is no text."""
+_EXACT: Final = re.compile(r"(npm|pnpm|yarn|bun)@(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)(?:\+.*)?")
+_PNPM_LOCK_VERSION: Final = re.compile(r"^lockfileVersion:\s*['\"]?(\d+)", re.MULTILINE)
+_BERRY_LOCK_VERSION: Final = re.compile(r"^__metadata:\s*\n\s+version:\s*(\d+)", re.MULTILINE)
+_CORE_INSTALLS: Final = re.compile(
+    r"(npm (ci|install|i|clean-install)|(pnpm|bun) (install|i)|yarn( install)?)(?=\s|$)"
+)
+_SHELL_SIGNS: Final = frozenset(";&|<>()$`\\\n")
+
+
+def lock_file(present: Mapping[str, str], manifest: Mapping[str, Any]) -> str | None:
+    """Which lock file counts, of those that are there. None: there is none."""
+    named, _ = _declared(manifest)
+    found = [name for name in LOCK_FILES if name in present]
+    wanted = [name for name in found if _family(name) == named]
+    return next(iter((*wanted, *found)), None)
+
+
+def tool_of(lock_name: str, lock_text: str, manifest: Mapping[str, Any]) -> Tool:
+    """Who reads this lock file.
+
+    Raises:
+        UnknownManagerError: nobody here does.
+    """
+    named, version = _declared(manifest)
+    family = _family(lock_name)
+    exact = version if named == family else None
+    if family == "npm":
+        return Tool(manager=Manager.NPM, package=None, install=_NPM_INSTALL)
+    if family == "bun":
+        install = ("bun", "install", "--frozen-lockfile")
+        return Tool(manager=Manager.BUN, package=f"bun@{exact or BUN}", install=install)
+    return _pnpm(lock_text, exact) if family == "pnpm" else _yarn(lock_text, exact)
+
+
+def is_plain_install(command: str) -> bool:
+    """Whether a command only installs, so that what it leaves in node_modules is all it does."""
+    core = _CORE_INSTALLS.match(command.strip())
+    if core is None or _SHELL_SIGNS & set(command):
+        return False
+    rest = command.strip()[core.end() :].split()
+    return all(word.startswith("-") for word in rest)
+
+
+def runs_own_scripts(manifest: Mapping[str, Any]) -> bool:
+    """Whether installing runs scripts of the suite itself, which may write anywhere."""
+    scripts = manifest.get("scripts")
+    return isinstance(scripts, dict) and not _LIFECYCLE.isdisjoint(scripts)
+
+
+def has_local_packages(manifest: Mapping[str, Any]) -> bool:
+    """Whether a dependency is a folder or file of the suite, or the suite is several packages."""
+    of_pnpm = manifest.get("pnpm")
+    parts = (manifest, of_pnpm if isinstance(of_pnpm, dict) else {})
+    if manifest.get("workspaces") or any(part.get("patchedDependencies") for part in parts):
+        return True
+    groups = (part.get(name) for part in parts for name in _DEPENDENCY_GROUPS)
+    return any(_is_local(wish) for group in groups for wish in _texts(group))
+
+
+def _texts(group: object) -> Iterator[str]:
+    """All texts that wishes are made of, however they are nested."""
+    waiting = [group] if isinstance(group, dict) else []
+    while waiting:
+        for wish in waiting.pop().values():
+            if isinstance(wish, dict):
+                waiting.append(wish)
+            elif isinstance(wish, str):
+                yield wish
+
+
+def _is_local(wish: str) -> bool:
+    # Patches of yarn lie where all installations are given them.
+    return wish.startswith(_LOCAL) and "/.yarn/patches/" not in wish
+
+
+_NPM_INSTALL: Final = ("npm", "ci", "--no-audit", "--no-fund")
+_LIFECYCLE: Final = frozenset(
+    {
+        "preinstall",
+        "install",
+        "postinstall",
+        "prepublish",
+        "preprepare",
+        "prepare",
+        "postprepare",
+        "dependencies",
+    }
+)
+_DEPENDENCY_GROUPS: Final = (
+    "dependencies",
+    "devDependencies",
+    "optionalDependencies",
+    "overrides",
+    "resolutions",
+)
+_LOCAL: Final = ("file:", "link:", "portal:", "workspace:", "patch:", ".", "/", "~/")
+
+
+def _family(lock_name: str) -> str:
+    if lock_name.startswith("bun"):
+        return "bun"
+    return {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn"}.get(lock_name, "npm")
+
+
+def _declared(manifest: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The manager and the version that `packageManager` names; None: it names none."""
+    declared = manifest.get("packageManager")
+    found = _EXACT.fullmatch(declared) if isinstance(declared, str) else None
+    return (found[1], found[2]) if found else (None, None)
+
+
+def _pnpm(lock_text: str, exact: str | None) -> Tool:
+    found = _PNPM_LOCK_VERSION.search(lock_text)
+    written_by = found[1] if found else _NEWEST_LOCK
+    if exact is None and written_by not in _PNPM_OF_LOCK:
+        raise UnknownManagerError(
+            f"The suite's pnpm-lock.yaml has version {written_by}, which no pnpm here reads; name "
+            "the pnpm that wrote it as `packageManager` in package.json."
+        )
+    version = exact or _PNPM_OF_LOCK[written_by]
+    install = ("pnpm", "install", "--frozen-lockfile")
+    return Tool(manager=Manager.PNPM, package=f"pnpm@{version}", install=install)
+
+
+def _yarn(lock_text: str, exact: str | None) -> Tool:
+    found = _BERRY_LOCK_VERSION.search(lock_text)
+    if found is None:
+        is_classic = exact is not None and exact.startswith("1.")
+        version = exact if is_classic else _CLASSIC
+        install = ("yarn", "install", "--frozen-lockfile", "--non-interactive")
+        return Tool(manager=Manager.YARN_CLASSIC, package=f"yarn@{version}", install=install)
+    version = exact or _BERRY_OF_LOCK.get(found[1], _BERRY)
+    package = f"@yarnpkg/cli-dist@{version}"
+    return Tool(
+        manager=Manager.YARN_BERRY, package=package, install=("yarn", "install", "--immutable")
+    )
+
+
+_FORMAT: Final = "3"
+"""Changes when the way of installing changes, so that older packages are not found any more."""
+_CONFIGURATION: Final = (
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    ".pnpmfile.mjs",
+    "pnpm-workspace.yaml",
+    "bunfig.toml",
+)
+_PNPMS: Final = "pnpm-workspace.yaml"
+_OF_ITS_OWN: Final = re.compile(
+    r"^(packages|patchedDependencies):|:\s*['\"]?(file|link|portal):", re.MULTILINE
+)
+"""In pnpm's settings: folders and files of the suite that are installed."""
+_OTHER_FILES: Final = re.compile(
+    r"^[^#;\n]*(cafile|certfile|keyfile|pnpmfile|ca_?filepath|cert_?filepath|key_?filepath)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Settings that name further files, whoever reads them."""
+_FOLDERS: Final = (".yarn/releases", ".yarn/plugins", ".yarn/patches")
+_START: Final = Path("/proc/sys/kernel/random/boot_id")
+_LARGEST_BYTES: Final = 64 * 1024**2
+
+
+class Installation(msgspec.Struct, frozen=True, kw_only=True):
+    """One installation of a suite's dependencies."""
+
+    folder: Path
+    """Where the lock file is; node_modules comes here."""
+    tool: Tool
+    command: str | None
+    """The suite's own command, for a shell. None: the tool's."""
+    inputs: tuple[str, ...]
+    """The files that it is given, relative to the folder."""
+    in_place_because: str | None
+    """Why its packages cannot be kept for other runs. None: they can."""
+
+    def settings(self) -> tuple[str, ...]:
+        """What the suite tells its package manager beside what to install; it blocks."""
+        return tuple(_text(self.folder / name) for name in self.inputs if name in _CONFIGURATION)
+
+
+def installation(root: Path, working_dir: Path, command: str) -> Installation:
+    """How to install the suite in `root` of which `working_dir` is run; it blocks while it reads.
+
+    Raises:
+        UnknownManagerError: there is no lock file, or none that is known.
+        OSError: the disk fails.
+    """
+    folder, lock_name = _lock_of(root, working_dir)
+    manifest = _manifest(folder)
+    lock_text = _text(folder / lock_name)
+    tool = tool_of(lock_name, lock_text, manifest)
+    if tool.manager is Manager.NPM:
+        _decode(lock_name, lock_text)
+    own = command.strip() or None
+    return Installation(
+        folder=folder,
+        tool=tool,
+        command=own,
+        inputs=tuple(_inputs(folder, lock_name)),
+        in_place_because=_in_place_because(folder, manifest, own),
+    )
+
+
+def key_of(wanted: Installation, root: Path, working_dir: Path, engine: str) -> str:
+    """The content address of what will be installed; it blocks while it reads."""
+    where = (str(wanted.folder.relative_to(root)), str(working_dir.relative_to(root)))
+    words = (_FORMAT, engine, _machine(), wanted.command or "", wanted.tool.package or "", *where)
+    digest = hashlib.sha256("\0".join(words).encode())
+    for name in wanted.inputs:
+        with (wanted.folder / name).open("rb") as file:
+            content = hashlib.file_digest(file, hashlib.sha256)
+            digest.update(f"\0{name}\0{file.tell()}\0".encode())
+        digest.update(content.digest())
+    return digest.hexdigest()
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether the path leads into the folder, also over links."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except RuntimeError:  # links in a circle lead nowhere
+        return False
+
+
+def _lock_of(root: Path, working_dir: Path) -> tuple[Path, str]:
+    """The folder with the nearest lock file from the working directory upwards, and its name."""
+    for folder in _upwards(root, working_dir):
+        present = {name: "" for name in LOCK_FILES if (folder / name).is_file()}
+        name = lock_file(present, _manifest(folder) if present else {})
+        if name is not None:
+            return folder, name
+    raise UnknownManagerError(
+        "The suite has no lock file (package-lock.json, pnpm-lock.yaml, yarn.lock or bun.lock); "
+        "commit the one that your package manager writes: `npm install --package-lock-only`, "
+        "`pnpm install`, `yarn install` or `bun install` make it."
+    )
+
+
+def _upwards(root: Path, folder: Path) -> Iterator[Path]:
+    while folder != root:
+        yield folder
+        folder = folder.parent
+    yield root
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    if not (folder / MANIFEST).is_file():
+        raise UnknownManagerError("There is no package.json beside the lock file.")
+    return _decode(MANIFEST, _text(folder / MANIFEST))
+
+
+def _decode(name: str, text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as problem:
+        raise UnknownManagerError(f"The suite's {name} is no JSON: {problem}.") from problem
+    except RecursionError as problem:
+        raise UnknownManagerError(f"The suite's {name} is nested too deeply.") from problem
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > _LARGEST_BYTES:
+        raise UnknownManagerError(f"The suite's {path.name} has more than {_LARGEST_BYTES} bytes.")
+    return path.read_text(encoding="utf-8-sig", errors="replace")
+
+
+def _inputs(folder: Path, lock_name: str) -> Iterator[str]:
+    names = (MANIFEST, lock_name, *_CONFIGURATION)
+    yield from (name for name in names if (folder / name).is_file())
+    for name in _FOLDERS:
+        found = sorted(path for path in (folder / name).rglob("*") if path.is_file())
+        yield from (path.relative_to(folder).as_posix() for path in found)
+
+
+def _in_place_because(folder: Path, manifest: dict[str, Any], command: str | None) -> str | None:
+    if command is not None and not is_plain_install(command):
+        return "its install command does more than install"
+    if runs_own_scripts(manifest):
+        return "package.json has scripts that run on install"
+    settings = {n: _text(folder / n) for n in _CONFIGURATION if (folder / n).is_file()}
+    if has_local_packages(manifest) or _OF_ITS_OWN.search(settings.get(_PNPMS, "")):
+        return "it has packages or patches of its own"
+    texts = (text for name, text in settings.items() if not name.startswith(".pnpmfile"))
+    if any(map(_OTHER_FILES.search, texts)):
+        return "its settings name further files"
+    return None
+
+
+def _machine() -> str:
+    """What packages are built for, and since when the machine runs.
+
+    What was not yet on the disk when its power went may be empty files now, and to write out
+    thousands of them after each installation would cost more than to install anew.
+    """
+    libc, _ = platform.libc_ver()
+    start = _text(_START).strip() if _START.is_file() else ""
+    return f"{platform.system()}-{platform.machine()}-{libc or 'musl'}-{start}"

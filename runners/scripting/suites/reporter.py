@@ -1,0 +1,435 @@
+"""What a suite's reporter sends, read and kept.
+
+What a suite's reporter tells, read defensively: a suite can write these lines itself.
+
+A line of another shape is passed over, and what is kept is bounded; a forged one changes the result
+of this check alone.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from contract.evidence import PlaywrightEvidence, SuiteTest, TestCounts, TestOutcome, TestStatus
+from redaction.policy import cut
+from runners.scripting.node.files import UserPaths, placed
+from runners.scripting.playwright.reporter import (
+    Launched,
+    Launches,
+    LaunchFact,
+    LaunchFailed,
+    Launching,
+    LostLaunch,
+)
+from runners.scripting.playwright.verdict import no_more_than_time_up
+
+_Text = Annotated[str, msgspec.Meta(max_length=4096)]
+
+
+class Prepares(msgspec.Struct, frozen=True, tag_field="fact", tag="prepares"):
+    """What its configuration starts before the tests."""
+
+    servers: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=5)] = ()
+    """Its web servers, by program and address."""
+    setup: _Text | None = None
+    """File of its global setup. None: there is none."""
+    teardown: _Text | None = None
+    """File of its global teardown. None: there is none."""
+
+
+class InSetup(msgspec.Struct, frozen=True, tag_field="fact", tag="inSetup"):
+    """Its global setup has begun."""
+
+
+class InTeardown(msgspec.Struct, frozen=True, tag_field="fact", tag="inTeardown"):
+    """Its global teardown has begun."""
+
+
+class Awake(msgspec.Struct, frozen=True, tag_field="fact", tag="awake"):
+    """A process hears that it is to end, so nothing in it holds everything up."""
+
+    worker: int
+    """-1: the test runner."""
+
+
+class Hang(msgspec.Struct, frozen=True, tag_field="fact", tag="hung", rename="camel"):
+    """What a test was in when the suite was stopped, or its own time was up."""
+
+    test: _Text
+    worker: int
+    step: _Text | None = None
+    """None: in none."""
+    step_where: _Text | None = None
+    inside: _Text | None = None
+    """The hook, fixture or step of the user's around it. None: there is none."""
+    last: _Text | None = None
+    """The step that ended last. None: none did."""
+    last_where: _Text | None = None
+
+
+StopFact = Prepares | InSetup | InTeardown | Awake | Hang
+
+
+class AtStop:
+    """What was under way in a suite when it was stopped."""
+
+    def __init__(self) -> None:
+        self.is_stopped = False
+        self.prepares = Prepares()
+        self.is_in_setup = False
+        """Its global setup had begun."""
+        self.is_in_teardown = False
+        """Its global teardown had begun."""
+        self.is_prepared = True
+        """It was past web server and global setup."""
+        self.awake: set[int] = set()
+        """Workers that heard that they were to end; -1: the test runner."""
+        self.hangs: dict[str, Hang] = {}
+        """By the test's id."""
+        self.tests: Mapping[str, SuiteTest] = {}
+        """By id, those that were under way."""
+        self._at_ms: float | None = None
+        """When that was, by the calendar. None: it was not stopped."""
+
+    @property
+    def waiting_at_ms(self) -> float | None:
+        """When it was stopped, and a test's process waited. None: none did, or it was not."""
+        return self._at_ms if any(worker >= 0 for worker in self.awake) else None
+
+    def take(self, fact: StopFact) -> None:
+        """Note what it tells."""
+        match fact:
+            case Prepares():
+                self.prepares = fact
+            case InSetup():
+                self.is_in_setup = True
+            case InTeardown():
+                self.is_in_teardown = True
+            case Awake():
+                self.awake.add(fact.worker)
+            case Hang():
+                self.hangs[fact.test] = fact
+
+    def stop(self, tests: Mapping[str, SuiteTest], *, is_prepared: bool, at_ms: float = 0) -> None:
+        """It is asked to end while these tests are under way."""
+        self.is_stopped, self.is_prepared, self._at_ms = True, is_prepared, at_ms
+        self.tests = dict(tests)
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+_Took = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
+class Attachment(msgspec.Struct, frozen=True, tag_field="fact", tag="attachment", rename="camel"):
+    """A file that a test left."""
+
+    test: _Text
+    name: _Text
+    path: _Text
+    content_type: _Text
+    retry: _Count
+
+
+class Began(msgspec.Struct, frozen=True, tag_field="fact", tag="began"):
+    """The suite has begun."""
+
+    playwright: Annotated[str, msgspec.Meta(max_length=40)]
+    tests: _Count
+
+
+class TestBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="testBegan"):
+    """A test has begun."""
+
+    test: _Text
+    project: _Text
+    title: _Text
+    file: _Text
+    line: _Count
+    at: Annotated[float, msgspec.Meta(ge=0, le=1e14)] = 0
+    """By the calendar, in ms. 0: it does not say."""
+
+
+class TestError(msgspec.Struct, frozen=True, tag_field="fact", tag="testError"):
+    """An error of a test, as it came."""
+
+    test: _Text
+    message: _Text
+    where: _Text | None = None
+    """Place in the suite's own files. None: it has none."""
+
+
+class TestEnded(msgspec.Struct, frozen=True, tag_field="fact", tag="testEnded", rename="camel"):
+    """One try of a test has ended."""
+
+    test: _Text
+    project: _Text
+    title: _Text
+    file: _Text
+    line: _Count
+    status: TestStatus
+    outcome: TestOutcome
+    retry: _Count
+    took_ms: _Took
+
+
+class SuiteError(msgspec.Struct, frozen=True, tag_field="fact", tag="suiteError"):
+    """An error outside of every test."""
+
+    message: _Text
+    file: _Text
+    line: _Count
+
+
+class BrowserKilled(msgspec.Struct, frozen=True, tag_field="fact", tag="browserKilled"):
+    """A browser was ended by a signal."""
+
+    signal: _Text
+
+
+class Ended(msgspec.Struct, frozen=True, tag_field="fact", tag="ended"):
+    """The suite has ended."""
+
+    status: Literal["passed", "failed", "timedout", "interrupted"]
+
+
+Fact = (
+    Began
+    | TestBegan
+    | TestError
+    | TestEnded
+    | Attachment
+    | SuiteError
+    | LaunchFact
+    | BrowserKilled
+    | StopFact
+    | Ended
+)
+
+
+MOST_TESTS: Final = 2000
+MOST_ERRORS: Final = 300
+MOST_ATTACHMENTS: Final = 2000
+ERROR_CHARS: Final = 3000
+
+_DECODER: Final = msgspec.json.Decoder(Fact)
+
+
+class SuiteFacts:
+    """What is known of a suite's run so far."""
+
+    def __init__(self, paths: UserPaths | None = None) -> None:
+        """`paths`: how the suite's author knows files. None: as they are told."""
+        self._paths = paths
+        self.playwright: str | None = None
+        """Its version. None: it has not begun."""
+        self.end: str | None = None
+        """How it says that it ended. None: it does not."""
+        self.end_in_time: str | None = None
+        """The same, if it says so before it is asked to end. None: it does not."""
+        self.launches = Launches()
+        self.browser_taken = False
+        """A browser was ended by SIGKILL."""
+        self.attachments: list[Attachment] = []
+        self.tests: dict[str, SuiteTest] = {}
+        """By id, those that have ended."""
+        self.under_way: dict[str, SuiteTest] = {}
+        """By id, those that have begun and not ended, as if they had been interrupted."""
+        self.errors: list[str] = []
+        self.at_stop = AtStop()
+        self.is_cut = False
+        self._planned = 0
+        self._began_ms: dict[str, float] = {}
+        """By id, when tests began, by the calendar."""
+        self._told: dict[str, list[TestError]] = {}
+        """Errors by test, until their try ends."""
+        self._errors_left = MOST_ERRORS
+
+    def take(self, line: bytes) -> None:
+        """Read one line."""
+        try:
+            fact = _DECODER.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return
+        match fact:
+            case Began():
+                self._open(fact)
+            case TestBegan():
+                self._begin(fact)
+            case TestError():
+                self._tell(fact)
+            case TestEnded():
+                self._finish(fact)
+            case Attachment():
+                self._attach(fact)
+            case SuiteError():
+                self._note(fact)
+            case Launching() | Launched() | LaunchFailed() | BrowserKilled():
+                self._take_of_browser(fact)
+            case Ended():
+                self._close(fact)
+            case _:
+                self.at_stop.take(fact)
+
+    def _take_of_browser(self, fact: LaunchFact | BrowserKilled) -> None:
+        if self.at_stop.is_stopped:  # Playwright closes browsers that are being started, too
+            return
+        if isinstance(fact, BrowserKilled):
+            self.browser_taken = self.browser_taken or fact.signal == "SIGKILL"
+        else:
+            self.launches.take(fact)
+
+    @property
+    def lost_launch(self) -> LostLaunch | None:
+        """A browser that did not start, for which we may be to blame. None: it changed nothing."""
+        if self.end == "passed":
+            return None
+        return self.launches.lost(stopped_at_ms=self.at_stop.waiting_at_ms)
+
+    def stop(self) -> None:
+        """It is asked to end."""
+        now_ms = time.time() * 1000
+        for key, test in self.under_way.items():
+            took_ms = max(0, round(now_ms - (self._began_ms.get(key) or now_ms)))
+            self.under_way[key] = msgspec.structs.replace(test, took_ms=took_ms)
+        self.at_stop.stop(self.under_way, is_prepared=self.playwright is not None, at_ms=now_ms)
+
+    def evidence(self, *, node_version: str) -> PlaywrightEvidence:
+        """The result's picture of it."""
+        return PlaywrightEvidence(
+            playwright_version=self.playwright,
+            node_version=node_version,
+            counts=self.counts,
+            tests=(*self.tests.values(), *self.under_way.values()),
+            errors=tuple(self.errors),
+            truncated=self.is_cut,
+        )
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """All errors that were told."""
+        return (*self.errors, *(error for test in self.tests.values() for error in test.errors))
+
+    def _open(self, fact: Began) -> None:
+        self.playwright, self._planned = fact.playwright, fact.tests
+        self.end = self.end_in_time = None  # a command may run Playwright several times
+
+    def _close(self, fact: Ended) -> None:
+        self.end = fact.status
+        self.end_in_time = None if self.at_stop.is_stopped else fact.status
+
+    def _begin(self, fact: TestBegan) -> None:
+        self._told.pop(fact.test, None)
+        if self._has_room(fact.test):
+            self._began_ms[fact.test] = fact.at
+            self.under_way[fact.test] = SuiteTest(
+                project=fact.project,
+                title=fact.title,
+                file=fact.file,
+                line=fact.line,
+                status="interrupted",
+                outcome="unexpected",
+                took_ms=0,
+            )
+
+    def _tell(self, fact: TestError) -> None:
+        if fact.test in self._told or len(self._told) < MOST_TESTS:
+            told = self._told.setdefault(fact.test, [])
+            told += [fact] if len(told) < MOST_ERRORS else []
+
+    def _finish(self, fact: TestEnded) -> None:
+        errors = self._affordable(self._errors_of(fact.test))
+        if not self._has_room(fact.test):
+            return
+        before = self.tests.pop(fact.test, None)
+        self.under_way.pop(fact.test, None)
+        self.tests[fact.test] = SuiteTest(
+            project=fact.project,
+            title=fact.title,
+            file=fact.file,
+            line=fact.line,
+            status=fact.status,
+            outcome=fact.outcome,
+            took_ms=round(fact.took_ms + (before.took_ms if before else 0), 3),
+            retries=fact.retry,
+            errors=errors or (before.errors if before else ()),
+        )
+
+    def _has_room(self, test: str) -> bool:
+        if test in self.tests or len(self.tests) + len(self.under_way) < MOST_TESTS:
+            return True
+        self.is_cut = self.is_cut or test not in self.under_way
+        return test in self.under_way
+
+    def _errors_of(self, test: str) -> list[str]:
+        """Those with a place first: that a test's time was up has none, and says less."""
+        told = sorted(self._told.pop(test, []), key=lambda fact: fact.where is None)
+        told = _with_step(told, self._hang_of(test))
+        return [
+            cut(placed(self._as_known(fact.message, fact.where), fact.where), ERROR_CHARS)
+            for fact in told
+        ]
+
+    def _hang_of(self, test: str) -> Hang | None:
+        """What it was in when its own time was up. None: it was in nothing, or we stopped it."""
+        if self.at_stop.is_stopped:
+            return None
+        return self.at_stop.hangs.pop(test, None)
+
+    def _as_known(self, message: str, where: str | None) -> str:
+        return message if self._paths is None else self._paths.error(message, where)
+
+    def _affordable(self, errors: list[str]) -> tuple[str, ...]:
+        kept = tuple(errors[: self._errors_left])
+        self._errors_left -= len(kept)
+        self.is_cut = self.is_cut or len(kept) < len(errors)
+        return kept
+
+    def _attach(self, fact: Attachment) -> None:
+        if len(self.attachments) < MOST_ATTACHMENTS:
+            self.attachments.append(fact)
+        else:
+            self.is_cut = True
+
+    def _note(self, fact: SuiteError) -> None:
+        if self.at_stop.is_stopped:  # that is of our doing
+            return
+        where = f"{fact.file}:{fact.line}" if fact.file else None
+        message = self._as_known(fact.message, where)
+        told = f"{where}: {message}" if where else message
+        self.errors += self._affordable([cut(told, ERROR_CHARS)])
+
+    @property
+    def counts(self) -> TestCounts:
+        """How many tests ended how, so far."""
+        ended = list(self.tests.values())
+        by_outcome = {
+            outcome: sum(test.outcome == outcome and _has_run(test) for test in ended)
+            for outcome in ("expected", "unexpected", "flaky", "skipped")
+        }
+        return TestCounts(
+            planned=self._planned,
+            passed=by_outcome["expected"],
+            failed=by_outcome["unexpected"],
+            flaky=by_outcome["flaky"],
+            skipped=by_outcome["skipped"],
+            did_not_run=max(self._planned - sum(by_outcome.values()), 0),
+        )
+
+
+def _with_step(told: list[TestError], hang: Hang | None) -> list[TestError]:
+    """Errors of a test with the step that it hung in, where Playwright names none."""
+    if hang is None or hang.step is None or any(one.where for one in told):
+        return told
+    times = ((one, no_more_than_time_up(one.message)) for one in told)
+    return [
+        one
+        if time_up is None
+        else TestError(test=one.test, message=f"{time_up} in “{hang.step}”", where=hang.step_where)
+        for one, time_up in times
+    ]
+
+
+def _has_run(test: SuiteTest) -> bool:
+    return test.status != "interrupted"

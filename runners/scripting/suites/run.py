@@ -1,0 +1,226 @@
+"""Runs a whole Playwright project."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from contract.checks import PlaywrightSpec
+from contract.result import CheckFailed, FailureKind, LogLine
+from redaction.policy import secrets_in
+from runners.net.http.request import USER_AGENT
+from runners.scripting.node.files import UserPaths
+from runners.scripting.playwright.chromium import make_registry, resolve_package
+from runners.scripting.playwright.reporter import plain_text
+from runners.scripting.playwright.secret_messages import SecretMessages
+from runners.scripting.suites.project import (
+    CommandError,
+    Project,
+    added_arguments,
+    option_texts,
+    playwright_arguments,
+)
+from runners.scripting.suites.reporter import SuiteFacts
+from sandbox.program import Ended, Limits, Program, RunTime
+from sandbox.sandbox import Sandbox
+from sandbox.workspace import clear_place
+
+LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
+_FACTS: Final = (
+    "prepares",
+    "inSetup",
+    "inTeardown",
+    "began",
+    "awake",
+    "hung",
+    "testBegan",
+    "testError",
+    "testEnded",
+    "attachment",
+    "suiteError",
+    "launching",
+    "launched",
+    "launchFailed",
+    "browserKilled",
+    "ended",
+    "secret",
+    "typed",
+    "masked",
+    "unshowing",
+)
+_PRELOADS: Final = ("preload.cjs", "suite_preload.cjs")
+_SHELL: Final = "/bin/sh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browser:
+    """What a location starts as Chromium."""
+
+    program: Path
+    arguments: tuple[str, ...]
+    ffmpeg: Path | None
+    """Records videos. None: there is none."""
+    proxies: Mapping[str, object]
+    """Which proxies its traffic takes, as settings.cjs reads it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A test command, taken apart."""
+
+    argv: tuple[str, ...]
+    added: tuple[str, ...]
+    """What `playwright test` is told beyond what the suite says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRun:
+    """A test command about to be started."""
+
+    project: Project
+    command: str
+    browser: Browser
+    environment: Mapping[str, str]
+    secret_names: tuple[str, ...]
+    """Of its variables whose values are hidden."""
+    time: RunTime
+    packages: Path
+    """Where those that runs share are."""
+
+
+async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]:
+    """Run the command to its end, or to its time's.
+
+    Raises:
+        CheckFailed: the command cannot be started as it is.
+        OSError: our fault.
+    """
+    project = run.project
+    plan = await asyncio.to_thread(_plan, project, run.command)
+    await asyncio.to_thread(_offer_browser, project, run.browser)
+    packages = (run.packages, project.runtime.modules.parent)
+    paths = UserPaths(
+        project.root,
+        working_dir=project.working_dir,
+        packages=packages,
+        harness=project.runtime.harness,
+    )
+    facts = SuiteFacts(paths)
+    program = _program(run, plan)
+    child = await sandbox.start(program, owner=project.workspace)
+    project.workspace.show(secrets_in(program.env, run.secret_names))
+    told = SecretMessages(project.workspace, others=facts)
+    ended = await child.ended(
+        timeout_s=run.time.stop_after_s,
+        grace_s=run.time.grace_s,
+        on_fact=told.take,
+        on_stop=told.stop,
+    )
+    if ended.facts_cut:
+        project.workspace.miss_facts()
+    return facts, msgspec.structs.replace(ended, log=_as_known(ended.log, paths))
+
+
+def _as_known(log: tuple[LogLine, ...], paths: UserPaths) -> tuple[LogLine, ...]:
+    """By the author's paths, and without the colours of a terminal, which some tools always use."""
+    plain = ((one, paths.line(plain_text(one.message))) for one in log)
+    return tuple(msgspec.structs.replace(one, message=message) for one, message in plain)
+
+
+def _plan(project: Project, command: str) -> _Plan:
+    try:
+        arguments = playwright_arguments(command)
+    except CommandError as problem:
+        raise _refused(str(problem)) from problem
+    runner = _test_runner(project)
+    texts, is_complete = option_texts(project.root, project.working_dir, command, arguments)
+    program = (str(project.runtime.node), str(runner / "cli.js"), "test")
+    return _Plan(
+        argv=(_SHELL, "-c", command) if arguments is None else (*program, *arguments),
+        added=added_arguments(texts, is_complete=is_complete),
+    )
+
+
+def _program(run: SuiteRun, plan: _Plan) -> Program:
+    return Program(
+        argv=plan.argv,
+        folder=run.project.working_dir,
+        env={**run.environment, **_guidance(run, plan)},
+        limits=LIMITS,
+    )
+
+
+def _offer_browser(project: Project, browser: Browser) -> None:
+    # Packages that were installed in place may have put anything there.
+    clear_place(project.browsers)
+    make_registry(
+        project.browsers, project.working_dir, browser=browser.program, ffmpeg=browser.ffmpeg
+    )
+
+
+def _test_runner(project: Project) -> Path:
+    for name in ("@playwright/test", "playwright"):
+        found = resolve_package(name, project.working_dir)
+        if found is not None and (found / "cli.js").is_file():
+            return found
+    raise _refused("The suite's packages hold no @playwright/test; add it to package.json.")
+
+
+def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
+    """The environment by which our parts are loaded and told what to do."""
+    project, environment = run.project, run.environment
+    harness = project.runtime.harness / "playwright"
+    preloads = " ".join(f"--require={harness / name}" for name in _PRELOADS)
+    return {
+        "NODE_OPTIONS": f"{preloads} {environment.get('NODE_OPTIONS', '')}".strip(),
+        "PATH": f"{project.programs}:{environment['PATH']}",
+        "PICKET_FACTS_FD": "3",
+        "PICKET_HARNESS": json.dumps(_settings(run)),
+        "PICKET_TEST_ARGUMENTS": json.dumps(plan.added),
+        "PICKET_USER_AGENT": USER_AGENT,
+        "PLAYWRIGHT_BROWSERS_PATH": str(project.browsers),
+        "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
+        "PLAYWRIGHT_SKIP_VALIDATE_HOST_REQUIREMENTS": "1",
+        "PLAYWRIGHT_HTML_OPEN": "never",
+        "PW_TEST_REPORTER": str(harness / "suite_reporter.cjs"),
+    }
+
+
+def _settings(run: SuiteRun) -> dict[str, Any]:
+    """What settings.cjs reads."""
+    browser = run.browser
+    return {
+        "root": str(run.project.working_dir),
+        "browser": str(browser.program),
+        "browserArguments": browser.arguments,
+        **browser.proxies,
+        "video": browser.ffmpeg is not None,
+        "secretNames": run.secret_names,
+        "facts": _FACTS,
+    }
+
+
+def _refused(message: str) -> CheckFailed:
+    return CheckFailed(FailureKind.SCRIPT, message)
+
+
+_HERE = "chromium"
+
+
+def remarks(spec: PlaywrightSpec, *, ran: str | None) -> Iterator[str]:
+    """Sentences for the log. `ran`: the suite's own Playwright; None: it did not begin."""
+    named = spec.playwright_version
+    if ran is not None and named and named.removeprefix("v") != ran:
+        yield (
+            f"The check names Playwright {named}; the suite's packages hold {ran}, which was used."
+        )
+    missing = [name for name in spec.browsers if name != _HERE]
+    if missing:
+        yield (
+            f"The check names {' and '.join(missing)}; at this location there is only Chromium, "
+            "and projects for other browsers fail."
+        )

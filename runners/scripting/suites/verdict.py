@@ -1,0 +1,336 @@
+"""Whether a suite passed, and who is at fault."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from contract.evidence import SuiteTest
+from contract.result import Failure, FailureKind, LogLine
+from redaction.policy import cut
+from runners.scripting.playwright.verdict import is_time_up, with_time_up
+from runners.scripting.suites.reporter import AtStop, Hang, SuiteFacts
+from runners.timing import duration, stopped_early
+from sandbox.exit_status import require_enough_memory
+from sandbox.program import Ended, Limits, RunTime
+
+_MISSING_BROWSER: Final = re.compile(
+    r"Executable doesn't exist at \S*/(firefox|webkit)"
+    r"|There is no (firefox|webkit) at this location"
+)
+_ERROR: Final = re.compile(r"\b\w*error\b|\bERR_|\bENOENT\b|forbidden", re.IGNORECASE)
+_NO_SENTENCE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
+"""npm says these first; the sentence comes after them."""
+_OF_A_STACK: Final = re.compile(r"at \S")
+_CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
+_NOT_FOUND: Final = 127
+_SAID_CHARS: Final = 300
+MESSAGE_CHARS: Final = 2000
+
+
+def failure_of(
+    facts: SuiteFacts,
+    ended: Ended,
+    limits: Limits,
+    *,
+    time: RunTime,
+    installed_s: float,
+) -> Failure | None:
+    """What stands between the run and a pass. None: it passed.
+
+    `time`: as it was divided when the run began. `installed_s`: what its packages took of it.
+
+    Raises:
+        TooLittleMemoryError: this location is too small for it.
+    """
+    if _lacked_memory(facts, ended):
+        return _out_of_memory(_during(facts), ended, limits)
+    if ended.timed_out:
+        return _at_stop(facts, time, installed_s)
+    return (
+        _ended_by_us(facts, ended)
+        or _failed_test(list(facts.tests.values()))
+        or _ended_early(facts)
+        or _ended_badly(facts, ended)
+    )
+
+
+def _at_stop(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failure | None:
+    """Of one whose command had to be stopped: its tests may have been through by then."""
+    if facts.end_in_time == "passed":
+        return None
+    is_through = facts.end_in_time is not None
+    told = _failed_test(list(facts.tests.values())) or _ended_early(facts) if is_through else None
+    return told or _out_of_time(facts, time, installed_s)
+
+
+def _out_of_time(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failure:
+    return out_of_time(
+        facts,
+        limit_s=time.limit_s,
+        stopped_after_s=time.stop_after_s,
+        installed_s=installed_s,
+    )
+
+
+def first_line(text: str) -> str:
+    """The line of an error that says most, within bounds."""
+    lines = (line.strip() for line in text.splitlines())
+    line = next((line for line in lines if line), "there was no message")
+    return cut(line, _SAID_CHARS)
+
+
+def _failed_by_itself(test: SuiteTest) -> bool:
+    return test.outcome == "unexpected" and test.status != "interrupted"
+
+
+def _ended_by_us(facts: SuiteFacts, ended: Ended) -> Failure | None:
+    """A limit of the sandbox ended it that is neither memory nor time."""
+    if ended.stopped_because is not None:
+        return _script(f"{ended.stopped_because.rstrip('.')} ({_during(facts)}).")
+    return None
+
+
+def _lacked_memory(facts: SuiteFacts, ended: Ended) -> bool:
+    return ended.out_of_memory or _lost_a_page(facts, ended)
+
+
+def _lost_a_page(facts: SuiteFacts, ended: Ended) -> bool:
+    """Whether the system took a page's process, or a browser's, for want of memory."""
+    errors = [error for test in facts.tests.values() for error in test.errors]
+    lost = any(map(_CRASHED.search, errors)) or (facts.browser_taken and bool(errors))
+    return ended.system_took_some and lost
+
+
+def _out_of_memory(during: str, ended: Ended, limits: Limits) -> Failure:
+    if ended.system_took_some:
+        require_enough_memory(ended.peak_mb, limits.memory_mb)
+    no_more = "; this location had no more" if ended.system_took_some else ""
+    return Failure(
+        kind=FailureKind.OUT_OF_MEMORY,
+        message=(
+            f"The suite ran out of memory {during}; its limit is {limits.memory_mb} MB, "
+            f"its peak was {ended.peak_mb:.0f} MB{no_more}."
+        ),
+        detail={"limitMb": limits.memory_mb, "peakMb": round(ended.peak_mb)},
+    )
+
+
+def _during(facts: SuiteFacts) -> str:
+    """What was going on, as the end of a sentence."""
+    running = list(facts.under_way.values())
+    if running:
+        more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+        return f"while it ran {named(running[0])}{more}"
+    if facts.playwright is None:
+        return "before Playwright Test began"
+    failed = [test for test in facts.tests.values() if test.outcome == "unexpected"]
+    if failed:
+        return f"after {named(failed[-1])} had failed"
+    return "before its first test" if not facts.tests else "after its last test"
+
+
+def _failed_test(tests: list[SuiteTest]) -> Failure | None:
+    failed = [test for test in tests if _failed_by_itself(test)]
+    if not failed:
+        return None
+    first = failed[0]
+    more = f" {len(failed) - 1} more failed." if len(failed) > 1 else ""
+    cause, *rest = _cause(first).split("\n")
+    told = "\n".join([f"{named(first)}: {sentence(cause.strip())}{more}", *rest])
+    return Failure(
+        kind=FailureKind.SCRIPT,
+        message=cut(told, MESSAGE_CHARS),
+        detail={
+            "file": first.file,
+            "line": first.line,
+            "project": first.project,
+            "failed": len(failed),
+        },
+    )
+
+
+def _cause(test: SuiteTest) -> str:
+    """Its first line is the sentence; the others show what was expected and seen."""
+    browser = missing_browser(test.errors)
+    if browser is not None:
+        return f"the browser {browser} is not available at this location, only Chromium"
+    told = [one.strip() for one in test.errors if one.strip()]
+    if told:
+        cause = next((one for one in told if not is_time_up(one)), told[0])
+        time_up = next(filter(is_time_up, told), None)
+        if time_up is None or cause is time_up or test.status != "timedOut":
+            return cause
+        return with_time_up(time_up, cause)
+    return "it was expected to fail" if test.status == "passed" else f"it {_WORDS[test.status]}"
+
+
+_WORDS: Final = {
+    "failed": "failed",
+    "timedOut": "ran into its time limit",
+    "skipped": "was skipped",
+    "interrupted": "was interrupted",
+}
+
+
+def missing_browser(errors: Iterable[str]) -> str | None:
+    """Which browser a test asked for that there is none of. None: that is not what failed."""
+    for error in errors:
+        found = _MISSING_BROWSER.search(error)
+        if found is not None:
+            return found[1] or found[2]
+    return None
+
+
+def _ended_early(facts: SuiteFacts) -> Failure | None:
+    if facts.end != "timedout":
+        return None
+    counts = facts.counts
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        message=(
+            f"The suite reached the globalTimeout of its own configuration{_while(facts)}; "
+            f"{counts.did_not_run} of {counts.planned} tests did not run."
+        ),
+        detail={"code": "GLOBAL_TIMEOUT", "didNotRun": counts.did_not_run},
+    )
+
+
+def _while(facts: SuiteFacts) -> str:
+    """Which test it interrupted."""
+    stopped = [test for test in facts.tests.values() if test.status == "interrupted"]
+    stopped += facts.under_way.values()
+    return f" while it ran {named(stopped[0])}" if stopped else ""
+
+
+def _ended_badly(facts: SuiteFacts, ended: Ended) -> Failure | None:
+    """No test failed: whether the run itself did."""
+    if facts.errors:
+        return _script(sentence(first_line(facts.errors[0])))
+    how = _how(ended)
+    if facts.playwright is None:
+        return _script(f"The test command ended {how} without running a test{because(ended.log)}.")
+    if ended.exit_code != 0 or facts.end is None:
+        return _script(f"The test command ended {how}, though no test failed{because(ended.log)}.")
+    return None
+
+
+def _how(ended: Ended) -> str:
+    if ended.exit_code is None:
+        return f"by signal {ended.signal}"
+    meaning = " (a program was not found)" if ended.exit_code == _NOT_FOUND else ""
+    return f"with exit code {ended.exit_code}{meaning}"
+
+
+def because(log: tuple[LogLine, ...]) -> str:
+    """What it said last, preferably as an error."""
+    lines = [(line.level, line.message.strip()) for line in log if line.message.strip()]
+    told = [(level, text) for level, text in lines if not _OF_A_STACK.match(text)]
+    said = [text for level, text in told if level == "ERROR"] or [text for _, text in told]
+    errors = [line for line in said if _ERROR.search(line) and not _NO_SENTENCE.match(line)]
+    last = (errors or said[-1:])[:1]
+    return f": {first_line(last[0]).rstrip('.')}" if last else ""
+
+
+def _script(message: str) -> Failure:
+    return Failure(kind=FailureKind.SCRIPT, message=message)
+
+
+_MESSAGE_CHARS: Final = 2000
+_BUSY: Final = ": is there a loop without an end, or a call that blocks?"
+_LEAST_INSTALLATION_S: Final = 1.0
+
+
+def out_of_time(
+    facts: SuiteFacts, *, limit_s: float, stopped_after_s: float, installed_s: float
+) -> Failure:
+    """The failure of a suite that had to be stopped.
+
+    `limit_s`: as it was set up. `stopped_after_s`: since the run began. `installed_s`: what its
+    packages took of that.
+    """
+    hang = next(iter(_hangs(facts.at_stop)), None)
+    packages = ""
+    if installed_s >= _LEAST_INSTALLATION_S:
+        packages = f" Its packages took {duration(installed_s)} of that."
+    message = f"The suite {stopped_early(stopped_after_s, limit_s)}: {_doing(facts)}"
+    where = None if hang is None else hang.step_where or hang.last_where
+    return Failure(
+        kind=FailureKind.TIMEOUT,
+        message=f"{cut(message, _MESSAGE_CHARS)}{packages}",
+        detail={"code": "ETIMEDOUT", "where": where, "limitSeconds": limit_s},
+    )
+
+
+def _hangs(seen: AtStop) -> list[Hang]:
+    return [seen.hangs[test] for test in seen.tests if test in seen.hangs]
+
+
+def _doing(facts: SuiteFacts) -> str:
+    seen = facts.at_stop
+    running = list(seen.tests.items())
+    if running:
+        test, about = running[0]
+        return sentence(
+            f"{named(about)} {_in_test(seen, seen.hangs.get(test))}{_others(len(running))}"
+        )
+    if not seen.is_prepared:
+        return _before_tests(seen)
+    if seen.is_in_teardown and seen.prepares.teardown:
+        return f"it was still in its global teardown ({seen.prepares.teardown})."
+    ran = list(facts.tests.values())
+    if not ran:
+        return "it was about to begin its first test."
+    last = f"no test was under way after {named(ran[-1])}"
+    return f"{last}: is a worker's fixture, a server or the global teardown still open?"
+
+
+def _in_test(seen: AtStop, hang: Hang | None) -> str:
+    """What a test did, behind its name."""
+    if hang is None:
+        return (
+            "was under way, and the test runner was busy itself"
+            if not seen.awake
+            else ("was under way")
+        )
+    is_awake = hang.worker in seen.awake
+    after = f" after “{hang.last}”{_at(hang.last_where)}" if hang.last else ""
+    if hang.step is None:
+        return f"was in no step{after}" if is_awake else f"was busy{after}{_BUSY}"
+    around = f", in “{hang.inside}”" if hang.inside else ""
+    step = f"in “{hang.step}”{_at(hang.step_where)}{around}"
+    return f"was {step}" if is_awake else f"was busy {step}{',' if after else ''}{after}{_BUSY}"
+
+
+def _others(running: int) -> str:
+    if running == 1:
+        return ""
+    more = running - 1
+    return f" ({more} more {'test was' if more == 1 else 'tests were'} under way)"
+
+
+def _at(where: str | None) -> str:
+    return f" ({where})" if where else ""
+
+
+def _before_tests(seen: AtStop) -> str:
+    servers, setup = seen.prepares.servers, seen.prepares.setup
+    server = f"its web server ({', '.join(servers)})"
+    in_setup = f"its global setup ({setup})"
+    if setup and (seen.is_in_setup or not servers):
+        return f"it was still in {in_setup}."
+    if servers and setup:
+        return f"it was still waiting for {server}, or in {in_setup}."
+    if servers:
+        return f"it was still waiting for {server}."
+    return "Playwright Test had not begun, or was still loading its tests."
+
+
+def named(test: SuiteTest) -> str:
+    """A test as people look for it."""
+    project = f"[{test.project}] " if test.project else ""
+    return f"{project}{test.file}:{test.line} › {test.title}"  # noqa: RUF001 - Playwright's own sign
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

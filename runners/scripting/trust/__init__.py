@@ -1,0 +1,1 @@
+"""Further roots that scripts and browsers trust."""

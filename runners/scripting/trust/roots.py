@@ -1,0 +1,221 @@
+"""Further roots: read, checked, and laid out for Node and Chromium."""
+
+import base64
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import copyfile, rmtree
+from tempfile import mkdtemp
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from runners.net.http.tls import NoRootsError, system_bundle
+from runners.scripting.trust.nss_database import UNUSABLE
+from sandbox.workspace import ROOTS, SHARED_MEMORY, Workspace, temporary_folder
+
+if TYPE_CHECKING:
+    from runners.net.tls.local_authority import LocalAuthority
+
+_BUILDER: Final = Path(__file__).with_name("nss_database.py")
+_BUILD_LIMIT_S: Final = 120.0
+_IN_HOME: Final = Path(".pki/nssdb")
+"""Where Chromium looks."""
+
+
+class Roots:
+    """One set of roots; its database is made for the first browser that needs it."""
+
+    def __init__(
+        self, folder: Path, pem: str, *, authority: "LocalAuthority | None" = None
+    ) -> None:
+        """`folder`: kept as long as this, and open to the users of all runs."""
+        self.authority: Final = authority
+        """The one of ours among them. None: there is none."""
+        self._folder = folder
+        self._pem = pem
+        self._lock = Lock()
+        self._database: Path | None = None
+        """None: nobody has asked for it, or it cannot be made."""
+        self._problem: str | None = None
+        """Why it can never be made. None: it can, as far as is known."""
+        self.file: Path | None = None
+        """PEM for Node; all may read it. None: Node's own roots are enough."""
+        if pem:
+            self.file = Path(mkdtemp(prefix="roots-", dir=folder)) / "roots.pem"
+            self.file.write_text(pem)
+            self.file.chmod(0o644)
+            self.file.parent.chmod(0o711)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Has Node trust them."""
+        return {} if self.file is None else {"NODE_EXTRA_CA_CERTS": str(self.file)}
+
+    def equip(self, home: Path) -> str | None:
+        """Have a Chromium with this home trust the roots; it blocks.
+
+        What keeps it from that, as a sentence. None: it does, or there are none.
+
+        Raises:
+            OSError: the disk refuses it, or it cannot be made now; the next run tries again.
+        """
+        if not self._pem:
+            return None
+        with self._lock:
+            if self._database is None and self._problem is None:
+                self._make()
+        if self._database is None:
+            return self._problem
+        place = home / _IN_HOME
+        place.mkdir(parents=True)
+        for path in self._database.iterdir():
+            copyfile(path, place / path.name)
+        return None
+
+    def _make(self) -> None:
+        place = Path(mkdtemp(prefix="nssdb-", dir=self._folder))
+        try:
+            self._problem = build_database(self._pem, place)
+        except OSError:
+            rmtree(place, ignore_errors=True)
+            raise
+        self._database = place if self._problem is None else None
+
+
+class Trust:
+    """Of one process: what all runs trust, and what those trust that show client certificates."""
+
+    def __init__(self, folder: Path, pem: str) -> None:
+        """`folder`: kept as long as this, and open to the users of all runs."""
+        self._folder = folder
+        self._pem = pem
+        self._lock = Lock()
+        self._presenting: Roots | None = None
+        """None: no run has needed it."""
+        self.plain: Final = Roots(folder, pem)
+
+    def roots(self, *, presents: bool) -> Roots:
+        """Of a run; one that `presents` certificates trusts an authority of ours beside the others.
+
+        It blocks the first time that one does.
+        """
+        if not presents:
+            return self.plain
+        # Imported here: it costs 10 MB and 50 ms, and few agents have client certificates.
+        from runners.net.tls.local_authority import LocalAuthority  # noqa: PLC0415
+
+        with self._lock:
+            if self._presenting is None:
+                authority = LocalAuthority()
+                pem = f"{self._pem}{authority.pem}"
+                self._presenting = Roots(self._folder, pem, authority=authority)
+            return self._presenting
+
+
+def build_database(pem: str, place: Path) -> str | None:
+    """Make Chromium's database of roots in a folder; it blocks.
+
+    Why this can never be done, as a sentence. None: it is done.
+
+    Raises:
+        OSError: it cannot be done now; ours.
+    """
+    try:
+        return _build(
+            pem, place, within=SHARED_MEMORY
+        )  # each root is synced: 50 ms on disk, 1 ms here
+    except TimeoutError:
+        raise
+    except OSError:
+        # Scripts can fill shared memory, and that of a container has 64 MB.
+        return _build(pem, place, within=place)
+
+
+def _build(pem: str, place: Path, *, within: Path) -> str | None:
+    with temporary_folder(within, prefix=ROOTS) as built:
+        done = _run_builder(pem, built)
+        why = done.stderr.strip().rpartition("\n")[2] or f"its exit code was {done.returncode}"
+        if done.returncode == UNUSABLE:
+            return f"Chromium does not trust the further roots of this location: {why}."
+        if done.returncode != 0:
+            raise OSError(f"Chromium's database of roots cannot be made now: {why}.")
+        for path in built.iterdir():
+            copyfile(path, place / path.name)
+    return None
+
+
+def _run_builder(pem: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603 - a program of ours
+            [sys.executable, "-I", str(_BUILDER), str(folder)],
+            input=pem,
+            env={},
+            text=True,
+            capture_output=True,
+            check=False,
+            timeout=_BUILD_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired as problem:
+        late = f"Making Chromium's database of roots did not end in {_BUILD_LIMIT_S:g} s."
+        raise TimeoutError(late) from problem
+
+
+@contextmanager
+def open_trust(extra: Path | None) -> Iterator[Trust]:
+    """For as long as the block lasts; `extra` is the file of EXTRA_CA_CERTS. None: not set.
+
+    Raises:
+        OSError: the roots cannot be read, or nothing can be written.
+    """
+    kept = Workspace()
+    try:
+        kept.folder.chmod(0o711)
+        yield Trust(kept.folder, further_roots(extra) or "")
+    finally:
+        kept.remove()
+
+
+DISTRIBUTIONS: Final = Path("/usr/share/ca-certificates")
+"""Where Debian and its relatives keep the roots that everybody gets."""
+
+
+def further_roots(extra: Path | None, *, distributions: Path = DISTRIBUTIONS) -> str | None:
+    """Those of EXTRA_CA_CERTS, and those that were added to the system's bundle; PEM. None: none.
+
+    curl, OpenSSL and Python trust what `update-ca-certificates` or a mounted bundle added; Node
+    and Chromium bring roots of their own and look at neither. Where the distribution does not tell
+    which of the bundle are its own, EXTRA_CA_CERTS alone counts.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    given = "" if extra is None else extra.read_text()
+    known = {*_ders(given), *_of_the_distribution(distributions)}
+    added = _system_pem() if distributions.is_dir() else ""
+    beyond = [der for der in dict.fromkeys(_ders(added)) if der not in known]
+    pems = [given.strip(), *(ssl.DER_cert_to_PEM_cert(der).strip() for der in beyond)]
+    return "\n".join(filter(None, pems)) + "\n" if any(pems) else None
+
+
+def _system_pem() -> str:
+    try:
+        return system_bundle().read_text(errors="replace")
+    except NoRootsError:
+        return ""
+
+
+def _of_the_distribution(folder: Path) -> Iterator[bytes]:
+    for path in folder.rglob("*.crt"):
+        yield from _ders(path.read_text(errors="replace"))
+
+
+def _ders(pem: str) -> Iterator[bytes]:
+    for piece in pem.split(ssl.PEM_FOOTER)[:-1]:
+        start = piece.rfind(ssl.PEM_HEADER)
+        with suppress(ValueError):  # no base64: whoever else reads it leaves it aside as well
+            if start >= 0:
+                body = "".join(piece[start + len(ssl.PEM_HEADER) :].split())
+                yield base64.b64decode(body, validate=True)

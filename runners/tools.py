@@ -1,0 +1,141 @@
+"""The process's tools for looking at targets: opened, shared, closed."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from contract.requests import IpFamily
+from contract.result import CheckFailed, FailureKind
+from runners.execute import ThreadWorkers
+from runners.net.deadlines import Deadlines
+from runners.net.dns.resolve import Resolver
+from runners.net.egress.rules import EgressRules
+from runners.net.http.client import HttpEngine
+from runners.net.icmp.pinger import Pinger
+from runners.net.sockets import Readiness, literal_family
+from runners.net.tls.channel import TlsContexts
+from runners.scripting.node.runtimes import NO_RUNTIME, MissingRuntimeError
+
+if TYPE_CHECKING:
+    from runners.scripting.harness import Harness
+
+_REMEMBERED_HOSTS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """The process's tools for looking at targets; made once, shared by all runs."""
+
+    http: HttpEngine
+    pinger: Pinger
+    resolver: Resolver
+    egress: EgressRules
+    tls: TlsContexts = field(default_factory=TlsContexts)
+    """For checks that do TLS on their own sockets; by default with the system's roots alone."""
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    readiness: Readiness = field(default_factory=Readiness)
+    aside: ThreadWorkers = field(default_factory=ThreadWorkers)
+    harness: "Harness | None" = None
+    """What scripts run with. None: this machine has no runtime, so no script can run."""
+    refusals: Callable[[str], str | None] = field(init=False)
+    """Why the egress rules refuse a host, as `EgressRules.refuses_name` says, remembered."""
+
+    def __post_init__(self) -> None:
+        remembered = lru_cache(maxsize=_REMEMBERED_HOSTS)(self.egress.refuses_name)
+        object.__setattr__(self, "refusals", remembered)
+
+    def scripts(self) -> "Harness":
+        """What scripts run with.
+
+        Raises:
+            MissingRuntimeError: nothing is there; the job belongs to another agent.
+        """
+        if self.harness is None:
+            raise MissingRuntimeError(NO_RUNTIME)
+        return self.harness
+
+
+@asynccontextmanager
+async def open_tools(
+    egress: EgressRules,
+    *,
+    resolver: Resolver,
+    extra_ca_pem: str | None = None,
+    harness: "Harness | None" = None,
+) -> AsyncIterator[Tools]:
+    """The tools, for as long as the block lasts; resolver and harness stay the caller's.
+
+    HTTP exchanges resolve inside libcurl, by the system; the resolver is for the other runners.
+    """
+    pinger, readiness, aside = Pinger(), Readiness(), ThreadWorkers()
+    further_roots = None if extra_ca_pem is None else extra_ca_pem.encode()
+    async with HttpEngine(egress, extra_ca_pem=further_roots) as http:
+        try:
+            yield Tools(
+                http=http,
+                pinger=pinger,
+                resolver=resolver,
+                egress=egress,
+                tls=TlsContexts(extra_ca_pem=extra_ca_pem),
+                readiness=readiness,
+                aside=aside,
+                harness=harness,
+            )
+        finally:
+            pinger.close()
+            readiness.close()
+            aside.close()
+
+
+_NOT_OF_A_HOST: Final = ("/", ":", "?", "#", "@")
+
+
+async def resolve_allowed(
+    hostname: str, family: IpFamily, network: Tools, *, field: str = "hostname"
+) -> tuple[str, ...]:
+    """The addresses of the host, in the order to try.
+
+    One refused address refuses them all: a name that leads to a forbidden place as well is a
+    trap more often than a mistake.
+
+    Raises:
+        CheckFailed: of kind DNS without an address, or when `field` holds more than a host; of
+            kind CONNECT for an address of the other family; of kind EGRESS with a forbidden one.
+    """
+    if literal_family(hostname) is None:
+        _stop_if_more_than_a_host(hostname, field)
+    _stop_if(network.refusals(hostname), hostname)
+    addresses = await network.resolver.resolve(hostname, family)
+    if literal_family(hostname) is not None:
+        return addresses  # judged as an address already
+    for address in addresses:
+        _stop_if(network.egress.refuses(hostname, address), hostname, address)
+    return addresses
+
+
+def allowed_name(hostname: str, network: Tools) -> None:
+    """Judge a host that somebody else will look up.
+
+    Raises:
+        CheckFailed: of kind EGRESS.
+    """
+    _stop_if(network.refusals(hostname), hostname)
+
+
+def _stop_if_more_than_a_host(text: str, field: str) -> None:
+    if not any(mark in text for mark in _NOT_OF_A_HOST):
+        return
+    raise CheckFailed(
+        FailureKind.DNS,
+        f"{text} cannot be looked up: {field} takes a name or an address only, "
+        "without scheme, port and path.",
+        {"code": "ENOTFOUND", "hostname": text},
+    )
+
+
+def _stop_if(refusal: str | None, hostname: str, address: str | None = None) -> None:
+    if refusal is not None:
+        detail = {"code": "EGRESS_REFUSED", "hostname": hostname, "address": address}
+        raise CheckFailed(FailureKind.EGRESS, refusal, detail)

@@ -1,0 +1,255 @@
+"""Users of the system that runs work as, their folders and what they leave.
+
+Gives what is in a run's folder to its user for as long as it runs, and shuts it afterwards.
+
+The folder itself stays ours: no subfolder of it can be swapped for a link between two steps.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import pwd
+import secrets
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from contract.result import CheckFailed, FailureKind
+from sandbox.errors import HostError
+from sandbox.keyrings import clear_keyrings
+from sandbox.processes import all_pids, user_of
+from sandbox.workspace import remove_folder
+
+SLOT_UIDS: Final = range(60600, 60800)
+"""Unused by Debian's and systemd's conventions, below 65536, where user namespaces often end."""
+_LOCKS: Final = "picket-slots"
+
+
+class SlotUsers:
+    """Lends each run a user; a lock per number keeps agents of one machine apart."""
+
+    def __init__(self, locks: Path | None = None) -> None:
+        """`locks`: the folder for them, ours alone. None: one that all agents here know.
+
+        Raises:
+            OSError: locks cannot be kept.
+        """
+        self._locks = _lock_folder() if locks is None else locks
+        self._lent: dict[int, int] = {}
+        """The descriptor of the lock of each number."""
+
+    def borrow(self) -> int:
+        """A user that no process runs as, and nobody else gets until it is given back.
+
+        Raises:
+            OSError: all are in use, or a lock cannot be had.
+        """
+        busy = {user_of(pid) for pid in all_pids()}
+        for uid in secrets.SystemRandom().sample(SLOT_UIDS, len(SLOT_UIDS)):
+            if uid not in busy and not _is_known(uid) and self.lock(uid):
+                return uid
+        raise OSError(f"All {len(SLOT_UIDS)} users for scripts are in use")
+
+    def lock(self, uid: int) -> bool:
+        """Take a number if no agent has it."""
+        if uid in self._lent:
+            return False
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self._locks / str(uid), flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._lent[uid] = descriptor
+        return True
+
+    def give_back(self, uid: int) -> None:
+        """Let others have it."""
+        os.close(self._lent.pop(uid))
+
+
+def _lock_folder() -> Path:
+    """In the folder for such things, or where that is read-only, in the one for temporary files."""
+    run = Path("/run")
+    folder = (run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())) / _LOCKS
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise HostError(f"The folder {folder} is open to others", remedy="remove it")
+    return folder
+
+
+@lru_cache(maxsize=len(SLOT_UIDS))
+def _is_known(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+_NOBODYS_LINKS: Final = 1
+_FOR_PASSING: Final = stat.S_IRWXU | stat.S_IXGRP
+
+
+def give_folder(folder: Path, uid: int) -> None:
+    """Let a user pass a run's folder, and make its subfolders with all in them theirs; it blocks.
+
+    To be called when nothing of the run's is running.
+
+    Raises:
+        OSError: the user could not get there.
+        CheckFailed: what ran there before has left folders that no path leads to.
+    """
+    _require_way(folder)
+    with os.scandir(folder) as entries:
+        own = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for path in own:
+        _give_all(path, uid)
+    _set(folder, owner=(os.geteuid(), uid), mode=_FOR_PASSING)
+
+
+def take_folder(folder: Path) -> None:
+    """Shut a run's folder against whoever gets its user next; what is in it stays as it is."""
+    with contextlib.suppress(FileNotFoundError):
+        _set(folder, owner=(os.geteuid(), os.getegid()), mode=stat.S_IRWXU)
+
+
+def shut_way(path: Path) -> Path | None:
+    """The first folder above that other users cannot pass. None: they can get there.
+
+    On the way that the path names, and on the way to what it links to.
+    """
+    above = (*path.absolute().parents, *path.resolve().parents)
+    return next((one for one in above if not one.stat().st_mode & stat.S_IXOTH), None)
+
+
+def shut_part(path: Path) -> Path | None:
+    """What keeps other users from reading a file or folder: one above it, or it. None: they can."""
+    needed = stat.S_IROTH | stat.S_IXOTH if path.is_dir() else stat.S_IROTH
+    is_open = path.stat().st_mode & needed == needed
+    return shut_way(path) or (None if is_open else path)
+
+
+def _set(folder: Path, *, owner: tuple[int, int], mode: int) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fchown(handle, *owner)
+        os.fchmod(handle, mode)
+    finally:
+        os.close(handle)
+
+
+def _give_all(path: str, uid: int) -> None:
+    waiting = [path]
+    while waiting:
+        place = waiting.pop()
+        try:
+            os.chown(place, uid, uid, follow_symlinks=False)
+            for entry in _entries(place):
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    _give(entry, uid)
+        except OSError as problem:
+            if problem.errno == errno.ENAMETOOLONG:
+                raise _too_deep() from problem
+            raise
+
+
+def _entries(place: str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(place) as entries:
+        yield from entries
+
+
+def _give(entry: os.DirEntry[str], uid: int) -> None:
+    # A file with a second name is left alone: a script could have linked one of the system's.
+    with contextlib.suppress(FileNotFoundError):
+        if entry.stat(follow_symlinks=False).st_nlink == _NOBODYS_LINKS:
+            os.chown(entry.path, uid, uid, follow_symlinks=False)
+
+
+def _require_way(folder: Path) -> None:
+    above = shut_way(folder)
+    if above is not None:
+        raise HostError(
+            f"A script's own user cannot enter {above}, so it cannot work in {folder}",
+            remedy=f"chmod o+x {above}, or choose another folder for runs",
+        )
+
+
+def _too_deep() -> CheckFailed:
+    return CheckFailed(
+        FailureKind.SCRIPT, "The run left folders nested so deeply that no path leads to them."
+    )
+
+
+_OPEN_TO_ALL: Final = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock")  # noqa: S108
+_IPC: Final = tuple(Path("/proc/sysvipc") / kind for kind in ("shm", "sem", "msg"))
+
+
+def files_outside(uid: int) -> list[Path]:
+    """What a user has put into folders that are open to all; it blocks."""
+    return [path for folder in _open_to_all() for path in _theirs(folder, uid)]
+
+
+def remove_leftovers(uid: int, setpriv: str) -> None:
+    """Delete whatever a user that runs no process any more has left; it blocks."""
+    for path in files_outside(uid):
+        if path.is_dir() and not path.is_symlink():
+            remove_folder(path)
+        else:
+            path.unlink(missing_ok=True)
+    if _has_shared_memory(uid):
+        _remove_shared_memory(uid, setpriv)
+    clear_keyrings(uid)
+
+
+def _open_to_all() -> set[str]:
+    return {*_OPEN_TO_ALL, tempfile.gettempdir()}
+
+
+def _theirs(folder: str, uid: int) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if _owner(entry) == uid]
+    except OSError:
+        return []
+
+
+def _owner(entry: os.DirEntry[str]) -> int | None:
+    try:
+        return entry.stat(follow_symlinks=False).st_uid
+    except FileNotFoundError:
+        return None
+
+
+def _has_shared_memory(uid: int) -> bool:
+    return any(str(uid) in line.split() for table in _IPC for line in _lines(table))
+
+
+def _lines(table: Path) -> list[str]:
+    try:
+        return table.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _remove_shared_memory(uid: int, setpriv: str) -> None:
+    tool = shutil.which("ipcrm")
+    if tool is not None:
+        # As the user: a container's root may not remove what others have made.
+        subprocess.run(  # noqa: S603 -- the system's own tools
+            [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", tool, "--all"],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )

@@ -1,0 +1,135 @@
+"""Code bundles: kept, found, removed."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from service.bundles.files import BundleFiles, Kept
+from service.bundles.model import BundleRow
+from service.checks import actions as checks
+from service.clock import Clock
+from service.db.engine import Database
+from service.db.tables.job_inputs import code_bundle
+from service.http.errors import NotFoundError
+
+
+def is_there(connection: Connection, account_id: str, sha256: str) -> bool:
+    """Whether the account has sent this bundle."""
+    return select_bundle(connection, account_id, sha256) is not None
+
+
+def find(connection: Connection, account_id: str, sha256: str) -> BundleRow:
+    """A bundle of the account.
+
+    Raises:
+        NotFoundError: it has not been sent.
+    """
+    row = select_bundle(connection, account_id, sha256)
+    if row is None:
+        raise NotFoundError("There is no code bundle with this SHA-256; send it with PUT.")
+    return row
+
+
+def put(connection: Connection, account_id: str, row: BundleRow) -> BundleRow:
+    """Note a bundle whose file is in its place."""
+    insert_bundle(connection, account_id, row)
+    return row
+
+
+_SAME: Final = (code_bundle.c.account_id == bindparam("account")) & (
+    code_bundle.c.sha256 == bindparam("digest")
+)
+_ONE: Final = select(
+    code_bundle.c.sha256, code_bundle.c.size_bytes, code_bundle.c.created_ms
+).where(_SAME)
+_TOUCH: Final = update(code_bundle).where(_SAME).values(created_ms=bindparam("now_ms"))
+_ALL: Final = select(
+    code_bundle.c.account_id,
+    code_bundle.c.sha256,
+    code_bundle.c.size_bytes,
+    code_bundle.c.created_ms,
+)
+_REMOVE: Final = delete(code_bundle).where(_SAME)
+
+
+def select_bundle(connection: Connection, account_id: str, sha256: str) -> BundleRow | None:
+    """One bundle. None: the account has none with this content."""
+    row = connection.execute(_ONE, {"account": account_id, "digest": sha256}).first()
+    return None if row is None else BundleRow(**row._mapping)  # noqa: SLF001 - the face of a row
+
+
+def insert_bundle(connection: Connection, account_id: str, row: BundleRow) -> None:
+    """Store a bundle, or note that it was sent again."""
+    values = {"account": account_id, "digest": row.sha256, "now_ms": row.created_ms}
+    if connection.execute(_TOUCH, values).rowcount == 0:
+        connection.execute(
+            insert(code_bundle),
+            {
+                "account_id": account_id,
+                "sha256": row.sha256,
+                "size_bytes": row.size_bytes,
+                "created_ms": row.created_ms,
+            },
+        )
+
+
+def of_all_accounts(connection: Connection) -> Sequence[tuple[str, BundleRow]]:
+    """Every bundle, with the account whose it is."""
+    return [
+        (account_id, BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=created_ms))
+        for account_id, sha256, size_bytes, created_ms in connection.execute(_ALL)
+    ]
+
+
+def remove(connection: Connection, account_id: str, sha256: str) -> None:
+    """Forget a bundle."""
+    connection.execute(_REMOVE, {"account": account_id, "digest": sha256})
+
+
+KEPT_MS: Final = 24 * 3600 * 1000
+"""So long after it was sent a check may still be set up with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleSweep:
+    """Looks through the bundles of all accounts."""
+
+    files: BundleFiles
+    clock: Clock
+
+    async def sweep(self, database: Database) -> int:
+        """Forget the old ones that no check runs; gives how many files went.
+
+        First it is noted that they are gone: of what happens in between, a death included, only
+        files can be left that nobody knows of, and they go the next time.
+        """
+        async with self.files.one_at_a_time:
+            there = await asyncio.to_thread(self.files.there)
+            gone = await database.write(partial(self._forget, there=there))
+            removing = asyncio.create_task(asyncio.to_thread(self.files.remove, gone))
+            try:
+                await asyncio.shield(removing)
+            finally:
+                await removing  # a service that stops: nothing may go once others may come
+        return len(gone)
+
+    def _forget(self, connection: Connection, there: frozenset[Kept]) -> frozenset[Kept]:
+        """The files that nobody knows of from now on.
+
+        What is noted without its file is forgotten too, however new it is, so that it is sent
+        again; a power cut may have undone what an earlier sweep noted.
+        """
+        since_ms = self.clock.now_ms(connection) - KEPT_MS
+        used = checks.bundles_in_use(connection)
+        known = set()
+        for account_id, row in of_all_accounts(connection):
+            kept = Kept(account_id, row.sha256)
+            if row.sha256 in used or (row.created_ms >= since_ms and kept in there):
+                known.add(kept)
+            else:
+                remove(connection, account_id, row.sha256)
+        return there - known

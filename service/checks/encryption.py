@@ -1,0 +1,92 @@
+"""Checks between their stored form and their whole one: what is secret in them is sealed.
+
+A spec with a secret is sealed as a whole, so that a claim opens it at once; one without is stored
+as it is, and costs a claim a look at its first byte.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from service.checks.model import CheckRow, SealedRow
+from service.http.errors import UnreadableError
+from service.vault import bodies
+from service.vault.bodies import Bodies
+from service.vault.encryption import SEALED, Place, UnsealableError, Vault
+
+_BODIES: Final = ("doc", "applied")
+UNREADABLE_SPEC: Final = bytes([SEALED])
+"""Stands for a spec that nobody could work out, because a secret in it does not open: neither does
+this, so that its runs end as our fault instead of asking for something else."""
+
+
+def encrypt(
+    columns: Mapping[str, Any], vault: Vault, *, account_id: str, check_id: str
+) -> dict[str, Any]:
+    """The columns of a check as they are stored; `doc`, `applied` and `spec` are among them."""
+    place = _place(account_id, check_id, "secrets")
+    bare, secrets = bodies.encrypt({name: columns[name] for name in _BODIES}, vault, place)
+    spec = columns["spec"]
+    if secrets is not None and spec != UNREADABLE_SPEC:
+        spec = encrypt_spec(spec, vault, account_id=account_id, check_id=check_id)
+    return {**columns, **bare, "secrets": secrets, "spec": spec}
+
+
+def decrypt(row: CheckRow, vault: Vault) -> CheckRow:
+    """The check with its secrets in it.
+
+    Raises:
+        UnsealableError: they do not open.
+    """
+    whole: dict[str, Any] = dict(decrypt_bodies(row, vault))
+    return replace(row, **whole, secrets=None)
+
+
+def decrypt_bodies(row: CheckRow | SealedRow, vault: Vault) -> Bodies:
+    """`doc` and `applied` of a check with its secrets in them.
+
+    Raises:
+        UnsealableError: they do not open.
+    """
+    place = _place(row.account_id, row.id, "secrets")
+    return bodies.decrypt({"doc": row.doc, "applied": row.applied}, row.secrets, vault, place)
+
+
+def readable(row: CheckRow, vault: Vault) -> CheckRow:
+    """The same, for somebody who can put it right.
+
+    Raises:
+        UnreadableError: they do not open.
+    """
+    try:
+        return decrypt(row, vault)
+    except UnsealableError as problem:
+        raise UnreadableError(
+            f"The stored secrets of the check {row.id} cannot be read: {problem}."
+            " Set the check up anew by PUT, or delete it."
+        ) from problem
+
+
+def is_sealed(spec: bytes) -> bool:
+    """Whether a stored spec has to be opened first: it is no JSON, so that damage is found too."""
+    return not spec.startswith(b"{")
+
+
+def encrypt_spec(spec: bytes, vault: Vault, *, account_id: str, check_id: str) -> bytes:
+    """A spec that holds a secret, as it is stored."""
+    return vault.seal(spec.decode(), _place(account_id, check_id, "spec"))
+
+
+def decrypt_spec(spec: bytes, vault: Vault, *, account_id: str, check_id: str) -> bytes:
+    """A stored spec as JSON.
+
+    Raises:
+        UnsealableError: it does not open.
+    """
+    if not is_sealed(spec):
+        return spec
+    return vault.open(spec, _place(account_id, check_id, "spec")).encode()
+
+
+def _place(account_id: str, check_id: str, column: str) -> Place:
+    return ("check", account_id, check_id, column)

@@ -1,0 +1,277 @@
+"""A check as it runs: with what its group, snippets and variables add.
+
+What a check comes to: its group's settings, its scripts and its places worked in.
+
+It is worked out when a check or its group is written, so that ticks, claims and results read
+columns of the check alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+import structlog
+from sqlalchemy import Connection
+
+from contract.checks import (
+    SPEC_TYPES,
+    ApiSpec,
+    BrowserSpec,
+    CheckSpec,
+    CheckType,
+    Lane,
+    MultiStepSpec,
+    PlaywrightSpec,
+    lane,
+)
+from contract.runtimes import runtime_problem
+from contract.wire import decode, encode
+from service.bundles import bundles
+from service.checks import store
+from service.checks.encryption import UNREADABLE_SPEC, decrypt_spec, encrypt_spec, is_sealed
+from service.checks.model import CheckRow, ScriptedRow, places
+from service.checks.schemas import CheckWrite, VariablesWrite
+from service.checks.types.registry import TYPES
+from service.groups import actions as groups
+from service.groups.model import GroupRow
+from service.groups.rules import applied
+from service.http.errors import InvalidError
+from service.http.schema import RequestModel
+from service.locations import actions as locations
+from service.snippets import actions as snippets
+from service.variables.schemas import EnvironmentVariable
+from service.vault.encryption import UnsealableError, Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What an account has that its checks name."""
+
+    account_id: str
+    locations: Mapping[str, str]
+    """Ids by slug, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedCheck:
+    """What runs of a check go by."""
+
+    columns: Mapping[str, Any]
+    """Of its row, beside what was written."""
+    location_ids: list[str]
+
+    @property
+    def activated(self) -> bool:
+        """Whether it runs."""
+        return bool(self.columns["activated"])
+
+    @property
+    def without_spec(self) -> "ResolvedCheck":
+        """The same where a secret does not open: no run can be told what to ask for."""
+        return replace(self, columns={**self.columns, "spec": UNREADABLE_SPEC})
+
+    def is_of(self, row: CheckRow, spec: bytes | None) -> bool:
+        """Whether a check of a group, whole, comes to this already.
+
+        `spec`: what runs need by now. None: nobody knows.
+        """
+        return bool(self.columns["applied"] == row.applied and self.columns["spec"] == spec)
+
+
+def owned_by(connection: Connection, account_id: str) -> Owned:
+    """Asked once, however many checks it is for."""
+    return Owned(account_id, locations.ids_by_slug(connection, account_id))
+
+
+def effect_of(
+    connection: Connection,
+    owned: Owned,
+    doc: Mapping[str, Any],
+    *,
+    kind: CheckType,
+    group: GroupRow | None,
+) -> ResolvedCheck:
+    """What a check in this group comes to; no group: it is in none.
+
+    Raises:
+        InvalidError: it names a location, snippet, bundle or runtime that is not there, or no
+            location.
+    """
+    whole = applied(doc, kind, group) if group else doc
+    location_ids = places(owned.locations, whole, kind)
+    spec = completed(connection, owned.account_id, spec_of(whole, kind), doc=whole, group=group)
+    _hold_runtime(whole["runtimeId"], spec)
+    columns = {
+        "lane": lane(spec).value,
+        "activated": whole["activated"],
+        "muted": whole["muted"],
+        "run_parallel": whole["runParallel"],
+        "group_id": group.id if group else None,
+        "applied": whole if group else None,
+        "spec": encode(spec),
+    }
+    return ResolvedCheck(columns, location_ids)
+
+
+def _hold_runtime(runtime_id: str | None, spec: CheckSpec) -> None:
+    """Where there is a script, it needs a runtime that agents have; it may be the group's."""
+    if runtime_id and lane(spec) is Lane.MAIN and (problem := runtime_problem(runtime_id)):
+        raise InvalidError(f'"runtimeId" {problem}.', keys=("runtimeId",))
+
+
+_NOT_IN_DOC: Final = {"environment_variables", "check_type"}
+
+
+def type_of(check: CheckWrite) -> CheckType:
+    """The type that a body belongs to."""
+    return check.kind
+
+
+def doc_of(body: RequestModel) -> dict[str, Any]:
+    """A body as it is stored, every default filled in; its variables are stored elsewhere."""
+    dumped = body.model_dump(mode="json", by_alias=True, exclude=_NOT_IN_DOC)
+    whole: dict[str, Any] = _whole(dumped)
+    return whole
+
+
+def variables_of(check: CheckWrite) -> list[EnvironmentVariable] | None:
+    """The check's own variables. None: its type has none."""
+    return check.environment_variables or [] if isinstance(check, VariablesWrite) else None
+
+
+def spec_of(doc: Mapping[str, Any], kind: CheckType) -> CheckSpec:
+    """What a run of the check needs. Snippets come into a spec by `service.checks.resolve`."""
+    return TYPES[kind].write.to_spec(doc)
+
+
+def _whole(value: Any) -> Any:
+    """5000, not 5000.0: some clients read a whole number only without its point."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    return value
+
+
+log = structlog.get_logger()
+
+_Doc = Mapping[str, Any]
+_SETUP: Final = ("localSetupScript", "setupSnippetId")
+_TEARDOWN: Final = ("localTearDownScript", "tearDownSnippetId")
+
+
+def completed(
+    connection: Connection,
+    account_id: str,
+    spec: CheckSpec,
+    *,
+    doc: _Doc,
+    group: GroupRow | None,
+) -> CheckSpec:
+    """The spec with what it needs of other features; no group: the check is in none.
+
+    Raises:
+        InvalidError: it names a snippet or a bundle that the account does not have.
+    """
+    match spec:
+        case ApiSpec():
+            return _with_phases(connection, account_id, spec, doc=doc, group=group)
+        case BrowserSpec() | MultiStepSpec():
+            scripts = [spec.script, *(file.content for file in spec.dependencies)]
+            files = snippets.files_for(connection, account_id, scripts)
+            return msgspec.structs.replace(spec, snippets=files)
+        case PlaywrightSpec():
+            _hold_bundle(connection, account_id, spec.bundle_sha256)
+            return spec
+        case _:
+            return spec
+
+
+def refresh(connection: Connection, account_id: str, *, vault: Vault) -> None:
+    """A snippet has changed: runs that have not begun yet see it.
+
+    Raises:
+        InvalidError: a check's snippets are more than a job can carry now.
+    """
+    known = groups.of_account(connection, account_id)
+    changed: dict[str, dict[str, bytes]] = {}
+    for row in store.scripted(connection, account_id):
+        group = known[row.group_id] if row.group_id is not None else None
+        stored = _refresh(connection, row, group, vault=vault)
+        if stored is not None:
+            changed[row.id] = {"spec": stored}
+    store.put_effects(connection, changed)
+
+
+def _refresh(
+    connection: Connection, row: ScriptedRow, group: GroupRow | None, *, vault: Vault
+) -> bytes | None:
+    """The spec to store. None: it stays, also where it does not open, which no run can mend."""
+    named = {"account_id": row.account_id, "check_id": row.id}
+    try:
+        before = decrypt_spec(row.spec, vault, **named)
+    except UnsealableError as problem:
+        log.exception("checks.unreadable", check_id=row.id, reason=str(problem))
+        return None
+    spec = decode(before, SPEC_TYPES[CheckType(row.type)])
+    fresh = encode(completed(connection, row.account_id, spec, doc=row.doc, group=group))
+    if fresh == before:
+        return None
+    return encrypt_spec(fresh, vault, **named) if is_sealed(row.spec) else fresh
+
+
+def phases(connection: Connection, account_id: str, doc: _Doc) -> tuple[str | None, str | None]:
+    """The setup and the teardown that a check or a group names. None: there is none.
+
+    Raises:
+        InvalidError: it names a snippet that the account does not have.
+    """
+    return (
+        _phase(connection, account_id, doc, _SETUP),
+        _phase(connection, account_id, doc, _TEARDOWN),
+    )
+
+
+def _with_phases(
+    connection: Connection, account_id: str, spec: ApiSpec, *, doc: _Doc, group: GroupRow | None
+) -> ApiSpec:
+    setup, teardown = phases(connection, account_id, doc)
+    of_group = phases(connection, account_id, group.doc) if group else (None, None)
+    scripts = [script for script in (setup, teardown, *of_group) if script]
+    files = snippets.files_for(connection, account_id, scripts)
+    return msgspec.structs.replace(
+        spec,
+        group_setup_script=of_group[0],
+        setup_script=setup,
+        teardown_script=teardown,
+        group_teardown_script=of_group[1],
+        snippets=files,
+    )
+
+
+def _phase(
+    connection: Connection, account_id: str, doc: _Doc, fields: tuple[str, str]
+) -> str | None:
+    own, named = fields
+    snippet_id = doc.get(named)
+    if snippet_id is None:
+        script: str | None = doc.get(own)
+        return script
+    found = snippets.script_of(connection, account_id, snippet_id)
+    if found is None:
+        raise InvalidError(
+            f'"{named}" is {snippet_id}, and there is no snippet with this id.', keys=(named,)
+        )
+    return found
+
+
+def _hold_bundle(connection: Connection, account_id: str, sha256: str) -> None:
+    if not bundles.is_there(connection, account_id, sha256):
+        raise InvalidError(
+            '"codeBundlePath" names a bundle that was not sent; send the tar.gz to'
+            f" PUT /v1/code-bundles/{sha256} first.",
+            keys=("codeBundlePath",),
+        )

@@ -1,0 +1,63 @@
+"""What routes are made of: the parts of the service, handed to the application once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, FastAPI
+from starlette.requests import Request
+
+from service.accounts.authentication import ApiKeys
+from service.accounts.keys import Pepper
+from service.addresses.model import NOWHERE, StaticAddresses
+from service.bundles.files import BundleFiles
+from service.clock import Clock
+from service.db.engine import Database
+from service.http.rate_limit import RateLimits
+from service.idempotency.idempotency import Answers
+from service.sessions.waiting import SessionWaiters
+from service.vault.encryption import Vault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """Everything that the public API's routes use."""
+
+    database: Database
+    clock: Clock
+    monotonic: Callable[[], float]
+    """Seconds; for waits and rates."""
+    pepper: Pepper
+    keys: ApiKeys
+    answers: Answers
+    waiters: SessionWaiters
+    limits: RateLimits
+    vault: Vault
+    """Seals what must not be read in the database."""
+    bundles: BundleFiles
+    artifacts: Path
+    """The folder of the files of runs."""
+    addresses: StaticAddresses = NOWHERE
+    """Where checks' requests come from, as the operator tells it."""
+    badges_for_anyone: bool = False
+    """Badges take no API key."""
+    public_url: str | None = None
+    """Where people and jobs reach the service. None: where the request came in."""
+
+    def base_url(self, request: Request) -> str:
+        """The address that links in answers begin with, without a slash at its end."""
+        return (self.public_url or str(request.base_url)).rstrip("/")
+
+
+def attach(app: FastAPI, backend: Backend) -> None:
+    """Give the application its parts."""
+    app.state.backend = backend
+
+
+def _backend(request: Request) -> Backend:
+    found: Backend = request.app.state.backend
+    return found
+
+
+BackendDep = Annotated[Backend, Depends(_backend)]

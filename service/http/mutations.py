@@ -1,0 +1,168 @@
+"""Requests that change something: carried out once, and noted, in one transaction."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Header
+from pydantic import BaseModel
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.accounts.model import Caller
+from service.audit import audit
+from service.audit.model import Entry
+from service.http.auth import CallerDep
+from service.http.dependencies import Backend, BackendDep
+from service.http.errors import InvalidError
+from service.http.rate_limit import address_of
+from service.http.routing import operation_id
+from service.idempotency.model import Asked, Kept
+from service.vault.encryption import Vault
+
+IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+REPLAYED: Final = {"idempotency-replayed": "true"}
+_MOST_LETTERS: Final = 255
+_OWN_TIMES: Final = frozenset({"updated_at", "updated_ms"})
+_NOT_KEPT: Final = frozenset({"content-length"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What a change has come to."""
+
+    answer: Response
+    resource_id: str | None
+    """Of what was changed. None: several."""
+    fields: tuple[str, ...] = ()
+    """The names of those that were set or changed, for the audit log."""
+
+
+Change = Callable[[Connection, int], Changed]
+"""Acts on the database alone, at this time (ms since 1970)."""
+
+
+class Mutation:
+    """A request that changes something; tells the audit log."""
+
+    def __init__(self, request: Request, caller: CallerDep, backend: BackendDep) -> None:
+        self.caller: Caller = caller
+        self.backend: Backend = backend
+        self.request = request
+
+    @property
+    def account_id(self) -> str:
+        """Whose things are changed."""
+        return self.caller.account_id
+
+    @property
+    def vault(self) -> Vault:
+        """What seals secrets and opens them."""
+        return self.backend.vault
+
+    @property
+    def base_url(self) -> str:
+        """What links in the answer begin with."""
+        return self.backend.base_url(self.request)
+
+    async def make(self, change: Change) -> Response:
+        """Make the change and note it, in one transaction."""
+        return await self.backend.database.write(partial(self._make, change=change))
+
+    def _make(self, connection: Connection, *, change: Change) -> Response:
+        now_ms = self.backend.clock.now_ms(connection)
+        return self._noted(connection, change(connection, now_ms), now_ms=now_ms).answer
+
+    def _noted(self, connection: Connection, changed: Changed, *, now_ms: int) -> Changed:
+        route = self.request.scope["route"]
+        entry = Entry(
+            account_id=self.caller.account_id,
+            key_id=self.caller.key_id,
+            operation=operation_id(route),
+            resource=route.path.split("/")[2],
+            resource_id=changed.resource_id,
+            fields=changed.fields,
+            address=address_of(self.request),
+            at_ms=now_ms,
+        )
+        audit.note(connection, entry)
+        return changed
+
+
+class IdempotentMutation(Mutation):
+    """A request that makes something or runs something: sent again, it is answered again."""
+
+    def __init__(
+        self,
+        request: Request,
+        caller: CallerDep,
+        backend: BackendDep,
+        key: Annotated[
+            str | None,
+            Header(
+                alias=IDEMPOTENCY_KEY,
+                max_length=_MOST_LETTERS,
+                json_schema_extra={"minLength": 1, "pattern": r"\S"},
+                description=(
+                    "Made by the client, another one for each request. Within 24 hours the same"
+                    " request with the same key gets the same answer, and nothing is done again."
+                ),
+            ),
+        ] = None,
+    ) -> None:
+        super().__init__(request, caller, backend)
+        self._key = key
+
+    async def make(self, change: Change) -> Response:
+        """Make the change unless it was made before; its answer either way."""
+        if self._key is None:
+            return await super().make(change)
+        asked = await self._asked(self._key)
+        return await self.backend.database.write(partial(self._once, change=change, asked=asked))
+
+    async def _asked(self, key: str) -> Asked:
+        if not key.strip():
+            raise InvalidError(
+                f'"{IDEMPOTENCY_KEY}" must not be empty.', keys=(IDEMPOTENCY_KEY,), source="headers"
+            )
+        url = self.request.url
+        head = f"{self.request.method} {url.path}?{url.query}\n".encode()
+        request = head + await self.request.body()
+        return Asked(account_id=self.account_id, key=key, request=request)
+
+    def _once(self, connection: Connection, *, change: Change, asked: Asked) -> Response:
+        now_ms, answers = self.backend.clock.now_ms(connection), self.backend.answers
+        kept = answers.find(connection, asked, now_ms=now_ms)
+        if kept is not None:
+            return Response(kept.body, kept.status, headers={**kept.headers, **REPLAYED})
+        answer = self._noted(connection, change(connection, now_ms), now_ms=now_ms).answer
+        answers.keep(connection, asked, _kept(answer), now_ms=now_ms)
+        return answer
+
+
+ChangeDep = Annotated[Mutation, Depends(Mutation)]
+CreateDep = Annotated[IdempotentMutation, Depends(IdempotentMutation)]
+
+
+def gone(resource_id: str) -> Changed:
+    """Something was deleted."""
+    return Changed(answer=Response(status_code=204), resource_id=resource_id)
+
+
+def sent_fields(body: BaseModel) -> tuple[str, ...]:
+    """The names of the fields that were sent."""
+    fields = type(body).model_fields
+    return tuple(sorted(fields[name].alias or name for name in body.model_fields_set))
+
+
+def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the fields that are not as they were."""
+    names = (before.keys() | after.keys()) - _OWN_TIMES
+    return tuple(sorted(name for name in names if before.get(name) != after.get(name)))
+
+
+def _kept(answer: Response) -> Kept:
+    headers = {name: value for name, value in answer.headers.items() if name not in _NOT_KEPT}
+    return Kept(status=answer.status_code, headers=headers, body=bytes(answer.body))

@@ -1,0 +1,148 @@
+"""How often a client may call, and which address it has."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Final
+
+from starlette.requests import HTTPConnection
+
+_MOST_NAMES: Final = 10_000
+"""Of each class; whoever asked least recently is forgotten, which fills their bucket."""
+
+
+class RateClass(StrEnum):
+    """What is counted together."""
+
+    GENERAL = "general"
+    """All that no other class has, per API key; without a key, per address."""
+    RESULT_LISTS = "result lists"
+    """Lists of a check's results, per API key."""
+    LOCATION_METRICS = "location metrics"
+    """Samples of a location's queue, per API key."""
+    TRIGGER_LINKS = "trigger links"
+    """Calls of a trigger's link, per trigger."""
+    PINGS = "pings"
+    """Pings of a heartbeat that come to the service itself, per token."""
+    GUESSED_PINGS = "guessed pings"
+    """Pings with tokens that no heartbeat has, per address."""
+    AGENTS = "agents"
+    """All calls of agents, per location key."""
+    REFUSED = "refused keys"
+    """Requests whose key is none, per address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """So many requests in so much time, all of them at once if need be."""
+
+    requests: int
+    """0: without a limit."""
+    in_s: float = 60
+
+
+ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
+    RateClass.GENERAL: Allowance(600),
+    RateClass.RESULT_LISTS: Allowance(60),
+    RateClass.LOCATION_METRICS: Allowance(300, 24 * 3600),
+    RateClass.TRIGGER_LINKS: Allowance(10),
+    RateClass.PINGS: Allowance(300),
+    RateClass.GUESSED_PINGS: Allowance(300),
+    RateClass.AGENTS: Allowance(120_000),
+    RateClass.REFUSED: Allowance(300),
+}
+"""Where no setting says otherwise."""
+_CLASSES: Final[Mapping[tuple[str, str], RateClass]] = {
+    ("GET", "/v1/check-results/{checkId}"): RateClass.RESULT_LISTS,
+    ("GET", "/v2/check-results/{checkId}"): RateClass.RESULT_LISTS,
+    ("GET", "/v1/private-locations/{id}/metrics"): RateClass.LOCATION_METRICS,
+}
+
+
+def class_of(method: str, path: str) -> RateClass:
+    """The class of an operation, by its path with the names of its parameters."""
+    return _CLASSES.get((method, path), RateClass.GENERAL)
+
+
+class RateLimits:
+    """Who has asked how often, by class."""
+
+    def __init__(
+        self,
+        *,
+        monotonic: Callable[[], float],
+        allowances: Mapping[RateClass, Allowance] | None = None,
+    ) -> None:
+        """`allowances`: those that differ from the usual ones."""
+        chosen = {**ALLOWANCES, **(allowances or {})}
+        self._of = {
+            kind: RateLimit(allowance, monotonic=monotonic) for kind, allowance in chosen.items()
+        }
+
+    def wait_s(self, kind: RateClass, name: str) -> float:
+        """Count one request; 0 when it may go on, else how long to wait before the next try."""
+        return self._of[kind].wait_s(name)
+
+    def would_wait_s(self, kind: RateClass, name: str) -> float:
+        """How long the next request would have to wait; counts none."""
+        return self._of[kind].would_wait_s(name)
+
+
+class RateLimit:
+    """One class."""
+
+    def __init__(self, allowance: Allowance, *, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._is_limited = allowance.requests > 0
+        self._in_s = allowance.in_s
+        self._step_s = allowance.in_s / max(allowance.requests, 1)
+        self._free_at_s: OrderedDict[str, float] = OrderedDict()
+
+    def wait_s(self, name: str) -> float:
+        """Count one request; 0 when it may go on, else how long to wait before the next try."""
+        if not self._is_limited:
+            return 0
+        now_s = self._monotonic()
+        free_at_s = max(self._free_at_s.get(name, now_s), now_s) + self._step_s
+        if free_at_s - now_s > self._in_s:
+            return free_at_s - now_s - self._in_s
+        self._free_at_s[name] = free_at_s
+        self._free_at_s.move_to_end(name)
+        if len(self._free_at_s) > _MOST_NAMES:
+            self._free_at_s.popitem(last=False)
+        return 0
+
+    def would_wait_s(self, name: str) -> float:
+        """How long the next request would have to wait; counts none."""
+        if not self._is_limited or name not in self._free_at_s:
+            return 0
+        now_s = self._monotonic()
+        return max(max(self._free_at_s[name], now_s) + self._step_s - now_s - self._in_s, 0)
+
+
+_MOST_LETTERS: Final = 100
+_OF_ONE_PLACE_BITS: Final = 64
+
+
+def address_of(request: HTTPConnection) -> str | None:
+    """The other end's address; None: not known.
+
+    What a trusted proxy says of it counts, and whoever asks through another can write anything.
+    """
+    return request.client.host[:_MOST_LETTERS] if request.client else None
+
+
+def place_of(request: HTTPConnection) -> str:
+    """The address as limits count it: whoever has one IPv6 address has 2^64 of them."""
+    host = address_of(request) or ""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return host
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(IPv6Network((int(address), _OF_ONE_PLACE_BITS), strict=False))

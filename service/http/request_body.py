@@ -1,0 +1,197 @@
+"""Request bodies, read within limits."""
+
+import asyncio
+import hashlib
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.http.error_responses import error_response
+from service.http.errors import (
+    ApiError,
+    InvalidError,
+    MediaTypeError,
+    SlowBodyError,
+    TooLargeError,
+)
+
+LIMIT_BYTES: Final = 1024 * 1024
+"""The longest body, before and after unpacking."""
+PATIENCE_S: Final = 30.0
+"""How long a body may take to arrive."""
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+_MOST_LETTERS: Final = 100
+_PACKINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
+
+
+class BodyGate:
+    """In front of the routes under some prefixes: no route sees a body that is too large."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        prefixes: tuple[str, ...],
+        streamed: str | None = None,
+        hold_key: Callable[[Scope], Awaitable[None]] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._patience_s = patience_s
+        self._app = app
+        self._hold_key = hold_key
+        """Raises where the key is none, before the body is read. None: the routes do."""
+        self._prefixes = prefixes
+        self._streamed = streamed
+        """Bodies below this path are left to their routes. None: none is."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body, then hand it on in one piece."""
+        if scope["type"] != "http" or not self._reads(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        try:
+            await self._hold(scope)
+            body = _unpack(
+                await self._read_in_time(receive, headers),
+                encoding=headers.get("content-encoding", ""),
+            )
+            _hold_json(scope, headers, body)
+        except ClientDisconnect:
+            return  # half a body is no request, and nobody is there to be told
+        except ApiError as refusal:
+            await error_response(refusal)(scope, receive, send)
+            return
+        await self._app(scope, _replay(body, receive), send)
+
+    async def _hold(self, scope: Scope) -> None:
+        if self._hold_key is None or scope["method"] not in _WITH_BODY:
+            return
+        try:
+            await self._hold_key(scope)
+        except ApiError as refusal:
+            refusal.headers["connection"] = "close"  # what is still on its way is not read
+            raise
+
+    def _reads(self, path: str) -> bool:
+        is_streamed = self._streamed is not None and path.startswith(self._streamed)
+        return path.startswith(self._prefixes) and not is_streamed
+
+    async def _read_in_time(self, receive: Receive, headers: Headers) -> bytes:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                return await self._read(receive, headers)
+        except TimeoutError as problem:
+            raise SlowBodyError(
+                f"The body did not arrive within {self._patience_s:g} s; send it again.",
+                headers={"connection": "close"},
+            ) from problem
+
+    async def _read(self, receive: Receive, headers: Headers) -> bytes:
+        announced = headers.get("content-length", "0")
+        if announced.isdigit() and int(announced) > LIMIT_BYTES:
+            raise _too_large()
+        parts, size_bytes, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            part = message.get("body", b"")
+            size_bytes += len(part)
+            if size_bytes > LIMIT_BYTES:
+                raise _too_large()
+            parts.append(part)
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+
+def _hold_json(scope: Scope, headers: Headers, body: bytes) -> None:
+    """Refuse bodies that say they are something else than JSON; those that say nothing are it."""
+    if not body or scope["method"] not in _WITH_BODY:
+        return
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not kind:
+        scope["headers"] = [*scope["headers"], (b"content-type", b"application/json")]
+    elif kind != "application/json" and not kind.endswith("+json"):
+        raise MediaTypeError(
+            f"The body is {kind[:_MOST_LETTERS]}; send JSON, and content-type: application/json."
+        )
+
+
+def _unpack(body: bytes, *, encoding: str) -> bytes:
+    if encoding.strip().lower() in ("", "identity") or not body:
+        return body
+    if encoding.strip().lower() not in _PACKINGS:
+        raise MediaTypeError(
+            "The body's content-encoding is unknown; use gzip or none.",
+            headers={"accept-encoding": "gzip, deflate"},
+        )
+    inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+    try:
+        plain = inflater.decompress(body, LIMIT_BYTES + 1)
+    except zlib.error as problem:
+        raise InvalidError("The body is not what content-encoding says.", keys=()) from problem
+    if len(plain) > LIMIT_BYTES:
+        raise _too_large()
+    if not inflater.eof:
+        raise InvalidError("The packed body ends too early.", keys=())
+    if inflater.unused_data:
+        raise InvalidError("The packed body goes on after its end; pack it in one piece.", keys=())
+    return plain
+
+
+def _too_large() -> TooLargeError:
+    return TooLargeError(
+        f"The body is too large; use at most {LIMIT_BYTES} bytes.",
+        attributes={"limitBytes": LIMIT_BYTES},
+        # What is still on its way is not read.
+        headers={"connection": "close"},
+    )
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return next_message
+
+
+_BLOCK_BYTES: Final = 1024 * 1024
+
+
+async def in_time(
+    parts: AsyncIterator[bytes], *, patience_s: float, mend: str
+) -> AsyncIterator[bytes]:
+    """The parts of a body, as long as none lets us wait for too long.
+
+    Raises:
+        SlowBodyError: nothing came for too long.
+    """
+    while True:
+        try:
+            async with asyncio.timeout(patience_s):
+                part = await anext(parts, None)
+        except TimeoutError as problem:
+            raise SlowBodyError(
+                f"Nothing came for {patience_s:g} s; {mend}.", headers={"connection": "close"}
+            ) from problem
+        if part is None:
+            return
+        yield part
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    seen = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            seen.update(block)
+    return seen.hexdigest()

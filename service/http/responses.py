@@ -1,0 +1,150 @@
+"""Responses: pages of lists, files, items that cannot be decrypted."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated, Any, Final, Generic, TypeVar
+
+from fastapi import Depends, Query
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from service.http.dependencies import BackendDep
+from service.http.errors import UnreadableError
+from service.http.routing import answers, json
+
+RowT = TypeVar("RowT")
+
+HEADER: Final = "x-unreadable-items"
+_MOST: Final = 20
+"""A page of them would be a header that proxies refuse."""
+OPENAPI: Final = {
+    HEADER: {
+        "description": (
+            "Where something stored cannot be read any more: the items that have `*********` in"
+            " its place. Each of them, read by itself, says what to do."
+        ),
+        "schema": {"type": "string"},
+    }
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Items(Generic[RowT]):
+    """How the items of a list are shown."""
+
+    show: Callable[[RowT], Any]
+    """Raises `UnreadableError` where something does not open."""
+    hide: Callable[[RowT], Any]
+    """The same without what does not open."""
+    name: Callable[[RowT], str]
+    """What the header calls an item; letters, digits, dots, hyphens and underscores."""
+
+    def shown(self, rows: Iterable[RowT]) -> tuple[list[Any], dict[str, str]]:
+        """The items, and the header; none where all can be read."""
+        found: list[Any] = []
+        damaged: list[str] = []
+        for row in rows:
+            try:
+                found.append(self.show(row))
+            except UnreadableError:
+                found.append(self.hide(row))
+                damaged.append(self.name(row))
+        return found, _header(damaged)
+
+
+def _header(names: Sequence[str]) -> dict[str, str]:
+    if not names:
+        return {}
+    more = f", and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return {HEADER: ", ".join(names[:_MOST]) + more}
+
+
+_LINK: Final = {
+    "description": 'Where there are more: the address of the next page, as in `<…>; rel="next"`.',
+    "schema": {"type": "string"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is wanted."""
+
+    limit: int
+    number: int
+    """From 1."""
+    next_url: str
+    """Of the page after this one."""
+
+    @property
+    def offset(self) -> int:
+        """How many items stand before it."""
+        return (self.number - 1) * self.limit
+
+    @property
+    def one_more(self) -> int:
+        """What to ask the database for: one item more tells whether there is a next page."""
+        return self.limit + 1
+
+    def answer(self, found: Sequence[RowT], show: Callable[[RowT], Any]) -> Response:
+        """The page as its answer; `found` has `one_more` items if there is a next one."""
+        return self._answer([show(one) for one in found[: self.limit]], found, {})
+
+    def answer_of(self, found: Sequence[RowT], items: Items[RowT]) -> Response:
+        """The same of items of which something stored may be unreadable."""
+        shown, told = items.shown(found[: self.limit])
+        return self._answer(shown, found, told)
+
+    def _answer(
+        self, shown: Sequence[Any], found: Sequence[object], told: Mapping[str, str]
+    ) -> Response:
+        link = {"link": f'<{self.next_url}>; rel="next"'} if len(found) > self.limit else {}
+        return json(shown, headers={**told, **link})
+
+
+def _page(
+    request: Request,
+    backend: BackendDep,
+    limit: Annotated[int, Query(ge=1, le=100, description="Items on a page.")] = 10,
+    page: Annotated[int, Query(ge=0, le=1_000_000, description="From 1; 0 is taken for 1.")] = 1,
+) -> Page:
+    number = max(page, 1)
+    url = request.url.include_query_params(limit=limit, page=number + 1)
+    return Page(limit, number, f"{backend.base_url(request)}{url.path}?{url.query}")
+
+
+PageDep = Annotated[Page, Depends(_page)]
+
+
+def page_of(model: Any, description: str, *also: int) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI entries of an operation that answers a page."""
+    entries = answers(200, model, description, *also)
+    entries[200]["headers"] = {"Link": _LINK}
+    return entries
+
+
+def page_of_sealed(model: Any, description: str, *also: int) -> dict[int | str, dict[str, Any]]:
+    """The same where something of an item may be unreadable."""
+    entries = page_of(model, description, *also)
+    entries[200]["headers"] |= OPENAPI
+    return entries
+
+
+def file_answer(
+    request: Request, path: Path, *, sha256: str, media_type: str, name: str | None = None
+) -> Response:
+    """A file whose content never changes under its address.
+
+    It is offered for saving, under the name if there is one, and never shown as a page: it is
+    somebody else's.
+    """
+    headers = {
+        "etag": f'"{sha256}"',
+        "cache-control": "private, max-age=31536000, immutable",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox",
+    }
+    if f'"{sha256}"' in request.headers.get("if-none-match", ""):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return FileResponse(path, media_type=media_type, filename=name, headers=headers)

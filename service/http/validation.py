@@ -1,0 +1,286 @@
+"""What is wrong with a request, as sentences with a remedy."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from contract.checks import SPEC_TYPES
+from contract.suggestions import suggest_name
+from contract.targets import format_value, kind_of
+from service.http.errors import InvalidError, Source
+from service.http.schema import slip
+
+MAX_PROBLEMS: Final = 20
+"""A list of 1000 wrong items is told by its first ones."""
+_SOURCES: Final[dict[str, Source]] = {
+    "body": "payload",
+    "query": "query",
+    "path": "path",
+    "header": "headers",
+}
+
+
+_TYPES: Final = frozenset(kind.value for kind in SPEC_TYPES)
+*_FIRST_TYPES, _LAST_TYPE = SPEC_TYPES
+NAMED_TYPES: Final = f"{', '.join(_FIRST_TYPES)} or {_LAST_TYPE}"
+_TAGS: Final = {
+    "union_tag_not_found": f"is missing; use {NAMED_TYPES}",
+    "union_tag_invalid": f"use {NAMED_TYPES}",
+}
+_NUMBERS: Final = frozenset(
+    {"int_type", "int_parsing", "int_from_float", "float_type", "float_parsing", "number_type"}
+)
+"""Errors where a number was wanted."""
+_BOOLEANS: Final = frozenset({"bool_type", "bool_parsing"})
+_CHOICES: Final = frozenset({"literal_error", "enum"})
+_LIKE_A_NUMBER: Final = re.compile(r"\s*[+-]?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
+_LIKE_A_BOOLEAN: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "0", "1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One wrong field."""
+
+    path: str
+    """As in `request.headers[0].key`; empty for the body as a whole."""
+    sentence: str
+    source: Source
+
+
+def problems_of(errors: Sequence[Mapping[str, Any]]) -> tuple[Problem, ...]:
+    """Errors of pydantic as problems, in their order; one per field."""
+    first: dict[str, Problem] = {}
+    for error in errors[:MAX_PROBLEMS]:
+        problem = _problem(error)
+        first.setdefault(problem.path, problem)
+    return tuple(first.values())
+
+
+def _problem(error: Mapping[str, Any]) -> Problem:
+    where, *path = error["loc"] or ("body",)
+    source = _SOURCES.get(str(where), "payload")
+    context = error.get("ctx") or {}
+    if error["type"] == "json_invalid":
+        return Problem("", f"The body is not JSON: {_json_trouble(path, context)}.", source)
+    if error["type"] in _TAGS:
+        return Problem("checkType", f'"checkType" {_tag_trouble(error)}.', source)
+    # The tag of a body that says its type is no field, either.
+    path = [part for part in path if part not in _TYPES]
+    # A text with a bracket is pydantic's name for one member of a union, and no field.
+    path = [part for part in path if not (isinstance(part, str) and "[" in part)]
+    if field := context.get("field"):
+        path = [*path, field]
+    name = _dotted(path)
+    subject = f'"{name}"' if name else "The body"
+    return Problem(name, _ended(f"{subject} {_predicate(error, context, source)}"), source)
+
+
+def _ended(sentence: str) -> str:
+    """A question has its own mark."""
+    return sentence if sentence.endswith("?") else f"{sentence}."
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _json_trouble(path: Sequence[object], context: Mapping[str, Any]) -> str:
+    position = f" at character {path[0]}" if path else ""
+    return f"{str(context.get('error', 'it cannot be read')).lower()}{position}"
+
+
+def _tag_trouble(error: Mapping[str, Any]) -> str:
+    """The tag as it was sent: pydantic's own would be the text of an object, with all it holds."""
+    mend, body = _TAGS[error["type"]], error.get("input")
+    if not isinstance(body, Mapping) or "checkType" not in body:
+        return mend
+    return f"is {format_value(body['checkType'])}; {mend}"
+
+
+def _predicate(error: Mapping[str, Any], context: Mapping[str, Any], source: Source) -> str:
+    say = _SAY.get(error["type"])
+    if say:
+        value, kind = error.get("input"), error["type"]
+        if kind in _CHOICES and "'" not in context["expected"]:
+            kind = "number_type"
+        shown = f"is {_format_value(value, kind, source)}"
+        return say(_with_unit(context, value), shown)
+    return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
+
+
+def _with_unit(context: Mapping[str, Any], value: object) -> Mapping[str, Any]:
+    """`actual_length`: of a text; pydantic tells that of a list."""
+    unit, size = ("characters", len(value)) if isinstance(value, str) else ("items", None)
+    return {"actual_length": size, "unit": unit, **context}
+
+
+def _format_value(value: object, error: str, source: Source) -> str:
+    """What a field with words of ours holds is shown; any other text of a body may be a secret."""
+    if error in _CHOICES or source in {"query", "path"}:
+        return format_value(value)
+    if isinstance(value, str):
+        return f'"{value}"' if _is_like_wanted(value, error) else kind_of(value)
+    # A PIN beside `secret` is no more than its kind, either.
+    is_of_wanted_kind = error not in _BOOLEANS or value in (0, 1, None)
+    return format_value(value) if is_of_wanted_kind else kind_of(value)
+
+
+def _is_like_wanted(text: str, error: str) -> bool:
+    """Whether a text spells the number or the boolean that it should have been."""
+    if error in _NUMBERS:
+        return _LIKE_A_NUMBER.fullmatch(text) is not None
+    return error in _BOOLEANS and text.lower() in _LIKE_A_BOOLEAN
+
+
+def _must_be(what: str) -> Callable[[Mapping[str, Any], str], str]:
+    return lambda _context, shown: f"{shown}; use {what}{_without_quotes(shown)}"
+
+
+def _without_quotes(shown: str) -> str:
+    return ", without quotes" if shown.endswith('"') else ""
+
+
+def _choices(context: Mapping[str, Any], shown: str) -> str:
+    choices = str(context["expected"]).replace(" or ", ", ")
+    if shown.endswith('"') and "'" not in choices:
+        return f"{shown}; use a number, without quotes: one of {choices}"
+    return f"{shown}; use one of {choices}"
+
+
+def _too_short(context: Mapping[str, Any], _shown: str) -> str:
+    if context["min_length"] == 1:
+        return "must not be empty"
+    return f"is too short; use at least {context['min_length']} {context['unit']}"
+
+
+def _too_long(context: Mapping[str, Any], _shown: str) -> str:
+    return f"has {context['actual_length']} {context['unit']}; use at most {context['max_length']}"
+
+
+def _plain(limit: float) -> str:
+    """A limit as people write it: 1000000, not 1e+06."""
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
+
+
+_SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
+    "missing": lambda _context, _shown: "is missing",
+    "extra_forbidden": lambda _context, _shown: "is no field here",
+    "rule": lambda context, _shown: str(context["sentence"]),
+    "literal_error": _choices,
+    "enum": _choices,
+    "string_type": _must_be("a string"),
+    "int_type": _must_be("a whole number"),
+    "int_parsing": _must_be("a whole number"),
+    "int_from_float": _must_be("a whole number"),
+    "int_parsing_size": _must_be("a smaller number"),
+    "float_type": _must_be("a number"),
+    "float_parsing": _must_be("a number"),
+    "number_type": _must_be("a number"),
+    "finite_number": _must_be("a finite number"),
+    "bool_type": _must_be("true or false"),
+    "bool_parsing": _must_be("true or false"),
+    "list_type": _must_be("an array"),
+    "dict_type": _must_be("an object"),
+    "model_type": _must_be("an object"),
+    "model_attributes_type": _must_be("a JSON object"),
+    "greater_than": lambda context, shown: f"{shown}; use more than {_plain(context['gt'])}",
+    "greater_than_equal": lambda context, shown: f"{shown}; use at least {_plain(context['ge'])}",
+    "less_than_equal": lambda context, shown: f"{shown}; use at most {_plain(context['le'])}",
+    "string_too_short": _too_short,
+    "too_short": _too_short,
+    "string_too_long": _too_long,
+    "too_long": _too_long,
+    "string_unicode": lambda _context, _shown: "holds half a surrogate pair",
+    # Fields with a pattern of their own say in words what they take; this is the rule of all.
+    "string_pattern_mismatch": lambda _context, _shown: "must not hold a NUL character",
+}
+"""pydantic's error types, told our way; others keep pydantic's words."""
+
+
+HEADER: Final = "x-ignored-fields"
+_MOST: Final = 20
+_ANSWERED: Final = frozenset(
+    {"id", "checkType", "created_at", "updated_at", "alertChannels", "pingUrl"}
+)
+"""What answers hold and clients send back."""
+Passed = tuple[str, tuple[str, ...]]
+"""The path of a field that was passed over, and the fields that are known there."""
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,100}")
+
+
+def ignored_header(body: object, read: BaseModel) -> dict[str, str]:
+    """A header that names the fields that were passed over; none when there are none."""
+    # Likeness takes time, and a body may have a hundred thousand fields: only those told are tried.
+    found = islice(sorted(dict(_ignored(body, read, "")).items()), _MOST)
+    told = ", ".join(_with_near(path, known) for path, known in found)
+    return {HEADER: told} if told else {}
+
+
+def _with_near(path: str, known: tuple[str, ...]) -> str:
+    meant = suggest_name(path.rpartition(".")[2], known)
+    return f"{path} ({meant}?)" if meant else path
+
+
+def _ignored(sent: object, read: object, path: str) -> Iterator[Passed]:
+    """Walk the body along the values that were read from it."""
+    if isinstance(sent, Mapping) and isinstance(read, BaseModel):
+        yield from _of_model(sent, read, path)
+    if isinstance(sent, list) and isinstance(read, list):
+        for order, (item, value) in enumerate(zip(sent, read, strict=False)):
+            yield from _ignored(item, value, f"{path}[{order}]")
+
+
+def _of_model(sent: Mapping[Any, object], read: BaseModel, path: str) -> Iterator[Passed]:
+    fields = {info.alias or name: name for name, info in type(read).model_fields.items()}
+    known = tuple(fields)
+    for key, item in sent.items():
+        # A name that is not plain could break the header's line; it is told without its letters.
+        name = key if _PLAIN_NAME.fullmatch(key) else "?"
+        whole = f"{path}.{name}" if path else name
+        if key in fields:
+            yield from _ignored(item, getattr(read, fields[key]), whole)
+        elif key not in _ANSWERED:
+            yield whole, known
+
+
+_TURNS_PAGES: Final = {"page": "nextId", "nextId": "page"}
+"""Of two ways through a list, passed over where the other one leads: the same page for ever."""
+
+
+def check_query(request: Request) -> None:
+    """Refuse a slip of the pen, and another list's way; other unknown parameters are passed over.
+
+    Raises:
+        InvalidError: a parameter is nearly one that the operation has, or does what another one
+            does here.
+    """
+    route = request.scope.get("route")
+    if not request.url.query or not isinstance(route, APIRoute):
+        return
+    names, known = request.query_params.keys(), set(_known(route.dependant))
+    if found := slip(names, known) or _other_way(names, known):
+        name, meant = found
+        raise InvalidError(
+            f'"{name}" is not known here, where {meant} may be meant.', keys=(name,), source="query"
+        )
+
+
+def _other_way(names: Iterable[str], known: Collection[str]) -> tuple[str, str] | None:
+    pairs = ((name, _TURNS_PAGES[name]) for name in names if name in _TURNS_PAGES)
+    return next((pair for pair in pairs if pair[0] not in known and pair[1] in known), None)
+
+
+def _known(dependant: Dependant) -> Iterator[str]:
+    yield from (one.alias for one in dependant.query_params)
+    for part in dependant.dependencies:
+        yield from _known(part)

@@ -1,0 +1,64 @@
+"""The proxies of locations between their stored form and their whole one."""
+
+from dataclasses import replace
+from typing import Any
+
+from service.http.errors import UnreadableError
+from service.locations.model import LocationRow
+from service.vault.bodies import CLEAR
+from service.vault.encryption import Place, UnsealableError, Vault
+from service.vault.texts import OF_PROXY
+
+
+def encrypt(
+    proxy_url: str | None, vault: Vault, *, account_id: str, location_id: str
+) -> dict[str, Any]:
+    """The columns that hold the address of a proxy."""
+    shown = OF_PROXY.hidden(proxy_url or "") or None
+    if proxy_url is None or shown == proxy_url:
+        return {"proxy_url": proxy_url, "sealed_proxy_url": None}
+    hidden = vault.seal(proxy_url, _place(account_id, location_id))
+    return {"proxy_url": shown, "sealed_proxy_url": hidden}
+
+
+def decrypt_proxy(
+    shown: str | None, hidden: bytes | None, vault: Vault, *, account_id: str, location_id: str
+) -> str | None:
+    """The whole address of a proxy. None: there is none.
+
+    Raises:
+        UnsealableError: it does not open.
+    """
+    if hidden is None or hidden == CLEAR:
+        return shown
+    return vault.open(hidden, _place(account_id, location_id))
+
+
+def decrypt(row: LocationRow, vault: Vault) -> LocationRow:
+    """The location with its proxy's credentials.
+
+    Raises:
+        UnsealableError: they do not open.
+    """
+    named = {"account_id": row.account_id, "location_id": row.id}
+    whole = decrypt_proxy(row.proxy_url, row.sealed_proxy_url, vault, **named)
+    return replace(row, proxy_url=whole, sealed_proxy_url=None)
+
+
+def readable(row: LocationRow, vault: Vault) -> LocationRow:
+    """The same, for somebody who can put it right.
+
+    Raises:
+        UnreadableError: they do not open.
+    """
+    try:
+        return decrypt(row, vault)
+    except UnsealableError as problem:
+        raise UnreadableError(
+            f"The stored proxyUrl of the private location {row.slug_name} cannot be read:"
+            f" {problem}. Set it anew by PUT."
+        ) from problem
+
+
+def _place(account_id: str, location_id: str) -> Place:
+    return ("private_location", account_id, location_id, "proxy_url")

@@ -1,0 +1,86 @@
+"""The public API as a whole: every router, and how they come into the application."""
+
+from functools import cache, partial
+from typing import Any, Final
+
+from fastapi import FastAPI
+from starlette.routing import BaseRoute
+
+from service.accounts import api as accounts
+from service.addresses import api as addresses
+from service.badges import api as badges
+from service.bundles import api as bundles
+from service.certificates import api as certificates
+from service.checks import api as checks
+from service.checks import api as checks_write
+from service.groups import api as groups
+from service.heartbeats import api as heartbeats
+from service.http.auth import require_key
+from service.http.dependencies import Backend, attach
+from service.http.docs_page import install_page
+from service.http.error_responses import install_errors
+from service.http.openapi import document_of, install_openapi
+from service.http.request_body import BodyGate
+from service.locations import api as locations
+from service.results import api as result_lists
+from service.results import api as results
+from service.runtimes import api as runtimes
+from service.sessions import api as sessions
+from service.snippets import api as snippets
+from service.statuses import api as statuses
+from service.triggers import api as triggers
+from service.triggers import links
+from service.variables import api as variables
+
+PREFIXES: Final = ("/v1", "/v2")
+
+_ROUTERS: Final = (
+    accounts.router,
+    checks_write.write_router,
+    heartbeats.events_router,
+    checks.router,
+    groups.router,
+    locations.router,
+    result_lists.lists_router,
+    result_lists.router_v2,
+    results.router,
+    sessions.router,
+    statuses.router,
+    triggers.router,
+    snippets.router,
+    variables.router,
+    certificates.router,
+    bundles.router,
+    badges.router,
+    locations.regions_router,
+    runtimes.router,
+    links.router,
+    addresses.router,
+)
+OPERATIONS: Final[tuple[BaseRoute, ...]] = tuple(
+    route for router in _ROUTERS for route in router.routes
+)
+"""In the order in which a path is looked for. See `operations` for why no router is included."""
+
+
+def install_api(app: FastAPI, backend: Backend) -> None:
+    """Put the public API into the application: routes, refusals, limits, document and page."""
+    attach(app, backend)
+    # A redirect has no body, and curl follows none: it would look like a success without one.
+    app.router.redirect_slashes = False
+    install_errors(app, OPERATIONS)
+    app.router.routes += OPERATIONS
+    install_openapi(app, document)
+    install_page(app)
+    app.add_middleware(
+        BodyGate,
+        prefixes=PREFIXES,
+        streamed=bundles.PREFIX,
+        hold_key=partial(require_key, backend),
+    )
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document. Made once, of what is the same in each application."""
+    return document_of(OPERATIONS)

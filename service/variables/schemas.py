@@ -1,0 +1,167 @@
+"""Request and response bodies of variables."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final
+
+import structlog
+from pydantic import AfterValidator, Field
+
+from service.http.errors import UnreadableError
+from service.http.schema import RequestModel, ResponseModel, Text, field_error, judged_by, spelled
+from service.variables.model import Level, VariableRow
+from service.variables.rules import (
+    KEY_PATTERN,
+    KEY_WORDS,
+    MAX_KEY_LETTERS,
+    MAX_VALUE_BYTES,
+    twice,
+    value_problem,
+)
+from service.vault.encryption import UnsealableError, Vault
+from service.vault.texts import HIDDEN, Untold
+
+MAX_OF_ONE: Final = 50
+"""Variables of one check or group."""
+
+Key = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_KEY_LETTERS,
+        json_schema_extra={"pattern": KEY_PATTERN, "examples": ["API_URL"]},
+    ),
+    spelled(KEY_PATTERN, KEY_WORDS),
+]
+"""What templates and scripts call it by."""
+Value = Annotated[Text, Field(max_length=MAX_VALUE_BYTES), judged_by(value_problem), Untold]
+
+
+class VariableValue(RequestModel):
+    """What a variable is, apart from its key."""
+
+    value: Value
+    """Empty, for a secret that stays one, or `*********`: it keeps its value."""
+    locked: bool = False
+    """Shown only to those who may write; scrubbed from results like a secret."""
+    secret: bool = False
+    """Never shown again, to nobody, and scrubbed from results."""
+
+
+class VariableWrite(VariableValue):
+    """A variable as people send it."""
+
+    key: Key
+    value: Value
+    """Of a secret: not empty."""
+
+
+class VariableChange(VariableValue):
+    """A variable that takes the place of one that is there."""
+
+    key: Key | None = None
+    """Another one: the variable is renamed. Null or left out: it keeps its key."""
+
+
+class EnvironmentVariable(VariableValue):
+    """A variable of a check or a group."""
+
+    key: Key
+
+
+def _each_once(given: list[EnvironmentVariable] | None) -> list[EnvironmentVariable]:
+    if key := twice(one.key for one in given or ()):
+        raise field_error("", f"holds {key} twice; use each key once")
+    return given or []
+
+
+EnvironmentVariables = Annotated[
+    Annotated[list[EnvironmentVariable], Field(max_length=MAX_OF_ONE)] | None,
+    AfterValidator(_each_once),
+]
+"""The field of checks and groups; null is an empty one."""
+
+
+class VariableShown(ResponseModel):
+    """A variable; a secret's value is empty.
+
+    That of a locked one is `*********` for keys that only read, and so is, in a list, one that
+    cannot be read any more.
+    """
+
+    key: str
+    value: str
+    locked: bool
+    secret: bool
+
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What opens stored values, and for whose eyes."""
+
+    vault: Vault
+    may_write: bool
+    """Whether locked values are shown."""
+    hides_unreadable: bool = False
+    """Whether what does not open is shown as `HIDDEN`, instead of being refused."""
+
+    @property
+    def hiding(self) -> "Sight":
+        """The same for an item of a list, of which the others are to be shown."""
+        return replace(self, hides_unreadable=True)
+
+
+def render(row: VariableRow, sight: Sight) -> VariableShown:
+    """A variable as its answer; what is not shown is not even opened.
+
+    Raises:
+        UnreadableError: its value is to be shown, and does not open.
+    """
+    value = _value(row, sight)
+    return VariableShown(key=row.key, value=value, locked=row.locked, secret=row.secret)
+
+
+def _value(row: VariableRow, sight: Sight) -> str:
+    if row.secret:
+        return ""
+    if row.locked and not sight.may_write:
+        return HIDDEN
+    try:
+        return _decrypt(row, sight.vault)
+    except UnreadableError:
+        if sight.hides_unreadable:
+            return HIDDEN
+        raise
+
+
+def render_doc(row: VariableRow, sight: Sight) -> dict[str, Any]:
+    """The same as a part of a larger answer."""
+    return render(row, sight).model_dump(mode="json")
+
+
+def compare(row: VariableRow, vault: Vault) -> dict[str, Any]:
+    """All of it, a secret's value too: to tell what a change changed, and never for an answer.
+
+    A value that does not open is like no other, so that whatever takes its place is a change.
+    """
+    try:
+        value = vault.open(row.value, row.place)
+    except UnsealableError:
+        value = None
+    return {"key": row.key, "value": value, "locked": row.locked, "secret": row.secret}
+
+
+def _decrypt(row: VariableRow, vault: Vault) -> str:
+    try:
+        return vault.open(row.value, row.place)
+    except UnsealableError as problem:
+        level, owner_id = row.owner.level, row.owner.owner_id
+        where = {"level": level.value, "owner": owner_id, "key": row.key}
+        log.exception("variables.unreadable", reason=str(problem), **where)
+        whose = "the account" if level is Level.ACCOUNT else f"{level} {owner_id}"
+        raise UnreadableError(
+            f"The stored value of the variable {row.key} of {whose} cannot be read: {problem}."
+            " Set it anew, or delete it."
+        ) from problem

@@ -1,0 +1,107 @@
+"""Secret variables: encrypted, and handed to jobs."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Protocol
+
+import structlog
+from sqlalchemy import Connection
+
+from contract.job import Variable
+from service.variables import store
+from service.variables.model import Owner, VariableRow
+from service.variables.sqlite import SqliteRunVariables
+from service.vault.encryption import UnsealableError, Vault
+from service.vault.reencrypt import EncryptedTable
+
+
+def _anew(row: VariableRow, vault: Vault) -> VariableRow:
+    return replace(row, value=vault.seal(vault.open(row.value, row.place), row.place))
+
+
+def _named(row: VariableRow) -> Mapping[str, str]:
+    return {"level": row.owner.level.value, "owner": row.owner.owner_id, "key": row.key}
+
+
+ENCRYPTED: Final = EncryptedTable(
+    unreadable="variables.unreadable",
+    heads=store.heads,
+    every=store.every,
+    sealed=lambda row: row.value,
+    anew=_anew,
+    put=store.put_value,
+    named=_named,
+)
+
+
+log = structlog.get_logger()
+
+
+class VariablesOfRuns(Protocol):
+    """The statement of a claim, one implementation per database engine."""
+
+    def of_runs(
+        self,
+        connection: Connection,
+        account_id: str,
+        *,
+        group_ids: Iterable[str],
+        check_ids: Iterable[str],
+    ) -> list[VariableRow]:
+        """What the account, these groups and these checks have."""
+
+
+_ENGINES: Final[Mapping[str, VariablesOfRuns]] = {"sqlite": SqliteRunVariables()}
+
+
+class RunVariables:
+    """The variables of an account's runs; each is opened once, and only when a run needs it."""
+
+    def __init__(self, rows: Iterable[VariableRow], vault: Vault) -> None:
+        self._rows: dict[Owner, list[VariableRow]] = defaultdict(list)
+        self._vault = vault
+        self._opened: dict[tuple[Owner, str], Variable | None] = {}
+        for row in rows:
+            self._rows[row.owner].append(row)
+
+    def of(
+        self, owners: Iterable[Owner], *, names: frozenset[str] | None = None
+    ) -> tuple[Variable, ...]:
+        """What a run has of these owners, of whom later ones win; only these names.
+
+        No names: all that there are.
+        """
+        rows = {row.key: row for owner in owners for row in self._rows.get(owner, ())}
+        wanted = rows.values() if names is None else (rows[key] for key in rows.keys() & names)
+        found = (self._open(row) for row in wanted)
+        return tuple(variable for variable in found if variable is not None)
+
+    def _open(self, row: VariableRow) -> Variable | None:
+        """None: it cannot be opened, which must not keep everybody's jobs back."""
+        known = (row.owner, row.key)
+        if known not in self._opened:
+            self._opened[known] = self._opened_now(row)
+        return self._opened[known]
+
+    def _opened_now(self, row: VariableRow) -> Variable | None:
+        try:
+            value = self._vault.open(row.value, row.place)
+        except UnsealableError as problem:
+            where = {"level": row.owner.level.value, "owner": row.owner.owner_id, "key": row.key}
+            log.exception("variables.unreadable", reason=str(problem), **where)
+            return None
+        return Variable(key=row.key, value=value, locked=row.locked, secret=row.secret)
+
+
+def secrets_for_jobs(
+    connection: Connection, vault: Vault, account_id: str, *, owners: Iterable[Owner]
+) -> RunVariables:
+    """The variables of an account and of these groups and checks of it."""
+    ids: dict[str, list[str]] = defaultdict(list)
+    for owner in owners:
+        ids[owner.level].append(owner.owner_id)
+    rows = _ENGINES[connection.dialect.name].of_runs(
+        connection, account_id, group_ids=ids["group"], check_ids=ids["check"]
+    )
+    return RunVariables(rows, vault)

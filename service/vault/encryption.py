@@ -1,0 +1,84 @@
+"""Encrypts and decrypts what is secret."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from service.vault.master_keys import KEY_ID_BYTES, key_id
+
+_VERSION: Final = b"\1"
+SEALED: Final = _VERSION[0]
+"""The first byte of a sealed value; no text of ours begins with it."""
+HEAD_BYTES: Final = len(_VERSION) + KEY_ID_BYTES
+"""A sealed value begins with its version and the id of its key."""
+_NONCE_BYTES: Final = 12
+_TAG_BYTES: Final = 16
+OVERHEAD_BYTES: Final = HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
+"""By so much a sealed value is longer than the text in it."""
+
+Place = tuple[str, ...]
+"""Where a value belongs: table, account, and what names its row and column there."""
+
+
+class UnsealableError(Exception):
+    """A stored value does not open here: it was changed, moved, or sealed with an unknown key."""
+
+
+class Vault:
+    """Seals with the first of its keys, and opens with all of them."""
+
+    def __init__(self, keys: Iterable[bytes]) -> None:
+        ciphers = {_VERSION + key_id(key): AESGCM(key) for key in keys}
+        self._ciphers: Final = ciphers
+        self._head: Final = next(iter(ciphers))
+
+    def __repr__(self) -> str:
+        return f"Vault({', '.join(head[1:].hex() for head in self._ciphers)})"
+
+    def seal(self, text: str, place: Place) -> bytes:
+        """The text, readable with this vault and at this place only."""
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = self._ciphers[self._head].encrypt(nonce, text.encode(), _bond(self._head, place))
+        return self._head + nonce + sealed
+
+    def open(self, sealed: bytes, place: Place) -> str:
+        """The text that was sealed for this place.
+
+        Raises:
+            UnsealableError: nothing was, or not with a key of this vault.
+        """
+        head, nonce = sealed[:HEAD_BYTES], sealed[HEAD_BYTES : HEAD_BYTES + _NONCE_BYTES]
+        cipher = self._ciphers.get(head)
+        if cipher is None:
+            raise UnsealableError("it was sealed with a key that this vault does not have")
+        try:
+            text = cipher.decrypt(nonce, sealed[HEAD_BYTES + _NONCE_BYTES :], _bond(head, place))
+        except (InvalidTag, ValueError) as problem:
+            raise UnsealableError("it was changed, or belongs somewhere else") from problem
+        return text.decode()
+
+    def knows(self, head: bytes) -> bool:
+        """Whether what begins like this was sealed with a key of this vault."""
+        return head in self._ciphers
+
+    def is_current(self, head: bytes) -> bool:
+        """Whether what begins like this was sealed with the current key."""
+        return head == self._head
+
+
+def _bond(head: bytes, place: Place) -> bytes:
+    return head + msgspec.json.encode(place)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose things, when, and what seals their secrets."""
+
+    account_id: str
+    now_ms: int
+    vault: Vault

@@ -1,0 +1,38 @@
+"""Full jitter: random waits below a doubling bound."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.api_client.errors import RequestRefusedError, ServiceAwayError
+from agent.api_client.retry import LONGEST_RETRY_AFTER_S, Backoff, Pace
+
+AWAY = ServiceAwayError("away")
+
+
+@given(failures=st.integers(1, 2000), chance=st.floats(0, 1, exclude_max=True))
+def test_a_wait_never_leaves_its_bounds(failures: int, chance: float) -> None:
+    backoff = Backoff(Pace(), chance=lambda: chance)
+    for _ in range(failures):
+        wait_s = backoff.failed(AWAY)
+    assert 0 <= wait_s <= 60
+
+
+def test_the_bound_doubles_up_to_the_cap() -> None:
+    backoff = Backoff(Pace(), chance=lambda: 1.0)
+    assert [backoff.failed(AWAY) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_success_starts_over() -> None:
+    backoff = Backoff(Pace(), chance=lambda: 1.0)
+    backoff.failed(AWAY)
+    backoff.succeeded()
+    assert backoff.failed(RequestRefusedError("no")) == 1
+
+
+@given(asked_s=st.floats(0, 1e9), chance=st.floats(0, 1, exclude_max=True))
+def test_agents_that_were_told_the_same_do_not_come_back_together(
+    asked_s: float, chance: float
+) -> None:
+    backoff = Backoff(Pace(), chance=lambda: chance)
+    wait_s = backoff.failed(ServiceAwayError("busy", retry_after_s=asked_s))
+    assert wait_s == min(asked_s, LONGEST_RETRY_AFTER_S) + chance

@@ -1,0 +1,88 @@
+"""Files of a run: what may leave of them, and what the result says of the rest."""
+
+from pathlib import Path
+
+from agent.outbox.redact import ArtifactRedactor, Enclosed
+from contract.result import Outcome, Status
+from redaction.clean import MemberKind
+from redaction.files import clean_in_child
+from redaction.result import Scrubber
+from sandbox.workspace import Workspace
+from tests.builders.archives import PAGE, PICTURE, a_zip, lines
+from tests.builders.specs import a_job, a_secret
+
+SECRET = "s3cr3t-T0ken"
+
+
+class Meter:
+    """Counts."""
+
+    def __init__(self) -> None:
+        self.hidden = self.refused = self.dropped = 0
+
+    def scrubbed(self, replacements: int) -> None:
+        self.hidden += replacements
+
+    def scrub_refused(self) -> None:
+        self.refused += 1
+
+    def leak_withheld(self, member: MemberKind) -> None:
+        raise AssertionError(member)
+
+    def artifacts_dropped(self, count: int) -> None:
+        self.dropped += count
+
+
+def a_trace(text: str) -> bytes:
+    snapshot = {"pageId": PAGE, "html": ["BODY", {}, text]}
+    frame = {"type": "screencast-frame", "pageId": PAGE, "file": f"screencast/{PAGE}-1.jpeg"}
+    events = lines({"type": "frame-snapshot", "snapshot": snapshot}, frame)
+    return a_zip({"0-trace.trace": events, f"screencast/{PAGE}-1.jpeg": PICTURE})
+
+
+async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> Enclosed:
+    workspace = Workspace(folder)
+    if missed is not None:
+        workspace.miss_secrets(missed)
+    (workspace.folder / "a.jpeg").write_bytes(PICTURE)
+    (workspace.folder / "trace.zip").write_bytes(trace)
+    outcome = Outcome(
+        status=Status.FAILED,
+        artifacts=(
+            workspace.artifact("a.jpeg", "screenshot"),
+            workspace.artifact("trace.zip", "trace"),
+        ),
+    )
+    job = a_job(variables=(a_secret("TOKEN", SECRET),))
+    return await ArtifactRedactor(Scrubber(), clean_in_child, meter=Meter()).of(
+        job, outcome, workspace
+    )
+
+
+LEFT_OUT = "1 x a frame of the film strip, whose page showed a secret"
+
+
+async def test_a_trace_leaves_clean_beside_its_secrets(tmp_path: Path) -> None:
+    found = await enclosed(tmp_path, a_trace("no secret"))
+    assert {one.name for one in found.outcome.artifacts} == {"a.jpeg", "trace.zip"}
+    assert found.outcome.log == ()
+
+
+async def test_pictures_of_a_run_that_showed_a_secret_stay_and_the_result_says_so(
+    tmp_path: Path,
+) -> None:
+    found = await enclosed(tmp_path, a_trace(f"your token: {SECRET}"))
+    assert [one.name for one in found.outcome.artifacts] == ["trace.zip"]
+    assert [line.message for line in found.outcome.log] == [
+        "The file a.jpeg is not there: it may show a secret, as a page of the run did.",
+        f"Of the file trace.zip is left out: {LEFT_OUT}.",
+    ]
+
+
+async def test_no_file_leaves_of_a_run_whose_secrets_are_not_all_known(tmp_path: Path) -> None:
+    found = await enclosed(tmp_path, a_trace("no secret"), missed="there were too many")
+    assert (found.outcome.artifacts, found.files) == ((), ())
+    assert [line.message for line in found.outcome.log] == [
+        "The file a.jpeg is not there: there were too many.",
+        "The file trace.zip is not there: there were too many.",
+    ]

@@ -1,0 +1,106 @@
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from picket.up.processes import Child, Program
+from tests.builders.patience import LONG_S
+
+POLITE = """
+import os, signal, subprocess, sys, time
+child = subprocess.Popen(["sleep", "600"])
+def stop(*_):
+    print("stopping", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+print("up", child.pid, os.environ.get("SETTING"), sorted(os.environ), flush=True)
+time.sleep(600)
+"""
+STUBBORN = POLITE.replace("sys.exit(0)", "pass").replace(
+    "time.sleep(600)", "[time.sleep(1) for _ in range(600)]"
+)
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a program that children can be started from, beside one that is not ours."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "program.py").write_text("print('somebody else')")
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "program.py"
+
+
+async def start(module: Path, text: str) -> Child:
+    module.write_text(text)  # noqa: ASYNC240 - a few bytes, in a test
+    log = module.with_suffix(".log")
+    settings = {"SETTING": "given", "PYTHONPATH": str(module.parent)}
+    child = await Child.start(Program(module="program", settings=settings, log=log))
+    async with asyncio.timeout(LONG_S):
+        while not child.last_lines(1) and child.exit_code is None:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(0.02)
+    return child
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+async def test_a_child_is_stopped_politely_with_what_it_started(module: Path) -> None:
+    child = await start(module, POLITE)
+    grandchild = int(child.last_lines(1)[0].split()[1])
+    await child.stop(limit_s=LONG_S)
+    assert child.exit_code == 0
+    assert child.last_lines(1) == ["stopping"]
+    async with asyncio.timeout(LONG_S):
+        while is_alive(grandchild):  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)
+
+
+async def test_a_child_that_does_not_listen_is_killed(module: Path) -> None:
+    child = await start(module, STUBBORN)
+    await child.stop(limit_s=0.2)
+    assert child.exit_code == -signal.SIGKILL
+
+
+async def test_a_child_gets_its_settings_and_of_ours_what_describes_the_machine(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_SECRET_TOKEN", "ours")
+    monkeypatch.setenv("HTTPS_PROXY", "http://ours")
+    monkeypatch.setenv("DATABASE_URL", "ours")
+    monkeypatch.setenv("PICKET_RUNTIMES", "/of/this/machine")
+    child = await start(module, POLITE)
+    (line,) = child.last_lines(1)
+    await child.stop(limit_s=LONG_S)
+    assert "given" in line
+    assert "PICKET_RUNTIMES" in line
+    for name in ("SERVICE_SECRET_TOKEN", "HTTPS_PROXY", "DATABASE_URL"):
+        assert name not in line
+
+
+async def test_the_end_of_the_log_explains_an_early_end(module: Path) -> None:
+    child = await start(module, "raise SystemExit('API_KEY is not set')")
+    assert await child.ended() == 1
+    assert child.last_lines(5) == ["API_KEY is not set"]
+    await child.stop(limit_s=LONG_S)
+
+
+async def test_lines_of_an_earlier_start_do_not_explain_the_end_of_this_one(module: Path) -> None:
+    for reason in ("the first reason", "the second reason"):
+        child = await start(module, f"raise SystemExit({reason!r})")
+        await child.ended()
+        assert child.last_lines(5) == [reason]
+        await child.stop(limit_s=LONG_S)
+
+
+async def test_a_child_leads_its_own_group(module: Path) -> None:
+    child = await start(module, POLITE)
+    pid = int(repr(child).split("pid=")[1].split(",")[0])
+    assert os.getpgid(pid) == pid != os.getpgid(0)
+    await child.stop(limit_s=LONG_S)

@@ -1,0 +1,206 @@
+"""Files are made clean in a process of their own; what becomes of it costs the file alone."""
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.outbox.redact import ArtifactRedactor
+from contract.result import ArtifactKind, Status
+from redaction import files as cleaning
+from redaction.clean import MemberKind, Passed, Withheld
+from redaction.files import clean_in_child
+from redaction.files_child import verdict_on
+from redaction.result import Scrubber
+from sandbox.workspace import Look, RunFile, Workspace
+from tests.builders.agents import metrics
+from tests.builders.archives import PAGE, a_zip, lines
+from tests.builders.observations import an_outcome
+from tests.builders.patience import LONG_S
+from tests.builders.specs import a_job, a_secret
+
+SECRET = "hunter2-hunter2"
+PNG = b"\x89PNG\r\n\x1a\npixels"
+
+
+def a_file(
+    folder: Path, content: bytes, name: str = "a.txt", kind: ArtifactKind = "log"
+) -> RunFile:
+    workspace = Workspace(folder)
+    (workspace.folder / name).write_bytes(content)
+    return workspace.file_of(workspace.artifact(name, kind))
+
+
+async def test_a_file_is_scrubbed_scanned_and_described_as_it_is_now(tmp_path: Path) -> None:
+    files = [a_file(tmp_path, f"token {SECRET}".encode()), a_file(tmp_path, b"nothing")]
+    first, second = await clean_in_child(files, (SECRET,))
+    assert isinstance(first, Passed)
+    assert first.replacements == 1
+    assert first.artifact.size_bytes == files[0].path.stat().st_size
+    assert SECRET.encode() not in files[0].path.read_bytes()
+    assert second == Passed(artifact=files[1].artifact)
+
+
+async def test_the_process_gets_nothing_of_the_agents_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", "pl_secret-key")
+    told = tmp_path / "told"
+    program = f"cat /proc/self/environ /proc/self/cmdline > {told}"
+    monkeypatch.setattr(cleaning, "_LINE", ["/bin/sh", "-c", program])
+    await clean_in_child([a_file(tmp_path, b"x")], (SECRET,))
+    assert b"pl_secret-key" not in told.read_bytes()
+    assert SECRET.encode() not in told.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("program", "limit_s", "how"),
+    [
+        ("kill -KILL $$", LONG_S, "its process ended with signal 9"),
+        ("exit 3", LONG_S, "its process ended with 3"),
+        # Without a process of its own for `sleep`, which would keep the pipe open for so long.
+        ("exec sleep 600", 1, "it took more than 1 s"),
+        ("echo '{\"verdict\":'; cat >/dev/null", LONG_S, "its process ended with 0"),
+    ],
+)
+async def test_whatever_ends_the_process_withholds_the_file_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, limit_s: float, how: str
+) -> None:
+    monkeypatch.setattr(cleaning, "_LINE", ["/bin/sh", "-c", program])
+    (verdict,) = await clean_in_child([a_file(tmp_path, b"x")], (), limit_s=limit_s)
+    assert isinstance(verdict, Withheld)
+    assert verdict.because == f"the agent could not search it for secrets: {how}"
+    assert verdict.is_our_fault
+
+
+async def test_a_run_that_is_stopped_leaves_no_process(tmp_path: Path) -> None:
+    task = asyncio.create_task(clean_in_child([a_file(tmp_path, b"x" * 50_000_000)], (SECRET,)))
+    ours: list[int] = []
+    async with asyncio.timeout(LONG_S):
+        while not ours:
+            await asyncio.sleep(0.01)
+            ours = [pid for pid in _children() if b"files_child" in _line(pid)]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not set(ours) & set(_children())
+
+
+async def test_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
+    file = a_file(tmp_path, b"some words and more \n" * 500_000)
+    cleaning_it = asyncio.create_task(clean_in_child([file], (SECRET,)))
+    turns, began_s = 0, time.monotonic()
+    while not cleaning_it.done() and time.monotonic() - began_s < 15:
+        await asyncio.sleep(0.001)
+        turns += 1
+    await cleaning_it
+    assert turns > 20
+
+
+def test_what_the_scrubber_left_is_found_and_the_file_is_withheld(tmp_path: Path) -> None:
+    file = a_file(tmp_path, b"[104,117,110,116,101,114,50,45,104,117,110,116,101,114,50]")
+    verdict = verdict_on(file, (SECRET,))
+    assert isinstance(verdict, Withheld)
+    assert verdict.leak is MemberKind.FILE
+    assert verdict.because == "secret found in file (after byte 0)"
+
+
+async def test_a_result_says_that_an_artifact_is_withheld_and_the_metrics_count_it(
+    tmp_path: Path,
+) -> None:
+    meter, job = metrics(), a_job(variables=(a_secret("TOKEN", SECRET),))
+    workspace = Workspace(tmp_path)
+    (workspace.folder / "a.txt").write_text(str([*SECRET.encode()]))
+    outcome = an_outcome(artifacts=(workspace.artifact("a.txt", "log"),))
+    enclosed = await ArtifactRedactor(Scrubber(), clean_in_child, meter=meter).of(
+        job, outcome, workspace
+    )
+    assert (enclosed.files, enclosed.outcome.artifacts) == ((), ())
+    assert enclosed.outcome.status is Status.PASSED
+    assert [line.message for line in enclosed.outcome.log] == [
+        "The artifact a.txt is withheld: secret found in file (after byte 0)."
+    ]
+    assert b'picket_agent_leaks_withheld_total{member="file"} 1.0' in meter.text()
+
+
+TRACE = {
+    "quiet": lines({"type": "console", "pageId": PAGE, "text": "nothing"}),
+    "shows": lines({"type": "console", "pageId": PAGE, "text": SECRET}),
+    "shows a header": lines(
+        {"type": "console", "pageId": PAGE, "text": "of-a-header"},
+        {"headers": [{"name": "authorization", "value": "Bearer of-a-header"}]},
+    ),
+    "shows both": lines(
+        {"type": "console", "pageId": PAGE, "text": f"{SECRET} of-a-header"},
+        {"headers": [{"name": "authorization", "value": "Bearer of-a-header"}]},
+    ),
+}
+IT_SHOWED = "it may show a secret, as a page of the run did"
+NOBODY_KNOWS = "it may show a secret: the run knew some, and no trace tells what its pages showed"
+
+
+@pytest.mark.parametrize(
+    ("trace", "of_pictures"),
+    [
+        ("quiet", {Look.NONE: None, Look.UNSHOWING: None, Look.MASKED: None}),
+        ("shows", {Look.NONE: IT_SHOWED, Look.UNSHOWING: IT_SHOWED, Look.MASKED: None}),
+        ("shows a header", dict.fromkeys(Look, IT_SHOWED)),
+        ("shows both", dict.fromkeys(Look, IT_SHOWED)),
+        (None, {Look.NONE: NOBODY_KNOWS, Look.UNSHOWING: None, Look.MASKED: None}),
+    ],
+)
+async def test_a_picture_leaves_by_what_is_known_of_its_page(
+    tmp_path: Path, trace: str | None, of_pictures: dict[Look, str | None]
+) -> None:
+    files = [a_picture(tmp_path, look) for look in of_pictures]
+    if trace is not None:
+        files.append(a_file(tmp_path, a_zip({"0-trace.trace": TRACE[trace]}), "trace.zip", "trace"))
+    verdicts = await clean_in_child(files, (SECRET,))
+    said = [one.because if isinstance(one, Withheld) else None for one in verdicts]
+    assert said[: len(of_pictures)] == list(of_pictures.values())
+
+
+@pytest.mark.parametrize("secrets", [(), (SECRET,)])
+async def test_pictures_of_runs_that_got_to_see_no_secret_leave_without_a_trace(
+    tmp_path: Path, secrets: tuple[str, ...]
+) -> None:
+    file = a_picture(tmp_path, Look.NONE)
+    (verdict,) = await clean_in_child([file], secrets, in_sight=("another",))
+    assert isinstance(verdict, Passed)
+
+
+async def test_no_picture_leaves_where_a_page_showed_a_secret_that_its_scripts_did_not_know(
+    tmp_path: Path,
+) -> None:
+    trace = a_zip({"0-trace.trace": TRACE["shows"]})
+    files = [
+        *(a_picture(tmp_path, look) for look in Look),
+        a_file(tmp_path, trace, "trace.zip", "trace"),
+    ]
+    verdicts = await clean_in_child(files, (SECRET, "known-to-all"), in_sight=("known-to-all",))
+    assert [one.because for one in verdicts if isinstance(one, Withheld)] == [IT_SHOWED] * 3
+
+
+def a_picture(folder: Path, look: Look) -> RunFile:
+    file = a_file(folder, PNG, f"{look}.png", "screenshot")
+    return replace(file, look=look)
+
+
+def _children() -> list[int]:
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    return [int(pid) for task in tasks for pid in _read(task / "children").split()]
+
+
+def _line(pid: int) -> bytes:
+    return _read(Path(f"/proc/{pid}/cmdline"))
+
+
+def _read(path: Path) -> bytes:
+    """Nothing of a thread or process that has ended meanwhile."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,8 +1,0 @@
-"""Ends, but leaves its outputs open in somebody else's hands."""
-
-import os, time
-
-if os.fork() == 0:
-    os.setsid()
-    time.sleep(600)
-print("said")

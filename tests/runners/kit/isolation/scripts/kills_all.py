@@ -1,9 +1,0 @@
-"""Sends SIGKILL to everybody, and to the agent by its number."""
-
-import os, signal
-
-for pid in (os.getppid(), -1):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except OSError as problem:
-        os.write(3, f'"{type(problem).__name__}"\n'.encode())

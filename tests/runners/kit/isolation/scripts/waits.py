@@ -1,6 +1,0 @@
-"""Has a secret, and waits."""
-
-import os, time
-
-open("secret", "w").write("neighbours-secret")
-time.sleep(600)

@@ -1,8 +1,0 @@
-"""A text that was cut says so."""
-
-from runners.kit.secrets.cut_texts import cut
-
-
-def test_a_text_that_is_cut_ends_with_the_sign_of_that() -> None:
-    assert cut("abcd", 4) == "abcd"
-    assert cut("abcde", 4) == "abc…"

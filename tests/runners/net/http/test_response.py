@@ -1,0 +1,67 @@
+"""Heads as servers write them, careless ones included."""
+
+import pytest
+
+from runners.net.http.response import Head, read_head
+
+
+def head(raw: bytes) -> Head:
+    found = read_head(raw.splitlines(keepends=True))
+    assert found is not None
+    return found
+
+
+def test_a_head_is_read() -> None:
+    found = head(b"HTTP/1.1 201 Made It\r\nX-A: 1\r\nx-a: 2\r\n\r\n")
+    assert (found.status_code, found.status_text, found.http_version) == (201, "Made It", "1.1")
+    assert found.headers == {"x-a": "1, 2"}
+    assert found.is_complete
+
+
+def test_a_bare_line_feed_ends_a_line() -> None:
+    found = head(b"HTTP/1.1 200 OK\nContent-Type: text/plain\nX-A: b\n\n")
+    assert found.headers == {"content-type": "text/plain", "x-a": "b"}
+    assert found.is_complete
+
+
+def test_a_status_text_may_hold_a_colon() -> None:
+    found = head(b"HTTP/1.1 503 Down: back at noon\r\nX-A: b\r\n\r\n")
+    assert (found.status_code, found.status_text) == (503, "Down: back at noon")
+
+
+def test_the_last_head_counts() -> None:
+    found = head(
+        b"HTTP/1.1 103 Early Hints\r\nLink: a\r\nSet-Cookie: a=b\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n"
+    )
+    assert found.headers == {"x-a": "b"}
+    assert found.set_cookies == ()
+
+
+def test_trailers_are_no_headers() -> None:
+    found = head(b"HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nContent-Type: application/json\r\n\r\n")
+    assert found.headers == {"x-a": "b"}
+    assert found.is_complete
+
+
+@pytest.mark.parametrize("name", ["Location", "Content-Type"])
+def test_of_a_header_that_is_no_list_the_first_counts(name: str) -> None:
+    found = head(f"HTTP/1.1 200 OK\r\n{name}: /a\r\n{name}: /b\r\n\r\n".encode())
+    assert found.headers == {name.lower(): "/a"}
+
+
+def test_each_cookie_stays_whole() -> None:
+    found = head(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1; expires=Mon, x\r\nSet-Cookie: b=2\r\n\r\n")
+    assert found.set_cookies == ("a=1; expires=Mon, x", "b=2")
+
+
+def test_a_head_that_breaks_off_is_told() -> None:
+    assert not head(b"HTTP/1.1 200 OK\r\nX-A: b\r\n").is_complete
+
+
+def test_what_is_no_utf_8_is_latin_1() -> None:
+    assert head(b"HTTP/1.1 200 \xe9t\xe9\r\n\r\n").status_text == "été"
+
+
+def test_without_a_status_line_there_is_no_head() -> None:
+    assert read_head([b"X-A: b\r\n", b"\r\n"]) is None
