@@ -3,7 +3,7 @@
 #   docker build -t picket-agent-full .
 #   docker build -t picket-agent-full --build-arg RUNTIMES=2026.04 .    # one runtime, not both
 
-# Debian's Python is an optimised build: docs/reasons.md has the figures.
+# Debian's Python is an optimised build: docs/design/speed.md has the figures.
 ARG BASE=debian:13-slim
 
 # hadolint ignore=DL3006

@@ -149,12 +149,12 @@ def up(
     Shows a live table of results on a terminal, and one line per result elsewhere.
 
     All of it ends when its service or its agent ends. To see what a killed agent does, kill a
-    second one, with the address that is printed as API:
+    second one:
 
     \b
       API_KEY_FILE=.picket/location-key EXTRA_CA_CERTS=.picket/demo-authority.pem \\
-        SERVICE_URL=http://127.0.0.1:PORT AGENT_DATA_DIR=$PWD/.picket/second \\
-        AGENT_HEALTH_PORT=0 HEARTBEAT_PORT=0 picket agent
+        SERVICE_URL=$(cat .picket/service-url) AGENT_DATA_DIR=$PWD/.picket/second \\
+        AGENT_HEALTH_PORT=0 HEARTBEAT_PORT=0 .venv/bin/picket agent
     """  # noqa: D301 - \b is one character, a mark for click
     from picket.terminal import Terminal
     from picket.up.command import UpOptions, run_up

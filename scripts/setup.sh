@@ -13,7 +13,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 
 is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
-# The distribution's Python first: it is an optimised build (docs/reasons.md has the figures).
+# The distribution's Python first: it is an optimised build (docs/design/speed.md has the figures).
 pythons() {
     for name in ${PICKET_PYTHON:-/usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11}; do
         if command -v "$name" >/dev/null 2>&1 && is_new_enough "$name"; then
