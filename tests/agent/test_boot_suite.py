@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.boot_suite import BOOT_SUITE
+from agent.self_test import BOOT_SUITE
 
 
 def programs(folder: Path, **codes: int) -> Path:
