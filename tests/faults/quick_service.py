@@ -88,11 +88,11 @@ class Executioner:
 
     def watch(self) -> None:
         """Put itself between the service and its database."""
-        _put(long_poll, "deal", self._at("claim", long_poll.deal, did=_did_deal))
+        _put(long_poll, "assign_jobs", self._at("claim", long_poll.assign_jobs, did=_did_deal))
         _put(api, "take_results", self._at("results", api.take_results))
         _put(api, "release", self._at("release", api.release, did=lambda _: True))
         _put(app, "tick", self._at("tick", app.tick))
-        _put(settle, "reap", self._at("reap", settle.expire_jobs))
+        _put(settle, "expire_jobs", self._at("reap", settle.expire_jobs))
         carry_out = self._looking(sqlite_group.carry_out)
         for module in (sqlite, sqlite_group):  # on the loop, and on the writer's thread
             _put(module, "carry_out", carry_out)

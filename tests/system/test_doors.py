@@ -88,8 +88,8 @@ async def test_a_crash_dump_holds_no_secret_and_leaves_no_core(
 
 BREAKS = f"""
 import gc, os, threading
-from agent import crash_hooks as last_words
-last_words.guard(os.environ)
+from agent.crash_hooks import install_crash_hooks
+install_crash_hooks(os.environ)
 secret = os.environ["SERVICE_SECRET_TOKEN"]
 def broken(): raise ValueError(f"in a thread: {{secret}} {FORMS[2]}")
 thread = threading.Thread(target=broken); thread.start(); thread.join()
