@@ -136,13 +136,13 @@ def _install_libraries(source: Path, target: Path) -> None:
 
 
 def _make_readable(target: Path) -> None:
-    """The wheel's files have the modes of a caller's umask; users of runs read all that is here."""
+    """Sources have the modes of a caller's umask; users of runs read all of this, and write none."""
     for path in (target, *target.rglob("*")):
         if path.is_symlink():
             continue
         mode = stat.S_IMODE(path.stat().st_mode)
         is_entered = path.is_dir() or mode & 0o111
-        path.chmod(mode | (0o755 if is_entered else 0o644))
+        path.chmod((mode | (0o755 if is_entered else 0o644)) & ~0o022)
 
 
 def _npm_ci(node_home: Path, source: Path, target: Path) -> None:
