@@ -136,7 +136,7 @@ def _install_libraries(source: Path, target: Path) -> None:
 
 
 def _make_readable(target: Path) -> None:
-    """Sources have the modes of a caller's umask; users of runs read all of this, and write none."""
+    """Let users of runs read all of it, and write none, whatever the modes of its sources."""
     for path in (target, *target.rglob("*")):
         if path.is_symlink():
             continue
