@@ -59,9 +59,9 @@ class AccountShown(ResponseModel):
     """Always self-hosted: there are no plans."""
     plan_display_name: str
     settings: dict[str, Any]
-    """Of the account; there are none yet."""
+    """Settings of the account; there are none yet."""
     alert_settings: dict[str, Any]
-    """Of checks with useGlobalAlertSettings."""
+    """The alert settings of checks with `useGlobalAlertSettings`."""
 
 
 router = keyed_operations("Accounts", prefix="/v1/accounts")

@@ -20,7 +20,7 @@ class StaticAddresses:
         return list(dict.fromkeys(text for _, text in self._spelled(version)))
 
     def by_region(self, version: int) -> dict[str, list[str]]:
-        """The same by region; a region without any is left out."""
+        """The addresses of IPv4 or IPv6 by region; a region without any is left out."""
         found: dict[str, list[str]] = {}
         for region, text in self._spelled(version):
             found.setdefault(region, []).append(text)

@@ -11,9 +11,9 @@ class Entry:
     key_id: str | None
     """The API key that asked for it. None: a link, or somebody at the service's own machine."""
     operation: str
-    """Of the OpenAPI document, or of a command."""
+    """The id of the operation in the OpenAPI document, or the name of a command."""
     resource: str
-    """As its path has it: `checks`."""
+    """The kind of the thing, spelled as in the path: `checks`."""
     resource_id: str | None
     """None: several, or none."""
     fields: tuple[str, ...]

@@ -45,7 +45,7 @@ class Badge:
     label: str
     message: str
     colour: str
-    """Of the message."""
+    """The background of the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +208,7 @@ _WORST_LAST: Final = (
 
 
 def badge(name: str, newest: Standing | None, *, with_time: bool) -> Badge:
-    """Of a check with this name; None: it has no result yet."""
+    """The badge of a check with this name. `newest` is None where it has no result yet."""
     if newest is None:
         return Badge(label=name, message="no result", colour="#777")
     message, colour = _SAID[newest.status]

@@ -91,7 +91,7 @@ def remove(connection: Connection, account_id: str, sha256: str) -> None:
 
 
 KEPT_MS: Final = 24 * 3600 * 1000
-"""So long after it was sent a check may still be set up with it."""
+"""How long after its upload a bundle that no check runs is kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from service.http.schema import ResponseModel
 from service.http.times import Moment
 
 MAX_BUNDLE_BYTES: Final = 256 * 1024 * 1024
-"""As much as agents take."""
+"""The largest bundle that agents accept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ class CertificateRow:
     expires_ms: int
     created_ms: int
     serial: int
-    """Of the account's certificates; the highest is the newest."""
+    """Counts the certificates of an account; the newest has the highest."""
 
     def place(self, column: Literal["key", "passphrase"]) -> Place:
         """Where a secret of it is sealed for; under another host it opens no more."""

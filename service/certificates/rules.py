@@ -21,11 +21,11 @@ from service.http.errors import InvalidError
 HOST_PATTERN: Final = r"^[A-Za-z0-9.*?:_\[\]!-]+$"
 _HOST_LETTERS: Final = re.compile(HOST_PATTERN)
 MAX_TOGETHER_BYTES: Final = 512 * 1024
-"""Of all certificates of an account: each job that can use them carries them."""
+"""The limit for all certificates of an account: each job that can use them carries them."""
 _MOST_ROUNDS: Final = 1_000_000
 _MOST_BLOCKS: Final = 1 << 20
-"""Of scrypt, each of 128 bytes. Opening an encrypted key may take half a second, and 128 MiB, and
-no more: meanwhile nobody else is served."""
+"""The limit of scrypt's blocks, 128 bytes each. Decrypting a key may take half a second and
+128 MiB at most: meanwhile nobody else is served."""
 _SCRYPT_NUMBERS: Final = 3
 """How often, blocks, lanes; a length may follow, as it may follow the rounds of other hashes."""
 _ENCRYPTED_BEGINS: Final = "-----BEGIN ENCRYPTED PRIVATE KEY-----"

@@ -14,7 +14,7 @@ MAX_CERT_LETTERS: Final = 32_768
 MAX_KEY_LETTERS: Final = 8_192
 MAX_PASSPHRASE_LETTERS: Final = 1_000
 MAX_HOST_LETTERS: Final = 260
-"""Of the longest name, with a port."""
+"""Room for the longest host name and a port."""
 
 Host = Annotated[
     str,
@@ -37,14 +37,14 @@ class ClientCertificateWrite(RequestModel):
     cert: Pem
     """PEM; further certificates of its chain may follow."""
     key: Annotated[Text, Field(min_length=1, max_length=MAX_KEY_LETTERS), Untold]
-    """Of the certificate, in PEM; never shown again."""
+    """The private key of the certificate, in PEM; never shown again."""
     ca: Annotated[Pem | None, BeforeValidator(blank_is_none)] = None
     """PEM of further roots for hosts that are shown it. Null: the agent's alone."""
     passphrase: Annotated[
         Annotated[Text, Field(min_length=1, max_length=MAX_PASSPHRASE_LETTERS), Untold] | None,
         BeforeValidator(blank_is_none),
     ] = None
-    """Of an encrypted key; never shown again. Null: the key is not encrypted."""
+    """The passphrase of an encrypted key; never shown again. Null: the key is not encrypted."""
 
 
 class ClientCertificateShown(ResponseModel):

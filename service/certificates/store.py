@@ -42,7 +42,7 @@ def of_account(connection: Connection, account_id: str) -> tuple[CertificateRow,
 
 
 def size_bytes(connection: Connection, account_id: str) -> int:
-    """Of all certificates of an account, with their keys."""
+    """How many bytes the certificates of an account have together, keys included."""
     return int(connection.execute(_SIZE, {"account": account_id}).scalar_one())
 
 

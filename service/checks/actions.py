@@ -128,7 +128,7 @@ def locations_of(connection: Connection, check_id: str) -> tuple[str, ...]:
 def locations_of_some(
     connection: Connection, check_ids: Iterable[str]
 ) -> Mapping[str, Sequence[str]]:
-    """The same of several checks, by check; one without any is left out."""
+    """The locations of several checks, by check; a check without any is left out."""
     return store.locations_of_some(connection, check_ids)
 
 

@@ -53,7 +53,7 @@ def decrypt_bodies(row: CheckRow | SealedRow, vault: Vault) -> Bodies:
 
 
 def readable(row: CheckRow, vault: Vault) -> CheckRow:
-    """The same, for somebody who can put it right.
+    """The check with its secrets, or an error that tells a person how to repair it.
 
     Raises:
         UnreadableError: they do not open.

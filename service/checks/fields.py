@@ -117,7 +117,7 @@ RuntimeId = Annotated[
 _WholeMinutes = Literal[1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440]
 Frequency = Annotated[Literal[0, _WholeMinutes], JsonNumber]
 MinuteFrequency = Annotated[_WholeMinutes, BeforeValidator(_not_below_a_minute), JsonNumber]
-"""Of the types that run once a minute at most."""
+"""The frequency of types that run once a minute at most."""
 Method = Literal["GET", "POST", "PUT", "HEAD", "DELETE", "PATCH"]
 BodyKind = Literal["NONE", "JSON", "FORM", "RAW", "GRAPHQL"]
 Family = Literal["IPv4", "IPv6"]

@@ -30,7 +30,7 @@ class CheckFilter:
     url_part: str | None = None
     """Part of an API check's URL. None: any."""
     status: StatusFilter | None = None
-    """Of the last result. None: any, also none yet."""
+    """The status of the last result. None: any, or no result yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckName:
-    """As much of a check as it takes to tell it from others."""
+    """What tells a check from others."""
 
     id: str
     type: CheckType
@@ -74,7 +74,7 @@ class CheckName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckToRun:
-    """As much of an activated check as it takes to start a run of it."""
+    """What starting a run of an activated check requires."""
 
     id: str
     type: CheckType

@@ -58,7 +58,7 @@ class ResolvedCheck:
     """What runs of a check go by."""
 
     columns: Mapping[str, Any]
-    """Of its row, beside what was written."""
+    """The columns of the row that follow from the body, its group and its snippets."""
     location_ids: list[str]
 
     @property
@@ -68,7 +68,7 @@ class ResolvedCheck:
 
     @property
     def without_spec(self) -> "ResolvedCheck":
-        """The same where a secret does not open: no run can be told what to ask for."""
+        """The check with a spec that cannot be decrypted, since one of its secrets cannot."""
         return replace(self, columns={**self.columns, "spec": UNREADABLE_SPEC})
 
     def is_of(self, row: CheckRow, spec: bytes | None) -> bool:

@@ -317,7 +317,7 @@ def members(
 
 
 def member_names(connection: Connection, account_id: str, group_id: int) -> tuple[CheckName, ...]:
-    """The same, all of them, without what they hold."""
+    """The names of all checks of a group, in its order."""
     rows = connection.execute(_MEMBER_NAMES, {"account_id": account_id, "of_group": group_id})
     return tuple(map(read_name, rows))
 

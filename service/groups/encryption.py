@@ -30,7 +30,7 @@ def decrypt(group: GroupRow, vault: Vault) -> GroupRow:
 
 
 def readable(group: GroupRow, vault: Vault) -> GroupRow:
-    """The same, for somebody who can put it right.
+    """The group with its secrets, or an error that tells a person how to repair it.
 
     Raises:
         UnreadableError: they do not open.

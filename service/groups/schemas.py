@@ -100,7 +100,7 @@ class GroupFields(RequestModel):
     private_locations: Listing[Text] = Field(default_factory=list)
     """Slugs, as above."""
     concurrency: Annotated[int, Field(ge=1), JsonNumber] = 3
-    """So many checks run at once when the group is run as a whole."""
+    """How many checks run at once when the group is run as a whole."""
     api_check_defaults: Annotated[ApiCheckDefaults | None, AfterValidator(_none_is_default)] = (
         Field(default_factory=ApiCheckDefaults)
     )

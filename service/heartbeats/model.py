@@ -29,7 +29,8 @@ class Event:
 
 
 _EARLY_BELOW: Final = 0.9
-"""Of the period. A job that runs by a clock of its own is some per cent off, and still on time."""
+"""The share of the period before which a ping is early: the clock of a job that is on time may be
+some per cent off."""
 
 
 def ping_state(

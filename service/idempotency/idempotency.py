@@ -25,7 +25,7 @@ LIFETIME_MS: Final = 24 * 3600 * 1000
 MOST_PER_ACCOUNT: Final = 10_000
 """Answers that are kept; the oldest go before their time."""
 MOST_BYTES_PER_ACCOUNT: Final = 64 * 1024 * 1024
-"""Of these answers together: that of a trigger may have megabytes."""
+"""The limit for the answers of an account together: that of a trigger may have megabytes."""
 _UNCOUNTED_BYTES: Final = 4 * 1024 * 1024
 """To count 10,000 answers takes 10 ms, so it is done each time that so much has come."""
 _NONCE_BYTES: Final = 12

@@ -11,7 +11,7 @@ class Asked:
 
     account_id: str
     key: str = field(repr=False)
-    """As it was sent; it opens the kept answer, and is stored nowhere."""
+    """The key as it was sent; it decrypts the stored answer, and is stored nowhere."""
     request: bytes = field(repr=False)
     """Method, path and body: what must be the same again."""
 

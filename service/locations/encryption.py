@@ -46,7 +46,7 @@ def decrypt(row: LocationRow, vault: Vault) -> LocationRow:
 
 
 def readable(row: LocationRow, vault: Vault) -> LocationRow:
-    """The same, for somebody who can put it right.
+    """The location with its proxy, or an error that tells a person how to repair it.
 
     Raises:
         UnreadableError: they do not open.

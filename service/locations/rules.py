@@ -3,7 +3,7 @@
 from typing import Final
 
 UNAVAILABLE_AFTER_MS: Final = 600_000
-"""So long without an agent, and runs no longer wait for one."""
+"""How long a location may be without an agent before its runs no longer wait for one."""
 RETURN_MS: Final = 120_000
 """After the service's start its agents, who wait up to a minute between tries, have this long."""
 SAMPLE_MS: Final = 60_000

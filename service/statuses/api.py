@@ -24,7 +24,7 @@ class StatusShown(ResponseModel):
     """How a check stands by its newest final result."""
 
     name: str
-    """Of the check."""
+    """The name of the check."""
     check_id: str
     has_failures: bool
     """The target failed the check."""
@@ -42,7 +42,7 @@ class StatusShown(ResponseModel):
     ssl_days_remaining: int | None
     """Whole days until the certificate runs out that was seen; negative: it has. Null: none was."""
     created_at: Moment = Field(alias="created_at")
-    """Of the check."""
+    """When the check was created."""
     updated_at: Moment | None = Field(alias="updated_at")
     """When the newest result came in. Null: there is none yet."""
 
@@ -54,7 +54,7 @@ _ONE: Final = "/{checkId}"
 DAY_MS: Final = 86_400_000
 
 
-@router.get("", responses=answers(200, list[StatusShown], "Of all checks, the oldest first."))
+@router.get("", responses=answers(200, list[StatusShown], "All statuses, the oldest check first."))
 async def list_check_statuses(caller: CallerDep, backend: BackendDep) -> Response:
     """List the statuses of all checks of the account, in one answer."""
 

@@ -25,7 +25,7 @@ class Target:
 
     runs: Runs
     owner_id: str
-    """Of the check or the group."""
+    """The id of the check or the group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

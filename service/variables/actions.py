@@ -55,7 +55,7 @@ def of_checks(connection: Connection, check_ids: Iterable[str]) -> Mapping[str, 
 
 
 def of_groups(connection: Connection, group_ids: Iterable[int]) -> Mapping[str, list[VariableRow]]:
-    """The same of groups, by their ids as text."""
+    """The variables of several groups, by the group's id as text."""
     return store.of_some(connection, Level.GROUP, map(str, group_ids))
 
 

@@ -52,7 +52,7 @@ class VariableWrite(VariableValue):
 
     key: Key
     value: Value
-    """Of a secret: not empty."""
+    """The value; that of a secret must not be empty."""
 
 
 class VariableChange(VariableValue):
@@ -109,7 +109,7 @@ class Sight:
 
     @property
     def hiding(self) -> "Sight":
-        """The same for an item of a list, of which the others are to be shown."""
+        """The viewer of a list, in which one unreadable item must not hide the others."""
         return replace(self, hides_unreadable=True)
 
 
@@ -137,7 +137,7 @@ def _value(row: VariableRow, sight: Sight) -> str:
 
 
 def render_doc(row: VariableRow, sight: Sight) -> dict[str, Any]:
-    """The same as a part of a larger answer."""
+    """A variable as a part of a larger answer."""
     return render(row, sight).model_dump(mode="json")
 
 

@@ -92,7 +92,7 @@ def of_some(
 
 
 def size_bytes(connection: Connection, owner: Owner) -> int:
-    """Of all keys and values of an owner."""
+    """How many bytes the keys and values of an owner have together."""
     return int(connection.execute(_SIZE, _named(owner)).scalar_one())
 
 

@@ -14,7 +14,7 @@ from service.vault.texts import HIDDEN, OF_URL
 
 Body = Mapping[str, Any]
 Bodies = Mapping[str, Body | None]
-"""Of one row, by column. None: the column is empty."""
+"""The bodies of one row, by column. None: the column is empty."""
 
 CLEAR: Final = b"\0"
 """Stands for sealed secrets where an earlier version left them in the body; no seal begins so."""

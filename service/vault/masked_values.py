@@ -32,7 +32,7 @@ def kept(body: Body, stored: Stored | None) -> Body:
 
 
 def restore_proxy(address: str | None, stored: Callable[[], str | None] | None) -> str | None:
-    """The same of the address of a proxy. None: direct."""
+    """The address of a proxy with the stored credentials where `HIDDEN` was sent. None: direct."""
     if address is None or not OF_PROXY.are_hidden(address):
         return address
     try:

@@ -38,7 +38,7 @@ class Credentials:
 
 OF_URL: Final = Credentials(re.compile(r"^([^/?#]*//)([^/?#]*)@"))
 OF_PROXY: Final = Credentials(re.compile(r"^([^/?#]*//)?(.*)@", re.DOTALL))
-"""The same of a proxy, of which nothing else may have an @: its password may hold any sign."""
+"""Credentials of a proxy: they end at the last @, since a password may hold any character."""
 
 
 def _is_text(value: Any) -> Any:

@@ -50,7 +50,7 @@ class DnsRequest(RequestModel):
     ] = None
     """Host or address to ask. Null: the agent's default resolvers."""
     port: PortNumber | None = None
-    """Of the name server. Null: 53."""
+    """The port of the name server. Null: 53."""
     protocol: Literal["UDP", "TCP"] = "UDP"
     """How the question is sent."""
     assertions: Listing[DnsAssertion] = Field(default_factory=list)

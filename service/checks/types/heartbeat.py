@@ -88,7 +88,7 @@ class HeartbeatCheckShown(CheckShown, HeartbeatCheckWrite):
     check_type: Literal["HEARTBEAT"]
     heartbeat: HeartbeatShown
     ping_url: str
-    """The same as in `heartbeat`, where clients of either habit find it."""
+    """`heartbeat.pingUrl` once more, for clients that look for it here."""
 
 
 HEARTBEAT = TypeDefinition(
