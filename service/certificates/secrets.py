@@ -1,10 +1,10 @@
 """Private keys of certificates: encrypted, and handed to jobs."""
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import structlog
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from contract.job import ClientCertificate
 from service.certificates import store
@@ -12,28 +12,25 @@ from service.certificates.model import CertificateRow
 from service.vault.encryption import UnsealableError, Vault
 from service.vault.reencrypt import EncryptedTable
 
+log = structlog.get_logger()
 
-def _anew(row: CertificateRow, vault: Vault) -> CertificateRow:
-    place = row.place("key")
-    key = vault.seal(vault.open(row.key, place), place)
-    if row.passphrase is None:
-        return replace(row, key=key)
-    place = row.place("passphrase")
-    return replace(row, key=key, passphrase=vault.seal(vault.open(row.passphrase, place), place))
+
+def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
+    stored = store.read(row)
+    place = stored.place("key")
+    fresh = {"key": vault.seal(vault.open(stored.key, place), place)}
+    if stored.passphrase is not None:
+        place = stored.place("passphrase")
+        fresh["passphrase"] = vault.seal(vault.open(stored.passphrase, place), place)
+    return fresh
 
 
 ENCRYPTED: Final = EncryptedTable(
+    column=store.SECRETS,
     unreadable="certificates.unreadable",
-    heads=store.heads,
-    every=store.every,
-    sealed=lambda row: row.key,
-    anew=_anew,
-    put=store.put_secrets,
-    named=lambda row: {"certificate_id": row.id},
+    reencrypt=_reencrypt,
+    describe=lambda row: {"certificate_id": row.id},
 )
-
-
-log = structlog.get_logger()
 
 
 def certificates_for_jobs(

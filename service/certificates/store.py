@@ -3,11 +3,10 @@
 from dataclasses import asdict
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select
 
 from service.certificates.model import CertificateRow
 from service.db.tables.job_inputs import client_certificate
-from service.vault.encryption import HEAD_BYTES
 
 _EVERY: Final[Select[Any]] = select(client_certificate)
 _OF_ACCOUNT: Final = client_certificate.c.account_id == bindparam("account")
@@ -25,20 +24,19 @@ _SIZE: Final = select(func.coalesce(func.sum(sum(map(func.length, _PARTS), start
     _OF_ACCOUNT
 )
 _NEWEST: Final = select(func.coalesce(func.max(client_certificate.c.serial), 0)).where(_OF_ACCOUNT)
-_HEADS: Final = select(func.substr(client_certificate.c.key, 1, HEAD_BYTES)).distinct()
-_RESEAL: Final = update(client_certificate).where(client_certificate.c.id == bindparam("wanted"))
+SECRETS: Final = client_certificate.c.key
 
 
 def find(connection: Connection, account_id: str, certificate_id: str) -> CertificateRow | None:
     """One certificate. None: the account has none with this id."""
     values = {"account": account_id, "wanted": certificate_id}
     row = connection.execute(_ONE, values).first()
-    return None if row is None else _read(row)
+    return None if row is None else read(row)
 
 
 def of_account(connection: Connection, account_id: str) -> tuple[CertificateRow, ...]:
     """The account's certificates, newest first."""
-    return tuple(map(_read, connection.execute(_ALL, {"account": account_id})))
+    return tuple(map(read, connection.execute(_ALL, {"account": account_id})))
 
 
 def size_bytes(connection: Connection, account_id: str) -> int:
@@ -62,21 +60,6 @@ def remove(connection: Connection, account_id: str, certificate_id: str) -> bool
     return connection.execute(_REMOVE, values).rowcount == 1
 
 
-def heads(connection: Connection) -> frozenset[bytes]:
-    """What sealed keys begin with; a passphrase is always sealed together with its key."""
-    return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
-
-
-def every(connection: Connection) -> list[CertificateRow]:
-    """Every certificate of everybody."""
-    return list(map(_read, connection.execute(_EVERY)))
-
-
-def put_secrets(connection: Connection, row: CertificateRow) -> None:
-    """Store the secrets of a certificate sealed anew."""
-    change = _RESEAL.values(key=row.key, passphrase=row.passphrase)
-    connection.execute(change, {"wanted": row.id})
-
-
-def _read(row: Row[Any]) -> CertificateRow:
+def read(row: Row[Any]) -> CertificateRow:
+    """A certificate of a row."""
     return CertificateRow(**row._mapping)  # noqa: SLF001 - SQLAlchemy's documented face of a row

@@ -5,14 +5,18 @@ Setting checks up stands in `service.checks.changes`, which itself asks the feat
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from contract.checks import CheckType
 from service.checks import store
 from service.checks.model import CheckFilter, CheckName, CheckRow, CheckTerms, CheckToRun
+from service.checks.secrets import UNREADABLE_SPEC, decrypt_bodies, decrypt_spec, encrypt
 from service.http.errors import NotFoundError
 from service.variables import actions as variables
+from service.vault.encryption import UnsealableError, Vault
+from service.vault.reencrypt import EncryptedTable
 
 
 def find(connection: Connection, account_id: str, check_id: str) -> CheckRow:
@@ -158,3 +162,23 @@ def owner_of_bundle(connection: Connection, location_id: str, sha256: str) -> st
 def bundles_in_use(connection: Connection) -> frozenset[str]:
     """The content hashes of all bundles that checks run."""
     return store.bundles_in_use(connection)
+
+
+def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
+    named = {"account_id": row.account_id, "check_id": row.id}
+    stored = {"doc": row.doc, "applied": row.applied}
+    whole = decrypt_bodies(stored, row.secrets, vault, **named)
+    try:
+        spec = decrypt_spec(row.spec, vault, **named)
+    except UnsealableError:
+        # It must not bind the check's secrets to a key that is to go.
+        spec = UNREADABLE_SPEC
+    return encrypt({**whole, "spec": spec}, vault, **named)
+
+
+ENCRYPTED: Final = EncryptedTable(
+    column=store.SECRETS,
+    unreadable="checks.unreadable",
+    reencrypt=_reencrypt,
+    describe=lambda row: {"check_id": row.id},
+)

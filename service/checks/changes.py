@@ -12,7 +12,6 @@ from sqlalchemy.exc import IntegrityError
 from contract.checks import CheckType
 from service.checks import store
 from service.checks.actions import find, with_variables
-from service.checks.encryption import decrypt, decrypt_spec, encrypt
 from service.checks.model import PLACES, CheckRow
 from service.checks.resolve import (
     Owned,
@@ -24,12 +23,13 @@ from service.checks.resolve import (
     variables_of,
 )
 from service.checks.schemas import CheckWrite
+from service.checks.secrets import decrypt, decrypt_spec, encrypt
 from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
-from service.groups.encryption import decrypt as opened_group
-from service.groups.encryption import readable as readable_group
 from service.groups.model import GroupRow
+from service.groups.secrets import decrypt as opened_group
+from service.groups.secrets import decrypt_for_people as readable_group
 from service.heartbeats import actions as heartbeats
 from service.http.errors import ConflictError, InvalidError
 from service.jobs import actions as jobs

@@ -117,20 +117,6 @@ class ScriptedRow:
     """JSON of the contract's spec, sealed if it holds a secret."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedRow:
-    """A check with secrets, as it takes to seal them anew."""
-
-    id: str
-    account_id: str
-    doc: Mapping[str, Any]
-    applied: Mapping[str, Any] | None
-    """None: it is in no group."""
-    spec: bytes = field(repr=False)
-    secrets: bytes | None = field(repr=False)
-    """None: an earlier version left it in clear, and there was nothing to seal."""
-
-
 PLACES: Final = ("privateLocations", "locations")
 NOWHERE = "You have to set at least one `location` or `privateLocation`"
 

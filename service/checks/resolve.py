@@ -29,9 +29,9 @@ from contract.runtimes import runtime_problem
 from contract.wire import decode, encode
 from service.bundles import bundles
 from service.checks import store
-from service.checks.encryption import UNREADABLE_SPEC, decrypt_spec, encrypt_spec, is_sealed
 from service.checks.model import CheckRow, ScriptedRow, places
 from service.checks.schemas import CheckWrite, VariablesWrite
+from service.checks.secrets import UNREADABLE_SPEC, decrypt_spec, encrypt_spec, is_sealed
 from service.checks.types.registry import TYPES
 from service.groups import actions as groups
 from service.groups.model import GroupRow

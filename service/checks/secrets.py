@@ -1,36 +1,95 @@
-"""Checks as a shelf of sealed values."""
+"""Checks between their stored form and their whole one: what is secret in them is sealed.
 
+A spec with a secret is sealed as a whole, so that a claim opens it at once; one without is stored
+as it is, and costs a claim a look at its first byte.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from service.checks import store
-from service.checks.encryption import UNREADABLE_SPEC, decrypt_bodies, decrypt_spec, encrypt
-from service.checks.model import SealedRow
-from service.vault.encryption import UnsealableError, Vault
-from service.vault.reencrypt import EncryptedTable
+from service.checks.model import CheckRow
+from service.http.errors import UnreadableError
+from service.vault import bodies
+from service.vault.bodies import Bodies
+from service.vault.encryption import SEALED, Place, UnsealableError, Vault
+
+_BODIES: Final = ("doc", "applied")
+UNREADABLE_SPEC: Final = bytes([SEALED])
+"""Stands for a spec that nobody could work out, because a secret in it does not open: neither does
+this, so that its runs end as our fault instead of asking for something else."""
 
 
-def _anew(row: SealedRow, vault: Vault) -> SealedRow:
-    """One that an earlier version has left in clear is sealed if there is something to seal."""
+def encrypt(
+    columns: Mapping[str, Any], vault: Vault, *, account_id: str, check_id: str
+) -> dict[str, Any]:
+    """The columns of a check as they are stored; `doc`, `applied` and `spec` are among them."""
+    place = _place(account_id, check_id, "secrets")
+    bare, secrets = bodies.encrypt({name: columns[name] for name in _BODIES}, vault, place)
+    spec = columns["spec"]
+    if secrets is not None and spec != UNREADABLE_SPEC:
+        spec = encrypt_spec(spec, vault, account_id=account_id, check_id=check_id)
+    return {**columns, **bare, "secrets": secrets, "spec": spec}
+
+
+def decrypt(row: CheckRow, vault: Vault) -> CheckRow:
+    """The check with its secrets in it.
+
+    Raises:
+        UnsealableError: they do not open.
+    """
+    stored = {"doc": row.doc, "applied": row.applied}
     named = {"account_id": row.account_id, "check_id": row.id}
-    whole = decrypt_bodies(row, vault)
-    return replace(row, **encrypt({**whole, "spec": _spec(row, vault)}, vault, **named))
+    whole: dict[str, Any] = dict(decrypt_bodies(stored, row.secrets, vault, **named))
+    return replace(row, **whole, secrets=None)
 
 
-def _spec(row: SealedRow, vault: Vault) -> bytes:
-    """One that does not open must not bind the check's secrets to a key that is to go."""
+def decrypt_bodies(
+    stored: Bodies, secrets: bytes | None, vault: Vault, *, account_id: str, check_id: str
+) -> Bodies:
+    """`doc` and `applied` of a check with its secrets in them.
+
+    Raises:
+        UnsealableError: they do not open.
+    """
+    return bodies.decrypt(stored, secrets, vault, _place(account_id, check_id, "secrets"))
+
+
+def decrypt_for_people(row: CheckRow, vault: Vault) -> CheckRow:
+    """The check with its secrets, or an error that tells a person how to repair it.
+
+    Raises:
+        UnreadableError: they do not open.
+    """
     try:
-        return decrypt_spec(row.spec, vault, account_id=row.account_id, check_id=row.id)
-    except UnsealableError:
-        return UNREADABLE_SPEC
+        return decrypt(row, vault)
+    except UnsealableError as problem:
+        raise UnreadableError(
+            f"The stored secrets of the check {row.id} cannot be read: {problem}."
+            " Set the check up anew by PUT, or delete it."
+        ) from problem
 
 
-ENCRYPTED: Final = EncryptedTable(
-    unreadable="checks.unreadable",
-    heads=store.heads,
-    every=store.encrypt,
-    sealed=lambda row: row.secrets or b"",
-    anew=_anew,
-    put=store.put_secrets,
-    named=lambda row: {"check_id": row.id},
-)
+def is_sealed(spec: bytes) -> bool:
+    """Whether a stored spec has to be opened first: it is no JSON, so that damage is found too."""
+    return not spec.startswith(b"{")
+
+
+def encrypt_spec(spec: bytes, vault: Vault, *, account_id: str, check_id: str) -> bytes:
+    """A spec that holds a secret, as it is stored."""
+    return vault.seal(spec.decode(), _place(account_id, check_id, "spec"))
+
+
+def decrypt_spec(spec: bytes, vault: Vault, *, account_id: str, check_id: str) -> bytes:
+    """A stored spec as JSON.
+
+    Raises:
+        UnsealableError: it does not open.
+    """
+    if not is_sealed(spec):
+        return spec
+    return vault.open(spec, _place(account_id, check_id, "spec")).encode()
+
+
+def _place(account_id: str, check_id: str, column: str) -> Place:
+    return ("check", account_id, check_id, column)

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from contract.checks import CheckType
-from service.checks.encryption import decrypt, readable
 from service.checks.model import CheckRow
 from service.checks.schemas import AlertChannels, VariablesWrite
+from service.checks.secrets import decrypt, decrypt_for_people
 from service.checks.types.registry import TYPES
 from service.http.errors import UnreadableError
 from service.http.times import spelled
@@ -60,7 +60,7 @@ def _seen(row: CheckRow, sight: Sight) -> CheckRow:
     if not sight.may_write:
         return row
     try:
-        return readable(row, sight.vault)
+        return decrypt_for_people(row, sight.vault)
     except UnreadableError:
         if sight.hides_unreadable:
             return row

@@ -18,7 +18,6 @@ from service.checks.types.registry import ANY_CHECK, ANY_CHECKS
 from service.checks.views import render as shown_check
 from service.groups import actions, store
 from service.groups.actions import find, with_variables
-from service.groups.encryption import decrypt, encrypt
 from service.groups.model import BASE_URL, GroupFilter, GroupRow
 from service.groups.schemas import (
     AnyGroupWrite,
@@ -28,6 +27,7 @@ from service.groups.schemas import (
     compare,
     render,
 )
+from service.groups.secrets import decrypt, encrypt
 from service.http.auth import CallerDep
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import ConflictError

@@ -24,8 +24,8 @@ from service.checks.fields import (
 )
 from service.checks.rules import phase_problem
 from service.checks.types.api import ApiAssertion
-from service.groups.encryption import decrypt, readable
 from service.groups.model import BASE_URL, Form, GroupRow
+from service.groups.secrets import decrypt, decrypt_for_people
 from service.http.errors import UnreadableError
 from service.http.schema import JsonNumber, RequestModel, Text, field_error
 from service.http.times import spelled
@@ -222,7 +222,7 @@ def _seen(group: GroupRow, sight: Sight) -> GroupRow:
     if not sight.may_write:
         return group
     try:
-        return readable(group, sight.vault)
+        return decrypt_for_people(group, sight.vault)
     except UnreadableError:
         if sight.hides_unreadable:
             return group

@@ -1,27 +1,61 @@
-"""Groups as a shelf of sealed values."""
+"""Groups between their stored form and their whole one: the secrets in them are encrypted."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
+
+from sqlalchemy import Row
 
 from service.groups import store
-from service.groups.encryption import decrypt, encrypt
-from service.groups.model import GroupRow
-from service.vault.encryption import Vault
+from service.groups.model import GroupRow, place_of
+from service.http.errors import UnreadableError
+from service.vault import bodies
+from service.vault.bodies import Body
+from service.vault.encryption import UnsealableError, Vault
 from service.vault.reencrypt import EncryptedTable
 
 
-def _anew(row: GroupRow, vault: Vault) -> GroupRow:
-    """One that an earlier version has left in clear is sealed if there is something to seal."""
-    doc = decrypt(row, vault).doc
-    return replace(row, **encrypt(doc, vault, account_id=row.account_id, group_id=row.id))
+def encrypt(doc: Body, vault: Vault, *, account_id: str, group_id: int) -> Mapping[str, Any]:
+    """The columns that hold a group's body."""
+    bare, secrets = bodies.encrypt({"doc": doc}, vault, place_of(account_id, group_id))
+    return {**bare, "secrets": secrets}
+
+
+def decrypt(group: GroupRow, vault: Vault) -> GroupRow:
+    """The group with its secrets in it.
+
+    Raises:
+        UnsealableError: they cannot be decrypted.
+    """
+    whole: dict[str, Any] = dict(
+        bodies.decrypt({"doc": group.doc}, group.secrets, vault, group.place)
+    )
+    return replace(group, **whole, secrets=None)
+
+
+def decrypt_for_people(group: GroupRow, vault: Vault) -> GroupRow:
+    """The group with its secrets in it, or an error that tells a person how to repair it.
+
+    Raises:
+        UnreadableError: they cannot be decrypted.
+    """
+    try:
+        return decrypt(group, vault)
+    except UnsealableError as problem:
+        raise UnreadableError(
+            f"The stored secrets of the check group {group.id} cannot be read: {problem}."
+            " Set the group up anew by PUT."
+        ) from problem
+
+
+def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
+    group = decrypt(store.read(row), vault)
+    return encrypt(group.doc, vault, account_id=group.account_id, group_id=group.id)
 
 
 ENCRYPTED: Final = EncryptedTable(
+    column=store.SECRETS,
     unreadable="groups.unreadable",
-    heads=store.heads,
-    every=store.encrypt,
-    sealed=lambda row: row.secrets or b"",
-    anew=_anew,
-    put=store.put_secrets,
-    named=lambda row: {"group_id": str(row.id)},
+    reencrypt=_reencrypt,
+    describe=lambda row: {"group_id": str(row.id)},
 )

@@ -11,7 +11,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
-    func,
     insert,
     select,
     update,
@@ -19,7 +18,6 @@ from sqlalchemy import (
 
 from service.db.tables.checks import check_group, check_group_tag
 from service.groups.model import Form, GroupFilter, GroupRow
-from service.vault.encryption import HEAD_BYTES
 
 _COLUMNS: Final = (
     check_group.c.id,
@@ -37,12 +35,7 @@ _ALL: Final[Select[Any]] = (
     .order_by(check_group.c.id)
 )
 _ONE: Final = _ALL.where(check_group.c.id == bindparam("wanted"))
-_SEALED: Final[Select[Any]] = select(*_COLUMNS).where(check_group.c.secrets.is_not(None))
-_HEADS: Final = (
-    select(func.substr(check_group.c.secrets, 1, HEAD_BYTES))
-    .where(check_group.c.secrets.is_not(None))
-    .distinct()
-)
+SECRETS: Final = check_group.c.secrets
 _REMOVE_TAGS: Final = delete(check_group_tag).where(check_group_tag.c.group_id == bindparam("gone"))
 _REMOVE: Final = delete(check_group).where(check_group.c.id == bindparam("gone"))
 
@@ -50,12 +43,12 @@ _REMOVE: Final = delete(check_group).where(check_group.c.id == bindparam("gone")
 def find(connection: Connection, account_id: str, group_id: int) -> GroupRow | None:
     """One group. None: the account has none with this id."""
     row = connection.execute(_ONE, {"account": account_id, "wanted": group_id}).first()
-    return None if row is None else _read(row)
+    return None if row is None else read(row)
 
 
 def of_account(connection: Connection, account_id: str) -> tuple[GroupRow, ...]:
     """All groups of an account, oldest first."""
-    return tuple(map(_read, connection.execute(_ALL, {"account": account_id})))
+    return tuple(map(read, connection.execute(_ALL, {"account": account_id})))
 
 
 def page(
@@ -63,7 +56,7 @@ def page(
 ) -> tuple[GroupRow, ...]:
     """A page of the groups that match, oldest first."""
     query = _ALL.where(*_conditions(wanted)).limit(limit).offset(offset)
-    return tuple(map(_read, connection.execute(query, {"account": account_id})))
+    return tuple(map(read, connection.execute(query, {"account": account_id})))
 
 
 def add(connection: Connection, values: Mapping[str, Any]) -> int:
@@ -91,21 +84,6 @@ def remove(connection: Connection, group_id: int) -> None:
     connection.execute(_REMOVE, {"gone": group_id})
 
 
-def heads(connection: Connection) -> frozenset[bytes]:
-    """What sealed secrets begin with: which keys they were sealed with."""
-    return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
-
-
-def encrypt(connection: Connection) -> list[GroupRow]:
-    """Every group with secrets, whosever it is."""
-    return list(map(_read, connection.execute(_SEALED)))
-
-
-def put_secrets(connection: Connection, row: GroupRow) -> None:
-    """Store the secrets of a group sealed anew, and what is left of it."""
-    change(connection, row.id, {"doc": row.doc, "secrets": row.secrets})
-
-
 def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.tag is not None:
@@ -118,7 +96,8 @@ def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
     return found
 
 
-def _read(row: Row[Any]) -> GroupRow:
+def read(row: Row[Any]) -> GroupRow:
+    """A group of a row with these columns."""
     return GroupRow(
         id=row.id,
         account_id=row.account_id,

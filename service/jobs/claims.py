@@ -21,12 +21,12 @@ from sqlalchemy import Connection
 from contract.checks import HTTP_TYPES, CheckType, HeartbeatSpec, Lane, PlaywrightSpec
 from contract.wire import Seconds, Wire, decode, encode
 from service.certificates import secrets as certificates
-from service.checks.encryption import decrypt_spec, is_sealed
+from service.checks.secrets import decrypt_spec, is_sealed
 from service.jobs.engines import queue_of
 from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
 from service.jobs.queue import Deal, JobQueue, ReadyQuery
 from service.jobs.settle import end_unreadable
-from service.locations.encryption import decrypt_proxy
+from service.locations.secrets import decrypt_proxy
 from service.variables import secrets as variables
 from service.variables.model import Owner
 from service.variables.secrets import RunVariables

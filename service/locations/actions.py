@@ -11,7 +11,6 @@ from service.db.engine import announce
 from service.db.ids import new_id
 from service.http.errors import ConflictError, NotFoundError
 from service.locations import store
-from service.locations.encryption import decrypt, encrypt
 from service.locations.model import (
     MAX_ACTIVE_KEYS,
     KeyDigest,
@@ -23,6 +22,7 @@ from service.locations.model import (
     NewLocation,
     QueueSample,
 )
+from service.locations.secrets import decrypt, encrypt
 from service.vault.encryption import Scope, Vault
 from service.vault.masked_values import restore_proxy
 

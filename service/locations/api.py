@@ -25,7 +25,6 @@ from service.http.times import moment, no_time, query_time_ms
 from service.jobs import settle as jobs
 from service.locations import actions, store
 from service.locations.actions import find
-from service.locations.encryption import decrypt, readable
 from service.locations.model import (
     LocationChange,
     LocationKeyEnded,
@@ -40,6 +39,7 @@ from service.locations.model import (
     render_regions,
 )
 from service.locations.rules import why_no_window
+from service.locations.secrets import decrypt, decrypt_for_people
 from service.locations.views import (
     location_with_versions,
     queue_metrics,
@@ -107,7 +107,7 @@ async def create_location(body: Annotated[LocationWrite, Body()], creating: Crea
     def change(connection: Connection, now_ms: int) -> Changed:
         scope = Scope(account_id, now_ms, creating.vault)
         made = actions.create(connection, scope, body=body, pepper=pepper)
-        row = readable(actions.find(connection, account_id, made.id), scope.vault)
+        row = decrypt_for_people(actions.find(connection, account_id, made.id), scope.vault)
         answer = json_model(render_new_location(row, made=made), status=201)
         return Changed(answer=answer, resource_id=row.id, fields=sent_fields(body))
 
@@ -139,7 +139,7 @@ async def change_location(
         scope = Scope(account_id, now_ms, changing.vault)
         before = _compared(actions.find(connection, account_id, location_id), scope.vault)
         actions.change(connection, scope, location_id, body)
-        row = readable(actions.find(connection, account_id, location_id), scope.vault)
+        row = decrypt_for_people(actions.find(connection, account_id, location_id), scope.vault)
         fields = tuple(map(to_camel, changed_fields(before, asdict(row))))
         answer = json_model(_render(connection, row, now_ms=now_ms))
         return Changed(answer=answer, resource_id=location_id, fields=fields)
@@ -222,7 +222,7 @@ def _time_ms(name: str, text: str) -> int:
 
 def _in(sight: Sight, row: LocationRow) -> LocationRow:
     """Keys that only read see no credentials of the proxy, as it is stored."""
-    return readable(row, sight.vault) if sight.may_write else row
+    return decrypt_for_people(row, sight.vault) if sight.may_write else row
 
 
 def _compared(row: LocationRow, vault: Vault) -> dict[str, Any]:

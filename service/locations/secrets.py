@@ -1,27 +1,83 @@
-"""Private locations as a shelf of sealed values."""
+"""The proxies of locations between their stored form and their whole one."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from sqlalchemy import Row
+
+from service.http.errors import UnreadableError
 from service.locations import store
-from service.locations.encryption import decrypt, encrypt
 from service.locations.model import LocationRow
-from service.vault.encryption import Vault
+from service.vault.bodies import CLEAR
+from service.vault.encryption import Place, UnsealableError, Vault
 from service.vault.reencrypt import EncryptedTable
+from service.vault.texts import OF_PROXY
 
 
-def _anew(row: LocationRow, vault: Vault) -> LocationRow:
-    """One that an earlier version has left in clear is sealed if there is something to seal."""
-    whole = decrypt(row, vault).proxy_url
-    return replace(row, **encrypt(whole, vault, account_id=row.account_id, location_id=row.id))
+def encrypt(
+    proxy_url: str | None, vault: Vault, *, account_id: str, location_id: str
+) -> dict[str, Any]:
+    """The columns that hold the address of a proxy."""
+    shown = OF_PROXY.hidden(proxy_url or "") or None
+    if proxy_url is None or shown == proxy_url:
+        return {"proxy_url": proxy_url, "sealed_proxy_url": None}
+    hidden = vault.seal(proxy_url, _place(account_id, location_id))
+    return {"proxy_url": shown, "sealed_proxy_url": hidden}
+
+
+def decrypt_proxy(
+    shown: str | None, hidden: bytes | None, vault: Vault, *, account_id: str, location_id: str
+) -> str | None:
+    """The whole address of a proxy. None: there is none.
+
+    Raises:
+        UnsealableError: it cannot be decrypted.
+    """
+    if hidden is None or hidden == CLEAR:
+        return shown
+    return vault.open(hidden, _place(account_id, location_id))
+
+
+def decrypt(row: LocationRow, vault: Vault) -> LocationRow:
+    """The location with its proxy's credentials.
+
+    Raises:
+        UnsealableError: they cannot be decrypted.
+    """
+    named = {"account_id": row.account_id, "location_id": row.id}
+    whole = decrypt_proxy(row.proxy_url, row.sealed_proxy_url, vault, **named)
+    return replace(row, proxy_url=whole, sealed_proxy_url=None)
+
+
+def decrypt_for_people(row: LocationRow, vault: Vault) -> LocationRow:
+    """The location with its proxy's credentials, or an error that tells a person how to repair it.
+
+    Raises:
+        UnreadableError: they cannot be decrypted.
+    """
+    try:
+        return decrypt(row, vault)
+    except UnsealableError as problem:
+        raise UnreadableError(
+            f"The stored proxyUrl of the private location {row.slug_name} cannot be read:"
+            f" {problem}. Set it anew by PUT."
+        ) from problem
+
+
+def _place(account_id: str, location_id: str) -> Place:
+    return ("private_location", account_id, location_id, "proxy_url")
+
+
+def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
+    location = decrypt(store.read(row), vault)
+    named = {"account_id": location.account_id, "location_id": location.id}
+    return encrypt(location.proxy_url, vault, **named)
 
 
 ENCRYPTED: Final = EncryptedTable(
+    column=store.SECRETS,
     unreadable="locations.unreadable",
-    heads=store.heads,
-    every=store.encrypt,
-    sealed=lambda row: row.sealed_proxy_url or b"",
-    anew=_anew,
-    put=store.update_location,
-    named=lambda row: {"location_id": row.id},
+    reencrypt=_reencrypt,
+    describe=lambda row: {"location_id": row.id},
 )

@@ -1,7 +1,7 @@
 """SQL of private locations and their keys."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
@@ -13,7 +13,6 @@ from service.db.tables.locations import (
     private_location,
 )
 from service.locations.model import KeyDigest, KeyRow, LocationRow, QueueSample
-from service.vault.encryption import HEAD_BYTES
 
 _OF_ACCOUNT: Final = (
     select(private_location)
@@ -53,13 +52,7 @@ _END_OUTAGE: Final = delete(location_outage).where(
     location_outage.c.location_id == bindparam("location")
 )
 _MAY_CHANGE: Final = ("name", "icon", "proxy_url", "sealed_proxy_url", "updated_ms")
-_HAS_SECRET: Final = private_location.c.sealed_proxy_url.is_not(None)
-_SEALED: Final = select(private_location).where(_HAS_SECRET)
-_HEADS: Final = (
-    select(func.substr(private_location.c.sealed_proxy_url, 1, HEAD_BYTES))
-    .where(_HAS_SECRET)
-    .distinct()
-)
+SECRETS: Final = private_location.c.sealed_proxy_url
 _NEWEST_SAMPLE: Final = select(func.max(location_sample.c.at_ms))
 _FORGET_SAMPLES: Final = delete(location_sample).where(
     (location_sample.c.at_ms < bindparam("before_ms"))
@@ -78,17 +71,18 @@ _SAMPLES: Final = (
 
 def of_account(connection: Connection, account_id: str) -> tuple[LocationRow, ...]:
     """All locations of an account, oldest first."""
-    return tuple(map(_location, connection.execute(_OF_ACCOUNT, {"account_id": account_id})))
+    return tuple(map(read, connection.execute(_OF_ACCOUNT, {"account_id": account_id})))
 
 
 def find(connection: Connection, account_id: str, location_id: str) -> LocationRow | None:
     """One location. None: the account has none with this id."""
     values = {"account_id": account_id, "location_id": location_id}
     row = connection.execute(_ONE, values).first()
-    return None if row is None else _location(row)
+    return None if row is None else read(row)
 
 
-def _location(row: Row[tuple[object, ...]]) -> LocationRow:
+def read(row: Row[Any]) -> LocationRow:
+    """A location of a row."""
     return LocationRow(**{name: getattr(row, name) for name in LocationRow.__dataclass_fields__})
 
 
@@ -105,16 +99,6 @@ def update_location(connection: Connection, row: LocationRow) -> None:
     connection.execute(change.values(**values))
 
 
-def heads(connection: Connection) -> frozenset[bytes]:
-    """What sealed addresses of proxies begin with: which keys they were sealed with."""
-    return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
-
-
-def encrypt(connection: Connection) -> list[LocationRow]:
-    """Every location with such an address, whosever it is."""
-    return list(map(_location, connection.execute(_SEALED)))
-
-
 def delete_location(connection: Connection, location_id: str) -> None:
     """Forget a location; its keys and its agents go with it, by their foreign keys."""
     connection.execute(delete(private_location).where(private_location.c.id == location_id))
@@ -123,7 +107,7 @@ def delete_location(connection: Connection, location_id: str) -> None:
 def by_id(connection: Connection, location_id: str) -> LocationRow | None:
     """A location, whosever it is. None: it is gone."""
     row = connection.execute(_BY_ID, {"location_id": location_id}).first()
-    return None if row is None else _location(row)
+    return None if row is None else read(row)
 
 
 def account_of(connection: Connection, location_id: str) -> str | None:
@@ -175,7 +159,7 @@ def revoke_key(connection: Connection, key_id: str, *, location_id: str, now_ms:
 
 def all_locations(connection: Connection) -> tuple[LocationRow, ...]:
     """Every location of every account."""
-    return tuple(map(_location, connection.execute(select(private_location))))
+    return tuple(map(read, connection.execute(select(private_location))))
 
 
 def outages(connection: Connection) -> dict[str, int]:

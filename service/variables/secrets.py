@@ -2,57 +2,31 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Final, Protocol
+from typing import Any, Final
 
 import structlog
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from contract.job import Variable
-from service.variables import store
+from service.variables import sqlite, store
 from service.variables.model import Owner, VariableRow
-from service.variables.sqlite import SqliteRunVariables
 from service.vault.encryption import UnsealableError, Vault
 from service.vault.reencrypt import EncryptedTable
-
-
-def _anew(row: VariableRow, vault: Vault) -> VariableRow:
-    return replace(row, value=vault.seal(vault.open(row.value, row.place), row.place))
-
-
-def _named(row: VariableRow) -> Mapping[str, str]:
-    return {"level": row.owner.level.value, "owner": row.owner.owner_id, "key": row.key}
-
-
-ENCRYPTED: Final = EncryptedTable(
-    unreadable="variables.unreadable",
-    heads=store.heads,
-    every=store.every,
-    sealed=lambda row: row.value,
-    anew=_anew,
-    put=store.put_value,
-    named=_named,
-)
-
 
 log = structlog.get_logger()
 
 
-class VariablesOfRuns(Protocol):
-    """The statement of a claim, one implementation per database engine."""
-
-    def of_runs(
-        self,
-        connection: Connection,
-        account_id: str,
-        *,
-        group_ids: Iterable[str],
-        check_ids: Iterable[str],
-    ) -> list[VariableRow]:
-        """What the account, these groups and these checks have."""
+def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
+    stored = store.read(row)
+    return {"value": vault.seal(vault.open(stored.value, stored.place), stored.place)}
 
 
-_ENGINES: Final[Mapping[str, VariablesOfRuns]] = {"sqlite": SqliteRunVariables()}
+ENCRYPTED: Final = EncryptedTable(
+    column=store.SECRETS,
+    unreadable="variables.unreadable",
+    reencrypt=_reencrypt,
+    describe=lambda row: {"level": row.level, "owner": row.owner_id, "key": row.key},
+)
 
 
 class RunVariables:
@@ -101,7 +75,5 @@ def secrets_for_jobs(
     ids: dict[str, list[str]] = defaultdict(list)
     for owner in owners:
         ids[owner.level].append(owner.owner_id)
-    rows = _ENGINES[connection.dialect.name].of_runs(
-        connection, account_id, group_ids=ids["group"], check_ids=ids["check"]
-    )
+    rows = sqlite.of_runs(connection, account_id, group_ids=ids["group"], check_ids=ids["check"])
     return RunVariables(rows, vault)

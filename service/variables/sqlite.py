@@ -21,28 +21,24 @@ WHERE level = 'check' AND owner_id IN (SELECT value FROM json_each(?))
 """
 
 
-class SqliteRunVariables:
-    """Implements `VariablesOfRuns`."""
-
-    def of_runs(
-        self,
-        connection: Connection,
-        account_id: str,
-        *,
-        group_ids: Iterable[str],
-        check_ids: Iterable[str],
-    ) -> list[VariableRow]:
-        """What the account, these groups and these checks have."""
-        asked = (account_id, json.dumps(list(group_ids)), json.dumps(list(check_ids)))
-        return [
-            VariableRow(
-                owner=Owner(account_id, Level(level), owner_id),
-                key=key,
-                value=value,
-                locked=bool(locked),
-                secret=bool(secret),
-            )
-            for level, owner_id, key, value, locked, secret in driver(connection).execute(
-                _OF_RUNS, asked
-            )
-        ]
+def of_runs(
+    connection: Connection,
+    account_id: str,
+    *,
+    group_ids: Iterable[str],
+    check_ids: Iterable[str],
+) -> list[VariableRow]:
+    """The variables of the account, these groups and these checks."""
+    asked = (account_id, json.dumps(list(group_ids)), json.dumps(list(check_ids)))
+    return [
+        VariableRow(
+            owner=Owner(account_id, Level(level), owner_id),
+            key=key,
+            value=value,
+            locked=bool(locked),
+            secret=bool(secret),
+        )
+        for level, owner_id, key, value, locked, secret in driver(connection).execute(
+            _OF_RUNS, asked
+        )
+    ]

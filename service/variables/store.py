@@ -12,12 +12,11 @@ from sqlalchemy import (
     func,
     insert,
     select,
-    update,
 )
 
 from service.db.tables.job_inputs import variable
 from service.variables.model import Level, Owner, VariableRow
-from service.vault.encryption import HEAD_BYTES, OVERHEAD_BYTES
+from service.vault.encryption import OVERHEAD_BYTES
 
 _COLUMNS: Final = (
     variable.c.account_id,
@@ -50,21 +49,15 @@ _SIZE: Final = select(
         func.sum(func.length(variable.c.key) + func.length(variable.c.value) - OVERHEAD_BYTES), 0
     )
 ).where(*_OF_OWNER)
-_HEADS: Final = select(func.substr(variable.c.value, 1, HEAD_BYTES)).distinct()
-_EVERY: Final[Select[Any]] = select(*_COLUMNS)
+SECRETS: Final = variable.c.value
 _REMOVE_ALL: Final = delete(variable).where(*_OF_OWNER)
 _REMOVE: Final = _REMOVE_ALL.where(variable.c.key == bindparam("wanted"))
-_RESEAL: Final = (
-    update(variable)
-    .where(*_OF_OWNER, variable.c.key == bindparam("wanted"))
-    .values(value=bindparam("sealed"))
-)
 
 
 def find(connection: Connection, owner: Owner, key: str) -> VariableRow | None:
     """One variable. None: the owner has none of this key."""
     row = connection.execute(_ONE, {**_named(owner), "wanted": key}).first()
-    return None if row is None else _read(row)
+    return None if row is None else read(row)
 
 
 def page(
@@ -72,12 +65,12 @@ def page(
 ) -> tuple[VariableRow, ...]:
     """A page of the owner's variables, by key."""
     rows = connection.execute(_BY_KEY.limit(limit).offset(offset), _named(owner))
-    return tuple(map(_read, rows))
+    return tuple(map(read, rows))
 
 
 def of(connection: Connection, owner: Owner) -> tuple[VariableRow, ...]:
     """All variables of an owner, in the order in which they were sent."""
-    return tuple(map(_read, connection.execute(_IN_ORDER, _named(owner))))
+    return tuple(map(read, connection.execute(_IN_ORDER, _named(owner))))
 
 
 def of_some(
@@ -87,7 +80,7 @@ def of_some(
     values = {"of_level": level.value, "owners": list(owner_ids)}
     found: dict[str, list[VariableRow]] = {}
     for row in connection.execute(_OF_SOME, values):
-        found.setdefault(row.owner_id, []).append(_read(row))
+        found.setdefault(row.owner_id, []).append(read(row))
     return found
 
 
@@ -113,22 +106,6 @@ def remove_all(connection: Connection, owner: Owner) -> None:
     connection.execute(_REMOVE_ALL, _named(owner))
 
 
-def heads(connection: Connection) -> frozenset[bytes]:
-    """What sealed values begin with: which keys they were sealed with."""
-    return frozenset(map(bytes, connection.execute(_HEADS).scalars()))
-
-
-def every(connection: Connection) -> list[VariableRow]:
-    """Every variable of everybody."""
-    return list(map(_read, connection.execute(_EVERY)))
-
-
-def put_value(connection: Connection, row: VariableRow) -> None:
-    """Store the value of a variable sealed anew."""
-    values = {**_named(row.owner), "wanted": row.key, "sealed": row.value}
-    connection.execute(_RESEAL, values)
-
-
 def _named(owner: Owner) -> Mapping[str, str]:
     return {
         "account": owner.account_id,
@@ -150,7 +127,8 @@ def _stored(row: VariableRow, position: int) -> dict[str, Any]:
     }
 
 
-def _read(row: Row[Any]) -> VariableRow:
+def read(row: Row[Any]) -> VariableRow:
+    """A variable of a row with these columns."""
     return VariableRow(
         owner=Owner(row.account_id, Level(row.level), row.owner_id),
         key=row.key,

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from sqlalchemy import Connection
 
 from service.certificates import secrets as certificates
-from service.checks import secrets as checks
+from service.checks import actions as checks
 from service.data_dir import make_own_file
 from service.db.engine import Database
 from service.errors import SettingsError
@@ -17,14 +17,14 @@ from service.locations import secrets as locations
 from service.settings import Settings
 from service.variables import secrets as variables
 from service.vault.bodies import CLEAR
-from service.vault.encryption import HEAD_BYTES, Vault
+from service.vault.encryption import Vault
 from service.vault.master_keys import keys_of, new_key
-from service.vault.reencrypt import EncryptedTable, rotate
+from service.vault.reencrypt import EncryptedTable
 
 log = structlog.get_logger()
 
 FILE: Final = "master-key"
-_SHELVES: Final[tuple[EncryptedTable[Any], ...]] = (
+_TABLES: Final[tuple[EncryptedTable, ...]] = (
     variables.ENCRYPTED,
     certificates.ENCRYPTED,
     checks.ENCRYPTED,
@@ -47,18 +47,17 @@ async def open_vault(settings: Settings, database: Database) -> Vault:
     if not all(map(vault.knows, by_keys)):
         _hold_key(settings, vault, await database.read(_counts))
     if not all(map(vault.is_current, heads)):
-        log.info("vault.sealed_anew", values=await database.write(lambda c: _seal_anew(c, vault)))
+        log.info("vault.sealed_anew", values=await database.write(lambda c: _rotate(c, vault)))
     return vault
 
 
 def _heads(connection: Connection) -> frozenset[bytes]:
-    return frozenset[bytes]().union(*(shelf.heads(connection) for shelf in _SHELVES))
+    return frozenset[bytes]().union(*(table.heads(connection) for table in _TABLES))
 
 
 def _counts(connection: Connection) -> Counter[bytes]:
     """How many rows there are of each beginning."""
-    rows = ((shelf, row) for shelf in _SHELVES for row in shelf.every(connection))
-    return Counter(shelf.sealed(row)[:HEAD_BYTES] for shelf, row in rows)
+    return Counter(table.head(row) for table in _TABLES for row in table.rows(connection))
 
 
 def _hold_key(settings: Settings, vault: Vault, counts: Counter[bytes]) -> None:
@@ -79,8 +78,8 @@ def _hold_key(settings: Settings, vault: Vault, counts: Counter[bytes]) -> None:
     log.error("vault.keys_unknown", keys=keys, values=unknown.total())
 
 
-def _seal_anew(connection: Connection, vault: Vault) -> int:
-    return sum(rotate(connection, shelf, vault) for shelf in _SHELVES)
+def _rotate(connection: Connection, vault: Vault) -> int:
+    return sum(table.rotate(connection, vault) for table in _TABLES)
 
 
 def _vault(settings: Settings, *, may_make: bool) -> Vault:

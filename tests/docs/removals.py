@@ -280,7 +280,7 @@ REMOVALS: Final = (
         "::test_what_an_ended_key_held_runs_elsewhere_long_before_its_lease_ends",
     ),
     Removal(
-        "service/checks/encryption.py",
+        "service/checks/secrets.py",
         "        spec = encrypt_spec(spec, vault, account_id=account_id, check_id=check_id)\n",
         "        pass\n",
         "tests/service/vault/test_at_rest.py"
@@ -288,7 +288,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/vault/opening.py",
-        "    return sum(rotate(connection, shelf, vault) for shelf in _SHELVES)\n",
+        "    return sum(table.rotate(connection, vault) for table in _TABLES)\n",
         "    return 0\n",
         "tests/service/vault/test_at_rest.py"
         "::test_what_an_earlier_version_left_in_clear_is_sealed_by_the_next_start",

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select, update
 
 from service.audit import audit
-from service.checks.encryption import decrypt_spec
+from service.checks.secrets import decrypt_spec
 from service.db.tables.checks import check_, check_group
 from service.vault.encryption import UnsealableError
 from tests.builders.check_bodies import check_body

@@ -10,11 +10,11 @@ from contract.checks import ApiSpec
 from contract.job import Job
 from contract.requests import BasicAuth, HttpRequest
 from contract.wire import encode
-from service.checks.encryption import encrypt_spec
+from service.checks.secrets import encrypt_spec
 from service.db.tables.checks import check_
 from service.db.tables.locations import private_location
 from service.jobs.claims import assign_jobs
-from service.locations.encryption import encrypt
+from service.locations.secrets import encrypt
 from tests.builders.specs import a_tcp_spec, a_url_spec, an_api_spec
 from tests.builders.world import World, a_claimant
 

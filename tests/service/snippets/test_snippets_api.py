@@ -8,7 +8,7 @@ from contract.checks import ApiSpec, BrowserSpec, Dependency
 from contract.requests import BasicAuth
 from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
-from service.checks.encryption import decrypt_spec, is_sealed
+from service.checks.secrets import decrypt_spec, is_sealed
 from service.db.tables.checks import check_
 from tests.builders.check_bodies import check_body, script_body
 from tests.builders.groups import group_body

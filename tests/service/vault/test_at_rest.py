@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import Connection, text, update
 
 from service.app import running
-from service.checks import encryption as checks
-from service.checks import store
+from service.checks import actions
+from service.checks import secrets as checks
 from service.db.sqlite import open_sqlite
 from service.db.tables.checks import check_, check_group
 from service.db.tables.locations import private_location
-from service.groups import encryption as groups
+from service.groups import secrets as groups
 from service.groups import store as group_store
-from service.locations import encryption as locations
+from service.locations import secrets as locations
 from service.locations import store as location_store
 from service.settings import Settings
 from service.vault.encryption import Vault
@@ -185,16 +185,17 @@ async def leave_in_clear(folder: Path) -> None:
 
 def _open_all(connection: Connection) -> None:
     vault = Vault([MASTER_KEY])
-    for row in store.encrypt(connection):
+    for row in actions.ENCRYPTED.rows(connection):
         named = {"account_id": row.account_id, "check_id": row.id}
         spec = checks.decrypt_spec(row.spec, vault, **named)
-        whole = {**checks.decrypt_bodies(row, vault), "spec": spec}
+        stored = {"doc": row.doc, "applied": row.applied}
+        whole = {**checks.decrypt_bodies(stored, row.secrets, vault, **named), "spec": spec}
         connection.execute(update(check_).where(check_.c.id == row.id).values(**whole))
-    for group in group_store.encrypt(connection):
-        doc = groups.decrypt(group, vault).doc
+    for group in groups.ENCRYPTED.rows(connection):
+        doc = groups.decrypt(group_store.read(group), vault).doc
         connection.execute(update(check_group).where(check_group.c.id == group.id).values(doc=doc))
-    for place in location_store.encrypt(connection):
-        url = locations.decrypt(place, vault).proxy_url
+    for place in locations.ENCRYPTED.rows(connection):
+        url = locations.decrypt(location_store.read(place), vault).proxy_url
         of_place = private_location.c.id == place.id
         connection.execute(update(private_location).where(of_place).values(proxy_url=url))
 

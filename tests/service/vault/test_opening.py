@@ -7,9 +7,9 @@ from sqlalchemy import update
 from structlog.testing import capture_logs
 
 from service.accounts.keys import Pepper
+from service.checks import actions as checks
 from service.checks import changes as check_changes
-from service.checks import encryption as check_sealing
-from service.checks import store as store_secrets
+from service.checks import secrets as check_sealing
 from service.checks.types.api import ApiCheckWrite
 from service.db.engine import Database
 from service.db.ids import new_id
@@ -20,17 +20,18 @@ from service.db.tables.locations import private_location
 from service.db.tables.metadata import metadata
 from service.errors import SettingsError
 from service.groups import api as group_changes
-from service.groups import encryption as group_sealing
+from service.groups import secrets as group_sealing
 from service.groups import store as group_store
 from service.groups.schemas import GroupWrite
 from service.locations import actions as locations
-from service.locations import encryption as location_sealing
+from service.locations import secrets as location_sealing
 from service.locations import store as location_store
 from service.locations.model import LocationWrite
 from service.settings import Settings
 from service.variables import actions, store
 from service.variables.model import Owner
 from service.variables.schemas import EnvironmentVariable, VariableWrite
+from service.variables.secrets import ENCRYPTED
 from service.vault.encryption import HEAD_BYTES, Scope, UnsealableError, Vault
 from service.vault.opening import open_vault
 from tests.builders.certificates import a_client_certificate
@@ -125,7 +126,7 @@ async def test_a_new_key_before_the_old_one_seals_everything_anew(
     await database.write(lambda c: actions.replace(c, owner, wanted, vault=Vault([MASTER_KEY])))
     await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
-    for row in await database.read(store.every):
+    for row in map(store.read, await database.read(ENCRYPTED.rows)):
         assert alone.open(row.value, row.place) in {"s3cr3t", "http://10.0.0.1"}
     assert certificate_id
 
@@ -155,17 +156,24 @@ async def test_a_new_key_seals_bodies_and_proxies_anew(database: Database, tmp_p
         await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
     assert [line["values"] for line in told if line["event"] == "vault.sealed_anew"] == [3]
-    [check] = await database.read(store_secrets.encrypt)
-    [group] = await database.read(group_store.encrypt)
-    [cellar] = await database.read(location_store.encrypt)
+    [check] = await database.read(checks.ENCRYPTED.rows)
+    [group] = await database.read(group_sealing.ENCRYPTED.rows)
+    [cellar] = await database.read(location_sealing.ENCRYPTED.rows)
     named = {"account_id": check.account_id, "check_id": check.id}
     password = {"username": "u", "password": PASSWORD}
-    applied = check_sealing.decrypt_bodies(check, alone)["applied"]
+    stored = {"doc": check.doc, "applied": check.applied}
+    applied = check_sealing.decrypt_bodies(stored, check.secrets, alone, **named)["applied"]
     assert applied is not None
     assert applied["request"]["basicAuth"] == password
     assert PASSWORD in check_sealing.decrypt_spec(check.spec, alone, **named).decode()
-    assert group_sealing.decrypt(group, alone).doc["apiCheckDefaults"]["basicAuth"] == password
-    assert location_sealing.decrypt(cellar, alone).proxy_url == f"http://u:{PASSWORD}@p:1"
+    assert (
+        group_sealing.decrypt(group_store.read(group), alone).doc["apiCheckDefaults"]["basicAuth"]
+        == password
+    )
+    assert (
+        location_sealing.decrypt(location_store.read(cellar), alone).proxy_url
+        == f"http://u:{PASSWORD}@p:1"
+    )
 
 
 async def test_bodies_that_do_not_open_keep_no_start_back(
@@ -202,7 +210,7 @@ async def test_what_does_not_open_keeps_no_new_key_and_no_start_back(
     await database.write(lambda c: c.execute(update(client_certificate).values(key=moved)))
     with capture_logs() as told:
         opened = await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
-    rows = {row.key: row for row in await database.read(store.every)}
+    rows = {row.key: store.read(row) for row in await database.read(ENCRYPTED.rows)}
     assert opened.is_current(rows["KEPT"].value[:HEAD_BYTES])
     assert rows["TOKEN"].value == moved
     by_event = {line["event"]: line for line in told}
@@ -224,7 +232,7 @@ async def test_one_value_of_an_unknown_key_beside_others_keeps_no_start_back(
     await database.write(lambda c: c.execute(lost))
     with capture_logs() as told:
         opened = await open_vault(settings(tmp_path, MASTER_KEY), database)
-    rows = {row.key: row for row in await database.read(store.every)}
+    rows = {row.key: store.read(row) for row in await database.read(ENCRYPTED.rows)}
     assert opened.open(rows["KEPT"].value, rows["KEPT"].place) == "kept"
     by_event = {line["event"]: line for line in told}
     assert by_event["vault.keys_unknown"]["keys"] == [other[1:HEAD_BYTES].hex()]
@@ -257,8 +265,10 @@ async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does
     await database.write(lambda c: c.execute(lost))
     await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
-    [check] = await database.read(store_secrets.encrypt)
-    assert PASSWORD in str(check_sealing.decrypt_bodies(check, alone)["applied"])
+    [check] = await database.read(checks.ENCRYPTED.rows)
     named = {"account_id": check.account_id, "check_id": check.id}
+    stored = {"doc": check.doc, "applied": check.applied}
+    bodies = check_sealing.decrypt_bodies(stored, check.secrets, alone, **named)
+    assert PASSWORD in str(bodies["applied"])
     with pytest.raises(UnsealableError):
         check_sealing.decrypt_spec(check.spec, alone, **named)
