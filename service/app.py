@@ -194,7 +194,7 @@ def _assemble(
     presence = Presence(database, clock, waiting=desk.waiting_agents)
     metrics = Metrics()
     database.listen(Stored, metrics.stored)
-    database.listen(Entry, audit.tell)
+    database.listen(Entry, audit.log_entry)
     agents = _agents(backend, desk, presence, metrics)
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
     app = FastAPI(title="Picket", openapi_url=None, docs_url=None, redoc_url=None)

@@ -1,7 +1,6 @@
 """SQL of accounts and API keys."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
@@ -34,14 +33,6 @@ _REVOKE: Final = (
     )
     .values(revoked_ms=bindparam("now_ms"))
 )
-
-
-@dataclass(frozen=True, slots=True)
-class GoodKey:
-    """A good API key as it is stored."""
-
-    caller: Caller
-    digest: bytes
 
 
 def first_account(connection: Connection) -> str | None:
@@ -81,13 +72,13 @@ def insert_api_key(
     connection.execute(insert(api_key), row)
 
 
-def good_key(connection: Connection, digest: bytes) -> GoodKey | None:
-    """The key that is stored as this. None: it is unknown or ended."""
+def good_key(connection: Connection, digest: bytes) -> tuple[bytes, Caller] | None:
+    """The stored digest of a good key, and whom it speaks for. None: it is unknown or ended."""
     row = connection.execute(_BY_HASH, {"digest": digest}).first()
     if row is None:
         return None
     caller = Caller(account_id=row.account_id, key_id=row.id, role=Role(row.role))
-    return GoodKey(caller, row.hash)
+    return row.hash, caller
 
 
 def keys(connection: Connection) -> tuple[KeyRow, ...]:

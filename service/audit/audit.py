@@ -14,40 +14,6 @@ log = structlog.get_logger()
 
 KEPT_MS: Final = 400 * 24 * 3600 * 1000
 """More than a year, so that a yearly review finds the whole of it."""
-
-
-def note(connection: Connection, entry: Entry) -> None:
-    """Keep an entry, and tell the log of it once the change is committed."""
-    add(connection, entry)
-    announce(connection, entry)
-
-
-def newest(
-    connection: Connection, *, limit: int, account_id: str | None = None
-) -> tuple[Entry, ...]:
-    """The newest entries, newest first. Without an account: of all."""
-    return select_newest(connection, limit=limit, account_id=account_id)
-
-
-def forget_old(connection: Connection, *, now_ms: int) -> int:
-    """Delete entries that are too old; how many went."""
-    return forget(connection, before_ms=now_ms - KEPT_MS)
-
-
-def tell(entry: Entry) -> None:
-    """Write an entry's line into the log."""
-    log.info(
-        "audit.changed",
-        account_id=entry.account_id,
-        key_id=entry.key_id,
-        operation=entry.operation,
-        resource=entry.resource,
-        resource_id=entry.resource_id,
-        fields=entry.fields,
-        address=entry.address,
-    )
-
-
 _INSERT: Final = insert(audit)
 _NEWEST: Final = select(
     audit.c.account_id,
@@ -62,15 +28,16 @@ _NEWEST: Final = select(
 _FORGET: Final = delete(audit).where(audit.c.at_ms < bindparam("before_ms"))
 
 
-def add(connection: Connection, entry: Entry) -> None:
-    """Store an entry."""
+def note(connection: Connection, entry: Entry) -> None:
+    """Store an entry, and log it once the change is committed."""
     connection.execute(_INSERT, {**asdict(entry), "fields": list(entry.fields)})
+    announce(connection, entry)
 
 
-def select_newest(
-    connection: Connection, *, limit: int, account_id: str | None
+def newest(
+    connection: Connection, *, limit: int, account_id: str | None = None
 ) -> tuple[Entry, ...]:
-    """The newest entries, newest first; None: of all accounts."""
+    """The newest entries, newest first. Without an account: of all."""
     query = _NEWEST.limit(limit)
     if account_id is not None:
         query = query.where(audit.c.account_id == account_id)
@@ -78,6 +45,20 @@ def select_newest(
     return tuple(Entry(**{**row, "fields": tuple(row["fields"])}) for row in found)
 
 
-def forget(connection: Connection, *, before_ms: int) -> int:
-    """Delete old entries; how many went."""
-    return connection.execute(_FORGET, {"before_ms": before_ms}).rowcount
+def forget_old(connection: Connection, *, now_ms: int) -> int:
+    """Delete entries that are too old; how many went."""
+    return connection.execute(_FORGET, {"before_ms": now_ms - KEPT_MS}).rowcount
+
+
+def log_entry(entry: Entry) -> None:
+    """Write an entry's line into the log."""
+    log.info(
+        "audit.changed",
+        account_id=entry.account_id,
+        key_id=entry.key_id,
+        operation=entry.operation,
+        resource=entry.resource,
+        resource_id=entry.resource_id,
+        fields=entry.fields,
+        address=entry.address,
+    )

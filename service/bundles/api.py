@@ -21,6 +21,7 @@ from service.http.mutations import Changed, ChangeDep
 from service.http.responses import file_answer
 from service.http.routing import answers, json_model, keyed_operations
 from service.http.times import moment
+from service.vault.encryption import Scope
 
 PREFIX: Final = "/v1/code-bundles"
 """Bodies below it are streams, and not read whole before their route."""
@@ -65,9 +66,9 @@ async def put_code_bundle(
 ) -> Response:
     """Send the tar.gz of a Playwright suite; the path holds its hash."""
 
-    def change(connection: Connection, now_ms: int, *, size_bytes: int) -> Changed:
-        row = BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=now_ms)
-        row = bundles.put(connection, changing.account_id, row)
+    def change(connection: Connection, scope: Scope, *, size_bytes: int) -> Changed:
+        row = BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=scope.now_ms)
+        bundles.put(connection, scope.account_id, row)
         return Changed(answer=json_model(_render(row), status=201), resource_id=sha256)
 
     return await backend.bundles.keep(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Final
 
@@ -15,30 +15,6 @@ from service.clock import Clock
 from service.db.engine import Database
 from service.db.tables.job_inputs import code_bundle
 from service.http.errors import NotFoundError
-
-
-def is_there(connection: Connection, account_id: str, sha256: str) -> bool:
-    """Whether the account has sent this bundle."""
-    return select_bundle(connection, account_id, sha256) is not None
-
-
-def find(connection: Connection, account_id: str, sha256: str) -> BundleRow:
-    """A bundle of the account.
-
-    Raises:
-        NotFoundError: it has not been sent.
-    """
-    row = select_bundle(connection, account_id, sha256)
-    if row is None:
-        raise NotFoundError("There is no code bundle with this SHA-256; send it with PUT.")
-    return row
-
-
-def put(connection: Connection, account_id: str, row: BundleRow) -> BundleRow:
-    """Note a bundle whose file is in its place."""
-    insert_bundle(connection, account_id, row)
-    return row
-
 
 _SAME: Final = (code_bundle.c.account_id == bindparam("account")) & (
     code_bundle.c.sha256 == bindparam("digest")
@@ -55,26 +31,33 @@ _ALL: Final = select(
 )
 _REMOVE: Final = delete(code_bundle).where(_SAME)
 
+KEPT_MS: Final = 24 * 3600 * 1000
+"""How long after its upload a bundle that no check runs is kept."""
 
-def select_bundle(connection: Connection, account_id: str, sha256: str) -> BundleRow | None:
-    """One bundle. None: the account has none with this content."""
+
+def find(connection: Connection, account_id: str, sha256: str) -> BundleRow:
+    """A bundle of the account.
+
+    Raises:
+        NotFoundError: it has not been sent.
+    """
     row = connection.execute(_ONE, {"account": account_id, "digest": sha256}).first()
-    return None if row is None else BundleRow(**row._mapping)  # noqa: SLF001 - the face of a row
+    if row is None:
+        raise NotFoundError("There is no code bundle with this SHA-256; send it with PUT.")
+    return BundleRow(**row._mapping)  # noqa: SLF001 - the face of a row
 
 
-def insert_bundle(connection: Connection, account_id: str, row: BundleRow) -> None:
-    """Store a bundle, or note that it was sent again."""
+def is_there(connection: Connection, account_id: str, sha256: str) -> bool:
+    """Whether the account has sent this bundle."""
+    values = {"account": account_id, "digest": sha256}
+    return connection.execute(_ONE, values).first() is not None
+
+
+def put(connection: Connection, account_id: str, row: BundleRow) -> None:
+    """Store a bundle whose file is in its place, or note that it was sent again."""
     values = {"account": account_id, "digest": row.sha256, "now_ms": row.created_ms}
     if connection.execute(_TOUCH, values).rowcount == 0:
-        connection.execute(
-            insert(code_bundle),
-            {
-                "account_id": account_id,
-                "sha256": row.sha256,
-                "size_bytes": row.size_bytes,
-                "created_ms": row.created_ms,
-            },
-        )
+        connection.execute(insert(code_bundle), {"account_id": account_id, **asdict(row)})
 
 
 def of_all_accounts(connection: Connection) -> Sequence[tuple[str, BundleRow]]:
@@ -88,10 +71,6 @@ def of_all_accounts(connection: Connection) -> Sequence[tuple[str, BundleRow]]:
 def remove(connection: Connection, account_id: str, sha256: str) -> None:
     """Forget a bundle."""
     connection.execute(_REMOVE, {"account": account_id, "digest": sha256})
-
-
-KEPT_MS: Final = 24 * 3600 * 1000
-"""How long after its upload a bundle that no check runs is kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,87 @@
 """`/v1/client-certificates`: certificates that runs show to hosts that ask for them."""
 
 import asyncio
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Final
 
 from fastapi import Body, Path
+from pydantic import BeforeValidator, Field
 from sqlalchemy import Connection
-from starlette.requests import Request
 from starlette.responses import Response
 
 from service.certificates import store
 from service.certificates.model import CertificateRow, place_of
-from service.certificates.rules import expires_ms_of, together_problem
-from service.certificates.schemas import ClientCertificateShown, ClientCertificateWrite, render
+from service.certificates.rules import HOST_PATTERN, expires_ms_of, host_problem, together_problem
 from service.db.ids import new_id
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.errors import InvalidError, NotFoundError
-from service.http.mutations import Changed, ChangeDep, CreateDep, gone, sent_fields
+from service.http.mutations import Changed, ChangeDep, CreateDep, sent_fields
 from service.http.routing import ONE, answers, json, json_model, keyed_operations
-from service.http.schema import NO_NUL
-from service.http.validation import ignored_header
-from service.vault.encryption import Vault
+from service.http.schema import NO_NUL, RequestModel, ResponseModel, Text, blank_is_none, judged_by
+from service.http.times import Moment, moment
+from service.vault.encryption import Scope
+from service.vault.texts import Untold
+
+MAX_CERT_LETTERS: Final = 32_768
+MAX_KEY_LETTERS: Final = 8_192
+MAX_PASSPHRASE_LETTERS: Final = 1_000
+MAX_HOST_LETTERS: Final = 260
+"""Room for the longest host name and a port."""
+
+Host = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_HOST_LETTERS,
+        json_schema_extra={"pattern": HOST_PATTERN, "examples": ["*.shop.example"]},
+    ),
+    judged_by(host_problem),
+]
+Pem = Annotated[Text, Field(min_length=1, max_length=MAX_CERT_LETTERS)]
+
+
+class ClientCertificateWrite(RequestModel):
+    """A client certificate as people send it."""
+
+    host: Host
+    """An exact host, or a glob (`*`, `?`, `[ab]`), perhaps with a port: exact wins over globs, and
+    of those the newest."""
+    cert: Pem
+    """PEM; further certificates of its chain may follow."""
+    key: Annotated[Text, Field(min_length=1, max_length=MAX_KEY_LETTERS), Untold]
+    """The private key of the certificate, in PEM; never shown again."""
+    ca: Annotated[Pem | None, BeforeValidator(blank_is_none)] = None
+    """PEM of further roots for hosts that are shown it. Null: the agent's alone."""
+    passphrase: Annotated[
+        Annotated[Text, Field(min_length=1, max_length=MAX_PASSPHRASE_LETTERS), Untold] | None,
+        BeforeValidator(blank_is_none),
+    ] = None
+    """The passphrase of an encrypted key; never shown again. Null: the key is not encrypted."""
+
+
+class ClientCertificateShown(ResponseModel):
+    """A client certificate, without its secrets."""
+
+    id: str
+    host: str
+    cert: str
+    ca: str | None
+    created_at: Moment = Field(alias="created_at")
+    expires_at: Moment = Field(alias="expires_at")
+    """When the certificate ends, or has ended: then it is shown to hosts all the same."""
+
+
+def render(row: CertificateRow) -> ClientCertificateShown:
+    """A certificate as its answer, without its secrets."""
+    return ClientCertificateShown(
+        id=row.id,
+        host=row.host,
+        cert=row.cert,
+        ca=row.ca,
+        created_at=moment(row.created_ms),
+        expires_at=moment(row.expires_ms),
+    )
+
 
 router = keyed_operations("Client certificates", prefix="/v1/client-certificates")
 
@@ -34,25 +94,23 @@ _SHOWN = "The certificate, without its key and passphrase."
 )
 async def list_client_certificates(caller: CallerDep, backend: BackendDep) -> Response:
     """List the client certificates."""
-    rows = await backend.database.read(lambda connection: of_account(connection, caller.account_id))
-    listed: list[dict[str, Any]] = [render(row).model_dump(mode="json") for row in rows]
-    return json(listed)
+    rows = await backend.database.read(lambda c: store.of_account(c, caller.account_id))
+    return json([render(row).model_dump(mode="json") for row in rows])
 
 
 @router.post("", status_code=201, responses=answers(201, ClientCertificateShown, _SHOWN))
 async def create_client_certificate(
-    request: Request, creating: CreateDep, body: Annotated[ClientCertificateWrite, Body()]
+    creating: CreateDep, body: Annotated[ClientCertificateWrite, Body()]
 ) -> Response:
     """Keep a certificate for the hosts that it matches; runs show it from their next one on."""
     # An encrypted key takes a while to open, which would hold up everyone else.
     expires_ms = await asyncio.to_thread(
         expires_ms_of, cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca
     )
-    ignored = ignored_header(await request.json(), body)
+    ignored = await creating.ignored_fields(body)
 
-    def change(connection: Connection, now_ms: int) -> Changed:
-        keeping = Keeping(creating.account_id, now_ms, creating.vault)
-        row = create(connection, keeping, body, expires_ms=expires_ms)
+    def change(connection: Connection, scope: Scope) -> Changed:
+        row = create(connection, scope, body, expires_ms=expires_ms)
         answer = json_model(render(row), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=row.id, fields=sent_fields(body))
 
@@ -64,21 +122,16 @@ async def read_client_certificate(
     certificate_id: CertificateId, caller: CallerDep, backend: BackendDep
 ) -> Response:
     """Read a client certificate."""
-    row = await backend.database.read(
-        lambda connection: find(connection, caller.account_id, certificate_id)
-    )
+    row = await backend.database.read(lambda c: find(c, caller.account_id, certificate_id))
     return json_model(render(row))
 
 
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
 async def delete_client_certificate(certificate_id: CertificateId, changing: ChangeDep) -> Response:
     """Delete a client certificate; jobs that agents hold already have it still."""
-
-    def change(connection: Connection, _now_ms: int) -> Changed:
-        delete(connection, changing.account_id, certificate_id)
-        return gone(certificate_id)
-
-    return await changing.make(change)
+    return await changing.delete(
+        certificate_id, lambda c, scope: delete(c, scope.account_id, certificate_id)
+    )
 
 
 def find(connection: Connection, account_id: str, certificate_id: str) -> CertificateRow:
@@ -91,11 +144,6 @@ def find(connection: Connection, account_id: str, certificate_id: str) -> Certif
     if row is None:
         raise _none(certificate_id)
     return row
-
-
-def of_account(connection: Connection, account_id: str) -> tuple[CertificateRow, ...]:
-    """The account's certificates, newest first."""
-    return store.of_account(connection, account_id)
 
 
 def delete(connection: Connection, account_id: str, certificate_id: str) -> None:
@@ -112,27 +160,18 @@ def _none(certificate_id: str) -> NotFoundError:
     return NotFoundError(f"There is no client certificate {certificate_id}.")
 
 
-@dataclass(frozen=True, slots=True)
-class Keeping:
-    """Whose certificates, when, and what seals them."""
-
-    account_id: str
-    now_ms: int
-    vault: Vault
-
-
 def create(
-    connection: Connection, keeping: Keeping, body: ClientCertificateWrite, *, expires_ms: int
+    connection: Connection, scope: Scope, body: ClientCertificateWrite, *, expires_ms: int
 ) -> CertificateRow:
     """Keep a certificate that fits together; jobs have it from their next handing out on.
 
     Raises:
         InvalidError: the account's certificates would be more than a job can carry.
     """
-    serial = store.newest(connection, keeping.account_id) + 1
-    row = _row(keeping, body, expires_ms=expires_ms, serial=serial)
+    serial = store.newest(connection, scope.account_id) + 1
+    row = _row(scope, body, expires_ms=expires_ms, serial=serial)
     store.add(connection, row)
-    if problem := together_problem(store.size_bytes(connection, keeping.account_id)):
+    if problem := together_problem(store.size_bytes(connection, scope.account_id)):
         raise InvalidError(
             f"The account's client certificates would have {problem}; delete one that has ended.",
             keys=("cert",),
@@ -141,10 +180,10 @@ def create(
 
 
 def _row(
-    keeping: Keeping, body: ClientCertificateWrite, *, expires_ms: int, serial: int
+    scope: Scope, body: ClientCertificateWrite, *, expires_ms: int, serial: int
 ) -> CertificateRow:
-    account_id, vault = keeping.account_id, keeping.vault
-    certificate_id = new_id(keeping.now_ms)
+    account_id, vault = scope.account_id, scope.vault
+    certificate_id = new_id(scope.now_ms)
     key_place = place_of(account_id, certificate_id, body.host, "key")
     passphrase_place = place_of(account_id, certificate_id, body.host, "passphrase")
     return CertificateRow(
@@ -158,6 +197,6 @@ def _row(
             None if body.passphrase is None else vault.seal(body.passphrase, passphrase_place)
         ),
         expires_ms=expires_ms,
-        created_ms=keeping.now_ms,
+        created_ms=scope.now_ms,
         serial=serial,
     )

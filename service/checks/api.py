@@ -25,15 +25,13 @@ from service.http.mutations import (
     IdempotentMutation,
     Mutation,
     changed_fields,
-    gone,
     sent_fields,
 )
 from service.http.responses import Items, PageDep, page_of_sealed
 from service.http.routing import ONE, CheckId, answers, json, keyed_operations
 from service.http.schema import Text
-from service.http.validation import HEADER, ignored_header
-from service.variables.schemas import Sight
-from service.vault.encryption import Scope
+from service.http.validation import HEADER
+from service.vault.encryption import Scope, Viewer
 
 router = keyed_operations("Checks", prefix="/v1/checks")
 
@@ -90,11 +88,11 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
         return actions.with_variables(connection, found)
 
     rows = await backend.database.read(query)
-    sight = Sight(backend.vault, may_write=caller.may_write)
+    viewer = Viewer(backend.vault, may_write=caller.may_write)
     show = partial(render, base_url=backend.base_url(request), as_it_runs=apply_group_settings)
     items = Items(
-        show=partial(show, sight=sight),
-        hide=partial(show, sight=sight.hiding),
+        show=partial(show, viewer=viewer),
+        hide=partial(show, viewer=viewer.hiding),
         name=attrgetter("id"),
     )
     return page.answer_of(rows, items)
@@ -116,81 +114,59 @@ async def read_check(
         return actions.with_variables(connection, [found])
 
     (row,) = await backend.database.read(query)
-    base_url, sight = backend.base_url(request), Sight(backend.vault, may_write=caller.may_write)
-    return json(render(row, base_url=base_url, sight=sight, as_it_runs=apply_group_settings))
+    base_url, viewer = backend.base_url(request), Viewer(backend.vault, may_write=caller.may_write)
+    return json(render(row, base_url=base_url, viewer=viewer, as_it_runs=apply_group_settings))
 
 
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
 async def delete_check(check_id: CheckId, changing: ChangeDep) -> Response:
     """Delete a check."""
-
-    def change(connection: Connection, now_ms: int) -> Changed:
-        scope = Scope(changing.account_id, now_ms, changing.vault)
-        changes.delete(connection, scope, check_id)
-        return gone(check_id)
-
-    return await changing.make(change)
+    return await changing.delete(check_id, lambda c, scope: changes.delete(c, scope, check_id))
 
 
 write_router = keyed_operations("Checks", prefix="/v1/checks")
 
 
-_AutoAssign = Annotated[
-    bool,
-    Query(
-        alias="autoAssignAlerts",
-        description="Subscribe the check to all alert channels. There are none yet.",
-    ),
-]
+def _auto_assign(
+    *,
+    _auto_assign_alerts: Annotated[
+        bool,
+        Query(
+            alias="autoAssignAlerts",
+            description="Subscribe the check to all alert channels. There are none yet.",
+        ),
+    ] = True,
+) -> None:
+    """Accepted, without an effect until there are channels."""
 
 
-class _Creating:
-    """A request that sets up a check."""
+async def _create(creating: IdempotentMutation, check: CheckWrite) -> Response:
+    ignored = await creating.ignored_fields(check)
 
-    def __init__(self, creating: CreateDep, *, auto_assign_alerts: _AutoAssign = True) -> None:
-        self._creating: IdempotentMutation = creating
-        self.auto_assign_alerts = auto_assign_alerts
+    def change(connection: Connection, scope: Scope) -> Changed:
+        row = changes.create(connection, scope, check)
+        body = render(row, base_url=creating.base_url, viewer=Viewer.writer(scope.vault))
+        answer = json(body, status=201, headers=ignored)
+        return Changed(answer=answer, resource_id=row.id, fields=sent_fields(check))
 
-    async def create(self, check: CheckWrite) -> Response:
-        ignored = ignored_header(await self._creating.request.json(), check)
-
-        def change(connection: Connection, now_ms: int) -> Changed:
-            scope = Scope(self._creating.account_id, now_ms, self._creating.vault)
-            row = changes.create(connection, scope, check)
-            sight = Sight(scope.vault, may_write=True)
-            body = render(row, base_url=self._creating.base_url, sight=sight)
-            answer = json(body, status=201, headers=ignored)
-            return Changed(answer=answer, resource_id=row.id, fields=sent_fields(check))
-
-        return await self._creating.make(change)
+    return await creating.make(change)
 
 
-class _Replacing:
-    """A request that sets a check up anew."""
+async def _replace(changing: Mutation, check_id: str, check: CheckWrite) -> Response:
+    ignored, base_url = await changing.ignored_fields(check), changing.base_url
 
-    def __init__(self, changing: ChangeDep, *, auto_assign_alerts: _AutoAssign = True) -> None:
-        self._changing: Mutation = changing
-        self.auto_assign_alerts = auto_assign_alerts
+    def change(connection: Connection, scope: Scope) -> Changed:
+        held = actions.find(connection, scope.account_id, check_id)
+        (before,) = actions.with_variables(connection, [held])
+        seen = compare(before, base_url=base_url, vault=scope.vault)
+        row = changes.replace(connection, scope, check_id, check)
+        fields = changed_fields(seen, compare(row, base_url=base_url, vault=scope.vault))
+        body = render(row, base_url=base_url, viewer=Viewer.writer(scope.vault))
+        return Changed(answer=json(body, headers=ignored), resource_id=row.id, fields=fields)
 
-    async def replace(self, check_id: str, check: CheckWrite) -> Response:
-        ignored = ignored_header(await self._changing.request.json(), check)
-        base_url = self._changing.base_url
-
-        def change(connection: Connection, now_ms: int) -> Changed:
-            scope = Scope(self._changing.account_id, now_ms, self._changing.vault)
-            held = actions.find(connection, scope.account_id, check_id)
-            (before,) = actions.with_variables(connection, [held])
-            seen = compare(before, base_url=base_url, vault=scope.vault)
-            row = changes.replace(connection, scope, check_id, check)
-            fields = changed_fields(seen, compare(row, base_url=base_url, vault=scope.vault))
-            body = render(row, base_url=base_url, sight=Sight(scope.vault, may_write=True))
-            return Changed(answer=json(body, headers=ignored), resource_id=row.id, fields=fields)
-
-        return await self._changing.make(change)
+    return await changing.make(change)
 
 
-CreatingDep = Annotated[_Creating, Depends(_Creating)]
-ReplacingDep = Annotated[_Replacing, Depends(_Replacing)]
 _CREATED = f"The check, every default filled in; the header {HEADER} names unknown fields."
 
 
@@ -207,11 +183,11 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
 ) -> None:
     """Declare the operation that creates a check at a path, and the one that replaces it."""
 
-    async def create(body: Any, creating: CreatingDep) -> Response:
-        return await creating.create(body)
+    async def create(body: Any, creating: CreateDep) -> Response:
+        return await _create(creating, body)
 
-    async def replace(check_id: CheckId, body: Any, replacing: ReplacingDep) -> Response:
-        return await replacing.replace(check_id, body)
+    async def replace(check_id: CheckId, body: Any, changing: ChangeDep) -> Response:
+        return await _replace(changing, check_id, body)
 
     create.__annotations__["body"] = replace.__annotations__["body"] = body
     content = {"application/json": {"example": dict(example)}}
@@ -225,6 +201,7 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
         status_code=201,
         responses=answers(201, answer, _CREATED, *refusals),
         openapi_extra=extra,
+        dependencies=[Depends(_auto_assign)],
     )
     write_router.add_api_route(
         path + ONE,
@@ -234,6 +211,7 @@ def _register(  # noqa: PLR0913 - what two operations differ in from those of ot
         description=replaced,
         responses=answers(200, answer, _CREATED, 404, *refusals),
         openapi_extra=extra,
+        dependencies=[Depends(_auto_assign)],
     )
 
 

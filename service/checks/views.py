@@ -9,15 +9,14 @@ from service.checks.model import CheckRow
 from service.checks.schemas import AlertChannels, VariablesWrite
 from service.checks.secrets import decrypt, decrypt_for_people
 from service.checks.types.registry import TYPES
-from service.http.errors import UnreadableError
 from service.http.times import spelled
-from service.variables.schemas import Sight, render_doc
 from service.variables.schemas import compare as variable
-from service.vault.encryption import UnsealableError, Vault
+from service.variables.schemas import render_doc
+from service.vault.encryption import UnsealableError, Vault, Viewer
 
 
 def render(
-    row: CheckRow, *, base_url: str, sight: Sight, as_it_runs: bool = False
+    row: CheckRow, *, base_url: str, viewer: Viewer, as_it_runs: bool = False
 ) -> dict[str, Any]:
     """A stored check, read with its variables, as its answer; what is not shown is not opened.
 
@@ -26,9 +25,9 @@ def render(
     Raises:
         UnreadableError: a secret is to be shown, and does not open.
     """
-    seen = _seen(row, sight)
-    doc = seen.effective if as_it_runs else seen.doc
-    if not sight.may_write:
+    revealed = viewer.reveal(row, decrypt_for_people)
+    doc = revealed.effective if as_it_runs else revealed.doc
+    if not viewer.may_write:
         doc = _for_readers(doc)
     answer: dict[str, Any] = {
         "id": row.id,
@@ -39,7 +38,7 @@ def render(
         "updated_at": spelled(row.updated_ms),
     }
     if issubclass(TYPES[CheckType(row.type)].write, VariablesWrite):
-        answer["environmentVariables"] = [render_doc(one, sight) for one in row.variables]
+        answer["environmentVariables"] = [render_doc(one, viewer) for one in row.variables]
     if row.type == "HEARTBEAT":
         answer.update(_with_ping_url(doc["heartbeat"], base_url))
     return answer
@@ -52,19 +51,8 @@ def compare(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
     """
     variables = [variable(one, vault) for one in row.variables]
     bare = replace(_decrypt(row, vault), variables=())
-    whole = render(bare, base_url=base_url, sight=Sight(vault, may_write=True))
+    whole = render(bare, base_url=base_url, viewer=Viewer.writer(vault))
     return {**whole, "environmentVariables": variables}
-
-
-def _seen(row: CheckRow, sight: Sight) -> CheckRow:
-    if not sight.may_write:
-        return row
-    try:
-        return decrypt_for_people(row, sight.vault)
-    except UnreadableError:
-        if sight.hides_unreadable:
-            return row
-        raise
 
 
 def _for_readers(doc: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from service.groups import store
-from service.groups.model import GroupFilter, GroupRow
+from service.groups.model import GroupRow
 from service.http.errors import InvalidError, NotFoundError
 from service.variables import actions as variables
 
@@ -41,13 +41,6 @@ def named(connection: Connection, account_id: str, group_id: int | None) -> Grou
             f'"groupId" is {group_id}, and there is no check group with this id.', keys=("groupId",)
         )
     return row
-
-
-def page(
-    connection: Connection, account_id: str, wanted: GroupFilter, *, limit: int, offset: int
-) -> tuple[GroupRow, ...]:
-    """A page of the account's groups that match, oldest first."""
-    return store.page(connection, account_id, wanted, limit=limit, offset=offset)
 
 
 def of_account(connection: Connection, account_id: str) -> dict[int, GroupRow]:

@@ -16,7 +16,7 @@ from service.checks.model import CheckRow, require_known
 from service.checks.resolve import doc_of, phases
 from service.checks.types.registry import ANY_CHECK, ANY_CHECKS
 from service.checks.views import render as shown_check
-from service.groups import actions, store
+from service.groups import store
 from service.groups.actions import find, with_variables
 from service.groups.model import BASE_URL, GroupFilter, GroupRow
 from service.groups.schemas import (
@@ -38,20 +38,19 @@ from service.http.mutations import (
     IdempotentMutation,
     Mutation,
     changed_fields,
-    gone,
     sent_fields,
 )
 from service.http.responses import Items, PageDep, page_of_sealed
 from service.http.routing import answers, json, keyed_operations
 from service.http.schema import NO_NUL, Text
-from service.http.validation import HEADER, ignored_header
+from service.http.validation import HEADER
 from service.locations import actions as locations
 from service.triggers import triggers
 from service.triggers.model import Runs, Target
 from service.variables import actions as variables
 from service.variables.model import Owner
-from service.variables.schemas import EnvironmentVariable, Sight
-from service.vault.encryption import Scope
+from service.variables.schemas import EnvironmentVariable
+from service.vault.encryption import Scope, Viewer
 from service.vault.masked_values import Stored, kept
 from service.vault.texts import OF_URL
 
@@ -155,13 +154,19 @@ _ALL_V2 = "/v2/check-groups"
 _CREATED = f"The group, every default filled in; the header {HEADER} names unknown fields."
 _MOST = (1 << 63) - 1
 GroupId = Annotated[int, Path(alias="id", ge=1, le=_MOST)]
-_AutoAssign = Annotated[
-    bool,
-    Query(
-        alias="autoAssignAlerts",
-        description="Subscribe the group to all alert channels. There are none yet.",
-    ),
-]
+
+
+def _auto_assign(
+    *,
+    _auto_assign_alerts: Annotated[
+        bool,
+        Query(
+            alias="autoAssignAlerts",
+            description="Subscribe the group to all alert channels. There are none yet.",
+        ),
+    ] = True,
+) -> None:
+    """Accepted, without an effect until there are channels."""
 
 
 def _filter(
@@ -171,50 +176,30 @@ def _filter(
     return GroupFilter(tag=tag, name=name)
 
 
-class _Creating:
-    """A request that sets up a group."""
+async def _create(creating: IdempotentMutation, body: AnyGroupWrite) -> Response:
+    ignored = await creating.ignored_fields(body)
 
-    def __init__(self, creating: CreateDep, *, auto_assign_alerts: _AutoAssign = True) -> None:
-        self._creating: IdempotentMutation = creating
-        self.auto_assign_alerts = auto_assign_alerts
+    def change(connection: Connection, scope: Scope) -> Changed:
+        group = create(connection, scope, body)
+        answer = json(render(group, Viewer.writer(scope.vault)), status=201, headers=ignored)
+        return Changed(answer=answer, resource_id=str(group.id), fields=sent_fields(body))
 
-    async def create(self, body: AnyGroupWrite) -> Response:
-        ignored = ignored_header(await self._creating.request.json(), body)
-
-        def change(connection: Connection, now_ms: int) -> Changed:
-            scope = Scope(self._creating.account_id, now_ms, self._creating.vault)
-            group = create(connection, scope, body)
-            seen = render(group, Sight(scope.vault, may_write=True))
-            answer = json(seen, status=201, headers=ignored)
-            return Changed(answer=answer, resource_id=str(group.id), fields=sent_fields(body))
-
-        return await self._creating.make(change)
+    return await creating.make(change)
 
 
-class _Replacing:
-    """A request that sets a group up anew."""
+async def _replace(changing: Mutation, group_id: int, body: AnyGroupWrite) -> Response:
+    ignored = await changing.ignored_fields(body)
 
-    def __init__(
-        self, group_id: GroupId, changing: ChangeDep, *, auto_assign_alerts: _AutoAssign = True
-    ) -> None:
-        self._group_id = group_id
-        self._changing: Mutation = changing
-        self.auto_assign_alerts = auto_assign_alerts
+    def change(connection: Connection, scope: Scope) -> Changed:
+        held = find(connection, scope.account_id, group_id)
+        (before,) = with_variables(connection, [held])
+        seen = compare(before, scope.vault)
+        group = replace(connection, scope, group_id, body)
+        fields = changed_fields(seen, compare(group, scope.vault))
+        answer = json(render(group, Viewer.writer(scope.vault)), headers=ignored)
+        return Changed(answer=answer, resource_id=str(group.id), fields=fields)
 
-    async def replace(self, body: AnyGroupWrite) -> Response:
-        ignored = ignored_header(await self._changing.request.json(), body)
-
-        def change(connection: Connection, now_ms: int) -> Changed:
-            scope = Scope(self._changing.account_id, now_ms, self._changing.vault)
-            held = actions.find(connection, scope.account_id, self._group_id)
-            (before,) = actions.with_variables(connection, [held])
-            seen = compare(before, scope.vault)
-            group = replace(connection, scope, self._group_id, body)
-            fields = changed_fields(seen, compare(group, scope.vault))
-            answer = json(render(group, Sight(scope.vault, may_write=True)), headers=ignored)
-            return Changed(answer=answer, resource_id=str(group.id), fields=fields)
-
-        return await self._changing.make(change)
+    return await changing.make(change)
 
 
 class _Reading:
@@ -223,14 +208,14 @@ class _Reading:
     def __init__(self, request: Request, caller: CallerDep, backend: BackendDep) -> None:
         self.backend: Backend = backend
         self.account_id: str = caller.account_id
-        self.sight = Sight(backend.vault, may_write=caller.may_write)
+        self.viewer = Viewer(backend.vault, may_write=caller.may_write)
         self._base_url = backend.base_url(request)
 
     def groups(self) -> Items[GroupRow]:
         """Groups in a list."""
         return Items(
-            show=lambda row: render(row, self.sight),
-            hide=lambda row: render(row, self.sight.hiding),
+            show=lambda row: render(row, self.viewer),
+            hide=lambda row: render(row, self.viewer.hiding),
             name=lambda row: str(row.id),
         )
 
@@ -238,19 +223,18 @@ class _Reading:
         """Checks of a group in a list, as they run."""
         show = partial(shown_check, base_url=self._base_url, as_it_runs=True)
         return Items(
-            show=partial(show, sight=self.sight),
-            hide=partial(show, sight=self.sight.hiding),
+            show=partial(show, viewer=self.viewer),
+            hide=partial(show, viewer=self.viewer.hiding),
             name=attrgetter("id"),
         )
 
     def check(self, row: CheckRow) -> dict[str, object]:
         """A check of a group, as it runs."""
-        return shown_check(row, base_url=self._base_url, sight=self.sight, as_it_runs=True)
+        return shown_check(row, base_url=self._base_url, viewer=self.viewer, as_it_runs=True)
 
 
-CreatingDep = Annotated[_Creating, Depends(_Creating)]
-ReplacingDep = Annotated[_Replacing, Depends(_Replacing)]
 ReadingDep = Annotated[_Reading, Depends(_Reading)]
+_ALSO = [Depends(_auto_assign)]
 
 
 @router.get(_ALL, responses=page_of_sealed(list[GroupShown], "A page of groups, oldest first."))
@@ -260,29 +244,31 @@ async def list_check_groups(
     """List check groups."""
 
     def query(connection: Connection) -> tuple[GroupRow, ...]:
-        found = actions.page(
+        found = store.page(
             connection, reading.account_id, wanted, limit=page.one_more, offset=page.offset
         )
-        return actions.with_variables(connection, found)
+        return with_variables(connection, found)
 
     rows = await reading.backend.database.read(query)
     return page.answer_of(rows, reading.groups())
 
 
-@router.post(_ALL, status_code=201, responses=answers(201, GroupShown, _CREATED))
-async def create_check_group(
-    body: Annotated[GroupWrite, Body()], creating: CreatingDep
-) -> Response:
+@router.post(
+    _ALL, status_code=201, responses=answers(201, GroupShown, _CREATED), dependencies=_ALSO
+)
+async def create_check_group(body: Annotated[GroupWrite, Body()], creating: CreateDep) -> Response:
     """Create a check group."""
-    return await creating.create(body)
+    return await _create(creating, body)
 
 
-@router.post(_ALL_V2, status_code=201, responses=answers(201, GroupShown, _CREATED))
+@router.post(
+    _ALL_V2, status_code=201, responses=answers(201, GroupShown, _CREATED), dependencies=_ALSO
+)
 async def create_check_group_v2(
-    body: Annotated[GroupV2Write, Body()], creating: CreatingDep
+    body: Annotated[GroupV2Write, Body()], creating: CreateDep
 ) -> Response:
     """Create a check group, in the second form: null leaves a setting to its checks."""
-    return await creating.create(body)
+    return await _create(creating, body)
 
 
 @router.get(_ONE, responses=answers(200, GroupShown, "The group.", 404))
@@ -290,39 +276,35 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
     """Read a check group."""
 
     def query(connection: Connection) -> tuple[GroupRow, ...]:
-        found = actions.find(connection, reading.account_id, group_id)
-        return actions.with_variables(connection, [found])
+        found = find(connection, reading.account_id, group_id)
+        return with_variables(connection, [found])
 
     (row,) = await reading.backend.database.read(query)
-    return json(render(row, reading.sight))
+    return json(render(row, reading.viewer))
 
 
-@router.put(_ONE, responses=answers(200, GroupShown, _CREATED, 404))
+@router.put(_ONE, responses=answers(200, GroupShown, _CREATED, 404), dependencies=_ALSO)
 async def replace_check_group(
-    body: Annotated[GroupWrite, Body()], replacing: ReplacingDep
+    group_id: GroupId, body: Annotated[GroupWrite, Body()], changing: ChangeDep
 ) -> Response:
     """Replace a check group; fields that are left out take their defaults."""
-    return await replacing.replace(body)
+    return await _replace(changing, group_id, body)
 
 
-@router.put(_ALL_V2 + "/{id}", responses=answers(200, GroupShown, _CREATED, 404))
+@router.put(
+    _ALL_V2 + "/{id}", responses=answers(200, GroupShown, _CREATED, 404), dependencies=_ALSO
+)
 async def replace_check_group_v2(
-    body: Annotated[GroupV2Write, Body()], replacing: ReplacingDep
+    group_id: GroupId, body: Annotated[GroupV2Write, Body()], changing: ChangeDep
 ) -> Response:
     """Replace a check group, in the second form; fields that are left out take their defaults."""
-    return await replacing.replace(body)
+    return await _replace(changing, group_id, body)
 
 
 @router.delete(_ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
 async def delete_check_group(group_id: GroupId, changing: ChangeDep) -> Response:
     """Delete a check group; refused while checks are in it."""
-
-    def change(connection: Connection, now_ms: int) -> Changed:
-        scope = Scope(changing.account_id, now_ms, changing.vault)
-        delete(connection, scope, group_id)
-        return gone(str(group_id))
-
-    return await changing.make(change)
+    return await changing.delete(str(group_id), lambda c, scope: delete(c, scope, group_id))
 
 
 @router.get(
@@ -333,7 +315,7 @@ async def list_checks_of_group(group_id: GroupId, reading: ReadingDep, page: Pag
     """List the checks of a group as they run, with its settings."""
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
-        actions.find(connection, reading.account_id, group_id)
+        find(connection, reading.account_id, group_id)
         found = checks.of_group(
             connection, reading.account_id, group_id, limit=page.one_more, offset=page.offset
         )

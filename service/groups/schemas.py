@@ -26,13 +26,12 @@ from service.checks.rules import phase_problem
 from service.checks.types.api import ApiAssertion
 from service.groups.model import BASE_URL, Form, GroupRow
 from service.groups.secrets import decrypt, decrypt_for_people
-from service.http.errors import UnreadableError
 from service.http.schema import JsonNumber, RequestModel, Text, field_error
 from service.http.times import spelled
 from service.variables.model import VariableRow
-from service.variables.schemas import EnvironmentVariables, Sight, render_doc
+from service.variables.schemas import EnvironmentVariables, render_doc
 from service.variables.schemas import compare as variable
-from service.vault.encryption import UnsealableError, Vault
+from service.vault.encryption import UnsealableError, Vault, Viewer
 from service.vault.texts import Untold
 
 
@@ -194,7 +193,7 @@ class GroupShown(GroupFields):
     """Null: never changed."""
 
 
-def render(group: GroupRow, sight: Sight) -> dict[str, Any]:
+def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
     """A stored group, read with its variables, as its answer; what is not shown is not opened.
 
     Raises:
@@ -202,8 +201,8 @@ def render(group: GroupRow, sight: Sight) -> dict[str, Any]:
     """
     return {
         "id": group.id,
-        **_seen(group, sight).doc,
-        "environmentVariables": [render_doc(one, sight) for one in _own(group)],
+        **viewer.reveal(group, decrypt_for_people).doc,
+        "environmentVariables": [render_doc(one, viewer) for one in _own(group)],
         "created_at": spelled(group.created_ms),
         "updated_at": spelled(group.updated_ms),
     }
@@ -214,19 +213,8 @@ def compare(group: GroupRow, vault: Vault) -> dict[str, Any]:
 
     Secrets that do not open are like no other, so that whatever takes their place is a change.
     """
-    whole = render(_decrypt(group, vault), Sight(vault, may_write=True))
+    whole = render(_decrypt(group, vault), Viewer.writer(vault))
     return {**whole, "environmentVariables": [variable(one, vault) for one in _own(group)]}
-
-
-def _seen(group: GroupRow, sight: Sight) -> GroupRow:
-    if not sight.may_write:
-        return group
-    try:
-        return decrypt_for_people(group, sight.vault)
-    except UnreadableError:
-        if sight.hides_unreadable:
-            return group
-        raise
 
 
 def _own(group: GroupRow) -> Sequence[VariableRow]:

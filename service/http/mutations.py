@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Header
@@ -19,8 +18,9 @@ from service.http.dependencies import Backend, BackendDep
 from service.http.errors import InvalidError
 from service.http.rate_limit import address_of
 from service.http.routing import operation_id
+from service.http.validation import ignored_header
 from service.idempotency.model import Asked, Kept
-from service.vault.encryption import Vault
+from service.vault.encryption import Scope
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 REPLAYED: Final = {"idempotency-replayed": "true"}
@@ -35,13 +35,13 @@ class Changed:
 
     answer: Response
     resource_id: str | None
-    """Of what was changed. None: several."""
+    """The id of what was changed. None: several things were."""
     fields: tuple[str, ...] = ()
     """The names of those that were set or changed, for the audit log."""
 
 
-Change = Callable[[Connection, int], Changed]
-"""Acts on the database alone, at this time (ms since 1970)."""
+Change = Callable[[Connection, Scope], Changed]
+"""Acts on the database alone."""
 
 
 class Mutation:
@@ -57,10 +57,9 @@ class Mutation:
         """Whose things are changed."""
         return self.caller.account_id
 
-    @property
-    def vault(self) -> Vault:
-        """What seals secrets and opens them."""
-        return self.backend.vault
+    async def ignored_fields(self, body: BaseModel) -> dict[str, str]:
+        """The header that names the fields of the body that have no meaning here."""
+        return ignored_header(await self.request.json(), body)
 
     @property
     def base_url(self) -> str:
@@ -69,13 +68,25 @@ class Mutation:
 
     async def make(self, change: Change) -> Response:
         """Make the change and note it, in one transaction."""
-        return await self.backend.database.write(partial(self._make, change=change))
+        return await self.backend.database.write(lambda c: self._make(c, change, self._scope(c)))
 
-    def _make(self, connection: Connection, *, change: Change) -> Response:
+    async def delete(
+        self, resource_id: str, act: Callable[[Connection, Scope], object]
+    ) -> Response:
+        """Delete something and note it, in one transaction."""
+
+        def change(connection: Connection, scope: Scope) -> Changed:
+            act(connection, scope)
+            return Changed(answer=Response(status_code=204), resource_id=resource_id)
+
+        return await self.make(change)
+
+    def _scope(self, connection: Connection) -> Scope:
         now_ms = self.backend.clock.now_ms(connection)
-        return self._noted(connection, change(connection, now_ms), now_ms=now_ms).answer
+        return Scope(self.account_id, now_ms, self.backend.vault)
 
-    def _noted(self, connection: Connection, changed: Changed, *, now_ms: int) -> Changed:
+    def _make(self, connection: Connection, change: Change, scope: Scope) -> Response:
+        changed = change(connection, scope)
         route = self.request.scope["route"]
         entry = Entry(
             account_id=self.caller.account_id,
@@ -85,10 +96,10 @@ class Mutation:
             resource_id=changed.resource_id,
             fields=changed.fields,
             address=address_of(self.request),
-            at_ms=now_ms,
+            at_ms=scope.now_ms,
         )
         audit.note(connection, entry)
-        return changed
+        return changed.answer
 
 
 class IdempotentMutation(Mutation):
@@ -120,7 +131,7 @@ class IdempotentMutation(Mutation):
         if self._key is None:
             return await super().make(change)
         asked = await self._asked(self._key)
-        return await self.backend.database.write(partial(self._once, change=change, asked=asked))
+        return await self.backend.database.write(lambda c: self._make_once(c, change, asked))
 
     async def _asked(self, key: str) -> Asked:
         if not key.strip():
@@ -132,23 +143,18 @@ class IdempotentMutation(Mutation):
         request = head + await self.request.body()
         return Asked(account_id=self.account_id, key=key, request=request)
 
-    def _once(self, connection: Connection, *, change: Change, asked: Asked) -> Response:
-        now_ms, answers = self.backend.clock.now_ms(connection), self.backend.answers
-        kept = answers.find(connection, asked, now_ms=now_ms)
+    def _make_once(self, connection: Connection, change: Change, asked: Asked) -> Response:
+        scope, answers = self._scope(connection), self.backend.answers
+        kept = answers.find(connection, asked, now_ms=scope.now_ms)
         if kept is not None:
             return Response(kept.body, kept.status, headers={**kept.headers, **REPLAYED})
-        answer = self._noted(connection, change(connection, now_ms), now_ms=now_ms).answer
-        answers.keep(connection, asked, _kept(answer), now_ms=now_ms)
+        answer = self._make(connection, change, scope)
+        answers.keep(connection, asked, _kept(answer), now_ms=scope.now_ms)
         return answer
 
 
 ChangeDep = Annotated[Mutation, Depends(Mutation)]
 CreateDep = Annotated[IdempotentMutation, Depends(IdempotentMutation)]
-
-
-def gone(resource_id: str) -> Changed:
-    """Something was deleted."""
-    return Changed(answer=Response(status_code=204), resource_id=resource_id)
 
 
 def sent_fields(body: BaseModel) -> tuple[str, ...]:

@@ -85,11 +85,6 @@ class Answers:
         return AESGCM(self.pepper.keyed(_plain("open", asked)))
 
 
-def forget_old(connection: Connection, *, now_ms: int) -> int:
-    """Forget answers whose day is over; how many went."""
-    return forget(connection, before_ms=now_ms - LIFETIME_MS)
-
-
 def _plain(use: str, asked: Asked) -> bytes:
     return f"idempotency {use} {asked.account_id} {asked.key}".encode()
 
@@ -168,6 +163,6 @@ def keep_within(connection: Connection, account_id: str, most_bytes: int) -> Non
             return
 
 
-def forget(connection: Connection, *, before_ms: int) -> int:
-    """Forget old ones; how many went."""
-    return connection.execute(_FORGET, {"before_ms": before_ms}).rowcount
+def forget_old(connection: Connection, *, now_ms: int) -> int:
+    """Forget answers whose day is over; how many went."""
+    return connection.execute(_FORGET, {"before_ms": now_ms - LIFETIME_MS}).rowcount

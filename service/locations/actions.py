@@ -163,33 +163,31 @@ def _stored_proxy(row: LocationRow, vault: Vault) -> str | None:
 
 
 def create_key(
-    connection: Connection, account_id: str, location_id: str, *, pepper: Pepper, now_ms: int
+    connection: Connection, scope: Scope, location_id: str, *, pepper: Pepper
 ) -> tuple[str, NewKey]:
     """Make a further key for a location: its id, and the key.
 
     Raises:
         ConflictError: the location has two keys already.
     """
-    row = find(connection, account_id, location_id)
+    row = find(connection, scope.account_id, location_id)
     if len(store.good_keys(connection, [location_id])) >= MAX_ACTIVE_KEYS:
         raise ConflictError(
             f"The private location {row.slug_name} has {MAX_ACTIVE_KEYS} keys, which is the most;"
             " delete one first."
         )
     key = pepper.new_key(LOCATION_PREFIX)
-    return _add_key(connection, location_id, key, now_ms=now_ms), key
+    return _add_key(connection, location_id, key, now_ms=scope.now_ms), key
 
 
-def end_key(
-    connection: Connection, account_id: str, location_id: str, *, key_id: str, now_ms: int
-) -> None:
+def end_key(connection: Connection, scope: Scope, location_id: str, key_id: str) -> None:
     """End a key: agents that use it are refused from the moment of the commit.
 
     Raises:
         NotFoundError: the location has no such key.
     """
-    find(connection, account_id, location_id)
-    if not store.revoke_key(connection, key_id, location_id=location_id, now_ms=now_ms):
+    find(connection, scope.account_id, location_id)
+    if not store.revoke_key(connection, key_id, location_id=location_id, now_ms=scope.now_ms):
         raise NotFoundError(f"There is no key {key_id} at this private location.")
     announce(connection, LocationKeyEnded(key_id=key_id, location_id=location_id))
 

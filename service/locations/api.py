@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Body, Path, Query
@@ -17,7 +16,7 @@ from service.groups import actions as groups
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.errors import ConflictError, InvalidError
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
+from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
 from service.http.responses import OPENAPI, Items
 from service.http.routing import ONE, answers, json, json_model, keyed_operations, open_operations
 from service.http.schema import NO_NUL
@@ -46,8 +45,7 @@ from service.locations.views import (
     render_location,
     render_new_location,
 )
-from service.variables.schemas import Sight
-from service.vault.encryption import Scope, UnsealableError, Vault
+from service.vault.encryption import Scope, UnsealableError, Vault, Viewer
 
 router = keyed_operations("Private locations", prefix="/v1/private-locations")
 regions_router = open_operations("Locations", prefix="/v1/locations")
@@ -83,9 +81,13 @@ async def list_locations(
     ] = False,
 ) -> Response:
     """List private locations."""
-    sight = Sight(backend.vault, may_write=caller.may_write)
+    viewer = Viewer(backend.vault, may_write=caller.may_write)
 
-    items = Items(show=partial(_in, sight), hide=lambda row: row, name=lambda row: row.id)
+    items = Items(
+        show=lambda row: viewer.reveal(row, decrypt_for_people),
+        hide=lambda row: row,
+        name=lambda row: row.id,
+    )
 
     def query(connection: Connection) -> tuple[list[LocationShown], dict[str, str]]:
         rows, told = items.shown(actions.of_account(connection, caller.account_id))
@@ -102,12 +104,11 @@ async def list_locations(
 )
 async def create_location(body: Annotated[LocationWrite, Body()], creating: CreateDep) -> Response:
     """Create a private location and its first key; the raw key is shown this once."""
-    account_id, pepper = creating.account_id, creating.backend.pepper
+    pepper = creating.backend.pepper
 
-    def change(connection: Connection, now_ms: int) -> Changed:
-        scope = Scope(account_id, now_ms, creating.vault)
+    def change(connection: Connection, scope: Scope) -> Changed:
         made = actions.create(connection, scope, body=body, pepper=pepper)
-        row = decrypt_for_people(actions.find(connection, account_id, made.id), scope.vault)
+        row = decrypt_for_people(find(connection, scope.account_id, made.id), scope.vault)
         answer = json_model(render_new_location(row, made=made), status=201)
         return Changed(answer=answer, resource_id=row.id, fields=sent_fields(body))
 
@@ -119,10 +120,11 @@ async def read_location(
     location_id: LocationId, caller: CallerDep, backend: BackendDep
 ) -> Response:
     """Read a private location."""
-    sight = Sight(backend.vault, may_write=caller.may_write)
+    viewer = Viewer(backend.vault, may_write=caller.may_write)
 
     def query(connection: Connection) -> LocationShown:
-        row = _in(sight, actions.find(connection, caller.account_id, location_id))
+        row = find(connection, caller.account_id, location_id)
+        row = viewer.reveal(row, decrypt_for_people)
         return _render(connection, row, now_ms=backend.clock.now_ms(connection))
 
     return json_model(await backend.database.read(query))
@@ -133,15 +135,13 @@ async def change_location(
     location_id: LocationId, body: Annotated[LocationChange, Body()], changing: ChangeDep
 ) -> Response:
     """Change a private location; its slug stays."""
-    account_id = changing.account_id
 
-    def change(connection: Connection, now_ms: int) -> Changed:
-        scope = Scope(account_id, now_ms, changing.vault)
-        before = _compared(actions.find(connection, account_id, location_id), scope.vault)
+    def change(connection: Connection, scope: Scope) -> Changed:
+        before = _compared(find(connection, scope.account_id, location_id), scope.vault)
         actions.change(connection, scope, location_id, body)
-        row = decrypt_for_people(actions.find(connection, account_id, location_id), scope.vault)
+        row = decrypt_for_people(find(connection, scope.account_id, location_id), scope.vault)
         fields = tuple(map(to_camel, changed_fields(before, asdict(row))))
-        answer = json_model(_render(connection, row, now_ms=now_ms))
+        answer = json_model(_render(connection, row, now_ms=scope.now_ms))
         return Changed(answer=answer, resource_id=location_id, fields=fields)
 
     return await changing.make(change)
@@ -150,25 +150,18 @@ async def change_location(
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
 async def delete_location(location_id: LocationId, changing: ChangeDep) -> Response:
     """Delete a private location that no check uses; its keys end at once."""
-
-    def change(connection: Connection, now_ms: int) -> Changed:
-        delete(connection, changing.account_id, location_id, now_ms=now_ms)
-        return gone(location_id)
-
-    return await changing.make(change)
+    return await changing.delete(location_id, lambda c, scope: delete(c, scope, location_id))
 
 
 @router.post(_KEYS, status_code=201, responses=answers(201, NewKeyShown, "The key.", 404, 409))
 async def create_location_key(location_id: LocationId, creating: CreateDep) -> Response:
     """Make a further key; the raw key is shown this once. A location has at most two."""
-    account_id, pepper = creating.account_id, creating.backend.pepper
+    pepper = creating.backend.pepper
 
-    def change(connection: Connection, now_ms: int) -> Changed:
-        key_id, key = actions.create_key(
-            connection, account_id, location_id, pepper=pepper, now_ms=now_ms
-        )
+    def change(connection: Connection, scope: Scope) -> Changed:
+        key_id, key = actions.create_key(connection, scope, location_id, pepper=pepper)
         shown = NewKeyShown(
-            id=key_id, raw_key=key.raw, masked_key=key.masked, created_at=moment(now_ms)
+            id=key_id, raw_key=key.raw, masked_key=key.masked, created_at=moment(scope.now_ms)
         )
         return Changed(answer=json_model(shown, status=201), resource_id=f"{location_id}/{key_id}")
 
@@ -180,12 +173,9 @@ async def delete_location_key(
     location_id: LocationId, key_id: KeyId, changing: ChangeDep
 ) -> Response:
     """End a key; agents that use it are refused at once."""
-
-    def change(connection: Connection, now_ms: int) -> Changed:
-        end_key(connection, changing.account_id, location_id, key_id=key_id, now_ms=now_ms)
-        return gone(f"{location_id}/{key_id}")
-
-    return await changing.make(change)
+    return await changing.delete(
+        f"{location_id}/{key_id}", lambda c, scope: end_key(c, scope, location_id, key_id)
+    )
 
 
 @router.get(ONE + "/metrics", responses=answers(200, QueueMetrics, "One place per minute.", 404))
@@ -220,11 +210,6 @@ def _time_ms(name: str, text: str) -> int:
     return found
 
 
-def _in(sight: Sight, row: LocationRow) -> LocationRow:
-    """Keys that only read see no credentials of the proxy, as it is stored."""
-    return decrypt_for_people(row, sight.vault) if sight.may_write else row
-
-
 def _compared(row: LocationRow, vault: Vault) -> dict[str, Any]:
     """To tell what a change changed; a proxy that does not open is like no other."""
     try:
@@ -250,14 +235,14 @@ def _seen(
     return [show(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms) for row in rows]
 
 
-def delete(connection: Connection, account_id: str, location_id: str, *, now_ms: int) -> None:
+def delete(connection: Connection, scope: Scope, location_id: str) -> None:
     """Forget a location; its keys end at once, and so do runs from before a check moved away.
 
     Raises:
         NotFoundError: the account has none with this id.
         ConflictError: checks run there, or a group gives it to its checks.
     """
-    row = find(connection, account_id, location_id)
+    row = find(connection, scope.account_id, location_id)
     uses, names = checks.users_of(connection, location_id)
     if uses:
         shown = ", ".join(names) + (" and others" if uses > len(names) else "")
@@ -265,25 +250,23 @@ def delete(connection: Connection, account_id: str, location_id: str, *, now_ms:
             f"The private location {row.slug_name} is used by {uses} checks ({shown});"
             " change or delete them first."
         )
-    if of_groups := groups.users_of_location(connection, account_id, row.slug_name):
+    if of_groups := groups.users_of_location(connection, scope.account_id, row.slug_name):
         raise ConflictError(
             f"The private location {row.slug_name} is one of the check group {of_groups[0]};"
             " change that first."
         )
-    jobs.end_at(connection, location_id, now_ms=now_ms)
+    jobs.end_at(connection, location_id, now_ms=scope.now_ms)
     for key in store.good_keys(connection, [location_id]):
         announce(connection, LocationKeyEnded(key_id=key.id, location_id=location_id))
     store.delete_location(connection, location_id)
 
 
-def end_key(
-    connection: Connection, account_id: str, location_id: str, *, key_id: str, now_ms: int
-) -> None:
+def end_key(connection: Connection, scope: Scope, location_id: str, key_id: str) -> None:
     """End a key: its agents are refused from the commit on, and others can claim what they held.
 
     Raises:
         NotFoundError: the location has no such key.
     """
-    actions.end_key(connection, account_id, location_id, key_id=key_id, now_ms=now_ms)
+    actions.end_key(connection, scope, location_id, key_id)
     let_out = agents.with_key(connection, location_id, key_id)
-    jobs.release_held_by(connection, location_id, let_out, now_ms=now_ms)
+    jobs.release_held_by(connection, location_id, let_out, now_ms=scope.now_ms)

@@ -23,6 +23,7 @@ from service.sessions.model import Session, SessionStatus
 from service.sessions.rules import render_status
 from service.sessions.triggers import Target, trigger
 from service.sessions.watching import Seen, Watch
+from service.vault.encryption import Scope
 
 MAX_TAG_GROUPS: Final = 100
 MAX_TAGS: Final = 20
@@ -198,8 +199,9 @@ async def trigger_check_sessions(
     """
     base_url, target = creating.base_url, _target(body)
 
-    def change(connection: Connection, now_ms: int) -> Changed:
-        started = trigger(connection, creating.account_id, target, now_ms=now_ms)
+    def change(connection: Connection, scope: Scope) -> Changed:
+        now_ms = scope.now_ms
+        started = trigger(connection, scope.account_id, target, now_ms=now_ms)
         sessions = [render(session, base_url=base_url, now_ms=now_ms) for session in started]
         answer = json({"sessions": sessions, **_not_run(target, started)}, status=201)
         only = started[0].id if len(started) == 1 else None

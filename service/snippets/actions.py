@@ -33,13 +33,6 @@ def find(connection: Connection, account_id: str, snippet_id: int) -> SnippetRow
     return row
 
 
-def page(
-    connection: Connection, account_id: str, *, limit: int, offset: int
-) -> tuple[SnippetRow, ...]:
-    """A page of the account's snippets, oldest first."""
-    return store.page(connection, account_id, limit=limit, offset=offset)
-
-
 def script_of(connection: Connection, account_id: str, snippet_id: int) -> str | None:
     """The code of a snippet. None: the account has none with this id."""
     row = store.find(connection, account_id, snippet_id) if 0 < snippet_id < _MOST else None

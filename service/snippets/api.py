@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import Body, Path
 from sqlalchemy import Connection
-from starlette.requests import Request
 from starlette.responses import Response
 
 from service.checks import actions as checks
@@ -13,11 +12,10 @@ from service.groups import actions as groups
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
 from service.http.errors import ConflictError
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
+from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
 from service.http.responses import PageDep, page_of
 from service.http.routing import ONE, answers, json_model, keyed_operations
-from service.http.validation import ignored_header
-from service.snippets import actions, store
+from service.snippets import store
 from service.snippets.actions import find
 from service.snippets.model import SnippetRow, SnippetShown, SnippetWrite, render
 from service.vault.encryption import Scope
@@ -31,22 +29,17 @@ SnippetId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
 async def list_snippets(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
     """List snippets."""
     rows = await backend.database.read(
-        lambda connection: actions.page(
-            connection, caller.account_id, limit=page.one_more, offset=page.offset
-        )
+        lambda c: store.page(c, caller.account_id, limit=page.one_more, offset=page.offset)
     )
     return page.answer(rows, lambda row: render(row).model_dump(mode="json"))
 
 
 @router.post("", status_code=201, responses=answers(201, SnippetShown, "The snippet.", 409))
-async def create_snippet(
-    request: Request, creating: CreateDep, body: Annotated[SnippetWrite, Body()]
-) -> Response:
+async def create_snippet(creating: CreateDep, body: Annotated[SnippetWrite, Body()]) -> Response:
     """Create a snippet."""
-    ignored = ignored_header(await request.json(), body)
+    ignored = await creating.ignored_fields(body)
 
-    def change(connection: Connection, now_ms: int) -> Changed:
-        scope = Scope(creating.account_id, now_ms, creating.vault)
+    def change(connection: Connection, scope: Scope) -> Changed:
         row = create(connection, scope, body)
         answer = json_model(render(row), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=str(row.id), fields=sent_fields(body))
@@ -57,25 +50,19 @@ async def create_snippet(
 @router.get(ONE, responses=answers(200, SnippetShown, "The snippet.", 404))
 async def read_snippet(snippet_id: SnippetId, caller: CallerDep, backend: BackendDep) -> Response:
     """Read a snippet."""
-    row = await backend.database.read(
-        lambda connection: actions.find(connection, caller.account_id, snippet_id)
-    )
+    row = await backend.database.read(lambda c: find(c, caller.account_id, snippet_id))
     return json_model(render(row))
 
 
 @router.put(ONE, responses=answers(200, SnippetShown, "The snippet.", 404, 409))
 async def replace_snippet(
-    snippet_id: SnippetId,
-    request: Request,
-    changing: ChangeDep,
-    body: Annotated[SnippetWrite, Body()],
+    snippet_id: SnippetId, changing: ChangeDep, body: Annotated[SnippetWrite, Body()]
 ) -> Response:
     """Change a snippet; checks run with the new one from their next run on."""
-    ignored, account_id = ignored_header(await request.json(), body), changing.account_id
+    ignored = await changing.ignored_fields(body)
 
-    def change(connection: Connection, now_ms: int) -> Changed:
-        before = render(actions.find(connection, account_id, snippet_id))
-        scope = Scope(account_id, now_ms, changing.vault)
+    def change(connection: Connection, scope: Scope) -> Changed:
+        before = render(find(connection, scope.account_id, snippet_id))
         row = replace(connection, scope, snippet_id, body)
         fields = changed_fields(before.model_dump(), render(row).model_dump())
         answer = json_model(render(row), headers=ignored)
@@ -87,13 +74,7 @@ async def replace_snippet(
 @router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
 async def delete_snippet(snippet_id: SnippetId, changing: ChangeDep) -> Response:
     """Delete a snippet; refused while it is the setup or teardown of a check."""
-
-    def change(connection: Connection, now_ms: int) -> Changed:
-        scope = Scope(changing.account_id, now_ms, changing.vault)
-        delete(connection, scope, snippet_id)
-        return gone(str(snippet_id))
-
-    return await changing.make(change)
+    return await changing.delete(str(snippet_id), lambda c, scope: delete(c, scope, snippet_id))
 
 
 def create(connection: Connection, scope: Scope, body: SnippetWrite) -> SnippetRow:

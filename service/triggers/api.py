@@ -10,7 +10,7 @@ from service.checks import actions as checks
 from service.groups import actions as groups
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
-from service.http.mutations import Changed, ChangeDep, CreateDep, gone
+from service.http.mutations import Changed, ChangeDep, CreateDep
 from service.http.routing import answers, json_model, keyed_operations
 from service.http.schema import NO_NUL
 from service.triggers import triggers
@@ -19,9 +19,10 @@ from service.triggers.model import (
     GroupTriggerShown,
     Runs,
     Target,
-    render_check_trigger,
-    render_group_trigger,
+    TriggerShown,
+    render,
 )
+from service.vault.encryption import Scope
 
 router = keyed_operations("Triggers", prefix="/v1/triggers")
 
@@ -39,40 +40,21 @@ async def create_check_trigger(check_id: CheckId, creating: CreateDep) -> Respon
 
     A check has one trigger: when it is made anew, the token before it opens nothing any more.
     """
-    account_id, pepper = creating.account_id, creating.backend.pepper
-
-    def change(connection: Connection, now_ms: int) -> Changed:
-        checks.find(connection, account_id, check_id)
-        key, target = triggers.new_token(pepper), Target(Runs.CHECK, check_id)
-        row = triggers.create(connection, account_id, target, key=key, now_ms=now_ms)
-        answer = json_model(render_check_trigger(row, check_id, token=key.raw), status=201)
-        return Changed(answer=answer, resource_id=check_id)
-
-    return await creating.make(change)
+    return await _create(creating, Target(Runs.CHECK, check_id))
 
 
 @router.get(_OF_CHECK, responses=answers(200, CheckTriggerShown, "Without its token.", 404))
 async def read_check_trigger(check_id: CheckId, caller: CallerDep, backend: BackendDep) -> Response:
     """Read the trigger of a check; of its token only what tells it from others."""
-
-    def query(connection: Connection) -> CheckTriggerShown:
-        checks.find(connection, caller.account_id, check_id)
-        row = triggers.find(connection, Target(Runs.CHECK, check_id))
-        return render_check_trigger(row, check_id, token=row.masked)
-
-    return json_model(await backend.database.read(query))
+    target = Target(Runs.CHECK, check_id)
+    return json_model(await backend.database.read(lambda c: _read(c, caller.account_id, target)))
 
 
 @router.delete(_OF_CHECK, status_code=204, responses=answers(204, None, "It is gone.", 404))
 async def delete_check_trigger(check_id: CheckId, changing: ChangeDep) -> Response:
     """End the trigger of a check: its link opens nothing any more."""
-
-    def change(connection: Connection, _now_ms: int) -> Changed:
-        checks.find(connection, changing.account_id, check_id)
-        triggers.delete(connection, Target(Runs.CHECK, check_id))
-        return gone(check_id)
-
-    return await changing.make(change)
+    target = Target(Runs.CHECK, check_id)
+    return await changing.delete(check_id, lambda c, scope: _delete(c, scope, target))
 
 
 @router.post(
@@ -83,37 +65,54 @@ async def create_group_trigger(group_id: GroupId, creating: CreateDep) -> Respon
 
     A group has one trigger: when it is made anew, the token before it opens nothing any more.
     """
-    account_id, pepper = creating.account_id, creating.backend.pepper
-
-    def change(connection: Connection, now_ms: int) -> Changed:
-        groups.find(connection, account_id, group_id)
-        key, target = triggers.new_token(pepper), Target(Runs.GROUP, str(group_id))
-        row = triggers.create(connection, account_id, target, key=key, now_ms=now_ms)
-        answer = json_model(render_group_trigger(row, group_id, token=key.raw), status=201)
-        return Changed(answer=answer, resource_id=str(group_id))
-
-    return await creating.make(change)
+    return await _create(creating, Target(Runs.GROUP, str(group_id)))
 
 
 @router.get(_OF_GROUP, responses=answers(200, GroupTriggerShown, "Without its token.", 404))
 async def read_group_trigger(group_id: GroupId, caller: CallerDep, backend: BackendDep) -> Response:
     """Read the trigger of a check group; of its token only what tells it from others."""
-
-    def query(connection: Connection) -> GroupTriggerShown:
-        groups.find(connection, caller.account_id, group_id)
-        row = triggers.find(connection, Target(Runs.GROUP, str(group_id)))
-        return render_group_trigger(row, group_id, token=row.masked)
-
-    return json_model(await backend.database.read(query))
+    target = Target(Runs.GROUP, str(group_id))
+    return json_model(await backend.database.read(lambda c: _read(c, caller.account_id, target)))
 
 
 @router.delete(_OF_GROUP, status_code=204, responses=answers(204, None, "It is gone.", 404))
 async def delete_group_trigger(group_id: GroupId, changing: ChangeDep) -> Response:
     """End the trigger of a check group: its link opens nothing any more."""
+    target = Target(Runs.GROUP, str(group_id))
+    return await changing.delete(str(group_id), lambda c, scope: _delete(c, scope, target))
 
-    def change(connection: Connection, _now_ms: int) -> Changed:
-        groups.find(connection, changing.account_id, group_id)
-        triggers.delete(connection, Target(Runs.GROUP, str(group_id)))
-        return gone(str(group_id))
 
-    return await changing.make(change)
+async def _create(creating: CreateDep, target: Target) -> Response:
+    pepper = creating.backend.pepper
+
+    def change(connection: Connection, scope: Scope) -> Changed:
+        _require(connection, scope.account_id, target)
+        key = triggers.new_token(pepper)
+        row = triggers.create(connection, scope, target, key=key)
+        answer = json_model(render(row, target, token=key.raw), status=201)
+        return Changed(answer=answer, resource_id=target.owner_id)
+
+    return await creating.make(change)
+
+
+def _read(connection: Connection, account_id: str, target: Target) -> TriggerShown:
+    _require(connection, account_id, target)
+    row = triggers.find(connection, target)
+    return render(row, target, token=row.masked)
+
+
+def _delete(connection: Connection, scope: Scope, target: Target) -> None:
+    _require(connection, scope.account_id, target)
+    triggers.delete(connection, target)
+
+
+def _require(connection: Connection, account_id: str, target: Target) -> None:
+    """Refuse a check or a group that the account does not have.
+
+    Raises:
+        NotFoundError: it has none with this id.
+    """
+    if target.runs is Runs.CHECK:
+        checks.find(connection, account_id, target.owner_id)
+    else:
+        groups.find(connection, account_id, int(target.owner_id))

@@ -179,7 +179,7 @@ async def _decrypt(backend: Backend, target: Target, token: str) -> TriggerRow:
     """
     pepper = backend.pepper
     row = await backend.database.read(
-        lambda c: triggers.opened_by(c, target, token=token, pepper=pepper)
+        lambda c: triggers.find_by_token(c, target, token=token, pepper=pepper)
     )
     if row is None:
         raise NotFoundError("There is no such trigger.")

@@ -73,21 +73,15 @@ class VerdictShown(ResponseModel):
     """Milliseconds; of several runs, the longest. Null: nothing was measured."""
 
 
-def render_check_trigger(row: TriggerRow, check_id: str, *, token: str) -> CheckTriggerShown:
-    """A trigger of a check; `token` is the token itself, or what is shown of it later."""
-    return CheckTriggerShown(**_fields(row, token), check_id=check_id)
-
-
-def render_group_trigger(row: TriggerRow, group_id: int, *, token: str) -> GroupTriggerShown:
-    """A trigger of a check group, likewise."""
-    return GroupTriggerShown(**_fields(row, token), group_id=group_id)
-
-
-def _fields(row: TriggerRow, token: str) -> dict[str, Any]:
-    return {
+def render(row: TriggerRow, target: Target, *, token: str) -> TriggerShown:
+    """A trigger as its answer; `token` is the token itself, or what is shown of it later."""
+    fields: dict[str, Any] = {
         "id": row.id,
         "token": token,
         "created_at": moment(row.created_ms),
         "called_at": maybe_moment(row.called_ms),
         "updated_at": None,
     }
+    if target.runs is Runs.CHECK:
+        return CheckTriggerShown(**fields, check_id=target.owner_id)
+    return GroupTriggerShown(**fields, group_id=int(target.owner_id))

@@ -21,7 +21,7 @@ from service.variables.schemas import (
     VariableValue,
     VariableWrite,
 )
-from service.vault.encryption import OVERHEAD_BYTES, UnsealableError, Vault
+from service.vault.encryption import OVERHEAD_BYTES, Scope, UnsealableError, Vault
 from service.vault.texts import HIDDEN
 
 
@@ -37,18 +37,6 @@ def find(connection: Connection, account_id: str, key: str) -> VariableRow:
     return row
 
 
-def page(
-    connection: Connection, account_id: str, *, limit: int, offset: int
-) -> tuple[VariableRow, ...]:
-    """A page of the account's own variables, by key."""
-    return store.page(connection, Owner.account(account_id), limit=limit, offset=offset)
-
-
-def of(connection: Connection, owner: Owner) -> tuple[VariableRow, ...]:
-    """The variables of a check or a group, in the order in which they were sent."""
-    return store.of(connection, owner)
-
-
 def of_checks(connection: Connection, check_ids: Iterable[str]) -> Mapping[str, list[VariableRow]]:
     """The variables of several checks, by check; one without any is left out."""
     return store.of_some(connection, Level.CHECK, check_ids)
@@ -62,22 +50,20 @@ def of_groups(connection: Connection, group_ids: Iterable[int]) -> Mapping[str, 
 FIELD: Final = "environmentVariables"
 
 
-def create(
-    connection: Connection, account_id: str, body: VariableWrite, *, vault: Vault
-) -> VariableRow:
+def create(connection: Connection, scope: Scope, body: VariableWrite) -> VariableRow:
     """Set a variable of the account.
 
     Raises:
         ConflictError: it has one of this key.
         InvalidError: an empty secret, or more than an account may have.
     """
-    owner = Owner.account(account_id)
+    owner = Owner.account(scope.account_id)
     _hold_free(connection, owner, body.key)
-    return _put(connection, _Sealing(vault, owner).row(body.key, body, before=None))
+    return _put(connection, _Sealing(scope.vault, owner).row(body.key, body, before=None))
 
 
 def replace_one(
-    connection: Connection, account_id: str, key: str, *, body: VariableChange, vault: Vault
+    connection: Connection, scope: Scope, key: str, body: VariableChange
 ) -> VariableRow:
     """Change a variable of the account; a secret whose value is sent empty keeps it.
 
@@ -87,11 +73,11 @@ def replace_one(
         InvalidError: an empty secret, one whose value cannot be kept, or more than an account may
             have.
     """
-    before = find(connection, account_id, key)
+    before = find(connection, scope.account_id, key)
     owner, wanted = before.owner, body.key or key
     if wanted != key:
         _hold_free(connection, owner, wanted)
-    row = _Sealing(vault, owner).row(wanted, body, before=before)
+    row = _Sealing(scope.vault, owner).row(wanted, body, before=before)
     store.remove(connection, owner, key)
     return _put(connection, row)
 

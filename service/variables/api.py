@@ -5,19 +5,17 @@ from typing import Annotated
 
 from fastapi import Body, Path
 from sqlalchemy import Connection
-from starlette.requests import Request
 from starlette.responses import Response
 
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
-from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, gone, sent_fields
+from service.http.mutations import Changed, ChangeDep, CreateDep, changed_fields, sent_fields
 from service.http.responses import Items, PageDep, page_of_sealed
 from service.http.routing import answers, json_model, keyed_operations
 from service.http.schema import NO_NUL
-from service.http.validation import ignored_header
-from service.variables import actions
+from service.variables import actions, store
+from service.variables.model import Owner
 from service.variables.schemas import (
-    Sight,
     VariableChange,
     VariableShown,
     VariableWrite,
@@ -25,6 +23,7 @@ from service.variables.schemas import (
     render,
     render_doc,
 )
+from service.vault.encryption import Scope, Viewer
 
 router = keyed_operations("Variables", prefix="/v1/variables")
 
@@ -37,33 +36,27 @@ _SHOWN = "The variable; the value of a secret is empty."
 @router.get("", responses=page_of_sealed(list[VariableShown], "A page of variables, by key."))
 async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
     """List the account's variables and secrets."""
+    owner = Owner.account(caller.account_id)
     rows = await backend.database.read(
-        lambda connection: actions.page(
-            connection, caller.account_id, limit=page.one_more, offset=page.offset
-        )
+        lambda c: store.page(c, owner, limit=page.one_more, offset=page.offset)
     )
-    sight = Sight(backend.vault, may_write=caller.may_write)
+    viewer = Viewer(backend.vault, may_write=caller.may_write)
     items = Items(
-        show=lambda row: render_doc(row, sight),
-        hide=lambda row: render_doc(row, sight.hiding),
+        show=lambda row: render_doc(row, viewer),
+        hide=lambda row: render_doc(row, viewer.hiding),
         name=attrgetter("key"),
     )
     return page.answer_of(rows, items)
 
 
 @router.post("", status_code=201, responses=answers(201, VariableShown, _SHOWN, 409))
-async def create_variable(
-    request: Request, creating: CreateDep, body: Annotated[VariableWrite, Body()]
-) -> Response:
+async def create_variable(creating: CreateDep, body: Annotated[VariableWrite, Body()]) -> Response:
     """Set a variable or a secret that all checks of the account have from their next run on."""
-    ignored, sight = (
-        ignored_header(await request.json(), body),
-        Sight(creating.vault, may_write=True),
-    )
+    ignored = await creating.ignored_fields(body)
 
-    def change(connection: Connection, _now_ms: int) -> Changed:
-        row = actions.create(connection, creating.account_id, body, vault=creating.vault)
-        answer = json_model(render(row, sight), status=201, headers=ignored)
+    def change(connection: Connection, scope: Scope) -> Changed:
+        row = actions.create(connection, scope, body)
+        answer = json_model(render(row, Viewer.writer(scope.vault)), status=201, headers=ignored)
         return Changed(answer=answer, resource_id=row.key, fields=sent_fields(body))
 
     return await creating.make(change)
@@ -72,28 +65,22 @@ async def create_variable(
 @router.get(_ONE, responses=answers(200, VariableShown, _SHOWN, 404))
 async def read_variable(key: VariableKey, caller: CallerDep, backend: BackendDep) -> Response:
     """Read a variable; of a secret all but its value."""
-    row = await backend.database.read(
-        lambda connection: actions.find(connection, caller.account_id, key)
-    )
-    return json_model(render(row, Sight(backend.vault, may_write=caller.may_write)))
+    row = await backend.database.read(lambda c: actions.find(c, caller.account_id, key))
+    return json_model(render(row, Viewer(backend.vault, may_write=caller.may_write)))
 
 
 @router.put(_ONE, responses=answers(200, VariableShown, _SHOWN, 404, 409))
 async def replace_variable(
-    key: VariableKey,
-    request: Request,
-    changing: ChangeDep,
-    body: Annotated[VariableChange, Body()],
+    key: VariableKey, changing: ChangeDep, body: Annotated[VariableChange, Body()]
 ) -> Response:
     """Change or rename a variable; a secret that stays one keeps its value where that is empty."""
-    ignored = ignored_header(await request.json(), body)
-    account_id, vault = changing.account_id, changing.vault
+    ignored = await changing.ignored_fields(body)
 
-    def change(connection: Connection, _now_ms: int) -> Changed:
-        before = actions.find(connection, account_id, key)
-        row = actions.replace_one(connection, account_id, key, body=body, vault=vault)
-        fields = changed_fields(compare(before, vault), compare(row, vault))
-        answer = json_model(render(row, Sight(vault, may_write=True)), headers=ignored)
+    def change(connection: Connection, scope: Scope) -> Changed:
+        before = actions.find(connection, scope.account_id, key)
+        row = actions.replace_one(connection, scope, key, body)
+        fields = changed_fields(compare(before, scope.vault), compare(row, scope.vault))
+        answer = json_model(render(row, Viewer.writer(scope.vault)), headers=ignored)
         return Changed(answer=answer, resource_id=key, fields=fields)
 
     return await changing.make(change)
@@ -102,9 +89,4 @@ async def replace_variable(
 @router.delete(_ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
 async def delete_variable(key: VariableKey, changing: ChangeDep) -> Response:
     """Delete a variable; templates that name it fail from their next run on."""
-
-    def change(connection: Connection, _now_ms: int) -> Changed:
-        actions.delete(connection, changing.account_id, key)
-        return gone(key)
-
-    return await changing.make(change)
+    return await changing.delete(key, lambda c, scope: actions.delete(c, scope.account_id, key))

@@ -1,6 +1,5 @@
 """Request and response bodies of variables."""
 
-from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 import structlog
@@ -17,7 +16,7 @@ from service.variables.rules import (
     twice,
     value_problem,
 )
-from service.vault.encryption import UnsealableError, Vault
+from service.vault.encryption import UnsealableError, Vault, Viewer
 from service.vault.texts import HIDDEN, Untold
 
 MAX_OF_ONE: Final = 50
@@ -97,48 +96,32 @@ class VariableShown(ResponseModel):
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What opens stored values, and for whose eyes."""
-
-    vault: Vault
-    may_write: bool
-    """Whether locked values are shown."""
-    hides_unreadable: bool = False
-    """Whether what does not open is shown as `HIDDEN`, instead of being refused."""
-
-    @property
-    def hiding(self) -> "Sight":
-        """The viewer of a list, in which one unreadable item must not hide the others."""
-        return replace(self, hides_unreadable=True)
-
-
-def render(row: VariableRow, sight: Sight) -> VariableShown:
+def render(row: VariableRow, viewer: Viewer) -> VariableShown:
     """A variable as its answer; what is not shown is not even opened.
 
     Raises:
         UnreadableError: its value is to be shown, and does not open.
     """
-    value = _value(row, sight)
+    value = _value(row, viewer)
     return VariableShown(key=row.key, value=value, locked=row.locked, secret=row.secret)
 
 
-def _value(row: VariableRow, sight: Sight) -> str:
+def _value(row: VariableRow, viewer: Viewer) -> str:
     if row.secret:
         return ""
-    if row.locked and not sight.may_write:
+    if row.locked and not viewer.may_write:
         return HIDDEN
     try:
-        return _decrypt(row, sight.vault)
+        return _decrypt(row, viewer.vault)
     except UnreadableError:
-        if sight.hides_unreadable:
+        if viewer.hides_unreadable:
             return HIDDEN
         raise
 
 
-def render_doc(row: VariableRow, sight: Sight) -> dict[str, Any]:
+def render_doc(row: VariableRow, viewer: Viewer) -> dict[str, Any]:
     """A variable as a part of a larger answer."""
-    return render(row, sight).model_dump(mode="json")
+    return render(row, viewer).model_dump(mode="json")
 
 
 def compare(row: VariableRow, vault: Vault) -> dict[str, Any]:

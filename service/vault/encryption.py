@@ -1,14 +1,15 @@
 """Encrypts and decrypts what is secret."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from service.http.errors import UnreadableError
 from service.vault.master_keys import KEY_ID_BYTES, key_id
 
 _VERSION: Final = b"\1"
@@ -21,6 +22,7 @@ _TAG_BYTES: Final = 16
 OVERHEAD_BYTES: Final = HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
 """By so much a sealed value is longer than the text in it."""
 
+RowT = TypeVar("RowT")
 Place = tuple[str, ...]
 """Where a value belongs: table, account, and what names its row and column there."""
 
@@ -77,8 +79,44 @@ def _bond(head: bytes, place: Place) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose things, when, and what seals their secrets."""
+    """Whose things are changed, when, and what encrypts their secrets."""
 
     account_id: str
     now_ms: int
     vault: Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who is shown stored values, and the vault that decrypts them."""
+
+    vault: Vault
+    may_write: bool
+    """Whether locked values are shown."""
+    hides_unreadable: bool = False
+    """Whether a value that cannot be decrypted is shown as `HIDDEN`, instead of being refused."""
+
+    @classmethod
+    def writer(cls, vault: Vault) -> "Viewer":
+        """The viewer of an answer to a change."""
+        return cls(vault, may_write=True)
+
+    @property
+    def hiding(self) -> "Viewer":
+        """The viewer of a list, in which one unreadable item must not hide the others."""
+        return replace(self, hides_unreadable=True)
+
+    def reveal(self, stored: RowT, decrypt: Callable[[RowT, Vault], RowT]) -> RowT:
+        """What is stored, decrypted if this viewer is shown it.
+
+        Raises:
+            UnreadableError: it cannot be decrypted.
+        """
+        if not self.may_write:
+            return stored
+        try:
+            return decrypt(stored, self.vault)
+        except UnreadableError:
+            if self.hides_unreadable:
+                return stored
+            raise

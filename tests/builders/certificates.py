@@ -14,11 +14,10 @@ from cryptography.hazmat.primitives.serialization import (
 from sqlalchemy import Connection
 
 from service.certificates import api
-from service.certificates.api import Keeping
+from service.certificates.api import ClientCertificateWrite
 from service.certificates.model import CertificateRow
 from service.certificates.rules import expires_ms_of
-from service.certificates.schemas import ClientCertificateWrite
-from service.vault.encryption import Vault
+from service.vault.encryption import Scope, Vault
 
 NOW = dt.datetime.now(dt.UTC)
 DAY = dt.timedelta(days=1)
@@ -54,5 +53,5 @@ def a_client_certificate(
     given = {"host": "*.shop.test", "cert": cert, "key": encrypted(key, "open sesame")}
     body = ClientCertificateWrite(**{**given, "passphrase": "open sesame", **fields})
     expires_ms = expires_ms_of(cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca)
-    keeping = Keeping(account_id, int(NOW.timestamp() * 1000), vault)
-    return api.create(connection, keeping, body, expires_ms=expires_ms)
+    scope = Scope(account_id, int(NOW.timestamp() * 1000), vault)
+    return api.create(connection, scope, body, expires_ms=expires_ms)

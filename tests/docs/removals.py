@@ -274,7 +274,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/locations/api.py",
-        "    jobs.release_held_by(connection, location_id, let_out, now_ms=now_ms)\n",
+        "    jobs.release_held_by(connection, location_id, let_out, now_ms=scope.now_ms)\n",
         "",
         "tests/faults/test_key_ended.py"
         "::test_what_an_ended_key_held_runs_elsewhere_long_before_its_lease_ends",

@@ -22,6 +22,7 @@ from service.variables import actions
 from service.variables.model import Owner
 from service.variables.schemas import EnvironmentVariable, VariableWrite
 from service.variables.secrets import secrets_for_jobs
+from service.vault.encryption import Scope
 from tests.builders.certificates import a_client_certificate
 from tests.builders.specs import (
     a_dns_spec,
@@ -45,7 +46,7 @@ SCRIPTED: Sequence[CheckSpec] = (
 async def account_has(world: World, key: str, value: str, **marks: bool) -> None:
     body = VariableWrite(key=key, value=value, **marks)
     await world.database.write(
-        lambda c: actions.create(c, world.account_id, body, vault=world.vault)
+        lambda c: actions.create(c, Scope(world.account_id, 1, world.vault), body)
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 from service.accounts.model import Role
 from service.groups.model import BASE_URL
 from service.http.errors import InvalidError
-from service.variables import actions as variables
+from service.variables import store as variables
 from service.variables.model import Owner
 from service.vault.encryption import UnsealableError
 from service.vault.masked_values import kept, restore_proxy

@@ -64,7 +64,7 @@ async def seal(database: Database, vault: Vault) -> tuple[str, str]:
     """A secret of an account, and a certificate; the account's id and the certificate's."""
     body = VariableWrite(key="TOKEN", value="s3cr3t", secret=True)
     account_id = await database.write(new_account)
-    await database.write(lambda c: actions.create(c, account_id, body, vault=vault))
+    await database.write(lambda c: actions.create(c, Scope(account_id, 1, vault), body))
     row = await database.write(lambda c: a_client_certificate(c, account_id, vault))
     return account_id, row.id
 
@@ -203,7 +203,7 @@ async def test_what_does_not_open_keeps_no_new_key_and_no_start_back(
     vault = Vault([MASTER_KEY])
     account_id, certificate_id = await seal(database, vault)
     kept = VariableWrite(key="KEPT", value="kept")
-    await database.write(lambda c: actions.create(c, account_id, kept, vault=vault))
+    await database.write(lambda c: actions.create(c, Scope(account_id, 1, vault), kept))
     moved = vault.seal("moved", ("elsewhere",))
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=moved)
     await database.write(lambda c: c.execute(lost))
@@ -226,7 +226,7 @@ async def test_one_value_of_an_unknown_key_beside_others_keeps_no_start_back(
     vault = Vault([MASTER_KEY])
     account_id, _ = await seal(database, vault)
     kept = VariableWrite(key="KEPT", value="kept")
-    await database.write(lambda c: actions.create(c, account_id, kept, vault=vault))
+    await database.write(lambda c: actions.create(c, Scope(account_id, 1, vault), kept))
     other = Vault([NEW_KEY]).seal("other", ("elsewhere",))
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=other)
     await database.write(lambda c: c.execute(lost))
@@ -249,7 +249,7 @@ async def test_the_key_before_is_refused_though_a_value_that_was_left_of_it_is_t
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=left)
     await database.write(lambda c: c.execute(lost))
     kept = VariableWrite(key="KEPT", value="kept")
-    await database.write(lambda c: actions.create(c, account_id, kept, vault=vault))
+    await database.write(lambda c: actions.create(c, Scope(account_id, 1, vault), kept))
     with pytest.raises(SettingsError) as caught:
         await open_vault(settings(tmp_path, MASTER_KEY), database)
     assert vault.seal("any", ("where",))[1:HEAD_BYTES].hex() in str(caught.value)
