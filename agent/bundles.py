@@ -10,10 +10,10 @@ import structlog
 
 from agent.api_client.errors import ServiceAwayError, ServiceError
 from agent.data_folder import unusable
-from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleError, KeptBundles
-from runners.scripting.suites.resources import SuitePlaces
+from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleCache, BundleError
+from runners.scripting.suites.resources import SuiteOptions
 from sandbox.spawn import can_have_own_users
-from sandbox.users import shut_way
+from sandbox.users import find_impassable_parent
 from sandbox.workspace import temporary_folder
 
 WAITS_S: Final = (1.0, 5.0)
@@ -74,7 +74,7 @@ class ServiceBundles:
 @contextmanager
 def suite_places(
     service: BundleGiver, data_dir: Path, proxies: Mapping[str, str]
-) -> Iterator[SuitePlaces]:
+) -> Iterator[SuiteOptions]:
     """Where an agent keeps bundles and packages, for as long as the block lasts.
 
     `proxies`: the variables by which package managers learn of them.
@@ -83,8 +83,8 @@ def suite_places(
         OSError: nothing can be kept anywhere.
     """
     with _usable_folder(data_dir) as folder:
-        yield SuitePlaces(
-            bundles=KeptBundles(ServiceBundles(service), folder / "bundles"),
+        yield SuiteOptions(
+            bundles=BundleCache(ServiceBundles(service), folder / "bundles"),
             packages=folder / "packages",
             environment=proxies,
         )
@@ -108,7 +108,7 @@ def _usable_folder(data_dir: Path) -> Iterator[Path]:
 
 def _require_way(packages: Path) -> None:
     """Suites whose users cannot get to their packages would fail, and not by their own fault."""
-    above = shut_way(packages / "one") if can_have_own_users() else None
+    above = find_impassable_parent(packages / "one") if can_have_own_users() else None
     if above is not None:
         raise PermissionError(
             f"The users that scripts run as cannot enter {above}, so packages are not kept there;"

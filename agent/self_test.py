@@ -47,9 +47,9 @@ from runners.execute import execute
 from runners.net.egress.rules import EgressRules
 from runners.net.icmp.socket import PingerUnavailableError
 from runners.runner import RunContext, Runner
-from runners.scripting.harness import Harness, missing_for
+from runners.scripting.harness import Harness, find_unavailable
 from runners.scripting.suites.bundle_archive import pack
-from runners.scripting.suites.resources import SuitePlaces, suites_of
+from runners.scripting.suites.resources import SuiteOptions, open_suites
 from runners.tools import Tools, open_tools
 from sandbox.errors import HostError
 from sandbox.memory import TooLittleMemoryError
@@ -274,7 +274,9 @@ def find_missing(
     lacking = (
         (
             one,
-            missing_for(one.check_type, harness, with_scripts=one.with_scripts, problem=problem),
+            find_unavailable(
+                one.check_type, harness, with_scripts=one.with_scripts, problem=problem
+            ),
         )
         for one in sorted(trials, key=_order)
     )
@@ -526,5 +528,5 @@ def with_boot_suite(harness: Harness, url: str) -> Iterator[Harness]:
         for name, content in {**_FILES, "boot.spec.js": _TEST.replace("URL", url)}.items():
             (suite / name).write_text(content)
         pack(suite, bundle)
-        places = SuitePlaces(bundles=_OneBundle(bundle), packages=place / "packages")
-        yield replace(harness, suites=suites_of(places, harness.sandbox))
+        places = SuiteOptions(bundles=_OneBundle(bundle), packages=place / "packages")
+        yield replace(harness, suites=open_suites(places, harness.sandbox))

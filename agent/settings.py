@@ -15,7 +15,7 @@ from agent.telemetry.logs import LogFormat, LogLevel, default_format
 from contract import suggestions
 from contract.suggestions import UnknownName
 from runners.net.egress.rules import EgressRuleError, EgressRules
-from sandbox.spawn import LONGEST_BYTES
+from sandbox.spawn import MAX_VARIABLE_BYTES
 
 SECRET_PREFIX: Final = "SERVICE_SECRET_"  # noqa: S105 - a name, no password
 FILE_SUFFIX: Final = "_FILE"
@@ -162,9 +162,9 @@ class _Reading:
         if unfit:
             return
         size_bytes = sum(len(f"{name}={text}".encode()) for name, text in secrets.items())
-        if size_bytes > LONGEST_BYTES:
+        if size_bytes > MAX_VARIABLE_BYTES:
             found = f"{SECRET_PREFIX}* have {size_bytes} bytes together, names included"
-            self.problems.append(f"{found}; use at most {LONGEST_BYTES}")
+            self.problems.append(f"{found}; use at most {MAX_VARIABLE_BYTES}")
 
     def _text(self, name: str, *, any_case: bool, secret: bool) -> str | None:
         text = self._environ.get(name) or (self._environ.get(name.lower()) if any_case else None)

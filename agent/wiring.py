@@ -43,7 +43,7 @@ from runners.net.dns.resolve import DnsServerResolver, Resolver, SystemResolver
 from runners.runner import LastPings, Runner
 from runners.scripting.harness import Harness, open_harness
 from runners.scripting.node.runtimes import NO_RUNTIME, Runtimes, find_runtimes
-from runners.scripting.suites.resources import SuitePlaces
+from runners.scripting.suites.resources import SuiteOptions
 from runners.tools import Tools, open_tools
 from sandbox.errors import HostError
 
@@ -117,7 +117,7 @@ async def open_scripts(
     async with AsyncExitStack() as stack:
         found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
         _tell_left_out(found)
-        suites: SuitePlaces | None = None
+        suites: SuiteOptions | None = None
         try:
             if service is not None:
                 places = suite_places(service, settings.data_dir, proxy_environment_of(settings))

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runners.scripting.node.runtimes import Runtimes
 from runners.scripting.playwright.chromium import make_registry
-from sandbox.processes import tag_of
+from sandbox.processes import read_tag
 
 HERE = Path(__file__).resolve().parent
 _ROUND_LIMIT_S = 240
@@ -105,14 +105,14 @@ class Ours:
     def peak_mb(self) -> float:
         """Without the agent itself, and without what waits for other jobs."""
         wait_until_quiet(self.agent.pid)
-        with Peaks(self.agent.pid, tag_of) as peaks:
+        with Peaks(self.agent.pid, read_tag) as peaks:
             self._run(jobs=1, at_once=1)
         return peaks.highest_mb
 
     def idle_mb(self) -> float:
         """What waits for jobs."""
         wait_until_quiet(self.agent.pid)
-        return sum(shares_mb(self.agent.pid, tag_of).values())
+        return sum(shares_mb(self.agent.pid, read_tag).values())
 
     def _run(self, *, jobs: int, at_once: int) -> dict[str, Any]:
         spec = {"type": self.workload.check_type, "script": self.workload.script}

@@ -25,7 +25,7 @@ from runners.net.dns.resolve import SystemResolver
 from runners.net.egress.rules import EgressRules
 from runners.runner import RunContext
 from runners.scripting.harness import Harness, open_harness
-from runners.scripting.node.node_pool import EACH
+from runners.scripting.node.node_pool import NODES_PER_RUNTIME
 from runners.scripting.node.runtimes import find_runtimes
 from runners.tools import open_tools
 
@@ -96,7 +96,7 @@ async def _all_wait(harness: Harness, spares: int) -> None:
     """Until as many processes wait as are kept."""
     await asyncio.sleep(_PAUSE_S)
     for _ in range(_PATIENCE):
-        if harness.spares.waiting == spares:
+        if harness.node_pool.waiting == spares:
             break
         await asyncio.sleep(_PAUSE_S)
     await asyncio.sleep(_PAUSE_S)  # the last one loads its code
@@ -129,7 +129,7 @@ async def added_ms(*, spares: int, looks: int) -> Added:
 async def measure(looks: int) -> dict[str, float]:
     """Both kinds of starts, printed; the medians by name."""
     found = {}
-    for name, spares in (("cold", 0), ("spare", EACH)):
+    for name, spares in (("cold", 0), ("spare", NODES_PER_RUNTIME)):
         added = await added_ms(spares=spares, looks=looks)
         print(
             f"setup script, {name:5} adds {added.median_ms:5.1f} ms, {added.fastest_ms:.1f} at the "

@@ -42,12 +42,12 @@ from runners.net.dns.resolve import DnsServerResolver, SystemResolver
 from runners.net.http.tls import NoRootsError
 from runners.registry import RUNNABLE, runner_for
 from runners.runner import RunContext
-from runners.scripting.environment import local_environment
-from runners.scripting.harness import Harness, missing_for, open_harness
+from runners.scripting.environment import build_local_environment
+from runners.scripting.harness import Harness, find_unavailable, open_harness
 from runners.scripting.node.runtimes import find_runtimes
 from runners.scripting.suites import bundle_archive
 from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleError
-from runners.scripting.suites.resources import SuitePlaces
+from runners.scripting.suites.resources import SuiteOptions
 from runners.tools import Tools, open_tools
 from sandbox.workspace import RunFile, Workspace, temporary_folder
 
@@ -89,7 +89,7 @@ def run_file(source: str, options: RunOptions) -> int:
     if options.artifacts is not None:
         prepare(options.artifacts)
     with ExitStack() as stack:
-        suites: SuitePlaces | None = None
+        suites: SuiteOptions | None = None
         spec = check.spec
         if check.suite is not None and isinstance(spec, PlaywrightSpec):
             suites, sha256 = stack.enter_context(packed(check.suite, os.environ))
@@ -101,7 +101,7 @@ def run_file(source: str, options: RunOptions) -> int:
 
 
 def _seen(
-    job: Job, settings: Settings, suites: SuitePlaces | None, artifacts: Path | None
+    job: Job, settings: Settings, suites: SuiteOptions | None, artifacts: Path | None
 ) -> Clean:
     """What came of the run, its files put where they are wanted."""
     workspace = Workspace()
@@ -125,7 +125,7 @@ def _clean(result: Result, job: Job, workspace: Workspace, scrubber: Scrubber) -
     if workspace.unsearchable_because is not None:
         result = without_details(result, workspace.unsearchable_because)
     clean = partial(
-        scrubber.clean, job=job, found=workspace.secrets, typed_among=workspace.typed_among
+        scrubber.clean, job=job, found=workspace.secrets, typed_among=workspace.find_typed
     )
     try:
         return clean(result)
@@ -178,7 +178,7 @@ def _hold_runnable(check: CheckFile) -> None:
 
 @asynccontextmanager
 async def _scripts_for(
-    job: Job, settings: Settings, suites: SuitePlaces | None
+    job: Job, settings: Settings, suites: SuiteOptions | None
 ) -> AsyncIterator[Harness | None]:
     """What the check's scripts run with. None: it has none.
 
@@ -196,14 +196,14 @@ async def _scripts_for(
         except OSError as problem:
             raise CommandError(str(problem), ExitCode.OWN_FAULT) from problem
         with_scripts = isinstance(job.spec, ApiSpec)
-        missing = missing_for(check_type(job.spec), harness, with_scripts=with_scripts)
+        missing = find_unavailable(check_type(job.spec), harness, with_scripts=with_scripts)
         if missing is not None:
             raise CommandError(missing.sentence, ExitCode.OWN_FAULT)
         yield harness
 
 
 async def _look(
-    job: Job, settings: Settings, workspace: Workspace, suites: SuitePlaces | None
+    job: Job, settings: Settings, workspace: Workspace, suites: SuiteOptions | None
 ) -> Result:
     patient = msgspec.structs.replace(job, deadline_s=job.deadline_s + _DEADLINE_SLACK_S)
     async with _network_for(job, settings, suites) as network:
@@ -218,7 +218,7 @@ async def _look(
 
 @asynccontextmanager
 async def _network_for(
-    job: Job, settings: Settings, suites: SuitePlaces | None
+    job: Job, settings: Settings, suites: SuiteOptions | None
 ) -> AsyncIterator[Tools]:
     """What runners look through; scripts run with what they need."""
     resolver = SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
@@ -240,7 +240,7 @@ def _context(
         pings=NoPings(),
         timeout_s=job.deadline_s,
         variables=job.variables,
-        environment=local_environment(job),
+        environment=build_local_environment(job),
         location_secrets=secrets,
         client_certificates=job.client_certificates,
         proxy_url=job.proxy_url,
@@ -307,7 +307,7 @@ def keep(
         CommandError: one cannot be written.
     """
     kept = outcome
-    files = [workspace.file_of(one) for one in outcome.artifacts if _fits(one)]
+    files = [workspace.run_file(one) for one in outcome.artifacts if _fits(one)]
     verdicts = without_search(files, workspace) or _searched(files, job, workspace, scrubber)
     known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}
     for artifact in outcome.artifacts:
@@ -328,8 +328,8 @@ def _searched(
     cleaning = clean_in_child(
         files,
         secrets,
-        typed=workspace.typed_among(secrets),
-        in_sight=workspace.in_sight,
+        typed=workspace.find_typed(secrets),
+        in_sight=workspace.script_secrets,
         header_names=scrubber.header_names,
     )
     return asyncio.run(cleaning)
@@ -373,7 +373,7 @@ class PackedSuite:
 
 
 @contextmanager
-def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuitePlaces, str]]:
+def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuiteOptions, str]]:
     """What a run of the folder's suite needs, for as long as the block lasts; and its hash.
 
     Raises:
@@ -390,7 +390,7 @@ def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuitePlac
             raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
         proxies = proxies_in(environ)
         packages = place / "packages"
-        yield SuitePlaces(bundles=suite, packages=packages, environment=proxies), suite.sha256
+        yield SuiteOptions(bundles=suite, packages=packages, environment=proxies), suite.sha256
 
 
 def proxies_in(environ: Mapping[str, str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from contract.result import Artifact
 from contract.wire import UnreadableMessageError, Wire, decode, encode
 from redaction.clean import FileVerdict, Spoken, Withheld
 from redaction.policy import SENSITIVE_HEADERS
-from sandbox.workspace import Look, RunFile
+from sandbox.workspace import RunFile, ScreenshotReview
 
 PICTURES: Final = frozenset({"screenshot", "video"})
 """Kinds of files in which no secret can be hidden."""
@@ -30,7 +30,7 @@ class OrderedFile(Wire, frozen=True, kw_only=True):
 
     path: str
     artifact: Artifact
-    look: Look = Look.NONE
+    review: ScreenshotReview = ScreenshotReview.UNREVIEWED
     """At the page, as this picture was taken."""
 
 
@@ -91,7 +91,7 @@ async def clean_in_child(  # noqa: PLR0913 - of one run
 
 
 def _sort(file: RunFile) -> OrderedFile:
-    return OrderedFile(path=str(file.path), artifact=file.artifact, look=file.look)
+    return OrderedFile(path=str(file.path), artifact=file.artifact, review=file.review)
 
 
 async def _verdicts(files: Sequence[RunFile], order: CleaningOrder) -> tuple[FileVerdict, ...]:

@@ -30,7 +30,7 @@ from redaction.files import PICTURES, CleaningOrder
 from redaction.policy import SENSITIVE_HEADERS, with_sure_beginnings
 from redaction.scanner.scan import scan_file
 from sandbox.system_calls import give_back_memory, hide_memory
-from sandbox.workspace import Look, RunFile, open_plain
+from sandbox.workspace import RunFile, ScreenshotReview, open_regular_file
 
 _PICTURES: Final = frozenset({"screenshot", "video"})
 _USUAL: Final = Bounds()
@@ -69,7 +69,7 @@ def hide_in_file(  # noqa: PLR0913 - of one file
         UnsearchableFileError: a secret could be in it and not be found.
         OSError: it cannot be read or written.
     """
-    with open_plain(file.path) as source:
+    with open_regular_file(file.path) as source:
         if not secrets and not _may_hold_headers(file, source):
             return HiddenFile(_describe(file), 0)
         if secrets:
@@ -137,7 +137,7 @@ def _is_text(source: BinaryIO) -> bool:
 
 
 def _describe(file: RunFile) -> RunFile:
-    with open_plain(file.path) as opened:
+    with open_regular_file(file.path) as opened:
         digest = hashlib.file_digest(opened, hashlib.sha256)
         size_bytes = opened.tell()
     artifact = msgspec.structs.replace(
@@ -172,11 +172,11 @@ class _Told:
     showed_other: bool = False
     """Whether it showed one that no mask knew: its scripts did not, or it was come upon later."""
 
-    def of_picture(self, look: Look, *, was_in_sight: bool) -> Withheld | None:
+    def of_picture(self, review: ScreenshotReview, *, was_in_sight: bool) -> Withheld | None:
         """Why a picture does not leave. None: as far as this goes, it does."""
-        if self.showed_other or (self.showed_known and look is not Look.MASKED):
+        if self.showed_other or (self.showed_known and review is not ScreenshotReview.MASKED):
             return _MAY_SHOW
-        if was_in_sight and not self.by_trace and look is Look.NONE:
+        if was_in_sight and not self.by_trace and review is ScreenshotReview.UNREVIEWED:
             return _NOTHING_TELLS
         return None
 
@@ -201,7 +201,7 @@ def main() -> None:
     for file in order.files:
         verdict: FileVerdict | None = None
         if file.artifact.kind in PICTURES:
-            verdict = told.of_picture(file.look, was_in_sight=was_in_sight)
+            verdict = told.of_picture(file.review, was_in_sight=was_in_sight)
         verdict = verdict or verdict_on(
             RunFile(Path(file.path), file.artifact),
             order.secrets,

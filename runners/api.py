@@ -22,14 +22,14 @@ from runners.scripting.node.protocol import (
     ScriptPhase,
     ScriptRequest,
     ScriptResponse,
-    answered,
-    as_sent,
-    changed,
+    apply_changes,
     render,
-    with_body,
+    render_response,
+    render_sent,
+    replace_body,
 )
 from runners.scripting.node.run import ScriptRunner
-from runners.scripting.node.verdict import no_time, too_much
+from runners.scripting.node.verdict import fail_no_time, fail_too_large
 from runners.timing import time_limit
 
 
@@ -71,7 +71,7 @@ async def look_with_scripts(
     """
     harness = ctx.network.scripts()
     runtime = harness.runtimes.get(spec.runtime_id)
-    async with ScriptRunner(harness, runtime, keep_secret=ctx.workspace.keep_secret) as runner:
+    async with ScriptRunner(harness, runtime, add_secret=ctx.workspace.add_secret) as runner:
         phases = _Phases(spec, ctx, runner)
         try:
             request = await phases.set_up()
@@ -112,7 +112,7 @@ class _Phases:
                 job = self._job(name, "setup", script, request=render(request))
                 done = await self._done(job)
                 if done.request is not None:
-                    request = changed(request, done.request, file=name.file)
+                    request = apply_changes(request, done.request, file=name.file)
         return request
 
     def context_of_the_request(self) -> RunContext:
@@ -149,15 +149,15 @@ class _Phases:
         except CheckFailed as failed:
             self.failure = self.failure or failed.failure
             return exchanged
-        return msgspec.structs.replace(exchanged, answer=with_body(answer, body))
+        return msgspec.structs.replace(exchanged, answer=replace_body(answer, body))
 
     async def _body_after(
         self, exchanged: HttpExchange, answer: Answer, name: ScriptName, script: str
     ) -> str:
         if answer.body_cut or answer.body_bytes > LIMIT_BYTES:
-            self._fail(too_much(name, "The response", answer.body_bytes), "teardown")
-        response = answered(answer, exchanged.timings)
-        request = as_sent(exchanged.sent)
+            self._fail(fail_too_large(name, "The response", answer.body_bytes), "teardown")
+        response = render_response(answer, exchanged.timings)
+        request = render_sent(exchanged.sent)
         job = self._job(name, "teardown", script, request=request, response=response)
         done = await self._done(job)
         return response.body if done.body is None else done.body
@@ -196,10 +196,10 @@ class _Phases:
         """
         if job.passed_bytes > job.limit_bytes:
             counted = job.passed_bytes - (job.limit_bytes - LIMIT_BYTES)
-            self._fail(too_much(job.name, "What is passed", counted), job.phase)
+            self._fail(fail_too_large(job.name, "What is passed", counted), job.phase)
         limit_s = min(LIMIT_S, self._left_s())
         if limit_s <= _LEAST_S:
-            self._fail(no_time(job.name), job.phase)
+            self._fail(fail_no_time(job.name), job.phase)
         limit = f"its limit of {time_limit(LIMIT_S)}"
         if limit_s < LIMIT_S:
             limit = f"the run's limit of {time_limit(self._ctx.told_limit_s)}"
@@ -211,10 +211,10 @@ class _Phases:
         return ran.ending
 
     def _left_s(self) -> float:
-        return max(_LEAST_S, self._ctx.timeout_s - self._runner.used_s())
+        return max(_LEAST_S, self._ctx.timeout_s - self._runner.elapsed_s())
 
     def _warn(self, message: str, phase: ScriptPhase) -> None:
-        at_ms = self._runner.used_s() * 1000
+        at_ms = self._runner.elapsed_s() * 1000
         self.log.append(LogLine(after_ms=at_ms, level="WARN", message=message, phase=phase))
 
     def _fail(self, failure: Failure, phase: ScriptPhase) -> NoReturn:

@@ -2,8 +2,8 @@
 
 from contract.checks import BrowserSpec
 from runners.runner import Observation, RunContext
-from runners.scripting.playwright.chromium import required_browser
-from runners.scripting.playwright.evidence import browser_evidence, observation_of
+from runners.scripting.playwright.chromium import require_browser
+from runners.scripting.playwright.evidence import build_browser_evidence, build_observation
 from runners.scripting.playwright.run import run_script
 
 
@@ -18,6 +18,8 @@ class BrowserRunner:
         Raises:
             CheckFailed: of kind SCRIPT, when the check cannot be run as it is written.
         """
-        run = await run_script(spec, ctx, browser=required_browser(ctx.network.scripts()))
-        evidence = browser_evidence(run.book, runtime_id=run.runtime_id, start_ms=run.start_ms)
-        return observation_of(run, evidence)
+        run = await run_script(spec, ctx, browser=require_browser(ctx.network.scripts()))
+        evidence = build_browser_evidence(
+            run.events, runtime_id=run.runtime_id, start_ms=run.start_ms
+        )
+        return build_observation(run, evidence)

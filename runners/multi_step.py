@@ -2,7 +2,7 @@
 
 from contract.checks import MultiStepSpec
 from runners.runner import Observation, RunContext
-from runners.scripting.playwright.evidence import multi_step_evidence, observation_of
+from runners.scripting.playwright.evidence import build_multi_step_evidence, build_observation
 from runners.scripting.playwright.run import run_script
 
 
@@ -18,5 +18,7 @@ class MultiStepRunner:
             CheckFailed: of kind SCRIPT, when the check cannot be run as it is written.
         """
         run = await run_script(spec, ctx, browser=None)
-        evidence = multi_step_evidence(run.book, runtime_id=run.runtime_id, start_ms=run.start_ms)
-        return observation_of(run, evidence)
+        evidence = build_multi_step_evidence(
+            run.events, runtime_id=run.runtime_id, start_ms=run.start_ms
+        )
+        return build_observation(run, evidence)

@@ -14,30 +14,30 @@ from runners.runner import Observation, RunContext
 from runners.scripting.harness import Harness
 from runners.scripting.playwright.chromium import (
     BROWSER_ARGUMENTS,
-    Proof,
-    harmless_variables,
+    LaunchTest,
+    filter_variables,
     is_our_fault,
-    required_browser,
+    require_browser,
 )
 from runners.scripting.playwright.outputs import FileNames
 from runners.scripting.playwright.reporter import LostLaunch
-from runners.scripting.proxy.run_proxy import RunGate, proxies, run_gate
-from runners.scripting.suites.artifacts import gather, write_report
+from runners.scripting.proxy.run_proxy import RunProxy, build_proxy_settings, open_run_proxy
+from runners.scripting.suites.artifacts import collect_attachments, write_report
 from runners.scripting.suites.install import (
     LIMIT_S,
-    Order,
+    InstallRequest,
     SuiteLog,
-    read_install_deadline_s,
-    require_room_after,
+    compute_deadline_s,
+    require_disk_was_free,
 )
 from runners.scripting.suites.project import Project, open_project
-from runners.scripting.suites.reporter import SuiteFacts
+from runners.scripting.suites.reporter import SuiteEvents
 from runners.scripting.suites.resources import Suites
-from runners.scripting.suites.run import LIMITS, Browser, SuiteRun, remarks, run_suite
-from runners.scripting.suites.verdict import failure_of
+from runners.scripting.suites.run import LIMITS, Browser, SuiteRun, list_warnings, run_suite
+from runners.scripting.suites.verdict import find_failure
 from runners.scripting.trust.roots import Roots
 from runners.timing import time_limit
-from sandbox.program import Ended, split
+from sandbox.program import ProgramExit, split_time
 
 _MOST_RESERVED_S: Final = 15.0
 """Of the run's time, for its end: traces are written, processes ended, and files read."""
@@ -80,7 +80,7 @@ class _Look:
         self._ctx = ctx
         self._harness = harness
         self._log = SuiteLog()
-        self._time = split(
+        self._time = split_time(
             ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
         )
         self._installed_s: float | None = None
@@ -97,7 +97,7 @@ class _Look:
         Raises:
             CheckFailed: the suite stood in the way.
         """
-        suites = self._harness.required_suites()
+        suites = self._harness.require_suites()
         ground = await self._ground(suites)
         began_ms = self._log.now_ms()
         async with suites.dependencies.of(self._order(ground)) as told:
@@ -114,46 +114,48 @@ class _Look:
 
     async def _ground(self, suites: Suites) -> _Ground:
         harness, ctx = self._harness, self._ctx
-        browser = required_browser(harness)
+        browser = require_browser(harness)
         bundle = await suites.bundles.fetch(self._spec.bundle_sha256)
         project = await asyncio.to_thread(
             open_project, bundle, self._spec, ctx.workspace, harness.runtimes
         )
         presents = bool(ctx.client_certificates)
         roots = await asyncio.to_thread(harness.trust.roots, presents=presents)
-        distrust = await asyncio.to_thread(roots.equip, project.home)
+        distrust = await asyncio.to_thread(roots.install_in, project.home)
         if distrust is not None:
             self._log.note(distrust, level="WARN")
         environment = self._environment(project, roots)
         return _Ground(project=project, browser=browser, roots=roots, environment=environment)
 
-    def _order(self, ground: _Ground) -> Order:
+    def _order(self, ground: _Ground) -> InstallRequest:
         now_s, run = self._log.now_ms() / 1000, self._time
-        until_s = read_install_deadline_s(now_s, run_ends_s=run.stop_after_s)
-        return Order(
+        until_s = compute_deadline_s(now_s, run_ends_s=run.stop_after_s)
+        return InstallRequest(
             project=ground.project,
             spec=self._spec,
             environment=ground.environment,
             variables=self._variables(),
-            until_s=until_s,
+            deadline_s=until_s,
             limit_s=run.limit_s if until_s == run.stop_after_s else LIMIT_S,
             log=self._log,
         )
 
-    async def _test(self, ground: _Ground, told: Mapping[str, str]) -> tuple[SuiteFacts, Ended]:
+    async def _test(
+        self, ground: _Ground, told: Mapping[str, str]
+    ) -> tuple[SuiteEvents, ProgramExit]:
         """Run the test command; `told`: what its package manager has to know."""
         command = self._spec.test_command
         self._log.note(f"$ {command}")
         started_ms = self._log.now_ms()
-        async with run_gate(self._ctx, ground.roots, ground.project.home) as gate:
+        async with open_run_proxy(self._ctx, ground.roots, ground.project.home) as gate:
             run = SuiteRun(
                 project=ground.project,
                 command=command,
                 browser=self._browser(ground.browser, gate),
                 environment={**self._ctx.location_secrets, **ground.environment, **told},
                 secret_names=secret_names(self._ctx.variables),
-                time=self._time.later(started_ms / 1000),
-                packages=self._harness.required_suites().packages,
+                time=self._time.minus(started_ms / 1000),
+                packages=self._harness.require_suites().packages,
             )
             facts, ended = await run_suite(self._harness.sandbox, run)
             self._log.add(ended.log, since_ms=started_ms)
@@ -166,7 +168,7 @@ class _Look:
 
     async def _did_not_start(self, ground: _Ground, lost: LostLaunch) -> bool:
         harness, runtime = self._harness, ground.project.runtime
-        proof = Proof(
+        proof = LaunchTest(
             sandbox=harness.sandbox,
             browser=ground.browser,
             environment=lambda home: harness.environment(runtime, home),
@@ -174,10 +176,10 @@ class _Look:
         left_s = self._ctx.timeout_s - self._log.now_ms() / 1000
         return await is_our_fault(lost, proof, within_s=max(0.0, left_s / 2))
 
-    async def _judged(self, facts: SuiteFacts, ended: Ended) -> Failure | None:
-        for remark in remarks(self._spec, ran=facts.playwright):
+    async def _judged(self, facts: SuiteEvents, ended: ProgramExit) -> Failure | None:
+        for remark in list_warnings(self._spec, ran=facts.playwright):
             self._log.note(remark, level="WARN")
-        failure = failure_of(
+        failure = find_failure(
             facts,
             ended,
             LIMITS,
@@ -187,21 +189,23 @@ class _Look:
         if failure is not None:
             said = (*(line.message for line in ended.log), *facts.messages)
             place = self._ctx.workspace.folder
-            await asyncio.to_thread(require_room_after, said, place, folder_mb=LIMITS.folder_mb)
+            await asyncio.to_thread(require_disk_was_free, said, place, folder_mb=LIMITS.folder_mb)
         return failure
 
-    def _browser(self, program: Path, gate: RunGate | None) -> Browser:
+    def _browser(self, program: Path, gate: RunProxy | None) -> Browser:
         return Browser(
             program=program,
             arguments=BROWSER_ARGUMENTS,
             ffmpeg=self._harness.runtimes.ffmpeg,
-            proxies=proxies(gate),
+            proxies=build_proxy_settings(gate),
         )
 
-    async def _keep(self, project: Project, facts: SuiteFacts, ended: Ended) -> None:
+    async def _keep(self, project: Project, facts: SuiteEvents, ended: ProgramExit) -> None:
         self._took_ms = round(ended.took_s * 1000, 1)
         self._evidence = facts.evidence(node_version=project.runtime.node_version)
-        found, notices = await asyncio.to_thread(gather, facts, project, FileNames.of(self._ctx))
+        found, notices = await asyncio.to_thread(
+            collect_attachments, facts, project, FileNames.of(self._ctx)
+        )
         self._log.add(notices, since_ms=self._log.now_ms())
         report = await asyncio.to_thread(
             write_report, project.workspace, self._evidence, took_ms=self._took_ms
@@ -209,7 +213,7 @@ class _Look:
         self._artifacts = (report, *found)
 
     def _variables(self) -> dict[str, str]:
-        return harmless_variables({one.key: one.value for one in self._ctx.variables})
+        return filter_variables({one.key: one.value for one in self._ctx.variables})
 
     def _environment(self, project: Project, roots: Roots) -> dict[str, str]:
         """What the suite's processes know, before what guides them."""

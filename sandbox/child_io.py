@@ -1,4 +1,4 @@
-"""The pipes of a child process, and what it writes into them."""
+"""The pipes of a child process, and the log and facts that it writes into them."""
 
 import asyncio
 import fcntl
@@ -16,12 +16,12 @@ FACT_BYTES: Final = 1_000_000
 FACT_LINES: Final = 20_000
 """The most lines on it."""
 LINE_BYTES: Final = 64 * 1024
-"""What is kept of a line of the log. A next piece of it could begin within a secret, where nobody
-would know it any more."""
+"""How much of a line of the log is kept. The rest is dropped, as it could begin in the middle of a
+secret, which redaction would not recognise."""
 _HALF: Final = "\N{REPLACEMENT CHARACTER}"
-"""What a letter is read as that was cut through."""
+"""The character that stands for a UTF-8 sequence that was cut."""
 _LINE_COST_BYTES: Final = 32
-"""What a line counts beside its text: a million empty lines are no small log."""
+"""The bytes that a line counts in addition to its text: a million empty lines are a large log."""
 _CUT: Final = "The log is cut here: it reached its limit of {limit} bytes."
 
 
@@ -32,14 +32,14 @@ class Log:
         self._limit_bytes = limit_bytes
         self._left_bytes = limit_bytes
         self._now_ms = now_ms
-        """Since the program started."""
+        """Milliseconds since the program started."""
         self._open: dict[Level, bytes] = {"INFO": b"", "ERROR": b""}
         self._lines: list[LogLine] = []
         self._skipping: set[Level] = set()
-        """Where a line was too long, until its end comes."""
+        """Streams whose current line was too long; the rest of that line is skipped."""
 
     def take(self, level: Level, data: bytes) -> None:
-        """Add what came; the last line stays open until its end comes."""
+        """Add data; an unfinished last line is kept until its end comes."""
         if self._left_bytes <= 0:
             return
         *whole, rest = (self._open[level] + data).split(b"\n")
@@ -84,19 +84,19 @@ class Log:
 
 
 class Facts:
-    """Splits the facts' descriptor into lines and drops what is more than allowed."""
+    """Splits what comes through the facts' descriptor into lines, and drops excess ones."""
 
     def __init__(self) -> None:
         self.any = False
-        """Something was written, if only half a line."""
+        """Whether anything was written, even an unfinished line."""
         self.cut = False
         self._rest = b""
         self._lines = 0
         self._skipping = False
-        """Inside a line that is too long."""
+        """Whether the rest of a line that is too long is being skipped."""
 
     def take(self, data: bytes) -> Iterator[bytes]:
-        """The lines that are whole now; an unfinished last line is dropped at the end."""
+        """Yield the lines that are complete now; an unfinished last line is dropped at the end."""
         self.any = True
         *whole, rest = (self._rest + data).split(b"\n")
         for line in whole:
@@ -122,7 +122,7 @@ _ABOVE_STANDARD: Final = 10
 
 
 def open_pipe() -> tuple[int, int]:
-    """The reading and the writing end, both clear of the numbers that a child's ends get."""
+    """Open a pipe whose two descriptors are above the standard numbers that a child's ends get."""
     ends = os.pipe2(os.O_CLOEXEC)
     try:
         read, write = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _ABOVE_STANDARD) for end in ends)
@@ -133,7 +133,7 @@ def open_pipe() -> tuple[int, int]:
 
 
 class PipeReader:
-    """Hands on whatever comes out of a pipe."""
+    """Passes on whatever comes out of a pipe."""
 
     def __init__(self, descriptor: int, take: Callable[[bytes], None]) -> None:
         self._descriptor = descriptor
@@ -143,7 +143,7 @@ class PipeReader:
         asyncio.get_running_loop().add_reader(descriptor, self._read)
 
     def finish(self) -> None:
-        """Hand on what is still there, and close; nobody writes any more."""
+        """Pass on what is still in the pipe, and close it; nobody writes any more."""
         try:
             for _ in range(_LAST_READS):
                 if not self._is_open or not self._read():
@@ -176,11 +176,11 @@ class PipeWriter:
         self._descriptor = descriptor
         self._is_open = True
         self._room: asyncio.Future[None] | None = None
-        """Waited for while the pipe is full. None: it is not."""
+        """Done when a full pipe has room again. None: the pipe is not full."""
         os.set_blocking(descriptor, False)
 
     async def write(self, message: bytes) -> None:
-        """Write all of it; a reader that is gone gets nothing, which its end tells anyway."""
+        """Write the whole message; a reader that is gone is no error here: its exit tells."""
         left = memoryview(message)
         try:
             while left and self._is_open:
@@ -191,7 +191,7 @@ class PipeWriter:
             self.close()
 
     def close(self) -> None:
-        """No more comes."""
+        """Close the pipe."""
         if self._is_open:
             self._is_open = False
             asyncio.get_running_loop().remove_writer(self._descriptor)

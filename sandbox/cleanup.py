@@ -1,8 +1,7 @@
-"""Removes what killed agents left: processes, users' files, folders.
+"""Removes what killed agents left: processes, files of slot users, folders.
 
-A small process that outlives the agent by a moment, and clears away its scripts.
-
-Where the agent is the first process of its container, the system itself ends all others with it.
+An agent's watchdog runs this module as a program when the agent has died. Where the agent is the
+first process of its container, the kernel itself kills all others with it.
 """
 
 import os
@@ -16,35 +15,35 @@ from typing import Final
 
 from sandbox.child_io import open_pipe
 from sandbox.processes import (
-    SLIPPERY_ROUNDS,
+    EVASIVE_ROUNDS,
     all_pids,
-    chase,
-    is_in_a_container,
-    is_of_a_dead_agent,
-    look_up,
-    send,
-    tag_of,
-    user_of,
+    is_from_dead_agent,
+    is_in_nested_namespace,
+    kill_newest,
+    read_process,
+    read_tag,
+    read_uid,
+    send_signal,
 )
-from sandbox.spawn import can_have_own_users, end_user, find_tools
+from sandbox.spawn import can_have_own_users, find_tools, kill_user_processes
 from sandbox.users import SLOT_UIDS, SlotUsers
-from sandbox.workspace import PREFIXES, UNLOCKED, is_deserted, remove_folder
+from sandbox.workspace import PREFIXES, UNLOCKED, is_abandoned, remove_folder
 
 _ROUNDS: Final = 100
 _PAUSE_S: Final = 0.02
-_SURE_LOOKS: Final = 3
-"""So many in a row have to find nothing, where nobody looks again."""
+_QUIET_ROUNDS: Final = 3
+"""How many rounds in a row have to find nothing where no later sweep follows."""
 _MAKING_S: Final = 60.0
-"""Longer than any agent takes from making a folder to locking it."""
+"""Longer than any agent takes between making a folder and locking it."""
 
 
-def sweep_processes(users: SlotUsers | None, *, looks: int = 1) -> None:
-    """End what scripts of dead agents have left running; it blocks.
+def sweep_processes(users: SlotUsers | None, *, quiet_rounds: int = 1) -> None:
+    """Kill the processes that scripts of dead agents left running; it blocks.
 
     Args:
-        users: the pool, when runs have users of their own.
-        looks: so many in a row have to find nothing. With more than one, those are chased as well
-            that change their number faster than a look takes, and are in none.
+        users: the pool of slot users. None: runs have no users of their own.
+        quiet_rounds: how many rounds in a row have to find nothing. With more than one, processes
+            that fork and exit faster than a round takes, and so appear in none, are killed too.
     """
     free: AbstractSet[int] = set() if users is None else _idle_users(users)
 
@@ -55,12 +54,12 @@ def sweep_processes(users: SlotUsers | None, *, looks: int = 1) -> None:
     for rounds in range(_ROUNDS):
         stale = [pid for pid in all_pids() if is_stale(pid)]
         for pid in stale:
-            send(pid, signal.SIGKILL, when=is_stale)
-        quiet = 0 if stale or (looks > 1 and chase(is_stale)) else quiet + 1
-        if quiet == looks:
+            send_signal(pid, signal.SIGKILL, when=is_stale)
+        quiet = 0 if stale or (quiet_rounds > 1 and kill_newest(is_stale)) else quiet + 1
+        if quiet == quiet_rounds:
             break
-        if rounds >= SLIPPERY_ROUNDS:
-            _end_slippery(stale, free, is_stale)
+        if rounds >= EVASIVE_ROUNDS:
+            _end_evasive(stale, free, is_stale)
         time.sleep(_PAUSE_S)
     for uid in free:
         if users is not None:
@@ -68,13 +67,13 @@ def sweep_processes(users: SlotUsers | None, *, looks: int = 1) -> None:
 
 
 def sweep_folders(within: Path, prefixes: Iterable[str] = PREFIXES) -> None:
-    """Remove the folders of runs whose agent is no more, and its own; it blocks."""
+    """Remove the folders of dead agents and of their runs; it blocks."""
     for prefix in prefixes:
         for folder in within.glob(f"{prefix}*"):
-            if is_deserted(folder):
+            if is_abandoned(folder):
                 remove_folder(folder)
         for folder in within.glob(f"{UNLOCKED}{prefix}*"):
-            if _is_old(folder) and is_deserted(folder):
+            if _is_old(folder) and is_abandoned(folder):
                 remove_folder(folder)
 
 
@@ -86,54 +85,52 @@ def _is_old(folder: Path) -> bool:
 
 
 def _idle_users(users: SlotUsers) -> set[int]:
-    """Users of the pool with processes, though no agent has lent them out; locked until we end."""
-    seen = {user_of(pid) for pid in all_pids()}
+    """Lock the users of the pool that have processes although no agent holds their lock."""
+    seen = {read_uid(pid) for pid in all_pids()}
     return {uid for uid in SLOT_UIDS if uid in seen and users.lock(uid)}
 
 
-def _end_slippery(
-    stale: list[int], free: AbstractSet[int], is_stale: Callable[[int], bool]
-) -> None:
-    """End those that change their number faster than we look."""
-    theirs = {uid for pid in stale if (uid := user_of(pid)) is not None}
+def _end_evasive(stale: list[int], free: AbstractSet[int], is_stale: Callable[[int], bool]) -> None:
+    """Kill processes that fork and exit faster than a round takes."""
+    theirs = {uid for pid in stale if (uid := read_uid(pid)) is not None}
     for uid in theirs & free:
-        if all(is_stale(pid) for pid in all_pids() if user_of(pid) == uid):
-            end_user(find_tools(), uid)
+        if all(is_stale(pid) for pid in all_pids() if read_uid(pid) == uid):
+            kill_user_processes(find_tools(), uid)
     if os.geteuid() in theirs:
-        chase(is_stale)
+        kill_newest(is_stale)
 
 
 def _is_stale(pid: int, free: AbstractSet[int]) -> bool:
-    tag, seen = tag_of(pid), look_up(pid)
+    tag, seen = read_tag(pid), read_process(pid)
     if tag is None or seen is None or seen.has_ended:
         return False
-    uid = user_of(pid)
+    uid = read_uid(pid)
     if uid is None:
         return False
     if uid in free:
-        return is_of_a_dead_agent(tag) or not is_in_a_container(pid)
-    return uid == os.geteuid() and is_of_a_dead_agent(tag)
+        return is_from_dead_agent(tag) or not is_in_nested_namespace(pid)
+    return uid == os.geteuid() and is_from_dead_agent(tag)
 
 
 def main() -> None:
-    """Sweep on behalf of an agent that was killed; the arguments are the folders with runs."""
+    """Sweep for an agent that was killed; the arguments are the folders that hold those of runs."""
     users = SlotUsers() if can_have_own_users() else None
-    sweep_processes(users, looks=_SURE_LOOKS)
+    sweep_processes(users, quiet_rounds=_QUIET_ROUNDS)
     for within in sys.argv[1:]:
         sweep_folders(Path(within))
 
 
 _SHELL: Final = "/bin/sh"
 _WAIT_THEN_SWEEP: Final = 'read _; exec "$@"'
-"""Reading ends when nobody is left who could write."""
+"""`read` returns when no process is left that could write, so when the agent has died."""
 _ROOT: Final = str(Path(__file__).parents[1])
 
 
 class Watchdog:
-    """Waits for the agent's end in a shell, which costs less than a megabyte, and sweeps then."""
+    """A shell that waits for the agent's end, then sweeps; it uses less than 1 MB."""
 
     def __init__(self, folders: list[Path]) -> None:
-        """`folders`: those in which runs have theirs.
+        """`folders`: those in which runs have their folders.
 
         Raises:
             OSError: it cannot be started.
@@ -145,7 +142,7 @@ class Watchdog:
             os.close(waits)
 
     def close(self) -> None:
-        """There is nothing to sweep."""
+        """End the watchdog without a sweep."""
         os.kill(self._pid, signal.SIGKILL)
         os.close(self._ours)
         os.waitpid(self._pid, 0)

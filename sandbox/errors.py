@@ -1,8 +1,8 @@
-"""The set-up of this machine is in the way, and what to do about it is known."""
+"""Errors in the set-up of this machine, each with its remedy."""
 
 
 class HostError(OSError):
-    """Reads `cause; remedy`, each without a full stop."""
+    """An error of the host, whose text is `cause; remedy`, each without a full stop."""
 
     def __init__(self, cause: str, *, remedy: str) -> None:
         super().__init__(f"{cause}; {remedy}")

@@ -1,8 +1,8 @@
-"""Keeps runs from the kernel's keyrings of others.
+"""Keeps runs away from the kernel keyrings of other runs and of the agent.
 
-The keyrings of a run's user outlive its processes, and only that user may empty them: a program of
-its own becomes it. The keyring of a session is handed down from process to process, whoever they
-run as: a run would have the agent's, and share it with all others.
+The keyrings of a user outlive its processes, and only that user may clear them, so a child process
+changes to that user and clears them. A session keyring is inherited by every child, whatever its
+user: without one of its own, each run would share the agent's.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 _KEYCTL: Final = {"x86_64": 250, "aarch64": 219}
-"""The number of the system call on each kind of machine that the agent is built for."""
+"""The number of the system call keyctl(2) on each architecture that the agent supports."""
 _JOIN_SESSION: Final = 1
 _CLEAR: Final = 7
 _GET_PERSISTENT: Final = 22
@@ -23,9 +23,9 @@ _COUNTS: Final = Path("/proc/key-users")
 
 
 def take_new_session() -> None:
-    """Let what this thread starts from now on have a session's keyring of its own, and empty.
+    """Give what this thread starts from now on a new and empty session keyring.
 
-    Where the system refuses, as container engines have it, nobody has any keys.
+    Container engines may refuse the call, but then no process can have keys at all.
     """
     number = _KEYCTL.get(os.uname().machine)
     if number is not None:
@@ -33,7 +33,7 @@ def take_new_session() -> None:
 
 
 def clear_keyrings(uid: int) -> None:
-    """Drop all keys that a user, which runs no process any more, has left; it blocks."""
+    """Clear the keyrings of a user that has no process any more; it blocks."""
     if has_keys(uid):
         subprocess.run(  # noqa: S603 -- this file
             [sys.executable, "-I", "-S", __file__, str(uid)],
@@ -46,7 +46,7 @@ def clear_keyrings(uid: int) -> None:
 
 
 def has_keys(uid: int, counts: Path = _COUNTS) -> bool:
-    """Whether the system keeps any for a user, if only empty keyrings; most never have one."""
+    """Whether the kernel keeps keys or keyrings for a user; most users never have any."""
     try:
         lines = counts.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Watches what a running child takes: memory, disk, processes, time."""
+"""Monitors what a running child uses: memory, disk and processes."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from sandbox.memory import usage_of
+from sandbox.memory import measure_memory
 from sandbox.processes import ProcessTree
 from sandbox.program import Limits
 from sandbox.users import files_outside
@@ -19,26 +19,26 @@ _MB: Final = 1024 * 1024
 _BLOCK_BYTES: Final = 512
 
 
-class FolderUse(msgspec.Struct, frozen=True):
-    """What there is, or a little more than was to be counted."""
+class DiskUsage(msgspec.Struct, frozen=True):
+    """The size and number of files; counting stops soon after a limit is exceeded."""
 
     used_mb: float
     files: int
-    """Folders count as well: each of them takes a number of the disk's."""
+    """The number of files and folders: each takes one inode."""
 
 
-def use_of(paths: Iterable[Path], *, most_mb: float, most_files: int) -> FolderUse:
-    """Count files and what is in folders, until it is more than so much; it blocks."""
+def measure_disk_usage(paths: Iterable[Path], *, most_mb: float, most_files: int) -> DiskUsage:
+    """Count files, and all that is in folders, until a limit is exceeded; it blocks."""
     used_bytes, files = 0.0, 0
     for size_bytes in chain.from_iterable(map(_sizes, paths)):
         used_bytes, files = used_bytes + size_bytes, files + 1
         if used_bytes > most_mb * _MB or files > most_files:
             break
-    return FolderUse(used_bytes / _MB, files)
+    return DiskUsage(used_bytes / _MB, files)
 
 
 def _sizes(path: Path) -> Iterator[float]:
-    """Of a file, or of a folder and all that is in it."""
+    """Yield the size in bytes of a file, or of a folder and of each entry below it."""
     yield _size_bytes(path)
     waiting = [str(path)] if path.is_dir() and not path.is_symlink() else []
     while waiting:
@@ -60,41 +60,41 @@ def _size_bytes(entry: os.DirEntry[str] | Path) -> int:
         return 0
 
 
-_LOOK_EVERY_S: Final = 0.25
-_LOOK_OFTEN_S: Final = 0.05
-"""While it uses more than half of its memory: a process takes a gigabyte in a third of a second."""
-_MUCH: Final = 0.5
-_NEAR: Final = 0.75
-"""Of what a process may reserve. No script comes so far that does not ask for too much."""
+_CHECK_EVERY_S: Final = 0.25
+_CHECK_OFTEN_S: Final = 0.05
+"""The pause while more than half of the memory is used: a process allocates 1 GB in 0.3 s."""
+_MUCH_SHARE: Final = 0.5
+_NEAR_LIMIT_SHARE: Final = 0.75
+"""The share of RLIMIT_DATA above which a process was probably refused memory."""
 _FOLDER_EVERY_S: Final = 1.0
 _FOLDER_SHARE: Final = 0.05
-"""The part of the time that looking at a folder with very many files may take."""
+"""The share of the time that counting a folder with very many files may take."""
 _FORK_S: Final = 0.02
 _LEAST_FREE_MB: Final = 50
 _LEAST_FREE_FILES: Final = 2000
-"""A browser's profile alone is a few hundred."""
+"""A browser's profile alone takes a few hundred files."""
 
 
 class FullDiskError(OSError):
-    """There is no room for runs, whoever used it up."""
+    """The disk is too full for runs, whoever filled it."""
 
 
-class Excess(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit that was gone over."""
+class ExceededLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit that a program exceeded."""
 
     is_memory: bool
     because: str
-    """One sentence with the limit and what was seen."""
+    """One sentence with the limit and the use that was measured."""
 
 
-class Watch:
-    """Looks, and remembers the most memory that it saw."""
+class LimitMonitor:
+    """Compares the use of one child with its limits, and remembers the peak of its memory."""
 
     def __init__(
-        self, tree: ProcessTree, limits: Limits, folder: Path, *, tell: Callable[[float], None]
+        self, tree: ProcessTree, limits: Limits, folder: Path, *, on_usage: Callable[[float], None]
     ) -> None:
-        """`tell`: hears how many MB are used, at each look."""
-        self._tell = tell
+        """`on_usage`: called at each check with the memory in use, in MB."""
+        self._on_usage = on_usage
         self._tree = tree
         self._limits = limits
         self._folder = folder
@@ -102,88 +102,90 @@ class Watch:
         self.peak_mb = 0.0
         self._used_mb = 0.0
         self._reserved_mb = 0.0
-        """The most of any process."""
+        """The largest VmData of any process."""
 
     @property
     def pause_s(self) -> float:
-        """When to look again."""
-        is_much = self._used_mb > _MUCH * self._limits.memory_mb
-        return _LOOK_OFTEN_S if is_much else _LOOK_EVERY_S
+        """How long to wait until the next check."""
+        is_much = self._used_mb > _MUCH_SHARE * self._limits.memory_mb
+        return _CHECK_OFTEN_S if is_much else _CHECK_EVERY_S
 
     @property
     def was_refused_memory(self) -> bool:
-        """Whether a process came near to what it may reserve, where the system gives no more."""
-        return self._reserved_mb > _NEAR * self._limits.data_mb
+        """Whether a process came near RLIMIT_DATA, where the system refuses more memory."""
+        return self._reserved_mb > _NEAR_LIMIT_SHARE * self._limits.data_mb
 
-    def look(self) -> Excess | None:
-        """What is over its limit now. None: nothing; it blocks.
+    def check(self) -> ExceededLimit | None:
+        """Find a limit that is exceeded now; it blocks. None: there is none.
 
         Raises:
             FullDiskError: the disk is full.
         """
         pids = self._tree.pids()
-        self._tree.let_go(pids)
+        self._tree.reap_orphans(pids)
         return self._processes(pids) or self._memory(pids) or self._files()
 
-    def _memory(self, pids: list[int]) -> Excess | None:
-        seen = usage_of(pids)
+    def _memory(self, pids: list[int]) -> ExceededLimit | None:
+        seen = measure_memory(pids)
         self._reserved_mb = max(self._reserved_mb, seen.reserved_mb)
         used = seen.used_mb
         if used > self._limits.memory_mb:
             # A fork doubles the figure until its exec: what lasts is seen twice.
             time.sleep(_FORK_S)
-            used = min(used, usage_of(self._tree.pids()).used_mb)
+            used = min(used, measure_memory(self._tree.pids()).used_mb)
         self._used_mb, self.peak_mb = used, max(self.peak_mb, used)
-        self._tell(used)
+        self._on_usage(used)
         if used <= self._limits.memory_mb:
             return None
-        return Excess(is_memory=True, because=too_much_memory(self._limits.memory_mb, used))
+        return ExceededLimit(
+            is_memory=True, because=describe_memory_excess(self._limits.memory_mb, used)
+        )
 
-    def _processes(self, pids: list[int]) -> Excess | None:
+    def _processes(self, pids: list[int]) -> ExceededLimit | None:
         if len(pids) <= self._limits.processes:
             return None
-        return Excess(
+        return ExceededLimit(
             is_memory=False,
             because=f"It had {len(pids)} processes; the limit is {self._limits.processes}",
         )
 
-    def _files(self) -> Excess | None:
+    def _files(self) -> ExceededLimit | None:
         started = time.monotonic()
         if started < self._folder_due:
             return None
-        require_room(self._folder)
+        require_free_disk(self._folder)
         seen = self._folder_use()
         took_s = time.monotonic() - started
         self._folder_due = started + max(_FOLDER_EVERY_S, took_s / _FOLDER_SHARE)
         if seen.used_mb > self._limits.folder_mb:
-            return _left_too_much(f"{self._limits.folder_mb} MB of files")
+            return _exceeded_disk(f"{self._limits.folder_mb} MB of files")
         if seen.files > self._limits.files:
-            return _left_too_much(f"{self._limits.files:,} files")
+            return _exceeded_disk(f"{self._limits.files:,} files")
         return None
 
-    def _folder_use(self) -> FolderUse:
+    def _folder_use(self) -> DiskUsage:
         outside = () if self._tree.uid is None else files_outside(self._tree.uid)
-        return use_of(
+        return measure_disk_usage(
             (self._folder, *outside),
             most_mb=self._limits.folder_mb,
             most_files=self._limits.files,
         )
 
 
-def too_much_memory(limit_mb: int, used_mb: float) -> str:
-    """What is said of a tree that was too large."""
+def describe_memory_excess(limit_mb: int, used_mb: float) -> str:
+    """Describe that a program used more memory than its limit."""
     return f"It ran out of memory: it used {used_mb:.0f} MB, and its limit is {limit_mb} MB"
 
 
-def _left_too_much(limit: str) -> Excess:
-    return Excess(is_memory=False, because=f"It left more than {limit}, which is the limit")
+def _exceeded_disk(limit: str) -> ExceededLimit:
+    return ExceededLimit(is_memory=False, because=f"It left more than {limit}, which is the limit")
 
 
-def require_room(folder: Path) -> None:
-    """Refuse a disk that is full.
+def require_free_disk(folder: Path) -> None:
+    """Require that the disk of a folder has room for a run.
 
     Raises:
-        FullDiskError: it is.
+        FullDiskError: it has not.
     """
     disk = os.statvfs(folder)
     free_mb = disk.f_bavail * disk.f_frsize / _MB

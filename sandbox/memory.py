@@ -1,8 +1,7 @@
-"""How much memory there is, is used, and is reserved for runs.
+"""Memory: how much is available, how much processes use, and how much is reserved for runs.
 
-Memory that was promised to programs which have not used it yet.
-
-To look whether there is enough is no use when two look at once: both see the same memory.
+A program reserves memory before it starts: without reservations, two programs that start at the
+same time would both count on the same free memory.
 """
 
 import asyncio
@@ -20,31 +19,31 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 class _Names(msgspec.Struct, frozen=True):
-    """How the system calls what a group may use, and does."""
+    """The files of one version of control groups."""
 
     limit: str
     usage: str
     events: str
 
 
-_NEWER: Final = _Names("memory.max", "memory.current", "memory.events")
-_OLDER: Final = _Names("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control")
+_CGROUP_V2: Final = _Names("memory.max", "memory.current", "memory.events")
+_CGROUP_V1: Final = _Names("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control")
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What processes have."""
+    """The memory of a set of processes."""
 
     used_mb: float
-    """All together."""
+    """The memory that all of them use together."""
     reserved_mb: float
-    """The most that one of them has asked for, whether it uses it or not."""
+    """The most data that one of them has reserved (VmData), used or not."""
 
 
-def usage_of(pids: Iterable[int]) -> Usage:
-    """What processes use together; the largest of their mapped files counts, the others not.
+def measure_memory(pids: Iterable[int]) -> Usage:
+    """Measure what processes use together; of their mapped files only the largest sum counts.
 
-    Where many processes run one program, that comes near to each one's proportional share, which a
-    container's root may not read of other users, and which takes eighty times as long.
+    For many processes of one program this comes near the sum of their PSS, which root in a
+    container may not read for other users, and which takes eighty times as long to read.
     """
     own = shared = reserved = 0
     for pid in pids:
@@ -56,15 +55,15 @@ def usage_of(pids: Iterable[int]) -> Usage:
 
 
 def available_mb(proc: Path = _PROC, cgroup: Path = _CGROUP) -> float:
-    """How much more can be used before the machine, or our container, runs out."""
+    """Read how much memory can be used before the machine, or our container, runs out."""
     machine = _fields(proc / "meminfo").get("MemAvailable", 0) / _KB_PER_MB
     return min(machine, _left_in_container_mb(proc, cgroup))
 
 
-def ended_for_want_of_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
-    """How many of our processes the system has ended so far, whoever had no more memory.
+def count_oom_kills(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
+    """Count the processes of our control group that the OOM killer has ended so far.
 
-    Where nobody counts ours alone, all that were ended on the machine.
+    Where no group counts them, all OOM kills of the machine count.
     """
     groups = (folder / names.events for folder, names in _groups(proc, cgroup))
     counts = (_fields(path).get("oom_kill") for path in (*groups, proc / "vmstat"))
@@ -72,7 +71,7 @@ def ended_for_want_of_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
 
 
 def _left_in_container_mb(proc: Path, cgroup: Path) -> float:
-    """What the tightest limit leaves, of our group or one that it is in."""
+    """What the tightest limit of our control group and its ancestors leaves."""
     return min((_left_mb(folder, names) for folder, names in _groups(proc, cgroup)))
 
 
@@ -80,34 +79,33 @@ def _left_mb(folder: Path, names: _Names) -> float:
     allowed, used = _number(folder / names.limit), _number(folder / names.usage)
     if allowed is None or used is None:
         return float("inf")
-    idle = _fields(folder / "memory.stat").get(
-        "inactive_file", 0
-    )  # given up before anyone is ended
+    # The kernel drops these pages before it ends a process.
+    idle = _fields(folder / "memory.stat").get("inactive_file", 0)
     return (allowed - used + idle) / _BYTES_PER_MB
 
 
 def _groups(proc: Path, cgroup: Path) -> Iterator[tuple[Path, _Names]]:
-    """The folders of all groups that count our memory, ours first."""
-    mounts = {"": (cgroup, _NEWER), "memory": (cgroup / "memory", _OLDER)}
+    """The folders of all control groups that count our memory, our own first."""
+    mounts = {"": (cgroup, _CGROUP_V2), "memory": (cgroup / "memory", _CGROUP_V1)}
     for line in _text(proc / "self/cgroup").splitlines():
         _, kinds, path = line.split(":", 2)
         for kind in set(kinds.split(",")) & mounts.keys():
             mount, names = mounts[kind]
             inside = PurePosixPath(path.lstrip("/"))
-            # Above the root that we see: it is somebody else's.
+            # A group above the root that we see belongs to somebody else.
             if ".." not in inside.parts:
                 yield from ((mount / part, names) for part in (inside, *inside.parents))
     yield from mounts.values()  # a container may see its own group there, under no name
 
 
 def _number(path: Path) -> int | None:
-    """None: there is no such file, or it sets no limit."""
+    """Read a number. None: there is no such file, or it sets no limit."""
     text = _text(path).strip()
     return int(text) if text.isdecimal() else None
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """The lines that are a name and a number, whatever stands between and behind them."""
+    """Read the lines that consist of a name and a number, with or without a colon and a unit."""
     lines = (line.replace(":", " ").split() for line in _text(path).splitlines())
     return {line[0]: int(line[1]) for line in lines if len(line) > 1 and line[1].isdecimal()}
 
@@ -119,77 +117,77 @@ def _text(path: Path) -> str:
         return ""
 
 
-_LOOK_EVERY_S: Final = 0.25
+_CHECK_EVERY_S: Final = 0.25
 
 
 class TooLittleMemoryError(OSError):
-    """The machine, or our container, has no room for a program: that is no check's fault."""
+    """The machine, or our container, has too little memory for a program: no check's fault."""
 
 
 class MemoryReservation:
-    """So much memory for one program; what it uses by now shows as used, and is no longer open."""
+    """Memory reserved for one program; what it uses already no longer counts as reserved."""
 
-    def __init__(self, promises: "MemoryPromises") -> None:
-        self._promises = promises
-        self._promised_mb = 0
+    def __init__(self, reservations: "MemoryReservations") -> None:
+        self._reservations = reservations
+        self._reserved_mb = 0
         self._used_mb = 0.0
 
     @property
-    def open_mb(self) -> float:
-        """What it may still come to use."""
-        return max(0.0, self._promised_mb - self._used_mb)
+    def unused_mb(self) -> float:
+        """The reserved memory that the program does not use yet."""
+        return max(0.0, self._reserved_mb - self._used_mb)
 
-    def note(self, used_mb: float) -> None:
-        """It has used so much."""
+    def record_use(self, used_mb: float) -> None:
+        """Note how much memory the program uses now."""
         self._used_mb = max(self._used_mb, used_mb)
 
     async def grow(self, needed_mb: int, *, wait_s: float) -> None:
-        """Be for so much, as soon as there is what it does not use yet.
+        """Raise the reservation to `needed_mb` as soon as that much memory is free.
 
         Raises:
             TooLittleMemoryError: there is not, and none comes free in time.
         """
         until = time.monotonic() + wait_s
         while (missing_mb := needed_mb - self._used_mb) > 0:
-            if (free_mb := self._promises.free_mb) >= missing_mb:
+            if (free_mb := self._reservations.free_mb) >= missing_mb:
                 break
             if time.monotonic() >= until:
                 raise TooLittleMemoryError(
                     f"There are {max(0.0, free_mb):.0f} MB of memory free for another script, "
                     f"which may need {missing_mb:.0f}"
                 )
-            await asyncio.sleep(_LOOK_EVERY_S)
-        self._promised_mb = needed_mb
+            await asyncio.sleep(_CHECK_EVERY_S)
+        self._reserved_mb = needed_mb
 
-    def end(self) -> None:
-        """It needs no more."""
-        self._promises.forget(self)
+    def release(self) -> None:
+        """Give the reserved memory back."""
+        self._reservations.remove(self)
 
 
-class MemoryPromises:
-    """Those of one agent."""
+class MemoryReservations:
+    """All memory reservations of one agent."""
 
     def __init__(self, available_mb: Callable[[], float] = available_mb) -> None:
-        """`available_mb`: how much is free by the system's word."""
+        """`available_mb`: reads how much memory the system reports as available."""
         self._available_mb = available_mb
         self._open: set[MemoryReservation] = set()
 
     @property
     def free_mb(self) -> float:
-        """What nobody uses, and nobody was promised."""
-        return self._available_mb() - sum(promise.open_mb for promise in self._open)
+        """The memory that is neither in use nor reserved."""
+        return self._available_mb() - sum(reservation.unused_mb for reservation in self._open)
 
-    async def make(self, needed_mb: int, *, wait_s: float) -> MemoryReservation:
-        """Promise so much as soon as there is; to ask for nothing costs nothing.
+    async def reserve(self, needed_mb: int, *, wait_s: float) -> MemoryReservation:
+        """Reserve memory as soon as there is enough; a reservation of 0 MB never waits.
 
         Raises:
             TooLittleMemoryError: there is not, and none comes free in time.
         """
-        promise = MemoryReservation(self)
-        await promise.grow(needed_mb, wait_s=wait_s)
-        self._open.add(promise)
-        return promise
+        reservation = MemoryReservation(self)
+        await reservation.grow(needed_mb, wait_s=wait_s)
+        self._open.add(reservation)
+        return reservation
 
-    def forget(self, promise: MemoryReservation) -> None:
-        """It holds no more; to be told twice is no harm."""
-        self._open.discard(promise)
+    def remove(self, reservation: MemoryReservation) -> None:
+        """Forget a reservation; a second call does nothing."""
+        self._open.discard(reservation)

@@ -1,9 +1,8 @@
-"""Finds, marks and ends every process of a run, in /proc.
+"""Finds, marks and ends every process of a run, through /proc.
 
-The mark that every process of a run inherits and none can take off: its limit of file locks.
-
-Linux has long stopped to enforce that limit, shows it to everybody, hands it on at each fork and
-exec, and lets a process without privileges lower it only. Whatever else has no such limit at all.
+The mark is RLIMIT_LOCKS, which every process of a run inherits and none can remove. Linux no longer
+enforces that limit, shows it to everybody, keeps it across fork and exec, and lets a process
+without privileges only lower it. Processes of no run have no such limit.
 """
 
 import contextlib
@@ -20,15 +19,15 @@ import msgspec
 from sandbox.spawn import Identity
 
 _PATIENCE_S: Final = 30
-"""A process that is not gone by then waits for a disk, and no signal reaches it."""
+"""A process that is still there by then waits for a disk, where no signal reaches it."""
 _LONGEST_PAUSE_S: Final = 0.05
 _CHASE_S: Final = 0.05
-SLIPPERY_ROUNDS: Final = 3
-"""Whatever is alive after so many rounds changes its number faster than we look."""
+EVASIVE_ROUNDS: Final = 3
+"""A process that survives this many rounds forks and exits faster than a round takes."""
 
 
 class ProcessTree:
-    """The processes of one identity: those of its user, or else of its tag."""
+    """The processes of one program: all of its user, or else all with its tag."""
 
     def __init__(
         self,
@@ -38,73 +37,75 @@ class ProcessTree:
         is_live: Callable[[int], bool],
         end_user: Callable[[int], None],
     ) -> None:
-        """Take a program's first process, which nobody else waits for.
+        """Take the first process of a program, which nobody else waits for.
 
         Args:
-            root: its number, which stays taken until `reap`.
+            root: its pid, which stays in use until `reap`.
             identity: what all processes of the program have.
-            is_live: whether a tag is of a run under way in this agent.
-            end_user: ends all processes of a user at one blow.
+            is_live: whether a tag belongs to a run in progress of this agent.
+            end_user: kills all processes of a user at once.
         """
         self._root = root
-        """It has its identity a moment after its start only."""
+        """The first process, which gets its user and tag only a moment after its start."""
         self._identity = identity
         self._is_live = is_live
         self._end_user = end_user
         self._end_begins = Lock()
-        """While it is ended, ended processes are what tells of those that got away."""
+        """Held during `kill`, which needs zombies unreaped: they show that a process got away."""
 
     @property
     def uid(self) -> int | None:
-        """The user that its processes alone are. None: they are the agent's own user's."""
+        """The user that only its processes run as. None: they run as the agent's own user."""
         return self._identity.uid
 
-    def has(self, pid: int) -> bool:
-        """Whether a process came from the program."""
+    def contains(self, pid: int) -> bool:
+        """Whether a process belongs to the program."""
         if pid == self._root:
             return True
         uid = self._identity.uid
-        if user_of(pid) != (os.geteuid() if uid is None else uid):
+        if read_uid(pid) != (os.geteuid() if uid is None else uid):
             return False
-        tag = tag_of(pid)
+        tag = read_tag(pid)
         if tag is None:
             return False
-        return uid is not None or tag == self._identity.tag or self._is_stray(pid, tag)
+        return (
+            uid is not None or tag == self._identity.tag or self._is_unmarked_descendant(pid, tag)
+        )
 
     def pids(self) -> list[int]:
-        """The processes that came from the program, ended ones included."""
-        return [pid for pid in all_pids() if self.has(pid)]
+        """List the processes of the program, zombies included."""
+        return [pid for pid in all_pids() if self.contains(pid)]
 
     def wait_for_others(self, seconds: float) -> None:
-        """Until none but the first process lives, for so long at most; it blocks."""
+        """Wait until only the first process is alive, at most this long; it blocks."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and self._others():
             time.sleep(_LONGEST_PAUSE_S)
 
-    def let_go(self, pids: Iterable[int]) -> None:
-        """Have the system forget those that ended and were left to us."""
+    def reap_orphans(self, pids: Iterable[int]) -> None:
+        """Reap the orphans among these processes that have ended."""
         if self._end_begins.acquire(blocking=False):
             try:
-                self._let_go(pids)
+                self._reap_orphans(pids)
             finally:
                 self._end_begins.release()
 
     def kill(self) -> None:
-        """End all of them, and return when none is left.
+        """Kill all its processes, and return when none is left.
 
-        One that forks and ends faster than we look leaves the ended one to us, where it stays until
-        we ask for it. So a look that finds neither living nor ended ones has missed nobody.
+        A process that forks and exits faster than a round takes leaves a zombie, which stays until
+        it is reaped here. A round that finds neither processes nor zombies has missed nobody.
 
         Raises:
-            OSError: one cannot be ended.
+            OSError: a process cannot be killed.
         """
         with self._end_begins:
             self._kill()
 
     def reap(self) -> int:
-        """How the program ended; its number is free then.
+        """Wait for the first process, and return its status; its pid is free afterwards.
 
-        Its rusage is of no use: until its exec it counted as large as we are.
+        Its rusage says nothing: until its exec, it counted as large as the agent.
         """
         return os.waitpid(self._root, 0)[1]
 
@@ -113,82 +114,82 @@ class ProcessTree:
         while others := [pid for pid in self.pids() if pid != self._root or not _has_ended(pid)]:
             if time.monotonic() > until:
                 raise OSError(f"{len(others)} processes of a script cannot be ended: {others[:5]}")
-            self._strike(others, rounds)
+            self._signal_all(others, rounds)
             time.sleep(pause_s)
-            self._let_go(others)
+            self._reap_orphans(others)
             pause_s, rounds = min(_LONGEST_PAUSE_S, pause_s * 2), rounds + 1
 
     def _others(self) -> bool:
         return any(pid != self._root and not _has_ended(pid) for pid in self.pids())
 
-    def _let_go(self, pids: Iterable[int]) -> None:
+    def _reap_orphans(self, pids: Iterable[int]) -> None:
         for pid in pids:
-            seen = look_up(pid)
+            seen = read_process(pid)
             if pid != self._root and seen and seen.has_ended and seen.parent == os.getpid():
-                with contextlib.suppress(ChildProcessError):  # another tree was quicker
+                with contextlib.suppress(ChildProcessError):  # another tree reaped it first
                     os.waitpid(pid, os.WNOHANG)
 
-    def _strike(self, pids: Iterable[int], rounds: int) -> None:
-        # Groups first: one call ends all of one, and no fork gets away meanwhile.
+    def _signal_all(self, pids: Iterable[int], rounds: int) -> None:
+        # Groups first: one call kills a whole group, and no fork gets away meanwhile.
         for group in {self._root, *filter(None, map(self._group_of, pids))}:
             with contextlib.suppress(OSError):
                 os.killpg(group, signal.SIGKILL)
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in pids:
                 if not _has_ended(pid):
-                    send(pid, number, when=self.has)
-        if rounds < SLIPPERY_ROUNDS:
+                    send_signal(pid, number, when=self.contains)
+        if rounds < EVASIVE_ROUNDS:
             return
         if self._identity.uid is None:
-            chase(self.has)
+            kill_newest(self.contains)
         else:
             self._end_user(self._identity.uid)
 
     def _group_of(self, pid: int) -> int | None:
-        """A group of a session that the program or its processes have opened. None: not seen."""
-        seen = look_up(pid)
-        return seen.group if seen and self.has(seen.group) else None
+        """The group of a process, if a process of the program leads it. None: none does."""
+        seen = read_process(pid)
+        return seen.group if seen and self.contains(seen.group) else None
 
-    def _is_stray(self, pid: int, tag: int) -> bool:
-        # A script can lower its tag. Then its line of parents still tells.
+    def _is_unmarked_descendant(self, pid: int, tag: int) -> bool:
+        # A script can lower its tag, but its ancestors still show where it came from.
         return not self._is_live(tag) and is_adopted(pid)
 
 
-def chase(is_meant: Callable[[int], bool]) -> bool:
-    """Strike at the newest process again and again: the next number of one that changes it.
+def kill_newest(is_meant: Callable[[int], bool]) -> bool:
+    """Kill the newest process again and again: it is the next pid of one that forks and exits.
 
-    Whether there was one to strike at.
+    Return whether there was such a process.
     """
     until, has_met = time.monotonic() + _CHASE_S, False
     while time.monotonic() < until:
-        newest = newest_pid()
+        newest = last_pid()
         if is_meant(newest):
             has_met = True
-            send(newest, signal.SIGKILL, when=is_meant)
+            send_signal(newest, signal.SIGKILL, when=is_meant)
     return has_met
 
 
 def _has_ended(pid: int) -> bool:
-    seen = look_up(pid)
+    seen = read_process(pid)
     return seen is None or seen.has_ended
 
 
 def is_adopted(pid: int) -> bool:
-    """Whether nothing but tagged processes stands between a process and this one.
+    """Whether all ancestors of a process, up to this one, are tagged.
 
-    Orphans come to whoever adopts them; what another agent on this machine has started does not.
+    Orphans of runs are reparented to this process; those of another agent are not.
     """
-    while tag_of(pid) is not None and (seen := look_up(pid)) is not None:
+    while read_tag(pid) is not None and (seen := read_process(pid)) is not None:
         if seen.parent == os.getpid():
             return True
         pid = seen.parent
     return False
 
 
-def send(pid: int, number: signal.Signals, *, when: Callable[[int], bool]) -> None:
-    """Send a signal to a process that is still the one that is meant.
+def send_signal(pid: int, number: signal.Signals, *, when: Callable[[int], bool]) -> None:
+    """Send a signal to a process, if it still is the one that is meant.
 
-    By descriptor: between the look and the signal, its number could pass to another process.
+    A pidfd is used, because the pid could be reused between the check and the signal.
     """
     try:
         descriptor = os.pidfd_open(pid)
@@ -206,43 +207,43 @@ def send(pid: int, number: signal.Signals, *, when: Callable[[int], bool]) -> No
 _PROC: Final = Path("/proc")
 _ENDED: Final = "ZX"
 _STARTED: Final = 19
-"""Fields counted from the state on, which follows the name."""
+"""The index of `starttime`, counted from the state, which follows the name."""
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the system's table."""
+    """What /proc/PID/stat says of a process."""
 
     name: str
-    """Of the program that it executed last, cut to 15 characters, unless it chose another."""
+    """The name of its program, cut to 15 characters, unless it set another one."""
     parent: int
     group: int
     started: int
-    """In ticks since the system's start."""
+    """When it started, in clock ticks since boot."""
     has_ended: bool
-    """It is there only until its parent asks how it ended."""
+    """Whether it is a zombie, which only waits to be reaped."""
 
 
 def all_pids() -> Iterator[int]:
-    """Every process that this one can see."""
+    """Yield the pid of every process that this one can see."""
     names = os.listdir(_PROC)  # noqa: PTH208 -- thousands of names, four times a second
     return (int(name) for name in names if name.isdecimal())
 
 
-def newest_pid() -> int:
-    """The number that the system gave last."""
+def last_pid() -> int:
+    """Read the pid that the kernel assigned last."""
     return int((_PROC / "loadavg").read_text().split()[-1])
 
 
-def user_of(pid: int) -> int | None:
-    """The user that a process runs as. None: there is no such process."""
+def read_uid(pid: int) -> int | None:
+    """Read the user that a process runs as. None: there is no such process."""
     try:
         return os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116 -- of each process, many times
     except OSError:
         return None
 
 
-def look_up(pid: int) -> Process | None:
-    """What is known of a process. None: there is no such process."""
+def read_process(pid: int) -> Process | None:
+    """Read /proc/PID/stat. None: there is no such process."""
     try:
         head, _, rest = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")
     except OSError:
@@ -257,8 +258,8 @@ def look_up(pid: int) -> Process | None:
     )
 
 
-def is_in_a_container(pid: int) -> bool:
-    """Whether a process counts its numbers in a world of its own, below ours."""
+def is_in_nested_namespace(pid: int) -> bool:
+    """Whether a process is in a PID namespace below ours."""
     try:
         status = (_PROC / str(pid) / "status").read_text()
     except OSError:
@@ -270,26 +271,26 @@ def is_in_a_container(pid: int) -> bool:
 _NUMBER_BITS: Final = 12
 _START_BITS: Final = 12
 _AGENT_BITS: Final = 22
-"""The system's largest process number has as many."""
-_WORLD_BITS: Final = 16
+"""The kernel's largest pid has as many bits."""
+_NAMESPACE_BITS: Final = 16
 
 
 class RunTags:
-    """Makes the tags of one agent's runs: world, agent, when it started, and a number."""
+    """Makes the tags of an agent's runs: PID namespace, agent's pid, its start, and a number."""
 
     def __init__(self) -> None:
-        agent = _world() << _AGENT_BITS | os.getpid()
-        self._base = (agent << _START_BITS | (_start(os.getpid()) or 0)) << _NUMBER_BITS
+        agent = _pid_namespace() << _AGENT_BITS | os.getpid()
+        self._base = (agent << _START_BITS | (_start_bits(os.getpid()) or 0)) << _NUMBER_BITS
         self._made = 0
 
-    def make(self) -> int:
-        """The next tag."""
+    def next_tag(self) -> int:
+        """Make the next tag."""
         self._made = self._made % ((1 << _NUMBER_BITS) - 1) + 1
         return self._base | self._made
 
 
-def tag_of(pid: int) -> int | None:
-    """The tag of a process. None: it has none, as whatever no sandbox has started, or is gone."""
+def read_tag(pid: int) -> int | None:
+    """Read the tag of a process. None: it has none because no sandbox started it, or it is gone."""
     try:
         limits = (_PROC / str(pid) / "limits").read_bytes()
     except OSError:
@@ -299,22 +300,22 @@ def tag_of(pid: int) -> int | None:
     return None if hard == b"unlimited" else int(hard)
 
 
-def is_of_a_dead_agent(tag: int) -> bool:
-    """Whether a tag was made here, by an agent that is no more.
+def is_from_dead_agent(tag: int) -> bool:
+    """Whether a tag was made in this PID namespace, by an agent that is dead.
 
-    Another container has other numbers for its processes, so its tags say nothing here.
+    The pids in tags of other containers say nothing here.
     """
     rest, started = divmod(tag >> _NUMBER_BITS, 1 << _START_BITS)
     world, agent = divmod(rest, 1 << _AGENT_BITS)
-    return world == _world() and _start(agent) != started
+    return world == _pid_namespace() and _start_bits(agent) != started
 
 
-def _start(pid: int) -> int | None:
-    """When a process started, in a few bits: numbers come around. None: it is no more."""
-    seen = look_up(pid)
+def _start_bits(pid: int) -> int | None:
+    """The low bits of when a process started, as pids are reused. None: it is gone."""
+    seen = read_process(pid)
     return None if seen is None or seen.has_ended else seen.started % (1 << _START_BITS)
 
 
-def _world() -> int:
-    """What tells this container's process numbers from those of others."""
-    return (_PROC / "self/ns/pid").stat().st_ino % (1 << _WORLD_BITS)
+def _pid_namespace() -> int:
+    """The low bits of the id of our PID namespace."""
+    return (_PROC / "self/ns/pid").stat().st_ino % (1 << _NAMESPACE_BITS)

@@ -9,141 +9,143 @@ import msgspec
 from contract.result import LogLine
 
 _HEAVY_MB: Final = 1000
-"""Programs with a lower limit start without asking for memory."""
+"""A program with a lower memory limit starts without a memory reservation."""
 _EXPECTED_SHARE: Final = 4
-_RESERVED_MB: Final = 2048
-"""Node reserves up to 1.4 GB of its own data that it does not use."""
+_UNUSED_MB: Final = 2048
+"""Address space that a process may reserve and not use: Node reserves up to 1.4 GB."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one program may use, all its processes together unless a field says otherwise."""
+    """Limits of one program, for all its processes together unless a field says otherwise."""
 
     memory_mb: int
-    """Looked at several times a second; above it the tree is killed."""
+    """Memory, checked several times a second; above it all processes are killed."""
     file_mb: int = 300
-    """The largest file that a process may write."""
+    """The largest file that one process may write."""
     folder_mb: int = 2000
-    """All files that the program leaves in its folder."""
+    """The size of all files in the program's folder."""
     files: int = 200_000
-    """How many there may be of them, folders included."""
+    """The number of files in the program's folder, folders included."""
     processes: int = 512
-    """Threads count as processes do."""
+    """The number of processes; threads count as well."""
     open_files: int = 4096
-    """Of each process."""
+    """The number of files that each process may have open."""
     log_bytes: int = 1_000_000
-    """Of stdout and stderr together; what comes after is dropped with a notice."""
+    """The size of stdout and stderr together; the rest is dropped with a notice."""
 
     @property
     def expected_mb(self) -> int:
-        """What a program is to find free at its start: a usual browser's run uses a quarter."""
+        """The memory reserved at a program's start: a typical browser run uses 1/4 of its limit."""
         return self.memory_mb // _EXPECTED_SHARE if self.memory_mb >= _HEAVY_MB else 0
 
     @property
     def data_mb(self) -> int:
-        """What one process may reserve, used or not: far from what it may use, as a last line."""
-        return 2 * self.memory_mb + _RESERVED_MB
+        """RLIMIT_DATA of one process: far above what it may use, as a last line of defence."""
+        return 2 * self.memory_mb + _UNUSED_MB
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A command to run in the sandbox."""
 
     argv: tuple[str, ...]
-    """The program by its absolute path, and its arguments."""
+    """The absolute path of the program, then its arguments."""
     folder: Path
     """The working directory, inside the run's workspace."""
     env: dict[str, str]
-    """The whole environment: nothing is inherited."""
+    """The complete environment; nothing is inherited."""
     limits: Limits
     facts_fd: bool = True
-    """Descriptor 3 of the program is a pipe to us: one JSON value per line."""
+    """Whether descriptor 3 of the program is a pipe to the agent, with one JSON value per line."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramExit(msgspec.Struct, frozen=True, kw_only=True):
     """How a program ended."""
 
     exit_code: int | None
-    """None: a signal ended it."""
+    """The exit code of the first process. None: a signal ended it."""
     signal: int | None
-    """None: it ended by itself."""
+    """The signal that ended the first process. None: it exited by itself."""
     timed_out: bool
+    """Whether it was stopped at its time limit."""
     out_of_memory: bool
-    system_took_some: bool = False
-    """The system ran out of memory meanwhile, and ended processes, if not the first one."""
+    """Whether it used more memory than its limit, or gave up for lack of memory."""
+    had_oom_kills: bool = False
+    """Whether the kernel's OOM killer ended processes meanwhile, the first process or others."""
     stopped_because: str | None = None
     """One sentence when the sandbox stopped it for a limit other than time. None: it did not."""
     peak_mb: float
-    """Most memory that the tree was seen to use."""
+    """The most memory that its processes were seen to use together."""
     took_s: float
     log: tuple[LogLine, ...]
-    """stdout as INFO, stderr as ERROR, with time."""
+    """The lines of stdout (INFO) and stderr (ERROR), with their times."""
     facts_cut: bool
-    """There were more or longer facts than allowed; the rest was dropped."""
+    """Whether facts were dropped because there were too many or too long ones."""
 
 
 _RESERVED_SHARE: Final = 0.25
-"""Of a short limit."""
+"""The share of a time limit that is reserved for stopping the script and reading its files."""
 _LEAST_RESERVED_S: Final = 4.0
-"""Ending by force and reading what was left take seconds on a busy machine."""
+"""Killing processes and reading their files takes seconds on a busy machine."""
 _MOST_RESERVED_SHARE: Final = 0.4
-"""Of a limit that is shorter still: the script is what it is for."""
+"""The largest reserved share, for very short limits: most of the time belongs to the script."""
 _GRACE_SHARE: Final = 0.5
-"""Of what is reserved; the rest is for ending by force, and for reading what was left."""
-_LAST_WORDS_S: Final = 1.0
-_LAST_WORDS_SHARE: Final = 0.25
+"""The share of the reserved time between SIGINT and SIGKILL; the rest is for reading the files."""
+_DESCENDANTS_WAIT_S: Final = 1.0
+_DESCENDANTS_WAIT_SHARE: Final = 0.25
 
 
-class Until(msgspec.Struct, frozen=True):
-    """When work has to be over, for threads, which nobody can interrupt: they ask."""
+class Deadline(msgspec.Struct, frozen=True):
+    """The time when work has to be done; threads check it, because nobody can interrupt them."""
 
     at_s: float
-    """By the monotonic clock."""
+    """Seconds of the monotonic clock."""
 
     @classmethod
     def after(cls, seconds: float) -> Self:
-        """So long from now on."""
+        """Make a deadline this many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     @property
-    def is_over(self) -> bool:
-        """Whether no time is left."""
+    def has_passed(self) -> bool:
+        """Whether the deadline has passed."""
         return time.monotonic() >= self.at_s
 
     @property
-    def left_s(self) -> float:
-        """What is left of it."""
+    def remaining_s(self) -> float:
+        """The seconds until the deadline; 0 once it has passed."""
         return max(0.0, self.at_s - time.monotonic())
 
-    def half(self) -> "Until":
-        """Half of what is left of it, so that as much is left for what comes then."""
-        return Until((time.monotonic() + self.at_s) / 2)
+    def halve(self) -> "Deadline":
+        """Make a deadline at half of the remaining time; the other half is for the next step."""
+        return Deadline((time.monotonic() + self.at_s) / 2)
 
 
 class RunTime(msgspec.Struct, frozen=True, kw_only=True):
-    """The time of one run."""
+    """How the time limit of one run is divided."""
 
     limit_s: float
-    """As it was set up: sentences tell it."""
+    """The limit as the check sets it, which messages name."""
     stop_after_s: float
-    """Then the script is asked to end, so that its trace and video come to an end as well."""
+    """When the script gets SIGINT, early enough for it to finish its trace and video."""
     grace_s: float
-    """So long after that it is ended by force."""
+    """The seconds between SIGINT and SIGKILL."""
 
-    def later(self, used_s: float) -> Self:
-        """The same, when some of it is over."""
+    def minus(self, used_s: float) -> Self:
+        """Subtract time that has already been used."""
         left_s = max(0.0, self.stop_after_s - used_s)
         return msgspec.structs.replace(self, stop_after_s=left_s)
 
 
-def last_words_s(grace_s: float) -> float:
-    """How long, after a process was ended by force, those that it had started are waited for.
+def descendants_wait_s(grace_s: float) -> float:
+    """How long the descendants of a killed process are waited for.
 
-    It is taken from the time in which what was left is read, so it is short where that is.
+    The time is taken from that for reading the run's files, so it is short where that is short.
     """
-    return min(_LAST_WORDS_S, grace_s * _LAST_WORDS_SHARE)
+    return min(_DESCENDANTS_WAIT_S, grace_s * _DESCENDANTS_WAIT_SHARE)
 
 
-def split(limit_s: float, *, within_s: float, most_reserved_s: float) -> RunTime:
-    """The time of a run that has to be over, with all that is kept of it, within so long."""
+def split_time(limit_s: float, *, within_s: float, most_reserved_s: float) -> RunTime:
+    """Divide the time of a run that has to finish, its files included, in `within_s` seconds."""
     least_s = min(_LEAST_RESERVED_S, within_s * _MOST_RESERVED_SHARE)
     reserved_s = min(most_reserved_s, max(least_s, within_s * _RESERVED_SHARE))
     return RunTime(

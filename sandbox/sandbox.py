@@ -1,4 +1,4 @@
-"""Where every script runs: its own processes, its own user, nothing inherited, nothing left."""
+"""Runs every script in its own processes, as its own user, with nothing inherited or left."""
 
 import asyncio
 import tempfile
@@ -11,56 +11,56 @@ from typing import Final
 
 from sandbox.child import Child, ChildContext
 from sandbox.cleanup import Watchdog, sweep_folders, sweep_processes
-from sandbox.limits import Watch, require_room
-from sandbox.memory import MemoryPromises, MemoryReservation
+from sandbox.limits import LimitMonitor, require_free_disk
+from sandbox.memory import MemoryReservation, MemoryReservations
 from sandbox.processes import ProcessTree, RunTags
-from sandbox.program import Ended, Limits, Program
+from sandbox.program import Limits, Program
 from sandbox.spawn import (
     Identity,
     Spawned,
-    Tools,
+    SystemTools,
+    build_command,
     can_have_own_users,
     close_pipes,
-    command,
-    end_user,
     find_tools,
-    require,
+    kill_user_processes,
+    require_executable,
     require_variables,
     spawn,
 )
 from sandbox.system_calls import adopt_orphans, hide_memory
-from sandbox.users import SlotUsers, give_folder, remove_leftovers, take_folder
+from sandbox.users import SlotUsers, grant_folder, remove_leftovers, revoke_folder
 from sandbox.workspace import SHARED_MEMORY, Workspace
 
-__all__ = ("Child", "Ended", "Limits", "Program", "Sandbox")
+__all__ = ("Child", "Limits", "Program", "Sandbox")
 
 _THREADS: Final = 4
 _CLEARING_THREADS: Final = 2
-"""Apart from the others: to remove very many files takes seconds, and no run is to wait for it."""
+"""Separate threads, as removing very many files takes seconds, and no run may wait for that."""
 _MEMORY_WAIT_S: Final = 5.0
-"""Another run may end in that time; longer, and the job is better off with another agent."""
+"""Another run may end meanwhile; after that, the job is better off with another agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lease:
-    """What a program has to itself for as long as it runs."""
+    """What a program has to itself while it runs: a folder, a user, a tag and memory."""
 
     folder: Path
     owner: Workspace | None
-    """Whose folder it is. None: nobody has said."""
+    """The workspace that the folder belongs to. None: the folder is the program's only."""
     identity: Identity
-    promise: MemoryReservation
+    reservation: MemoryReservation
 
     def begin(self) -> None:
-        """Let its user work there; it blocks. The agent's own user can anyhow."""
+        """Give the folder to the program's user, if it has one of its own; it blocks."""
         if self.identity.uid is not None:
-            give_folder(self.folder, self.identity.uid)
+            grant_folder(self.folder, self.identity.uid)
             self._note(self.identity.uid)
 
     def end(self) -> None:
-        """Shut the folder; it blocks."""
+        """Take the folder back; it blocks."""
         self._note(None)
-        take_folder(self.folder)
+        revoke_folder(self.folder)
 
     def _note(self, uid: int | None) -> None:
         if self.owner is not None:
@@ -68,99 +68,101 @@ class _Lease:
 
 
 class Sandbox:
-    """One per agent process: starts programs, and gives each a user of its own where it may."""
+    """Starts programs, each as a user of its own where possible; an agent has one sandbox."""
 
     def __init__(self, within: Path | None = None) -> None:
-        """Prepare this process for children that nobody trusts, and clear away old ones.
+        """Prepare this process for untrusted children, and sweep what killed agents left.
 
-        `within`: where runs have their folders. None: the system's folder for temporary files.
+        `within`: where runs have their folders. None: the system's temporary folder.
 
         Raises:
-            OSError: the system lacks what is needed; the sentence names it.
+            OSError: the system lacks what is needed; the message names it.
         """
         self._folder = Path(tempfile.gettempdir()) if within is None else within
         self._tools = _prepare()
         self._users = SlotUsers() if can_have_own_users() else None
         """None: scripts run as the agent's own user."""
         self._tags = RunTags()
-        self._memory = MemoryPromises()
+        self._memory = MemoryReservations()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sandbox")
-        self._clearing = ThreadPoolExecutor(_CLEARING_THREADS, thread_name_prefix="clearing")
+        self._cleanup_threads = ThreadPoolExecutor(_CLEARING_THREADS, thread_name_prefix="clearing")
         self._children: dict[int, Child] = {}
-        """By tag."""
+        """The running children by their tags."""
         self._tags_in_use: set[int] = set()
-        """From before a program's start: one that ends meanwhile must not take it for a stray."""
+        """Tags of runs, from before their start: no other run may take over their processes."""
         self._under_way: set[asyncio.Future[None]] = set()
-        """What goes on to its end, though whoever waited for it has given up."""
-        self._after_death: Watchdog | None = None
-        """None: nothing was started that could be left behind."""
+        """Work that is completed even if whoever waits for it is cancelled."""
+        self._watchdog: Watchdog | None = None
+        """None: no program was started yet, so there is nothing to sweep."""
         sweep_processes(self._users)
         for folder in (self._folder, SHARED_MEMORY):
-            self._clearing.submit(sweep_folders, folder)
+            self._cleanup_threads.submit(sweep_folders, folder)
 
     @property
     def free_mb(self) -> float:
-        """How much memory nobody uses, and nobody was promised."""
+        """The memory that is neither in use nor reserved, in MB."""
         return self._memory.free_mb
 
     async def start(
         self, program: Program, *, owner: Workspace | None = None, waits: bool = False
     ) -> Child:
-        """Start a program, which has a folder to itself: that of `owner`, or its own.
+        """Start a program in a folder to itself: that of `owner`, or its own working directory.
 
-        One program of an owner runs at a time: the folder is its user's. One that `waits` for its
-        job is promised no memory: `Child.expect_job` sees to that.
+        Only one program of an owner may run at a time, as the folder belongs to its user. With
+        `waits`, memory is reserved later, by `Child.reserve_memory`, when its job comes.
 
         Raises:
-            CheckFailed: of kind SCRIPT: its variables, or what ran there before, stand in the way.
-            OSError: it cannot be started, and that is our fault.
+            CheckFailed: of kind SCRIPT: its variables are too large, or its folders too deep.
+            OSError: it cannot be started, which is our fault.
         """
-        require(program)
+        require_executable(program)
         require_variables(program.env)
-        self._after_death = self._after_death or Watchdog([self._folder, SHARED_MEMORY])
-        stay = await self._stay(program, owner, 0 if waits else program.limits.expected_mb)
-        return await self._begin(program, stay)
+        self._watchdog = self._watchdog or Watchdog([self._folder, SHARED_MEMORY])
+        lease = await self._acquire(program, owner, 0 if waits else program.limits.expected_mb)
+        return await self._begin(program, lease)
 
-    async def _stay(self, program: Program, owner: Workspace | None, needed_mb: int) -> _Lease:
+    async def _acquire(self, program: Program, owner: Workspace | None, needed_mb: int) -> _Lease:
         folder = program.folder if owner is None else owner.folder
-        require_room(folder)
-        promise = await self._memory.make(needed_mb, wait_s=_MEMORY_WAIT_S)
+        require_free_disk(folder)
+        reservation = await self._memory.reserve(needed_mb, wait_s=_MEMORY_WAIT_S)
         try:
-            identity = Identity(uid=self._user(), tag=self._tags.make())
+            identity = Identity(uid=self._user(), tag=self._tags.next_tag())
         except BaseException:
-            promise.end()
+            reservation.release()
             raise
-        return _Lease(folder=folder, owner=owner, identity=identity, promise=promise)
+        return _Lease(folder=folder, owner=owner, identity=identity, reservation=reservation)
 
-    async def _begin(self, program: Program, stay: _Lease) -> Child:
-        ready = self._to_its_end(self._aside(stay.begin))
+    async def _begin(self, program: Program, lease: _Lease) -> Child:
+        ready = self._run_to_completion(self._run_in_thread(lease.begin))
         try:
             await asyncio.shield(ready)
-            self._tags_in_use.add(stay.identity.tag)
-            spawned = spawn(command(self._tools, program, stay.identity), program)
-            child = _child(spawned, program.limits, self._around(spawned, program, stay))
+            self._tags_in_use.add(lease.identity.tag)
+            spawned = spawn(build_command(self._tools, program, lease.identity), program)
+            child = _make_child(
+                spawned, program.limits, self._child_context(spawned, program, lease)
+            )
         except BaseException:
-            self._tags_in_use.discard(stay.identity.tag)
-            await asyncio.shield(self._to_its_end(self._undo(ready, stay)))
+            self._tags_in_use.discard(lease.identity.tag)
+            await asyncio.shield(self._run_to_completion(self._undo(ready, lease)))
             raise
-        self._children[stay.identity.tag] = child
+        self._children[lease.identity.tag] = child
         return child
 
     async def close(self) -> None:
-        """End all that still runs.
+        """Kill all programs that still run.
 
         Raises:
-            OSError: a process cannot be ended; all others are.
+            OSError: a process cannot be killed; all others are.
         """
         kills = (child.kill() for child in tuple(self._children.values()))
         ends = await asyncio.gather(*kills, return_exceptions=True)
         while self._under_way:
             await asyncio.wait(self._under_way)
-        for threads in (self._threads, self._clearing):
+        for threads in (self._threads, self._cleanup_threads):
             threads.shutdown(wait=True)
-        if self._after_death is not None:
-            self._after_death.close()
-            self._after_death = None
+        if self._watchdog is not None:
+            self._watchdog.close()
+            self._watchdog = None
         for end in ends:
             if isinstance(end, BaseException):
                 raise end
@@ -168,48 +170,52 @@ class Sandbox:
     def _user(self) -> int | None:
         return None if self._users is None else self._users.borrow()
 
-    def _around(self, spawned: Spawned, program: Program, stay: _Lease) -> ChildContext:
-        tag = stay.identity.tag
+    def _child_context(self, spawned: Spawned, program: Program, lease: _Lease) -> ChildContext:
+        tag = lease.identity.tag
 
         async def release() -> None:
             self._children.pop(tag, None)
             self._tags_in_use.discard(tag)
-            await self._take_back(stay)
+            await self._release(lease)
 
         tree = ProcessTree(
             spawned.pid,
-            stay.identity,
+            lease.identity,
             is_live=self._tags_in_use.__contains__,
-            end_user=lambda uid: end_user(self._tools, uid),
+            end_user=lambda uid: kill_user_processes(self._tools, uid),
         )
         return ChildContext(
             tree=tree,
-            watch=Watch(tree, program.limits, stay.folder, tell=stay.promise.note),
+            watch=LimitMonitor(
+                tree, program.limits, lease.folder, on_usage=lease.reservation.record_use
+            ),
             threads=self._threads,
-            claim=partial(stay.promise.grow, program.limits.expected_mb, wait_s=_MEMORY_WAIT_S),
+            reserve=partial(
+                lease.reservation.grow, program.limits.expected_mb, wait_s=_MEMORY_WAIT_S
+            ),
             release=release,
         )
 
-    async def _undo(self, ready: asyncio.Future[None], stay: _Lease) -> None:
-        await asyncio.wait((ready,))  # or it would give what is being taken back
-        await self._take_back(stay)
+    async def _undo(self, ready: asyncio.Future[None], lease: _Lease) -> None:
+        await asyncio.wait((ready,))  # or it would grant what is being released
+        await self._release(lease)
 
-    async def _take_back(self, stay: _Lease) -> None:
-        stay.promise.end()
-        uid = stay.identity.uid
+    async def _release(self, lease: _Lease) -> None:
+        lease.reservation.release()
+        uid = lease.identity.uid
         if self._users is None or uid is None:
             return
 
         def clear() -> None:
-            stay.end()
+            lease.end()
             remove_leftovers(uid, self._tools.setpriv)
 
         try:
-            await asyncio.get_running_loop().run_in_executor(self._clearing, clear)
+            await asyncio.get_running_loop().run_in_executor(self._cleanup_threads, clear)
         finally:
             self._users.give_back(uid)
 
-    def _to_its_end(self, work: Awaitable[None]) -> asyncio.Future[None]:
+    def _run_to_completion(self, work: Awaitable[None]) -> asyncio.Future[None]:
         future = asyncio.ensure_future(work)
         self._under_way.add(future)
         future.add_done_callback(self._forget)
@@ -218,24 +224,24 @@ class Sandbox:
     def _forget(self, future: asyncio.Future[None]) -> None:
         self._under_way.discard(future)
         if not future.cancelled():
-            future.exception()  # whoever waits is told; who gave up is not
+            future.exception()  # whoever still waits gets it; without a waiter it is ignored
 
-    async def _aside(self, function: Callable[[], None]) -> None:
+    async def _run_in_thread(self, function: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
 
-def _prepare() -> Tools:
+def _prepare() -> SystemTools:
     tools = find_tools()
     adopt_orphans()
     hide_memory()
     return tools
 
 
-def _child(spawned: Spawned, limits: Limits, around: ChildContext) -> Child:
+def _make_child(spawned: Spawned, limits: Limits, context: ChildContext) -> Child:
     try:
-        return Child(spawned, limits, around)
+        return Child(spawned, limits, context)
     except OSError:  # out of descriptors: nobody could watch it
         close_pipes(spawned)
-        around.tree.kill()
-        around.tree.reap()
+        context.tree.kill()
+        context.tree.reap()
         raise

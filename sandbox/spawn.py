@@ -1,9 +1,7 @@
-"""Starts a process under its own user, with its limits set.
+"""Starts a process as its own user, with its limits set.
 
-Says which variables of a check are larger than the system hands to a program.
-
-They are looked at before anything starts: a program that gets its variables otherwise, as a process
-that waited does, could not hand them on to a browser.
+The size of a check's variables is checked first: a warm process gets them over a pipe, whatever
+their size, but could not pass them on to the browser that it starts.
 """
 
 import asyncio
@@ -28,26 +26,26 @@ from sandbox.keyrings import take_new_session
 from sandbox.program import Limits, Program
 
 _OWN_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Python ignores these; a script is to feel them."""
+"""Signals that Python ignores, and that have their default action in a script."""
 _OOM_SCORE: Final = "800"
-"""Where the system itself runs out of memory, it takes a script before the agent."""
+"""With this score, the OOM killer ends a script before it ends the agent."""
 _TRIES: Final = 20
 _PAUSE_S: Final = 0.0005
 
 
 class Spawned(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that was just started, and our ends of its pipes."""
+    """A process that was just started, and the agent's ends of its pipes."""
 
     pid: int
     stdin: int
     stdout: int
     stderr: int
     facts: int | None
-    """None: the program has no such descriptor."""
+    """The facts' pipe. None: the program has no such descriptor."""
 
 
 def close_pipes(spawned: Spawned) -> None:
-    """Close our ends, which nobody has got to read."""
+    """Close the agent's ends of the pipes, which nobody reads."""
     loop = asyncio.get_running_loop()
     for end in (spawned.stdin, spawned.stdout, spawned.stderr, spawned.facts):
         if end is not None:
@@ -57,7 +55,7 @@ def close_pipes(spawned: Spawned) -> None:
 
 
 def spawn(line: list[str], program: Program) -> Spawned:
-    """Start a command line for a program, in a session of its own.
+    """Start a command line in a session of its own, with the program's environment.
 
     Raises:
         OSError: it cannot be started.
@@ -70,7 +68,7 @@ def spawn(line: list[str], program: Program) -> Spawned:
         take_new_session()
         pid = _start(line, program.env, ends)
         on_failure.pop_all()
-    _give_up_first(pid)
+    _prefer_for_oom_killer(pid)
     return Spawned(
         pid=pid,
         stdin=stdin[0],
@@ -80,13 +78,13 @@ def spawn(line: list[str], program: Program) -> Spawned:
     )
 
 
-def _give_up_first(pid: int) -> None:
-    """Let the system take it before the agent; where that is refused for good, it is as it was."""
+def _prefer_for_oom_killer(pid: int) -> None:
+    """Have the OOM killer prefer a process to the agent, where the kernel permits that."""
     for _ in range(_TRIES):
         try:
             Path(f"/proc/{pid}/oom_score_adj").write_text(_OOM_SCORE)
         except PermissionError:
-            time.sleep(_PAUSE_S)  # for a moment of its start it belongs to root
+            time.sleep(_PAUSE_S)  # for a moment at its start it belongs to root
         except OSError:
             return
         else:
@@ -94,7 +92,7 @@ def _give_up_first(pid: int) -> None:
 
 
 def _pipe(theirs: ExitStack, on_failure: ExitStack, *, we_write: bool) -> tuple[int, int]:
-    """Our end and theirs."""
+    """Open a pipe, and return our end and the child's."""
     read, write = open_pipe()
     our, their = (write, read) if we_write else (read, write)
     theirs.callback(os.close, their)
@@ -123,24 +121,24 @@ _FOR_OWN_USERS: Final = _CHOWN | _DAC_OVERRIDE | _KILL | _SETGID | _SETUID
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who a program is to the system, and how its processes are told from all others."""
+    """The user of a program, and the tag that marks its processes."""
 
     uid: int | None
-    """Its own user, and group of the same number. None: it runs as the agent does."""
+    """The id of its own user and group. None: it runs as the agent's user."""
     tag: int
-    """By it its processes are found, wherever they went (`run_tags`)."""
+    """The value of RLIMIT_LOCKS by which its processes are found (`sandbox.processes`)."""
 
 
-class Tools(msgspec.Struct, frozen=True, kw_only=True):
-    """The programs that set limits, by path."""
+class SystemTools(msgspec.Struct, frozen=True, kw_only=True):
+    """The paths of the programs that set limits and privileges."""
 
     prlimit: str
     setpriv: str
     env: str
 
 
-def find_tools() -> Tools:
-    """Where they are.
+def find_tools() -> SystemTools:
+    """Find them in the system's folders for programs.
 
     Raises:
         HostError: one is missing; the sentence names it.
@@ -152,36 +150,36 @@ def find_tools() -> Tools:
             f"Scripts cannot be run in isolation: {' and '.join(missing)} not found",
             remedy="install util-linux and coreutils",
         )
-    return Tools(**{name: path for name, path in found.items() if path is not None})
+    return SystemTools(**{name: path for name, path in found.items() if path is not None})
 
 
 @lru_cache(maxsize=1)
 def capabilities() -> int:
-    """The capabilities of this process, as a set of bits."""
+    """Read the effective capabilities of this process, as a bit mask."""
     status = Path("/proc/thread-self/status").read_text()
     return int(status.split("CapEff:", 1)[1].split(None, 1)[0], 16)
 
 
 def can_have_own_users() -> bool:
-    """Whether this process may run programs as other users, and clear up after them."""
+    """Whether this process may run programs as other users, and clean up after them."""
     return os.geteuid() == 0 and capabilities() & _FOR_OWN_USERS == _FOR_OWN_USERS
 
 
-def command(tools: Tools, program: Program, identity: Identity) -> list[str]:
-    """What to start so that the program runs limited, without privileges, as its own user."""
+def build_command(tools: SystemTools, program: Program, identity: Identity) -> list[str]:
+    """Build the command line that runs a program as its own user, limited and unprivileged."""
     return [
         tools.prlimit,
-        *_limits(program.limits, identity),
+        *_limit_options(program.limits, identity),
         tools.setpriv,
-        *_privileges(identity),
+        *_privilege_options(identity),
         tools.env,
         f"--chdir={program.folder}",
         *program.argv,
     ]
 
 
-def require(program: Program) -> None:
-    """Refuse a program that is not there.
+def require_executable(program: Program) -> None:
+    """Require that a program and its folder exist.
 
     Raises:
         FileNotFoundError: it, or its folder, is missing.
@@ -193,13 +191,13 @@ def require(program: Program) -> None:
         raise FileNotFoundError(f"The folder {program.folder} is not there")
 
 
-def end_user(tools: Tools, uid: int) -> None:
-    """End all processes of a user at one blow, which none can dodge; it blocks."""
+def kill_user_processes(tools: SystemTools, uid: int) -> None:
+    """Kill all processes of a user at once, so that none gets away; it blocks."""
     kill = (tools.setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", _SHELL)
     subprocess.run([*kill, "-c", "kill -KILL -1"], check=False, capture_output=True)  # noqa: S603
 
 
-def _limits(limits: Limits, identity: Identity) -> list[str]:
+def _limit_options(limits: Limits, identity: Identity) -> list[str]:
     wanted = {
         "data": (resource.RLIMIT_DATA, limits.data_mb * _MB),
         "fsize": (resource.RLIMIT_FSIZE, limits.file_mb * _MB),
@@ -207,18 +205,20 @@ def _limits(limits: Limits, identity: Identity) -> list[str]:
         "core": (resource.RLIMIT_CORE, 0),
     }
     if identity.uid is not None:
-        # The count is the user's, on the whole machine: a shared user may be at any number.
+        # The count is per user on the whole machine, so it says nothing of a shared user.
         wanted["nproc"] = (resource.RLIMIT_NPROC, limits.processes)
-    given = [f"--{name}={_at_most(kind, value)}" for name, (kind, value) in wanted.items()]
+    given = [
+        f"--{name}={_clamp_to_hard_limit(kind, value)}" for name, (kind, value) in wanted.items()
+    ]
     return [*given, f"--locks={identity.tag}"]
 
 
-def _at_most(kind: int, wanted: int) -> int:
+def _clamp_to_hard_limit(kind: int, wanted: int) -> int:
     _, hard = resource.getrlimit(kind)
     return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
-def _privileges(identity: Identity) -> list[str]:
+def _privilege_options(identity: Identity) -> list[str]:
     dropped = ["--no-new-privs", "--pdeathsig=KILL", "--inh-caps=-all"]
     if capabilities() & _SETPCAP:
         dropped.append("--bounding-set=-all")
@@ -227,22 +227,22 @@ def _privileges(identity: Identity) -> list[str]:
     return dropped
 
 
-LONGEST_BYTES: Final = 128 * 1024 - 1
-"""Of one variable, with its name and the sign between: the system's own figure."""
+MAX_VARIABLE_BYTES: Final = 128 * 1024 - 1
+"""The size of one variable, as in `NAME=value`: the kernel's MAX_ARG_STRLEN without its NUL."""
 _OURS: Final = "PICKET_"
 _MOST_BYTES: Final = 6 * 1024 * 1024
-"""The system hands no more to a program, however large its stack may be."""
+"""The most that the kernel passes to a program, whatever the limit of its stack."""
 _FOR_THE_REST_BYTES: Final = 128 * 1024
-"""Arguments, and what a script's own programs are told beside."""
+"""Room for arguments, and for variables that a script adds for its own programs."""
 _EACH_BYTES: Final = 9
-"""A variable has an end and an address."""
+"""What each variable takes in addition to its text: a NUL and a pointer."""
 
 
 def require_variables(env: Mapping[str, str]) -> None:
-    """Refuse what no program can be given; what is too long of ours is not told here.
+    """Require that a check's variables are small enough for a program; our own are not counted.
 
     Raises:
-        CheckFailed: of kind SCRIPT, with the largest one's name.
+        CheckFailed: of kind SCRIPT, with the name of the largest variable.
     """
     sizes = {
         name: len(os.fsencode(f"{name}={value}"))
@@ -250,20 +250,20 @@ def require_variables(env: Mapping[str, str]) -> None:
         if not name.startswith(_OURS)
     }
     name = max(sizes, key=sizes.__getitem__, default="")
-    if sizes.get(name, 0) > LONGEST_BYTES:
+    if sizes.get(name, 0) > MAX_VARIABLE_BYTES:
         raise _refused(
             f"The variable {name} has {sizes[name]} bytes with its name; a program can be given "
-            f"one of {LONGEST_BYTES} bytes at most."
+            f"one of {MAX_VARIABLE_BYTES} bytes at most."
         )
     together = sum(sizes.values()) + _EACH_BYTES * len(sizes)
-    if together > _room_bytes():
+    if together > _environment_limit_bytes():
         raise _refused(
             f"The variables have {together} bytes together; a program can be given "
-            f"{_room_bytes()} at most. The largest is {name}."
+            f"{_environment_limit_bytes()} at most. The largest is {name}."
         )
 
 
-def _room_bytes() -> int:
+def _environment_limit_bytes() -> int:
     stack, _ = resource.getrlimit(resource.RLIMIT_STACK)
     share = _MOST_BYTES if stack == resource.RLIM_INFINITY else min(stack // 4, _MOST_BYTES)
     return share - _FOR_THE_REST_BYTES

@@ -1,4 +1,4 @@
-"""What the system offers a process and Python has no function for."""
+"""System calls for which Python has no function."""
 
 import ctypes
 import gc
@@ -21,14 +21,14 @@ def hide_memory() -> None:
 
 
 def give_back_memory() -> None:
-    """Hand what was freed to the system; the C library of some systems does so by itself."""
+    """Return freed memory to the kernel, where the C library does not do so by itself."""
     gc.collect()
     with suppress(AttributeError):
         LIBC.malloc_trim(0)
 
 
 def adopt_orphans() -> None:
-    """Make descendants whose parent ends children of this process, so that none gets away.
+    """Become the subreaper of all descendants, so that none whose parent ends gets away.
 
     Raises:
         OSError: the system refuses.

@@ -1,8 +1,7 @@
-"""Users of the system that runs work as, their folders and what they leave.
+"""Slot users: the system users that runs work as, their access to folders, and what they leave.
 
-Gives what is in a run's folder to its user for as long as it runs, and shuts it afterwards.
-
-The folder itself stays ours: no subfolder of it can be swapped for a link between two steps.
+What is in a run's folder belongs to its user while it runs; afterwards the folder is closed. The
+folder itself stays the agent's, so no subfolder can be replaced by a link between two steps.
 """
 
 import contextlib
@@ -23,41 +22,41 @@ from typing import Final
 from contract.result import CheckFailed, FailureKind
 from sandbox.errors import HostError
 from sandbox.keyrings import clear_keyrings
-from sandbox.processes import all_pids, user_of
+from sandbox.processes import all_pids, read_uid
 from sandbox.workspace import remove_folder
 
 SLOT_UIDS: Final = range(60600, 60800)
-"""Unused by Debian's and systemd's conventions, below 65536, where user namespaces often end."""
+"""Ids that Debian and systemd leave unused, below 65536, where user namespaces often end."""
 _LOCKS: Final = "picket-slots"
 
 
 class SlotUsers:
-    """Lends each run a user; a lock per number keeps agents of one machine apart."""
+    """Lends each run a user; a lock file per id keeps the agents of one machine apart."""
 
     def __init__(self, locks: Path | None = None) -> None:
-        """`locks`: the folder for them, ours alone. None: one that all agents here know.
+        """`locks`: a private folder for the lock files. None: the one that all agents here share.
 
         Raises:
             OSError: locks cannot be kept.
         """
         self._locks = _lock_folder() if locks is None else locks
         self._lent: dict[int, int] = {}
-        """The descriptor of the lock of each number."""
+        """The descriptor of the lock file of each lent id."""
 
     def borrow(self) -> int:
-        """A user that no process runs as, and nobody else gets until it is given back.
+        """Lock a user that no process runs as; nobody else gets it until it is given back.
 
         Raises:
             OSError: all are in use, or a lock cannot be had.
         """
-        busy = {user_of(pid) for pid in all_pids()}
+        busy = {read_uid(pid) for pid in all_pids()}
         for uid in secrets.SystemRandom().sample(SLOT_UIDS, len(SLOT_UIDS)):
-            if uid not in busy and not _is_known(uid) and self.lock(uid):
+            if uid not in busy and not _is_known_account(uid) and self.lock(uid):
                 return uid
         raise OSError(f"All {len(SLOT_UIDS)} users for scripts are in use")
 
     def lock(self, uid: int) -> bool:
-        """Take a number if no agent has it."""
+        """Lock an id; return whether no other agent holds it."""
         if uid in self._lent:
             return False
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -71,12 +70,12 @@ class SlotUsers:
         return True
 
     def give_back(self, uid: int) -> None:
-        """Let others have it."""
+        """Unlock an id."""
         os.close(self._lent.pop(uid))
 
 
 def _lock_folder() -> Path:
-    """In the folder for such things, or where that is read-only, in the one for temporary files."""
+    """Make the folder of lock files in /run, or in the temporary folder where that is read-only."""
     run = Path("/run")
     folder = (run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())) / _LOCKS
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -87,7 +86,7 @@ def _lock_folder() -> Path:
 
 
 @lru_cache(maxsize=len(SLOT_UIDS))
-def _is_known(uid: int) -> bool:
+def _is_known_account(uid: int) -> bool:
     try:
         pwd.getpwuid(uid)
     except KeyError:
@@ -99,46 +98,46 @@ _NOBODYS_LINKS: Final = 1
 _FOR_PASSING: Final = stat.S_IRWXU | stat.S_IXGRP
 
 
-def give_folder(folder: Path, uid: int) -> None:
-    """Let a user pass a run's folder, and make its subfolders with all in them theirs; it blocks.
+def grant_folder(folder: Path, uid: int) -> None:
+    """Let a user enter a run's folder, and give it the subfolders with all they hold; it blocks.
 
-    To be called when nothing of the run's is running.
+    Nothing of the run may be running meanwhile.
 
     Raises:
-        OSError: the user could not get there.
+        OSError: the user could not enter the folder.
         CheckFailed: what ran there before has left folders that no path leads to.
     """
-    _require_way(folder)
+    _require_passable(folder)
     with os.scandir(folder) as entries:
         own = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     for path in own:
-        _give_all(path, uid)
-    _set(folder, owner=(os.geteuid(), uid), mode=_FOR_PASSING)
+        _chown_tree(path, uid)
+    _set_owner_and_mode(folder, owner=(os.geteuid(), uid), mode=_FOR_PASSING)
 
 
-def take_folder(folder: Path) -> None:
-    """Shut a run's folder against whoever gets its user next; what is in it stays as it is."""
+def revoke_folder(folder: Path) -> None:
+    """Close a run's folder to whoever gets its user next; what is in it stays as it is."""
     with contextlib.suppress(FileNotFoundError):
-        _set(folder, owner=(os.geteuid(), os.getegid()), mode=stat.S_IRWXU)
+        _set_owner_and_mode(folder, owner=(os.geteuid(), os.getegid()), mode=stat.S_IRWXU)
 
 
-def shut_way(path: Path) -> Path | None:
-    """The first folder above that other users cannot pass. None: they can get there.
+def find_impassable_parent(path: Path) -> Path | None:
+    """Find the first folder above that other users cannot enter. None: there is none.
 
-    On the way that the path names, and on the way to what it links to.
+    The parents of the path and those of what it links to are checked.
     """
     above = (*path.absolute().parents, *path.resolve().parents)
     return next((one for one in above if not one.stat().st_mode & stat.S_IXOTH), None)
 
 
-def shut_part(path: Path) -> Path | None:
-    """What keeps other users from reading a file or folder: one above it, or it. None: they can."""
+def find_unreadable_path(path: Path) -> Path | None:
+    """Find what keeps other users from reading a path: a parent or itself. None: nothing does."""
     needed = stat.S_IROTH | stat.S_IXOTH if path.is_dir() else stat.S_IROTH
     is_open = path.stat().st_mode & needed == needed
-    return shut_way(path) or (None if is_open else path)
+    return find_impassable_parent(path) or (None if is_open else path)
 
 
-def _set(folder: Path, *, owner: tuple[int, int], mode: int) -> None:
+def _set_owner_and_mode(folder: Path, *, owner: tuple[int, int], mode: int) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fchown(handle, *owner)
@@ -147,37 +146,37 @@ def _set(folder: Path, *, owner: tuple[int, int], mode: int) -> None:
         os.close(handle)
 
 
-def _give_all(path: str, uid: int) -> None:
+def _chown_tree(path: str, uid: int) -> None:
     waiting = [path]
     while waiting:
         place = waiting.pop()
         try:
             os.chown(place, uid, uid, follow_symlinks=False)
-            for entry in _entries(place):
+            for entry in _scan(place):
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 else:
-                    _give(entry, uid)
+                    _chown_file(entry, uid)
         except OSError as problem:
             if problem.errno == errno.ENAMETOOLONG:
-                raise _too_deep() from problem
+                raise _nested_too_deeply() from problem
             raise
 
 
-def _entries(place: str) -> Iterator[os.DirEntry[str]]:
+def _scan(place: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(place) as entries:
         yield from entries
 
 
-def _give(entry: os.DirEntry[str], uid: int) -> None:
-    # A file with a second name is left alone: a script could have linked one of the system's.
+def _chown_file(entry: os.DirEntry[str], uid: int) -> None:
+    # A file with a second link is left alone: a script could have linked a system file.
     with contextlib.suppress(FileNotFoundError):
         if entry.stat(follow_symlinks=False).st_nlink == _NOBODYS_LINKS:
             os.chown(entry.path, uid, uid, follow_symlinks=False)
 
 
-def _require_way(folder: Path) -> None:
-    above = shut_way(folder)
+def _require_passable(folder: Path) -> None:
+    above = find_impassable_parent(folder)
     if above is not None:
         raise HostError(
             f"A script's own user cannot enter {above}, so it cannot work in {folder}",
@@ -185,7 +184,7 @@ def _require_way(folder: Path) -> None:
         )
 
 
-def _too_deep() -> CheckFailed:
+def _nested_too_deeply() -> CheckFailed:
     return CheckFailed(
         FailureKind.SCRIPT, "The run left folders nested so deeply that no path leads to them."
     )
@@ -196,12 +195,12 @@ _IPC: Final = tuple(Path("/proc/sysvipc") / kind for kind in ("shm", "sem", "msg
 
 
 def files_outside(uid: int) -> list[Path]:
-    """What a user has put into folders that are open to all; it blocks."""
-    return [path for folder in _open_to_all() for path in _theirs(folder, uid)]
+    """List what a user has put into world-writable folders; it blocks."""
+    return [path for folder in _open_to_all() for path in _list_owned(folder, uid)]
 
 
 def remove_leftovers(uid: int, setpriv: str) -> None:
-    """Delete whatever a user that runs no process any more has left; it blocks."""
+    """Delete whatever a user that has no process any more left behind; it blocks."""
     for path in files_outside(uid):
         if path.is_dir() and not path.is_symlink():
             remove_folder(path)
@@ -216,15 +215,15 @@ def _open_to_all() -> set[str]:
     return {*_OPEN_TO_ALL, tempfile.gettempdir()}
 
 
-def _theirs(folder: str, uid: int) -> list[Path]:
+def _list_owned(folder: str, uid: int) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in entries if _owner(entry) == uid]
+            return [Path(entry.path) for entry in entries if _read_owner(entry) == uid]
     except OSError:
         return []
 
 
-def _owner(entry: os.DirEntry[str]) -> int | None:
+def _read_owner(entry: os.DirEntry[str]) -> int | None:
     try:
         return entry.stat(follow_symlinks=False).st_uid
     except FileNotFoundError:
@@ -232,10 +231,10 @@ def _owner(entry: os.DirEntry[str]) -> int | None:
 
 
 def _has_shared_memory(uid: int) -> bool:
-    return any(str(uid) in line.split() for table in _IPC for line in _lines(table))
+    return any(str(uid) in line.split() for table in _IPC for line in _read_lines(table))
 
 
-def _lines(table: Path) -> list[str]:
+def _read_lines(table: Path) -> list[str]:
     try:
         return table.read_text().splitlines()
     except OSError:
@@ -245,7 +244,7 @@ def _lines(table: Path) -> list[str]:
 def _remove_shared_memory(uid: int, setpriv: str) -> None:
     tool = shutil.which("ipcrm")
     if tool is not None:
-        # As the user: a container's root may not remove what others have made.
+        # As the user: root in a container may not remove what others have made.
         subprocess.run(  # noqa: S603 -- the system's own tools
             [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", tool, "--all"],
             check=False,

@@ -1,4 +1,4 @@
-"""What one run has of its own: a folder for files, and secrets that it came upon."""
+"""The workspace of one run: its folder, and the secrets that its scripts added."""
 
 import contextlib
 import fcntl
@@ -20,56 +20,56 @@ from contract.result import Artifact, ArtifactKind
 from redaction.policy import TypedTexts, usable
 
 PREFIX: Final = "picket-run-"
-"""Of all runs' folders: by it they are found again after a kill of the agent."""
+"""Starts the name of every run's folder, so that a sweep finds those of a killed agent."""
 FILES: Final = "picket-files-"
-"""Of folders of files that no disk keeps."""
+"""Starts the names of folders for files in shared memory, which no disk keeps."""
 ROOTS: Final = "picket-roots-"
-"""Of folders in which Chromium's roots are being put together."""
+"""Starts the names of folders in which Chromium's root database is built."""
 HARNESSES: Final = "picket-harness-"
-"""Of copies of our own code that the users of runs can read."""
+"""Starts the names of folders with copies of the harness that slot users can read."""
 SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - only folders of ours are made there
 PREFIXES: Final = (PREFIX, FILES, ROOTS, HARNESSES)
-_MOST_LOOKS: Final = 1000
+_MOST_REVIEWS: Final = 1000
 _MOST_NAMES: Final = 1000
 _NAME_CHARS: Final = 16
 _FACTS_CUT: Final = (
-    "the run told more than is heard, and may have set secrets that nobody knows, "
+    "the run reported more than is read, and may have set secrets that nobody knows, "
     "so neither its texts nor its files could be searched for all"
 )
 UNLOCKED: Final = "new-"
-"""Stands before that until the folder is locked, so that nobody takes it for a deserted one."""
+"""Precedes the name until the folder is locked, so that no sweep takes it for an abandoned one."""
 
 
-class Look(StrEnum):
-    """What a look at a page told as a picture of it was taken."""
+class ScreenshotReview(StrEnum):
+    """Whether a page showed secrets of its run when a screenshot of it was taken."""
 
-    NONE = "none"
-    """Nobody looked, or it is no picture."""
-    UNSHOWING = "unshowing"
-    """No text on it held a secret of the run."""
+    UNREVIEWED = "none"
+    """The page was not searched, or the file is no screenshot."""
+    NO_SECRETS = "unshowing"
+    """No text on the page held a secret of the run."""
     MASKED = "masked"
-    """The same, for masks lie over those that did."""
+    """Masks cover every text on the page that held a secret of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """An artifact, and where its file is."""
+    """An artifact and the path of its file."""
 
     path: Path
     artifact: Artifact
-    look: Look = Look.NONE
-    """At the page, as this picture was taken."""
+    review: ScreenshotReview = ScreenshotReview.UNREVIEWED
+    """How the page was searched for secrets when this screenshot was taken."""
 
 
 class Workspace:
-    """Its folder is made on disk when it is first asked for: most runs need none."""
+    """The folder and the secrets of one run; the folder is made when it is first needed."""
 
     __slots__ = (
         "_folder",
+        "_given_secrets",
         "_lock",
-        "_looks",
         "_prefix",
-        "_shown",
+        "_reviews",
         "_typed",
         "_within",
         "secrets",
@@ -78,99 +78,106 @@ class Workspace:
     )
 
     def __init__(self, within: Path | None = None, *, prefix: str = PREFIX) -> None:
-        """`within`: the folder in which to make it. None: the system's for temporary files.
+        """`within`: the folder in which to make the run's own. None: the system's temporary folder.
 
-        `prefix`: of its name, one of those that are swept.
+        `prefix`: starts the folder's name; one of `PREFIXES`, which are swept.
         """
         self._within = within
         self._prefix = prefix
         self._folder: Path | None = None
-        """None: nobody has asked for it."""
+        """None: no folder was needed yet."""
         self._lock: int | None = None
-        """Held as long as the folder is in use; the system lets it go when we are killed. None:
-        nobody has asked for the folder."""
+        """A lock on the folder, which the kernel releases when the agent is killed. None: no folder
+        was needed yet."""
         self.secrets: tuple[str, ...] = ()
-        """Values that turned out to be secret; what the run brings back is searched for them."""
+        """Values that scripts marked as secret; redaction removes them from the run's results."""
         self.unsearchable_because: str | None = None
-        """Why the run may hold secrets that nobody knows, as a sentence without its end. None: all
-        are known."""
+        """Why the run may hold secrets that nobody knows, as a sentence without a full stop. None:
+        all are known."""
         self._typed: TypedTexts | None = None
-        """What was typed letter by letter. None: nothing."""
-        self._shown: tuple[str, ...] = ()
-        """Those that its scripts were given."""
-        self._looks: dict[str, dict[str, Look]] = {}
-        """By the digests of pictures: by the names of secrets, how it is known that the picture
-        shows none of them."""
+        """Texts that scripts typed letter by letter. None: they typed none."""
+        self._given_secrets: tuple[str, ...] = ()
+        """The secrets among the variables that its scripts got."""
+        self._reviews: dict[str, dict[str, ScreenshotReview]] = {}
+        """The review of each screenshot, by its SHA-256, then by the digest of the secret that was
+        looked for."""
         self.user: int | None = None
-        """Whose programs may write in its subfolders now. None: nobody's, or those of the agent's
-        own user."""
+        """The user whose programs may write in the subfolders now. None: no program runs, or it
+        runs as the agent's own user."""
 
-    def keep_secret(self, value: str) -> None:
-        """This must not be seen in what the run brings back."""
+    def add_secret(self, value: str) -> None:
+        """Add a value that redaction has to remove from the run's results."""
         if value not in self.secrets:
             self.secrets += (value,)
 
-    def miss_secrets(self, because: str) -> None:
-        """The run has secrets that nobody knows: what could hold them must not leave."""
+    def mark_unsearchable(self, because: str) -> None:
+        """Note that the run has unknown secrets: what could hold them must not leave the agent."""
         self.unsearchable_because = because
 
-    def miss_facts(self) -> None:
-        """Not all that the run told of itself was heard."""
-        self.miss_secrets(_FACTS_CUT)
+    def mark_facts_lost(self) -> None:
+        """Note that facts of the run were dropped, which may have named secrets."""
+        self.mark_unsearchable(_FACTS_CUT)
 
-    def show(self, secrets: tuple[str, ...]) -> None:
-        """The run's scripts are given these."""
-        self._shown = secrets
+    def set_script_secrets(self, secrets: tuple[str, ...]) -> None:
+        """Set the secrets among the variables that the run's scripts get."""
+        self._given_secrets = secrets
 
     @property
-    def in_sight(self) -> tuple[str, ...]:
-        """All that its scripts know, so that their pages may show it."""
-        return usable((*self._shown, *self.secrets))
+    def script_secrets(self) -> tuple[str, ...]:
+        """All secrets that its scripts know and its pages may show."""
+        return usable((*self._given_secrets, *self.secrets))
 
-    def keep_typed(self, process: int, text: str | None) -> None:
-        """A process of the run typed this letter by letter. None: nobody heard what it was."""
+    def add_typed(self, process: int, text: str | None) -> None:
+        """Note a text that a process typed letter by letter. None: the text is unknown."""
         self._typed = self._typed or TypedTexts()
         if text is None:
             self._typed.note_unknown()
         else:
             self._typed.note(process, text)
 
-    def typed_among(self, secrets: Iterable[str]) -> tuple[str, ...]:
-        """Which of these secrets were typed letter by letter, or their beginnings were."""
+    def find_typed(self, secrets: Iterable[str]) -> tuple[str, ...]:
+        """Find which of these secrets, or of their beginnings, were typed letter by letter."""
         return () if self._typed is None else self._typed.among(secrets)
 
-    def keep_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
-        """The text on the picture with this digest shows none of the secrets with these names.
+    def record_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
+        """Note that the text on a screenshot shows none of the secrets with these digests.
 
-        Only who knows the picture and a secret can tell its name (`name_of`).
+        The digests are those of `secret_digest`, which depend on the screenshot.
         """
-        if len(self._looks) < _MOST_LOOKS:
-            look = Look.MASKED if is_masked else Look.UNSHOWING
-            self._looks.setdefault(sha256, {}).update(dict.fromkeys(knew[:_MOST_NAMES], look))
+        if len(self._reviews) < _MOST_REVIEWS:
+            review = ScreenshotReview.MASKED if is_masked else ScreenshotReview.NO_SECRETS
+            self._reviews.setdefault(sha256, {}).update(dict.fromkeys(knew[:_MOST_NAMES], review))
 
-    def file_of(self, artifact: Artifact) -> RunFile:
-        """Where the artifact's file is, and what is known of it."""
-        return RunFile(self.folder / artifact.name, artifact, self._look_at(artifact.sha256))
+    def run_file(self, artifact: Artifact) -> RunFile:
+        """The path of an artifact's file, with the review of a screenshot."""
+        return RunFile(self.folder / artifact.name, artifact, self._review_of(artifact.sha256))
 
-    def _look_at(self, sha256: str) -> Look:
-        """One that did not look for every secret of the scripts is none."""
-        known = self._looks.get(sha256, {})
-        looks = {known.get(name_of(secret, sha256), Look.NONE) for secret in self.in_sight}
-        if not looks or Look.NONE in looks:
-            return Look.NONE
-        return Look.UNSHOWING if Look.UNSHOWING in looks else Look.MASKED
+    def _review_of(self, sha256: str) -> ScreenshotReview:
+        """A review counts only if every secret of the scripts was looked for."""
+        known = self._reviews.get(sha256, {})
+        reviews = {
+            known.get(secret_digest(secret, sha256), ScreenshotReview.UNREVIEWED)
+            for secret in self.script_secrets
+        }
+        if not reviews or ScreenshotReview.UNREVIEWED in reviews:
+            return ScreenshotReview.UNREVIEWED
+        return (
+            ScreenshotReview.NO_SECRETS
+            if ScreenshotReview.NO_SECRETS in reviews
+            else ScreenshotReview.MASKED
+        )
 
     @property
-    def is_made(self) -> bool:
-        """Whether there is anything on disk."""
+    def has_folder(self) -> bool:
+        """Whether the folder was made."""
         return self._folder is not None
 
     @property
     def folder(self) -> Path:
-        """The run's own; what its script is to write goes into subfolders.
+        """The run's own folder, made on first use; scripts write only into its subfolders.
 
-        These are there before it starts: a script with a user of its own owns them, and may only
-        pass the folder itself.
+        The subfolders exist before a script starts: its user owns them, and may only pass through
+        the folder itself.
 
         Raises:
             OSError: it cannot be made.
@@ -182,12 +189,12 @@ class Workspace:
         return self._folder
 
     def artifact(self, name: str, kind: ArtifactKind) -> Artifact:
-        """Describe a file of the folder; it blocks while it reads the file.
+        """Describe a file of the folder as an artifact; it blocks while it reads the file.
 
         Raises:
             OSError: it is not there, or is no plain file.
         """
-        with open_plain(self.folder / name) as file:
+        with open_regular_file(self.folder / name) as file:
             digest = hashlib.file_digest(file, hashlib.sha256)
             return Artifact(
                 name=name,
@@ -197,16 +204,16 @@ class Workspace:
                 content_type=mimetypes.guess_type(name)[0] or "application/octet-stream",
             )
 
-    def holds(self, path: Path) -> bool:
-        """Whether a path is the run's own all the way: its script may have put links on it.
+    def contains(self, path: Path) -> bool:
+        """Whether a path leads to the run's own folder, as its script may have put links on it.
 
-        To be asked when nothing of the run's is running any more.
+        Nothing of the run may be running any more.
         """
         folder = self.folder.resolve()
         return path.resolve() == folder / path.relative_to(self.folder)
 
     def remove(self) -> None:
-        """Delete the folder with all that is left in it."""
+        """Delete the folder with all that is in it."""
         if self._folder is not None:
             remove_folder(self._folder)
             self._folder = None
@@ -215,20 +222,20 @@ class Workspace:
             self._lock = None
 
 
-def name_of(secret: str, sha256: str) -> str:
-    """What whoever looked at the picture with this digest calls a secret."""
+def secret_digest(secret: str, sha256: str) -> str:
+    """Compute the name of a secret in the review of the screenshot with this SHA-256."""
     named = (sha256 + secret).encode("utf-8", "replace")
     return hashlib.sha256(named).hexdigest()[:_NAME_CHARS]
 
 
 @contextlib.contextmanager
 def temporary_folder(within: Path | None = None, *, prefix: str = PREFIX) -> Iterator[Path]:
-    """A folder that goes after the block, whatever was put into it; it blocks.
+    """Make a folder that is deleted after the block, whatever was put into it; it blocks.
 
-    Killed within it, we leave it as a run leaves its own: the next agent's start finds it deserted.
+    If the agent is killed within the block, the next agent's sweep deletes the folder.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be made.
     """
     place = Workspace(within, prefix=prefix)
     try:
@@ -237,8 +244,8 @@ def temporary_folder(within: Path | None = None, *, prefix: str = PREFIX) -> Ite
         place.remove()
 
 
-def open_plain(path: Path) -> BufferedReader:
-    """Open a file of a run for reading; a run's own code must not lead us elsewhere by a link.
+def open_regular_file(path: Path) -> BufferedReader:
+    """Open a file of a run for reading; a link that the run's code left is refused.
 
     Raises:
         OSError: it is not there, or is no plain file.
@@ -250,8 +257,8 @@ def open_plain(path: Path) -> BufferedReader:
     return os.fdopen(handle, "rb")
 
 
-def is_deserted(folder: Path) -> bool:
-    """Whether a run's folder is of an agent that is no more; no, where locks do not work."""
+def is_abandoned(folder: Path) -> bool:
+    """Whether the agent of a run's folder is dead; never true where locks do not work."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -276,19 +283,19 @@ _ROOT: Final = 0
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete a folder with all that is in it, as far as the system lets us; it blocks."""
+    """Delete a folder with all that is in it, as far as the system permits; it blocks."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
         if os.path.lexists(folder):
-            _remove_by_force(folder)
+            _remove_with_tools(folder)
 
 
-def clear_place(path: Path) -> None:
-    """Delete whatever stands there; a link, but not what it leads to; it blocks.
+def remove_path(path: Path) -> None:
+    """Delete whatever is at a path, a link itself instead of its target; it blocks.
 
     Raises:
-        OSError: it is no folder and cannot be deleted.
+        OSError: a file or link cannot be deleted.
     """
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         path.unlink()
@@ -296,18 +303,18 @@ def clear_place(path: Path) -> None:
         remove_folder(path)
 
 
-def _remove_by_force(folder: Path) -> None:
-    # Python goes down by one call per level and opens no closed folder; these do.
+def _remove_with_tools(folder: Path) -> None:
+    # Python recurses once per level and opens no unreadable folder; these tools do neither.
     for uid in _other_owners(folder):
-        # A folder with the sticky bit is emptied by its owner, or with a capability that we
-        # do without. Files of yet others stay theirs: a second name of one may be here.
+        # Only its owner, or CAP_FOWNER, which the agent lacks, may empty a sticky folder. Files of
+        # other users keep their owner: one may be a second link to a file outside.
         _run("chown", "-R", "-h", f"--from={uid}", str(os.geteuid()), "--", str(folder))
     _run("chmod", "-R", "u+rwX", "--", str(folder))
     _run("rm", "-rf", "--one-file-system", "--", str(folder))
 
 
 def _other_owners(folder: Path) -> list[int]:
-    """Whose folders are among these, beside ours, where we may take them over."""
+    """List the other owners of folders below this one, where root may change the owner."""
     if os.geteuid() != _ROOT:
         return []
     not_ours = ("!", "-uid", str(os.geteuid()), "-printf", r"%U\n")
@@ -316,7 +323,7 @@ def _other_owners(folder: Path) -> list[int]:
 
 
 def _run(tool: str, *arguments: str) -> bytes:
-    """What one of the system's own tools said."""
+    """Run one of the system's tools, and return its output."""
     done = subprocess.run(  # noqa: S603 -- the system's own
         [shutil.which(tool) or tool, *arguments],
         check=False,

@@ -336,7 +336,7 @@ class Dispatcher:
         self._running.remove(run)
         self._works.leases.drop(run.job)
         self._slots.give_back(run.lane)
-        if run.workspace.is_made:
+        if run.workspace.has_folder:
             asyncio.get_running_loop().run_in_executor(None, run.workspace.remove)
 
 

@@ -12,7 +12,7 @@ from contract.checks import CheckSpec, Lane, lane
 from contract.job import Job, RunSource
 from contract.result import Outcome
 from runners.runner import NOTHING, LastPings, RunContext, Runner
-from runners.scripting.environment import job_environment
+from runners.scripting.environment import build_job_environment
 from runners.tools import Tools
 from sandbox.workspace import Workspace
 
@@ -169,7 +169,7 @@ class JobRunner:
             timeout_s=max(job.deadline_s - _SPARE_S, job.deadline_s * 0.9),
             limit_s=job.deadline_s,
             variables=job.variables,
-            environment=job_environment(job) if has_scripts else NOTHING,
+            environment=build_job_environment(job) if has_scripts else NOTHING,
             location_secrets=self._location_secrets if has_scripts else NOTHING,
             client_certificates=job.client_certificates,
             proxy_url=job.proxy_url,

@@ -26,8 +26,8 @@ from contract.wire import Seconds, UnreadableMessageError, Wire, decode, encode
 from redaction.clean import Clean, CleanFile, taken_back
 from sandbox.cleanup import sweep_folders
 from sandbox.spawn import can_have_own_users
-from sandbox.users import shut_way
-from sandbox.workspace import FILES, Workspace, clear_place, remove_folder
+from sandbox.users import find_impassable_parent
+from sandbox.workspace import FILES, Workspace, remove_folder, remove_path
 
 _NAME: Final = re.compile(r"parcel-(\d{15})-\d{6}")
 _LETTER: Final = ".letter"
@@ -248,7 +248,9 @@ class ParcelFolder:
             self._lock = lock_folder(own)
             self.own = own
             _let_pass(self._shared, own)
-            self.runs = None if can_have_own_users() and shut_way(own / "run") else own
+            self.runs = (
+                None if can_have_own_users() and find_impassable_parent(own / "run") else own
+            )
             self._unread = self._cleared(own)
             self._has_seen_all = False
             if is_alone:
@@ -390,7 +392,7 @@ def _broken(folder: Path, problem: UnreadableParcelError) -> Broken:
 
 def _remove(path: Path) -> None:
     with suppress(OSError):
-        clear_place(path)
+        remove_path(path)
 
 
 def _let_pass(*folders: Path) -> None:

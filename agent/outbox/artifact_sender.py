@@ -23,7 +23,7 @@ from contract.agent_api import ArtifactStored
 from contract.job import Lease
 from contract.result import Artifact
 from redaction.clean import Clean
-from sandbox.workspace import open_plain
+from sandbox.workspace import open_regular_file
 
 FIRST_PIECE_BYTES: Final = 64 * 1024
 """Small: the service may have it already, and say where to go on."""
@@ -253,7 +253,7 @@ def _read(path: Path, first: int, size: int) -> bytes:
         OSError: it cannot be read now.
     """
     try:
-        file = open_plain(path)
+        file = open_regular_file(path)
     except OSError as problem:
         if path.is_symlink() or not path.is_file():
             raise RequestRefusedError("it is no plain file") from problem

@@ -111,7 +111,7 @@ class ResultRedactor:
         clean = self._cleaner.at_once(result, job=job, found=found)
         if clean is not None:
             return clean
-        typed = run.workspace.typed_among
+        typed = run.workspace.find_typed
         return await self._search.run(
             partial(self._cleaner.clean, result, job=job, found=found, typed_among=typed)
         )
@@ -222,11 +222,11 @@ class ArtifactRedactor:
     async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
         """The files that may leave; the outcome names these alone, as they are now."""
         enclosed = Enclosed(msgspec.structs.replace(outcome, artifacts=()), ())
-        files = [workspace.file_of(one) for one in outcome.artifacts]
+        files = [workspace.run_file(one) for one in outcome.artifacts]
         fitting = [file for file in files if _fits(file.artifact)]
         secrets = self._keeper.secrets_with(job, workspace.secrets)
-        typed = workspace.typed_among(secrets)
-        in_sight = workspace.in_sight
+        typed = workspace.find_typed(secrets)
+        in_sight = workspace.script_secrets
         unsearched = without_search(fitting, workspace)
         verdicts = unsearched or await self._clean(fitting, secrets, typed=typed, in_sight=in_sight)
         known = dict(zip((file.artifact.name for file in fitting), verdicts, strict=True))

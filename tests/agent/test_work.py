@@ -38,7 +38,7 @@ from runners.runner import RunContext, Runner
 from runners.scripting.harness import Harness
 from runners.scripting.node.runtimes import find_runtimes
 from sandbox.errors import HostError
-from sandbox.spawn import Tools
+from sandbox.spawn import SystemTools
 from sandbox.workspace import Workspace
 from tests.builders.agents import (
     QUICK,
@@ -146,7 +146,7 @@ async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) 
 async def test_why_no_script_runs_at_all_is_said_of_each_type(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def find_none() -> Tools:
+    def find_none() -> SystemTools:
         raise HostError(
             "Scripts cannot be isolated: prlimit not found", remedy="install util-linux"
         )

@@ -39,7 +39,7 @@ async def a_scripted_context(
     ):
         assert harness is not None, "no runtime is installed: run `make test`"
         if not loads_ahead:
-            harness.playwrights._free_mb = lambda: 0.0
+            harness.warm_pool._free_mb = lambda: 0.0
         network = ctx.network
         object.__setattr__(network, "harness", harness)
         workspace = Workspace()

@@ -17,7 +17,7 @@ from runners.playwright import PlaywrightRunner
 from runners.runner import Observation, RunContext
 from runners.scripting.suites.bundle_archive import pack
 from runners.scripting.suites.bundle_cache import BundleError
-from runners.scripting.suites.resources import SuitePlaces, suites_of
+from runners.scripting.suites.resources import SuiteOptions, open_suites
 from tests.builders.scripts import a_scripted_context, runtimes_here
 
 ROOT: Final = Path(__file__).parents[2]
@@ -124,8 +124,8 @@ async def a_suite_context(folder: Path, **changes: Any) -> AsyncIterator[RunCont
     network = {name: os.environ[name] for name in _OF_THE_NETWORK if name in os.environ}
     async with a_scripted_context(**changes) as ctx:
         harness = ctx.network.scripts()
-        places = SuitePlaces(bundles=Shelf(folder), packages=PACKAGES, environment=network)
-        own = dataclasses.replace(harness, suites=suites_of(places, harness.sandbox))
+        places = SuiteOptions(bundles=Shelf(folder), packages=PACKAGES, environment=network)
+        own = dataclasses.replace(harness, suites=open_suites(places, harness.sandbox))
         object.__setattr__(ctx.network, "harness", own)
         yield ctx
 

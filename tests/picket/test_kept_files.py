@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_searched_is_not_put_there_and_that_is_said(tmp_pa
 def test_no_file_is_put_there_of_a_run_whose_secrets_are_not_all_known(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     outcome = outcome_with(workspace, log=b"plain")
-    workspace.miss_facts()
+    workspace.mark_facts_lost()
     kept = keep(outcome, tmp_path, job=JOB, workspace=workspace, scrubber=Scrubber())
     assert kept.artifacts == ()
     assert "may have set secrets that nobody knows" in kept.log[-1].message

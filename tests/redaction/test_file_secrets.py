@@ -145,11 +145,11 @@ def test_a_workspace_is_made_when_it_is_asked_for_and_goes_with_all_it_holds(
     tmp_path: Path,
 ) -> None:
     workspace = Workspace(tmp_path)
-    assert (workspace.is_made, list(tmp_path.iterdir())) == (False, [])
+    assert (workspace.has_folder, list(tmp_path.iterdir())) == (False, [])
     (workspace.folder / "sub").mkdir()
     assert workspace.folder.stat().st_mode & 0o077 == 0
     workspace.remove()
-    assert (workspace.is_made, list(tmp_path.iterdir())) == (False, [])
+    assert (workspace.has_folder, list(tmp_path.iterdir())) == (False, [])
 
 
 @pytest.mark.parametrize("header", ["Authorization", "set-cookie", "X-Session"])

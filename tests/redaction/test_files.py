@@ -15,7 +15,7 @@ from redaction.clean import MemberKind, Passed, Withheld
 from redaction.files import clean_in_child
 from redaction.files_child import verdict_on
 from redaction.result import Scrubber
-from sandbox.workspace import Look, RunFile, Workspace
+from sandbox.workspace import RunFile, ScreenshotReview, Workspace
 from tests.builders.agents import metrics
 from tests.builders.archives import PAGE, a_zip, lines
 from tests.builders.observations import an_outcome
@@ -31,7 +31,7 @@ def a_file(
 ) -> RunFile:
     workspace = Workspace(folder)
     (workspace.folder / name).write_bytes(content)
-    return workspace.file_of(workspace.artifact(name, kind))
+    return workspace.run_file(workspace.artifact(name, kind))
 
 
 async def test_a_file_is_scrubbed_scanned_and_described_as_it_is_now(tmp_path: Path) -> None:
@@ -145,17 +145,38 @@ NOBODY_KNOWS = "it may show a secret: the run knew some, and no trace tells what
 @pytest.mark.parametrize(
     ("trace", "of_pictures"),
     [
-        ("quiet", {Look.NONE: None, Look.UNSHOWING: None, Look.MASKED: None}),
-        ("shows", {Look.NONE: IT_SHOWED, Look.UNSHOWING: IT_SHOWED, Look.MASKED: None}),
-        ("shows a header", dict.fromkeys(Look, IT_SHOWED)),
-        ("shows both", dict.fromkeys(Look, IT_SHOWED)),
-        (None, {Look.NONE: NOBODY_KNOWS, Look.UNSHOWING: None, Look.MASKED: None}),
+        (
+            "quiet",
+            {
+                ScreenshotReview.UNREVIEWED: None,
+                ScreenshotReview.NO_SECRETS: None,
+                ScreenshotReview.MASKED: None,
+            },
+        ),
+        (
+            "shows",
+            {
+                ScreenshotReview.UNREVIEWED: IT_SHOWED,
+                ScreenshotReview.NO_SECRETS: IT_SHOWED,
+                ScreenshotReview.MASKED: None,
+            },
+        ),
+        ("shows a header", dict.fromkeys(ScreenshotReview, IT_SHOWED)),
+        ("shows both", dict.fromkeys(ScreenshotReview, IT_SHOWED)),
+        (
+            None,
+            {
+                ScreenshotReview.UNREVIEWED: NOBODY_KNOWS,
+                ScreenshotReview.NO_SECRETS: None,
+                ScreenshotReview.MASKED: None,
+            },
+        ),
     ],
 )
 async def test_a_picture_leaves_by_what_is_known_of_its_page(
-    tmp_path: Path, trace: str | None, of_pictures: dict[Look, str | None]
+    tmp_path: Path, trace: str | None, of_pictures: dict[ScreenshotReview, str | None]
 ) -> None:
-    files = [a_picture(tmp_path, look) for look in of_pictures]
+    files = [a_picture(tmp_path, review) for review in of_pictures]
     if trace is not None:
         files.append(a_file(tmp_path, a_zip({"0-trace.trace": TRACE[trace]}), "trace.zip", "trace"))
     verdicts = await clean_in_child(files, (SECRET,))
@@ -167,7 +188,7 @@ async def test_a_picture_leaves_by_what_is_known_of_its_page(
 async def test_pictures_of_runs_that_got_to_see_no_secret_leave_without_a_trace(
     tmp_path: Path, secrets: tuple[str, ...]
 ) -> None:
-    file = a_picture(tmp_path, Look.NONE)
+    file = a_picture(tmp_path, ScreenshotReview.UNREVIEWED)
     (verdict,) = await clean_in_child([file], secrets, in_sight=("another",))
     assert isinstance(verdict, Passed)
 
@@ -177,16 +198,16 @@ async def test_no_picture_leaves_where_a_page_showed_a_secret_that_its_scripts_d
 ) -> None:
     trace = a_zip({"0-trace.trace": TRACE["shows"]})
     files = [
-        *(a_picture(tmp_path, look) for look in Look),
+        *(a_picture(tmp_path, review) for review in ScreenshotReview),
         a_file(tmp_path, trace, "trace.zip", "trace"),
     ]
     verdicts = await clean_in_child(files, (SECRET, "known-to-all"), in_sight=("known-to-all",))
     assert [one.because for one in verdicts if isinstance(one, Withheld)] == [IT_SHOWED] * 3
 
 
-def a_picture(folder: Path, look: Look) -> RunFile:
-    file = a_file(folder, PNG, f"{look}.png", "screenshot")
-    return replace(file, look=look)
+def a_picture(folder: Path, review: ScreenshotReview) -> RunFile:
+    file = a_file(folder, PNG, f"{review}.png", "screenshot")
+    return replace(file, review=review)
 
 
 def _children() -> list[int]:

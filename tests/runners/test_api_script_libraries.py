@@ -69,7 +69,7 @@ async def test_libraries_that_node_may_not_read_are_no_fault_of_the_script() -> 
             snippets={},
             modules=str(found.modules),
         )
-        async with ScriptRunner(bench.harness, shut, keep_secret=lambda _: None) as runner:
+        async with ScriptRunner(bench.harness, shut, add_secret=lambda _: None) as runner:
             with pytest.raises(NodeBrokeError):
                 await runner.run(job, limit_s=LONG_S, limit="its limit")
 

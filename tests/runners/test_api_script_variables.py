@@ -6,7 +6,7 @@ from contract.requests import BodyType, HttpMethod, KeyValue
 from contract.result import Status
 from redaction.policy import usable
 from redaction.result import Scrubber
-from runners.scripting.environment import job_environment
+from runners.scripting.environment import build_job_environment
 from tests.builders.api_scripts import a_bench, messages, said
 from tests.builders.observations import a_result
 from tests.builders.specs import a_job, a_secret, a_variable, an_api_spec, an_http_request, headers
@@ -64,7 +64,7 @@ async def test_the_generic_variables_tell_a_script_of_its_run() -> None:
     names = ["CHECK_ID", "CHECK_NAME", "CHECK_TYPE", "CHECK_RUN_ID", "REGION", "RUNTIME_VERSION"]
     script = f"for (const name of {names}) console.log(process.env[name]); console.log(REGION);"
     job = a_job(an_api_spec(), location="cellar", check_name="Cart", check_id="c-1", run_id="r-1")
-    async with a_bench(environment=job_environment(job)) as bench:
+    async with a_bench(environment=build_job_environment(job)) as bench:
         result = await bench.run(setup_script=script, runtime_id="2025.04")
     assert messages(result) == ["c-1", "Cart", "API", "r-1", "cellar", "2025.04", "cellar"]
 

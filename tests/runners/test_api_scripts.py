@@ -143,5 +143,5 @@ async def test_no_process_and_no_folder_is_left() -> None:
     async with a_bench() as bench:
         await bench.run(setup_script="", teardown_script="")
         assert not bench.ctx.workspace.is_made
-        spares = bench.harness.spares
+        spares = bench.harness.node_pool
     assert spares.waiting == 0

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from contract.result import Status
-from sandbox.processes import all_pids, look_up, tag_of, user_of
+from sandbox.processes import all_pids, read_process, read_tag, read_uid
 from sandbox.users import SLOT_UIDS
 from sandbox.workspace import Workspace
 from tests.builders.agents import until
@@ -80,11 +80,11 @@ def names(folder: Path) -> list[str]:
 
 def our_processes() -> set[str]:
     """Those below this process that a sandbox has started."""
-    return {str(pid) for pid in all_pids() if tag_of(pid) is not None and is_below_us(pid)}
+    return {str(pid) for pid in all_pids() if read_tag(pid) is not None and is_below_us(pid)}
 
 
 def is_below_us(pid: int) -> bool:
-    while (seen := look_up(pid)) is not None:
+    while (seen := read_process(pid)) is not None:
         if seen.parent == os.getpid():
             return True
         pid = seen.parent
@@ -92,7 +92,7 @@ def is_below_us(pid: int) -> bool:
 
 
 def processes_of(users: set[int]) -> set[str]:
-    return {str(pid) for pid in all_pids() if user_of(pid) in users}
+    return {str(pid) for pid in all_pids() if read_uid(pid) in users}
 
 
 def files_of(users: set[int]) -> set[str]:

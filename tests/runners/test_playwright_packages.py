@@ -6,7 +6,7 @@ import pytest
 
 from contract.evidence import TestCounts
 from contract.job import Variable
-from runners.scripting.suites.install import RegistryAwayError
+from runners.scripting.suites.install import RegistryUnreachableError
 from tests.builders.suites import NEWEST, a_bundle, seen
 from tests.builders.told_suites import changed, said, told, words
 
@@ -96,7 +96,9 @@ async def test_a_registry_that_cannot_be_reached_is_our_fault(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     spec = changed(a_bundle(tmp_path, "cjs", lock=lock), refresh_cache=True)
     at_once = (Variable(key="npm_config_fetch_retries", value="0"),)
-    with pytest.raises(RegistryAwayError, match=r"The registry of packages cannot be reached: "):
+    with pytest.raises(
+        RegistryUnreachableError, match=r"The registry of packages cannot be reached: "
+    ):
         await seen(tmp_path, spec, variables=at_once)
 
 

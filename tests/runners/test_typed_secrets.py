@@ -142,7 +142,7 @@ async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> dict[st
     enclosed = await enclosures.of(job, outcome, workspace)
     result = a_result(outcome=enclosed.outcome)
     clean = scrubber.clean(
-        result, job=job, found=workspace.secrets, typed_among=workspace.typed_among
+        result, job=job, found=workspace.secrets, typed_among=workspace.find_typed
     )
     files = {one.artifact.name: one.path.read_bytes() for one in enclosed.files}
     assert any("trace" in name for name in files), clean.body

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from sandbox.processes import all_pids, user_of
-from sandbox.program import Ended, Limits, Program
+from sandbox.processes import all_pids, read_uid
+from sandbox.program import Limits, Program, ProgramExit
 from sandbox.sandbox import Sandbox
 from sandbox.workspace import Workspace
 
@@ -39,7 +39,7 @@ def program(play: dict[str, Any], workspace: Workspace) -> Program:
 
 async def run(
     sandbox: Sandbox, play: dict[str, Any], workspace: Workspace
-) -> tuple[Ended, list[bytes]]:
+) -> tuple[ProgramExit, list[bytes]]:
     facts: list[bytes] = []
 
     def note(fact: bytes) -> None:
@@ -48,7 +48,7 @@ async def run(
             say(f"{play['tells_facts']} {fact.decode()} {workspace.folder}")
 
     child = await sandbox.start(program(play, workspace), owner=workspace)
-    ended = await child.ended(timeout_s=play["timeout_s"], on_fact=note)
+    ended = await child.wait(timeout_s=play["timeout_s"], on_fact=note)
     return ended, facts
 
 
@@ -67,7 +67,7 @@ async def nobody_else_has(uid: int, sandbox: Sandbox) -> None:
 def survivors(uid: int) -> list[str]:
     """Whatever runs as the script's user, but us."""
     ours = {os.getpid(), os.getppid()}
-    living = [pid for pid in all_pids() if user_of(pid) == uid and pid not in ours]
+    living = [pid for pid in all_pids() if read_uid(pid) == uid and pid not in ours]
     return [f"{pid} {command(pid)}" for pid in living]
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from sandbox.processes import ProcessTree, look_up
+from sandbox.processes import ProcessTree, read_process
 from sandbox.program import Limits, Program
 from sandbox.sandbox import Sandbox
 from sandbox.workspace import Workspace
@@ -56,10 +56,10 @@ async def test_a_process_that_cannot_be_ended_keeps_its_user_and_no_pipe(
     kept = 0 if lent is None else 1  # the lock of its user
     await until(lambda: len(descriptors() - before) <= kept)
     assert workspace.user == lent
-    tree = child._around.tree
+    tree = child._context.tree
     tree.kill()
     tree.reap()
-    await child._around.release()
+    await child._context.release()
     await until(lambda: descriptors() <= before)
     assert workspace.user is None
 
@@ -70,7 +70,7 @@ async def test_a_process_that_cannot_be_ended_saves_no_other(
     opened, other = Sandbox(), Workspace()
     first = await opened.start(shell(workspace, "sleep 600"), owner=workspace)
     second = await opened.start(shell(other, "sleep 600"), owner=other)
-    stuck, kill = first._around.tree, ProcessTree.kill
+    stuck, kill = first._context.tree, ProcessTree.kill
 
     def refuse(tree: ProcessTree) -> None:
         if tree is stuck:
@@ -81,7 +81,7 @@ async def test_a_process_that_cannot_be_ended_saves_no_other(
         patched.setattr(ProcessTree, "kill", refuse)
         with pytest.raises(OSError, match="it cannot be ended"):
             await opened.close()
-    assert look_up(second._pid) is None
+    assert read_process(second._pid) is None
     stuck.kill()
     stuck.reap()
     if opened._users is not None and workspace.user is not None:
@@ -100,9 +100,9 @@ async def test_a_listener_that_fails_leaves_no_pipe_and_no_process(
     before = descriptors()
     child = await sandbox.start(shell(workspace, "echo fact >&3"), owner=workspace)
     while not child._exit.is_seen:
-        await child._exit.within(LONG_S)
+        await child._exit.wait(LONG_S)
     with contextlib.suppress(ValueError):  # the loop has it, or we
-        await child.ended(timeout_s=LONG_S, on_fact=fail)
+        await child.wait(timeout_s=LONG_S, on_fact=fail)
     await until(lambda: descriptors() <= before)
     assert workspace.user is None
-    assert look_up(child._pid) is None
+    assert read_process(child._pid) is None

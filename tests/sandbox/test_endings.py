@@ -7,22 +7,22 @@ import pytest
 
 from contract.result import LogLine
 from sandbox.exit_status import ExitState, LaunchError, describe_exit
-from sandbox.limits import Excess
+from sandbox.limits import ExceededLimit
 from sandbox.memory import TooLittleMemoryError
-from sandbox.program import Ended, Limits
+from sandbox.program import Limits, ProgramExit
 
 V8_GAVE_UP = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
 
 
-def ended(**what: Any) -> Ended:
+def ended(**what: Any) -> ProgramExit:
     end = {
         "status": 0,
         "last_name": "node",
-        "was_asked": False,
+        "was_stopped_by_us": False,
         "timed_out": False,
         "excess": None,
         "was_refused_memory": False,
-        "system_took_some": False,
+        "had_oom_kills": False,
         "peak_mb": 70.4,
         "took_s": 1.0,
         "log": (),
@@ -42,7 +42,11 @@ def test_an_exit_code_and_a_signal_are_told_apart() -> None:
 
 
 def test_a_limit_that_was_gone_over_is_named() -> None:
-    told = ended(status=9, was_asked=True, excess=Excess(is_memory=True, because="It was large"))
+    told = ended(
+        status=9,
+        was_stopped_by_us=True,
+        excess=ExceededLimit(is_memory=True, because="It was large"),
+    )
     assert (told.out_of_memory, told.stopped_because) == (True, "It was large")
 
 
@@ -54,29 +58,29 @@ def test_node_that_gave_up_for_want_of_memory_is_out_of_memory(status: int) -> N
 
 
 def test_a_program_that_the_system_ended_for_want_of_memory_is_out_of_memory() -> None:
-    told = ended(status=9, system_took_some=True, peak_mb=80)
+    told = ended(status=9, had_oom_kills=True, peak_mb=80)
     assert told.out_of_memory
     assert str(told.stopped_because).endswith("this location had no more")
     assert not ended(status=9).out_of_memory
-    assert not ended(status=9, system_took_some=True, was_asked=True).out_of_memory
+    assert not ended(status=9, had_oom_kills=True, was_stopped_by_us=True).out_of_memory
 
 
 def test_a_program_that_the_system_ended_far_below_its_limit_is_our_fault() -> None:
     with pytest.raises(TooLittleMemoryError, match="used 70 MB, and its limit is 100 MB: this loc"):
-        ended(status=9, system_took_some=True, peak_mb=70)
-    large = Excess(is_memory=False, because="It left files")
-    assert ended(status=9, system_took_some=True, excess=large).stopped_because == "It left files"
+        ended(status=9, had_oom_kills=True, peak_mb=70)
+    large = ExceededLimit(is_memory=False, because="It left files")
+    assert ended(status=9, had_oom_kills=True, excess=large).stopped_because == "It left files"
 
 
 def test_a_program_that_got_no_more_memory_is_out_of_memory_unless_it_passed() -> None:
     assert ended(status=1 << 8, was_refused_memory=True).out_of_memory
     assert not ended(was_refused_memory=True).out_of_memory
-    assert not ended(status=9, was_refused_memory=True, was_asked=True).out_of_memory
+    assert not ended(status=9, was_refused_memory=True, was_stopped_by_us=True).out_of_memory
 
 
 def test_processes_that_the_system_took_are_told_of_one_that_went_on() -> None:
-    told = ended(status=1 << 8, system_took_some=True)
-    assert (told.out_of_memory, told.system_took_some) == (False, True)
+    told = ended(status=1 << 8, had_oom_kills=True)
+    assert (told.out_of_memory, told.had_oom_kills) == (False, True)
 
 
 def test_a_program_that_passed_was_not_out_of_memory_whatever_it_wrote() -> None:

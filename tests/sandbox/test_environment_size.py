@@ -3,17 +3,17 @@
 import pytest
 
 from contract.result import CheckFailed
-from sandbox.spawn import LONGEST_BYTES, require_variables
+from sandbox.spawn import MAX_VARIABLE_BYTES, require_variables
 
 
 def test_what_fits_is_let_through() -> None:
     require_variables({})
-    require_variables({"A": "x" * (LONGEST_BYTES - len("A=")), "B": "1"})
+    require_variables({"A": "x" * (MAX_VARIABLE_BYTES - len("A=")), "B": "1"})
 
 
 def test_bytes_count_not_characters() -> None:
-    with pytest.raises(CheckFailed, match=f"The variable A has {LONGEST_BYTES + 1} bytes"):
-        require_variables({"A": "\u00fc" * ((LONGEST_BYTES - 1) // 2)})
+    with pytest.raises(CheckFailed, match=f"The variable A has {MAX_VARIABLE_BYTES + 1} bytes"):
+        require_variables({"A": "\u00fc" * ((MAX_VARIABLE_BYTES - 1) // 2)})
 
 
 def test_many_count_together() -> None:
@@ -23,4 +23,4 @@ def test_many_count_together() -> None:
 
 
 def test_what_is_ours_is_no_fault_of_the_check() -> None:
-    require_variables({"PICKET_HARNESS": "x" * 2 * LONGEST_BYTES})
+    require_variables({"PICKET_HARNESS": "x" * 2 * MAX_VARIABLE_BYTES})

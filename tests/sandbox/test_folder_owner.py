@@ -9,7 +9,7 @@ import pytest
 
 from contract.result import CheckFailed
 from sandbox.errors import HostError
-from sandbox.users import give_folder, take_folder
+from sandbox.users import grant_folder, revoke_folder
 from sandbox.workspace import Workspace
 from tests.sandbox.worlds import needs_root
 
@@ -39,15 +39,15 @@ def mode(path: Path) -> int:
 
 
 def test_subfolders_are_the_users_and_the_top_stays_ours(folder: Path) -> None:
-    give_folder(folder, UID)
+    grant_folder(folder, UID)
     assert [owner(folder / name) for name in ("work", "work/a", "work/a/file")] == [UID] * 3
     assert [owner(folder), owner(folder / "ours")] == [0, 0]
     assert (folder.stat().st_gid, mode(folder)) == (UID, 0o710)
 
 
 def test_a_folder_that_was_taken_back_is_shut(folder: Path) -> None:
-    give_folder(folder, UID)
-    take_folder(folder)
+    grant_folder(folder, UID)
+    revoke_folder(folder)
     assert (owner(folder), folder.stat().st_gid, mode(folder)) == (0, 0, 0o700)
 
 
@@ -58,7 +58,7 @@ def test_what_a_link_leads_to_is_given_to_nobody(folder: Path, tmp_path: Path) -
     (folder / "work" / "link").symlink_to(precious)
     (folder / "work" / "name").hardlink_to(precious / "file")
     (folder / "top").symlink_to(precious)
-    give_folder(folder, UID)
+    grant_folder(folder, UID)
     assert owner(folder / "work" / "link") == UID
     assert [owner(precious), owner(precious / "file"), owner(folder / "top")] == [0, 0, 0]
 
@@ -72,11 +72,11 @@ def test_folders_that_no_path_leads_to_are_the_scripts_fault(folder: Path) -> No
         handle = below
     os.close(handle)
     with pytest.raises(CheckFailed, match="nested so deeply"):
-        give_folder(folder, UID)
+        grant_folder(folder, UID)
 
 
 def test_a_folder_that_its_user_could_not_enter_is_refused_in_a_sentence(folder: Path) -> None:
     inside = Workspace(folder)
     with pytest.raises(HostError, match=f"chmod o\\+x {folder}"):
-        give_folder(inside.folder, UID)
+        grant_folder(inside.folder, UID)
     inside.remove()

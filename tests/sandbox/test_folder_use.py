@@ -4,13 +4,13 @@ import math
 import os
 from pathlib import Path
 
-from sandbox.limits import FolderUse, use_of
+from sandbox.limits import DiskUsage, measure_disk_usage
 
 MB = 1024 * 1024
 
 
-def use(*paths: Path, most_mb: float = 100, most_files: int = 100) -> FolderUse:
-    return use_of(paths, most_mb=most_mb, most_files=most_files)
+def use(*paths: Path, most_mb: float = 100, most_files: int = 100) -> DiskUsage:
+    return measure_disk_usage(paths, most_mb=most_mb, most_files=most_files)
 
 
 def test_files_count_however_deep_they_lie(tmp_path: Path) -> None:

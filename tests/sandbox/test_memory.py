@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sandbox.memory import Usage, available_mb, ended_for_want_of_memory, usage_of
+from sandbox.memory import Usage, available_mb, count_oom_kills, measure_memory
 
 MB = 1024 * 1024
 
@@ -45,7 +45,7 @@ def test_an_older_container_has_what_its_limit_leaves(tmp_path: Path) -> None:
 
 def test_what_the_system_ended_for_want_of_memory_is_counted(tmp_path: Path) -> None:
     events = {"memory.events": "low 0\noom 4\noom_kill 3\n"}
-    assert ended_for_want_of_memory(tmp_path, container(tmp_path, events)) == 3
+    assert count_oom_kills(tmp_path, container(tmp_path, events)) == 3
 
 
 def test_what_was_ended_elsewhere_on_the_machine_does_not_count(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_was_ended_elsewhere_on_the_machine_does_not_count(tmp_path: Path) 
         "memory.events": "oom_kill 30\n",
         "picket.service/memory.events": "oom 2\noom_kill 0\n",
     }
-    assert ended_for_want_of_memory(tmp_path, container(tmp_path, files)) == 0
+    assert count_oom_kills(tmp_path, container(tmp_path, files)) == 0
 
 
 def test_the_tightest_limit_counts_of_a_group_or_those_that_it_is_in(tmp_path: Path) -> None:
@@ -95,11 +95,11 @@ def test_a_group_above_what_is_seen_does_not_count(tmp_path: Path) -> None:
 
 def test_what_the_machine_itself_ended_counts_too(tmp_path: Path) -> None:
     (tmp_path / "vmstat").write_text("nr_free_pages 9\noom_kill 7\n")
-    assert ended_for_want_of_memory(tmp_path, container(tmp_path, {})) == 7
+    assert count_oom_kills(tmp_path, container(tmp_path, {})) == 7
 
 
 def test_a_process_uses_memory_and_one_that_is_gone_none() -> None:
-    own = usage_of([os.getpid()])
+    own = measure_memory([os.getpid()])
     assert own.used_mb > 5
     assert own.reserved_mb > 5
-    assert usage_of([2**30]) == Usage(0, 0)
+    assert measure_memory([2**30]) == Usage(0, 0)

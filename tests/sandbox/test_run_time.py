@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.program import last_words_s, split
+from sandbox.program import descendants_wait_s, split_time
 
 
 @pytest.mark.parametrize(
@@ -12,18 +12,18 @@ from sandbox.program import last_words_s, split
 def test_a_quarter_of_the_time_is_reserved_but_neither_too_little_nor_too_much(
     within_s: float, stop_after_s: float, grace_s: float
 ) -> None:
-    time = split(within_s, within_s=within_s, most_reserved_s=8)
+    time = split_time(within_s, within_s=within_s, most_reserved_s=8)
     assert (time.stop_after_s, time.grace_s) == (stop_after_s, grace_s)
 
 
 @pytest.mark.parametrize("within_s", [2, 8, 12, 30, 240, 1800])
 def test_ending_a_script_by_force_leaves_time_to_read_what_it_left(within_s: float) -> None:
-    time = split(within_s, within_s=within_s, most_reserved_s=8)
+    time = split_time(within_s, within_s=within_s, most_reserved_s=8)
     reserved_s = within_s - time.stop_after_s
-    assert time.grace_s + last_words_s(time.grace_s) < reserved_s * 0.7
+    assert time.grace_s + descendants_wait_s(time.grace_s) < reserved_s * 0.7
 
 
 def test_what_is_used_is_the_scripts_and_the_limit_is_told_as_it_was_set() -> None:
-    time = split(240, within_s=239.5, most_reserved_s=8).later(31.5)
+    time = split_time(240, within_s=239.5, most_reserved_s=8).minus(31.5)
     assert (time.limit_s, time.stop_after_s, time.grace_s) == (240, 200, 4)
-    assert time.later(1000).stop_after_s == 0
+    assert time.minus(1000).stop_after_s == 0

@@ -18,11 +18,11 @@ from sandbox import child as child_module
 from sandbox import sandbox as sandbox_module
 from sandbox.child import Child
 from sandbox.exit_status import LaunchError
-from sandbox.processes import all_pids, is_adopted, tag_of
+from sandbox.processes import all_pids, is_adopted, read_tag
 from sandbox.program import Limits, Program
 from sandbox.sandbox import Sandbox
 from sandbox.spawn import Spawned
-from sandbox.users import give_folder
+from sandbox.users import grant_folder
 from sandbox.workspace import Workspace
 from tests.builders.agents import until
 from tests.builders.patience import descriptors, eventually
@@ -67,7 +67,7 @@ async def test_a_program_tells_by_log_facts_and_exit_code(
         sys.exit(7)
     """
     child = await sandbox.start(python(workspace, script), owner=workspace)
-    ended = await child.ended(timeout_s=LONG_S, on_fact=facts.append)
+    ended = await child.wait(timeout_s=LONG_S, on_fact=facts.append)
     assert (ended.exit_code, ended.signal, ended.timed_out) == (7, None, False)
     assert {(line.level, line.message) for line in ended.log} == {("INFO", "out"), ("ERROR", "err")}
     assert facts == [b"{}", b"[1]"]
@@ -76,8 +76,8 @@ async def test_a_program_tells_by_log_facts_and_exit_code(
 async def test_a_program_gets_its_job_on_stdin(sandbox: Sandbox, workspace: Workspace) -> None:
     script = "import sys; print(len(sys.stdin.read()))"
     child = await sandbox.start(python(workspace, script), owner=workspace)
-    await child.feed(b"x" * 1_000_000)
-    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    await child.write_stdin(b"x" * 1_000_000)
+    ended = await child.wait(timeout_s=LONG_S, on_fact=lambda _: None)
     assert [line.message for line in ended.log] == ["1000000"]
 
 
@@ -85,14 +85,14 @@ async def test_a_program_that_hangs_is_ended_at_the_limit(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     child = await sandbox.start(python(workspace, "import time; time.sleep(600)"), owner=workspace)
-    ended = await child.ended(timeout_s=0.5, on_fact=lambda _: None)
+    ended = await child.wait(timeout_s=0.5, on_fact=lambda _: None)
     assert ended.timed_out
     assert ended.exit_code is None
 
 
 async def test_a_kill_ends_whoever_waits(sandbox: Sandbox, workspace: Workspace) -> None:
     child = await sandbox.start(python(workspace, "import time; time.sleep(600)"), owner=workspace)
-    waiting = asyncio.create_task(child.ended(timeout_s=LONG_S, on_fact=lambda _: None))
+    waiting = asyncio.create_task(child.wait(timeout_s=LONG_S, on_fact=lambda _: None))
     await child.kill()
     assert (await waiting).signal == 9
 
@@ -117,7 +117,7 @@ async def test_a_program_has_the_environment_that_it_was_given_and_no_more(
         limits=Limits(memory_mb=500),
     )
     child = await sandbox.start(program)
-    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    ended = await child.wait(timeout_s=LONG_S, on_fact=lambda _: None)
     assert sorted(line.message for line in ended.log) == ["A=1", "B=two words"]
 
 
@@ -126,7 +126,7 @@ async def test_whoever_stops_waiting_ends_the_program(
 ) -> None:
     others = tagged()
     child = await sandbox.start(python(workspace, "import time; time.sleep(600)"), owner=workspace)
-    waiting = asyncio.create_task(child.ended(timeout_s=LONG_S, on_fact=lambda _: None))
+    waiting = asyncio.create_task(child.wait(timeout_s=LONG_S, on_fact=lambda _: None))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -145,7 +145,7 @@ async def test_a_program_that_says_what_a_launcher_would_is_not_our_fault(
         facts_fd=False,
     )
     child = await sandbox.start(program, owner=workspace)
-    assert (await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)).exit_code == 127
+    assert (await child.wait(timeout_s=LONG_S, on_fact=lambda _: None)).exit_code == 127
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_the_largest_variable_that_the_system_takes_arrives(
         python(workspace, script), env={"LARGE": "x" * (131_071 - len("LARGE="))}
     )
     child = await sandbox.start(program, owner=workspace)
-    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    ended = await child.wait(timeout_s=LONG_S, on_fact=lambda _: None)
     assert [line.message for line in ended.log] == ["131065"]
 
 
@@ -204,9 +204,9 @@ async def test_a_start_that_is_given_up_takes_back_the_user_when_it_is_lent(
     def give_slowly(folder: Path, uid: int) -> None:
         under_way.set()
         assert go_on.wait(LONG_S)
-        give_folder(folder, uid)
+        grant_folder(folder, uid)
 
-    monkeypatch.setattr(sandbox_module, "give_folder", give_slowly)
+    monkeypatch.setattr(sandbox_module, "grant_folder", give_slowly)
     starting = asyncio.create_task(sandbox.start(python(workspace, "pass"), owner=workspace))
     await asyncio.to_thread(under_way.wait, LONG_S)
     for _ in range(2):
@@ -243,7 +243,7 @@ async def test_a_program_that_its_user_may_not_run_is_our_fault(
     )
     child = await sandbox.start(program, owner=workspace)
     with pytest.raises(LaunchError, match="Permission denied"):
-        await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+        await child.wait(timeout_s=LONG_S, on_fact=lambda _: None)
     await asyncio.to_thread(closed.remove)
 
 
@@ -260,7 +260,7 @@ async def test_two_hundred_runs_leave_nothing_behind() -> None:
 
 def tagged() -> set[int]:
     """Processes of runs below this one; another test may still have some."""
-    return {pid for pid in all_pids() if tag_of(pid) and is_adopted(pid)}
+    return {pid for pid in all_pids() if read_tag(pid) and is_adopted(pid)}
 
 
 def lent(sandbox: Sandbox) -> dict[int, int]:
@@ -274,7 +274,7 @@ async def run_once(opened: Sandbox) -> None:
         argv=("/bin/true",), folder=workspace.folder, env={}, limits=Limits(memory_mb=500)
     )
     child = await opened.start(program, owner=workspace)
-    ended = await child.ended(timeout_s=LONG_S, on_fact=lambda _: None)
+    ended = await child.wait(timeout_s=LONG_S, on_fact=lambda _: None)
     folder = workspace.folder
     await asyncio.to_thread(workspace.remove)
     assert (ended.exit_code, folder.exists()) == (0, False)
@@ -302,18 +302,18 @@ async def test_a_program_that_begins_is_no_stray_of_one_that_ends(
     sandbox._users = None
     other = Workspace()
     ending = await sandbox.start(python(other, "import time; time.sleep(60)"), owner=other)
-    ends = ending._around.tree
+    ends = ending._context.tree
     taken: list[bool] = []
     real_child = sandbox_module.Child
 
     def slow_child(spawned: Spawned, *more: Any) -> Child:
-        eventually(lambda: tag_of(spawned.pid) is not None)
-        taken.append(ends.has(spawned.pid))
+        eventually(lambda: read_tag(spawned.pid) is not None)
+        taken.append(ends.contains(spawned.pid))
         return real_child(spawned, *more)
 
     monkeypatch.setattr(sandbox_module, "Child", slow_child)
     began = await sandbox.start(python(workspace, "pass"), owner=workspace)
-    assert (await began.ended(timeout_s=LONG_S, on_fact=lambda _: None)).exit_code == 0
+    assert (await began.wait(timeout_s=LONG_S, on_fact=lambda _: None)).exit_code == 0
     assert taken == [False]
     await ending.kill()
     other.remove()

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sandbox.processes import all_pids, look_up, tag_of, user_of
+from sandbox.processes import all_pids, read_process, read_tag, read_uid
 from tests.sandbox.worlds import cast, disown_orphans, environment, in_every_world, line, play_as
 
 PATIENCE_S = 120
@@ -35,7 +35,7 @@ class Agent(msgspec.Struct, frozen=True):
 
     def scripts(self) -> set[int]:
         """What runs of its script, and of nobody else who is that user."""
-        return {pid for pid in running(self.uid) if tag_of(pid) is not None}
+        return {pid for pid in running(self.uid) if read_tag(pid) is not None}
 
     def kill(self) -> None:
         self.process.kill()
@@ -90,7 +90,7 @@ def succeed(agent: Agent, world: str) -> None:
 
 
 def children(pid: int) -> list[int]:
-    return [child for child in all_pids() if (seen := look_up(child)) and seen.parent == pid]
+    return [child for child in all_pids() if (seen := read_process(child)) and seen.parent == pid]
 
 
 def programs(agent: Agent) -> list[int]:
@@ -109,12 +109,12 @@ def command(pid: int) -> bytes:
 
 
 def running(uid: int) -> list[int]:
-    return [pid for pid in all_pids() if user_of(pid) == uid and not has_ended(pid)]
+    return [pid for pid in all_pids() if read_uid(pid) == uid and not has_ended(pid)]
 
 
 def has_ended(pid: int) -> bool:
     """A slow first process may take its time to ask how an orphan ended."""
-    seen = look_up(pid)
+    seen = read_process(pid)
     return seen is None or seen.has_ended
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import sandbox as sandbox_module
-from sandbox.memory import MemoryPromises, TooLittleMemoryError
+from sandbox.memory import MemoryReservations, TooLittleMemoryError
 from sandbox.program import Limits, Program
 from sandbox.sandbox import Sandbox
 from sandbox.workspace import Workspace
@@ -50,7 +50,7 @@ def small_container() -> Iterator[Path]:
 async def sandbox(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Sandbox]:
     monkeypatch.setattr(sandbox_module, "_MEMORY_WAIT_S", 0.0)
     opened = Sandbox()
-    opened._memory = MemoryPromises(lambda: FREE_MB)
+    opened._memory = MemoryReservations(lambda: FREE_MB)
     yield opened
     await opened.close()
 
@@ -87,9 +87,9 @@ async def test_what_waits_holds_no_memory_and_is_promised_some_when_its_job_come
     waiting = await sandbox.start(sleeper(spare), owner=spare, waits=True)
     heavy = await sandbox.start(sleeper(other), owner=other)
     with pytest.raises(TooLittleMemoryError):
-        await waiting.expect_job()
+        await waiting.reserve_memory()
     await heavy.kill()
-    await waiting.expect_job()
+    await waiting.reserve_memory()
     assert FREE_MB - HEAVY.expected_mb <= sandbox._memory.free_mb < FREE_MB
     await waiting.kill()
     assert sandbox._memory.free_mb == FREE_MB

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from sandbox.cleanup import sweep_folders
-from sandbox.workspace import Look, Workspace, is_deserted, name_of, temporary_folder
+from sandbox.workspace import (
+    ScreenshotReview,
+    Workspace,
+    is_abandoned,
+    secret_digest,
+    temporary_folder,
+)
 
 KILLED = """
 import os, signal
@@ -56,9 +62,9 @@ def test_a_folder_that_was_never_locked_is_swept_when_it_is_old(tmp_path: Path) 
 
 def test_a_folder_is_deserted_when_nobody_holds_it(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    assert not is_deserted(workspace.folder)
+    assert not is_abandoned(workspace.folder)
     workspace.remove()
-    assert not is_deserted(tmp_path / "picket-run-that-never-was")
+    assert not is_abandoned(tmp_path / "picket-run-that-never-was")
 
 
 def test_a_link_with_a_runs_name_is_not_followed(tmp_path: Path) -> None:
@@ -91,16 +97,16 @@ def test_what_was_said_of_pictures_holds_for_the_secrets_that_were_looked_for(
     workspace = Workspace(tmp_path)
     (workspace.folder / "a.png").write_bytes(b"pixels")
     artifact = workspace.artifact("a.png", "screenshot")
-    workspace.keep_secret("first")
-    assert workspace.file_of(artifact).look is Look.NONE
-    named = name_of("first", artifact.sha256)
-    workspace.keep_picture(artifact.sha256, is_masked=True, knew=(named, "of another"))
-    assert workspace.file_of(artifact).look is Look.MASKED
-    workspace.keep_secret("second")
-    assert workspace.file_of(artifact).look is Look.NONE
-    named = name_of("second", artifact.sha256)
-    workspace.keep_picture(artifact.sha256, is_masked=False, knew=(named,))
-    assert workspace.file_of(artifact).look is Look.UNSHOWING
-    workspace.show(("of the location",))
-    assert workspace.file_of(artifact).look is Look.NONE
+    workspace.add_secret("first")
+    assert workspace.run_file(artifact).review is ScreenshotReview.UNREVIEWED
+    named = secret_digest("first", artifact.sha256)
+    workspace.record_picture(artifact.sha256, is_masked=True, knew=(named, "of another"))
+    assert workspace.run_file(artifact).review is ScreenshotReview.MASKED
+    workspace.add_secret("second")
+    assert workspace.run_file(artifact).review is ScreenshotReview.UNREVIEWED
+    named = secret_digest("second", artifact.sha256)
+    workspace.record_picture(artifact.sha256, is_masked=False, knew=(named,))
+    assert workspace.run_file(artifact).review is ScreenshotReview.NO_SECRETS
+    workspace.set_script_secrets(("of the location",))
+    assert workspace.run_file(artifact).review is ScreenshotReview.UNREVIEWED
     workspace.remove()

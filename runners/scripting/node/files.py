@@ -20,7 +20,7 @@ from contract.result import CheckFailed, FailureKind
 from runners.scripting.node.runtimes import HARNESS
 
 EDITOR_SCRIPT: Final = "script.js"
-_OURS: Final = "node_modules"
+_MODULES: Final = "node_modules"
 """The libraries of the runtime; a file of the check's own there would hide one of them."""
 _SEGMENT_BYTES: Final = 255
 
@@ -39,7 +39,7 @@ def script_path(spec: BrowserSpec | MultiStepSpec) -> PurePosixPath:
     Raises:
         CheckFailed: of kind SCRIPT, when that is not in the folder.
     """
-    return _inside(spec.script_path or EDITOR_SCRIPT)
+    return _resolve_in_folder(spec.script_path or EDITOR_SCRIPT)
 
 
 def script_files(spec: BrowserSpec | MultiStepSpec) -> tuple[ScriptFile, ...]:
@@ -49,12 +49,12 @@ def script_files(spec: BrowserSpec | MultiStepSpec) -> tuple[ScriptFile, ...]:
         CheckFailed: of kind SCRIPT, when one would leave the folder or stand in another's way.
     """
     script = script_path(spec)
-    files = {_inside(one.path): one.content for one in spec.dependencies}
-    files |= _snippets(script, spec.snippets)
+    files = {_resolve_in_folder(one.path): one.content for one in spec.dependencies}
+    files |= _place_snippets(script, spec.snippets)
     files[script] = spec.script
     for path in files:
         if not files.keys().isdisjoint(path.parents):
-            raise _refused(str(path), "goes through a file, as if it were a folder")
+            raise _refuse(str(path), "goes through a file, as if it were a folder")
     return tuple(ScriptFile(path, content) for path, content in files.items())
 
 
@@ -70,24 +70,29 @@ def write_files(files: Iterable[ScriptFile], folder: Path) -> None:
         target.write_bytes(file.content.encode(errors="replace"))
 
 
-def _snippets(script: PurePosixPath, snippets: Iterable[Dependency]) -> dict[PurePosixPath, str]:
+def _place_snippets(
+    script: PurePosixPath, snippets: Iterable[Dependency]
+) -> dict[PurePosixPath, str]:
     """At their paths from the script's folder."""
-    return {_inside(str(script.parent / one.path.lstrip("/"))): one.content for one in snippets}
+    return {
+        _resolve_in_folder(str(script.parent / one.path.lstrip("/"))): one.content
+        for one in snippets
+    }
 
 
-def _inside(given: str) -> PurePosixPath:
+def _resolve_in_folder(given: str) -> PurePosixPath:
     """A path of the check as one in the folder: `/` is the folder itself."""
     path = PurePosixPath(os.path.normpath(given.lstrip("/")))
     if not path.name or path.parts[0] == "..":
-        raise _refused(given, "leaves the folder of the check")
-    if _OURS in path.parts:
-        raise _refused(given, f"is in {_OURS}, where the libraries of the runtime are")
+        raise _refuse(given, "leaves the folder of the check")
+    if _MODULES in path.parts:
+        raise _refuse(given, f"is in {_MODULES}, where the libraries of the runtime are")
     if "\0" in given or any(len(os.fsencode(part)) > _SEGMENT_BYTES for part in path.parts):
-        raise _refused(given, "is no path of a file")
+        raise _refuse(given, "is no path of a file")
     return path
 
 
-def _refused(path: str, because: str) -> CheckFailed:
+def _refuse(path: str, because: str) -> CheckFailed:
     return CheckFailed(
         FailureKind.SCRIPT, f"The file {path[:200]!r} {because}.", {"code": "FILE_PATH"}
     )
@@ -106,25 +111,25 @@ _FILE: Final = re.compile(r"\.(?:spec|test)\.[cm]?[jt]sx?$")
 
 def is_playwright_test(script: str, path: str) -> bool:
     """Whether a script is to be run by Playwright Test; otherwise Node runs it by itself."""
-    code = _COMMENT_OR_TEXT.sub(_kept, script)
+    code = _COMMENT_OR_TEXT.sub(_drop_comment, script)
     if _FILE.search(path) or _NAMED_TEST.search(code):
         return True
-    return bool(_RUNNER.search(code)) and bool(_TEST_CALL.search(_without_texts(code)))
+    return bool(_RUNNER.search(code)) and bool(_TEST_CALL.search(_drop_texts(code)))
 
 
-def _kept(found: re.Match[str]) -> str:
+def _drop_comment(found: re.Match[str]) -> str:
     """Texts stay, since modules are named by them; comments go."""
     return " " if found.group().startswith("/") else found.group()
 
 
-def _without_texts(code: str) -> str:
+def _drop_texts(code: str) -> str:
     return _COMMENT_OR_TEXT.sub("''", code)
 
 
-_OF_KEPT: Final = r"(?:/[0-9a-f.]{1,100})?/node_modules/"
+_PACKAGES_PATH: Final = r"(?:/[0-9a-f.]{1,100})?/node_modules/"
 """Packages that suites share lie below the key of their content."""
 _REQUIRED_BY: Final = re.compile(r"\n- (?:node_modules/|node:)[^\n]*")
-_NOBODY: Final = re.compile(r"\nRequire stack:(?!\n- )")
+_EMPTY_REQUIRE_STACK: Final = re.compile(r"\nRequire stack:(?!\n- )")
 _SYNTAX: Final = re.compile(r"(?P<kind>SyntaxError: )(?P<file>\S+): (?P<said>.*) \(\d+:\d+\)")
 
 
@@ -148,7 +153,7 @@ class UserPaths:
         above = os.path.relpath(root, here)
         outside = "" if above == "." else f"{above}/"
         self._shorter = ((f"{here}/", ""), (f"{root}/", outside), (f"{harness}/", "node:picket/"))
-        self._packages = _pattern(packages)
+        self._packages = _compile_packages(packages)
 
     def line(self, text: str) -> str:
         """Of a log."""
@@ -164,7 +169,7 @@ class UserPaths:
         `where`: its place, as in `shop.spec.ts:5:14`, which is said behind the first line and not
         once more in it. None: nobody knows.
         """
-        told = _NOBODY.sub("", _REQUIRED_BY.sub("", self.line(text)))
+        told = _EMPTY_REQUIRE_STACK.sub("", _REQUIRED_BY.sub("", self.line(text)))
         if where is None:
             return told
         syntax = _SYNTAX.match(told)
@@ -173,16 +178,16 @@ class UserPaths:
         return told
 
 
-def _pattern(packages: Iterable[Path]) -> re.Pattern[str] | None:
+def _compile_packages(packages: Iterable[Path]) -> re.Pattern[str] | None:
     """Of paths below these folders alone: a URL of the target's may hold `node_modules` as well.
 
     It begins with long fixed texts, so that a script's output cannot make it slow.
     """
     folders = "|".join(re.escape(str(folder)) for folder in packages)
-    return re.compile(f"(?:file://)?(?:{folders}){_OF_KEPT}") if folders else None
+    return re.compile(f"(?:file://)?(?:{folders}){_PACKAGES_PATH}") if folders else None
 
 
-def placed(text: str, where: str | None) -> str:
+def append_place(text: str, where: str | None) -> str:
     """An error with its place behind its first line."""
     first, *rest = text.strip().split("\n")
     return "\n".join([f"{first} ({where})" if where else first, *rest])

@@ -11,7 +11,7 @@ from typing import Final
 
 from runners.scripting.node.runtimes import Runtime
 from sandbox.child import Child
-from sandbox.program import Ended, Limits, Program
+from sandbox.program import Limits, Program, ProgramExit
 from sandbox.sandbox import Sandbox
 from sandbox.workspace import Workspace
 
@@ -30,12 +30,12 @@ class ScriptNode:
         """Monotonic; its own log counts from here."""
         self._child = child
         self._folder = folder
-        self._ending: asyncio.Task[Ended] | None = None
+        self._ending: asyncio.Task[ProgramExit] | None = None
         """None: it has no job."""
 
-    async def play(
+    async def run(
         self, message: bytes, *, limit_s: float, hear: Callable[[bytes], bool]
-    ) -> Ended | None:
+    ) -> ProgramExit | None:
         """Hand it its job, and wait for its end, or until `hear` has heard enough.
 
         None: it has, and the process may still be on its way out.
@@ -49,8 +49,8 @@ class ScriptNode:
             if hear(line):
                 enough.set()
 
-        await self._child.feed(message)
-        end = self._child.ended(timeout_s=limit_s, on_fact=on_fact)
+        await self._child.write_stdin(message)
+        end = self._child.wait(timeout_s=limit_s, on_fact=on_fact)
         self._ending = asyncio.create_task(end, name="script.end")
         heard = asyncio.create_task(enough.wait(), name="script.heard")
         try:
@@ -110,7 +110,7 @@ def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Pro
     )
 
 
-EACH: Final = 2
+NODES_PER_RUNTIME: Final = 2
 """Per runtime: setup and teardown of one check. Each holds some 40 MB while it waits, of which 8
 are its own and the rest is Node's code, which all Node processes share."""
 IDLE_S: Final = 300.0
@@ -119,10 +119,10 @@ IDLE_S: Final = 300.0
 StartNode = Callable[[Runtime], Awaitable[ScriptNode]]
 
 
-class Spares:
+class NodePool:
     """Lends each script a process of its own; none is lent twice."""
 
-    def __init__(self, start: StartNode, *, each: int = EACH) -> None:
+    def __init__(self, start: StartNode, *, each: int = NODES_PER_RUNTIME) -> None:
         """`each`: how many to keep of each runtime that is in use."""
         self._start = start
         self._each = each
@@ -142,7 +142,7 @@ class Spares:
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
-    async def lent(self, runtime: Runtime, *, fresh: bool = False) -> AsyncIterator[ScriptNode]:
+    async def lend(self, runtime: Runtime, *, fresh: bool = False) -> AsyncIterator[ScriptNode]:
         """A process for one script, which ends with the block. Fresh: not one that waited.
 
         Raises:

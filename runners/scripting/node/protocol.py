@@ -140,12 +140,12 @@ def render(request: HttpRequest) -> ScriptRequest:
         method=request.method.value,
         url=request.url,
         body=request.body,
-        headers=_by_name(request.headers),
-        query_parameters=_by_name(request.query_parameters),
+        headers=_key_by_name(request.headers),
+        query_parameters=_key_by_name(request.query_parameters),
     )
 
 
-def changed(request: HttpRequest, wish: ScriptRequest, *, file: str) -> HttpRequest:
+def apply_changes(request: HttpRequest, wish: ScriptRequest, *, file: str) -> HttpRequest:
     """The request as a setup script left it; what it did not touch stays as it was.
 
     Raises:
@@ -156,18 +156,18 @@ def changed(request: HttpRequest, wish: ScriptRequest, *, file: str) -> HttpRequ
         return request
     return msgspec.structs.replace(
         request,
-        method=_method(wish.method, file),
-        url=_url(wish.url, file),
+        method=_parse_method(wish.method, file),
+        url=_require_url(wish.url, file),
         body=wish.body,
-        body_type=_body_type(request, wish),
-        headers=_pairs(request.headers, before.headers, wish.headers),
-        query_parameters=_pairs(
+        body_type=_choose_body_type(request, wish),
+        headers=_merge_pairs(request.headers, before.headers, wish.headers),
+        query_parameters=_merge_pairs(
             request.query_parameters, before.query_parameters, wish.query_parameters
         ),
     )
 
 
-def as_sent(sent: SentRequest) -> ScriptRequest:
+def render_sent(sent: SentRequest) -> ScriptRequest:
     """The request as teardown sees it: as it went out."""
     return ScriptRequest(
         method=sent.method,
@@ -178,22 +178,22 @@ def as_sent(sent: SentRequest) -> ScriptRequest:
     )
 
 
-def answered(answer: Answer, timings: Timings) -> ScriptResponse:
+def render_response(answer: Answer, timings: Timings) -> ScriptResponse:
     """The response as teardown sees it."""
-    phases = _phases(timings)
+    phases = _name_phases(timings)
     return ScriptResponse(
         status_code=answer.head.status_code,
         status_text=answer.head.status_text,
-        body=as_text(answer.body, _charset(answer)),
+        body=as_text(answer.body, _find_charset(answer)),
         headers=answer.head.headers,
-        timings=_offsets(phases),
+        timings=_compute_offsets(phases),
         timing_phases=phases,
     )
 
 
-def with_body(answer: Answer, body: str) -> Answer:
+def replace_body(answer: Answer, body: str) -> Answer:
     """The answer as a teardown script left it."""
-    if body == as_text(answer.body, _charset(answer)):
+    if body == as_text(answer.body, _find_charset(answer)):
         return answer
     encoded = body.encode()
     return msgspec.structs.replace(
@@ -201,15 +201,15 @@ def with_body(answer: Answer, body: str) -> Answer:
     )
 
 
-def _charset(answer: Answer) -> str:
+def _find_charset(answer: Answer) -> str:
     return answer.charset or content_type(answer.head.headers.get("content-type")).charset
 
 
-def _by_name(pairs: tuple[KeyValue, ...]) -> dict[str, str]:
+def _key_by_name(pairs: tuple[KeyValue, ...]) -> dict[str, str]:
     return {pair.key: pair.value for pair in pairs}
 
 
-def _pairs(
+def _merge_pairs(
     pairs: tuple[KeyValue, ...], before: Mapping[str, str], wish: Mapping[str, str]
 ) -> tuple[KeyValue, ...]:
     """Who may see a value does not change with it."""
@@ -221,34 +221,34 @@ def _pairs(
     )
 
 
-def _method(wish: str, file: str) -> HttpMethod:
+def _parse_method(wish: str, file: str) -> HttpMethod:
     try:
         return HttpMethod(wish.upper())
     except ValueError:
         known = ", ".join(HttpMethod)
-        raise _refused(file, f"request.method is {wish[:20]}; use one of {known}") from None
+        raise _refuse(file, f"request.method is {wish[:20]}; use one of {known}") from None
 
 
-def _url(wish: str, file: str) -> str:
+def _require_url(wish: str, file: str) -> str:
     if 0 < len(wish) <= _MAX_URL_CHARS:
         return wish
-    raise _refused(
+    raise _refuse(
         file, f"request.url has {len(wish)} characters; use 1 to {_MAX_URL_CHARS} of them"
     )
 
 
-def _body_type(request: HttpRequest, wish: ScriptRequest) -> BodyType:
+def _choose_body_type(request: HttpRequest, wish: ScriptRequest) -> BodyType:
     """A body that a script gives to a request without one is sent as it is."""
     if request.body_type is BodyType.NONE and wish.body and wish.body != request.body:
         return BodyType.RAW
     return request.body_type
 
 
-def _refused(file: str, why: str) -> CheckFailed:
+def _refuse(file: str, why: str) -> CheckFailed:
     return CheckFailed(FailureKind.SCRIPT, f"After {file} {why}.", {"script": file})
 
 
-def _phases(timings: Timings) -> dict[str, float]:
+def _name_phases(timings: Timings) -> dict[str, float]:
     """As the established service names them: TLS falls into `firstByte`."""
     first_byte = (timings.first_byte or 0) + (timings.tls or 0)
     return {
@@ -261,7 +261,7 @@ def _phases(timings: Timings) -> dict[str, float]:
     }
 
 
-def _offsets(phases: Mapping[str, float]) -> dict[str, float]:
+def _compute_offsets(phases: Mapping[str, float]) -> dict[str, float]:
     """When each phase was over, from the start."""
     lookup = phases["wait"] + phases["dns"]
     connect = lookup + phases["tcp"]

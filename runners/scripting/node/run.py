@@ -12,15 +12,15 @@ from runners.scripting.harness import Harness
 from runners.scripting.node.node_pool import ScriptNode
 from runners.scripting.node.protocol import Broke, Done, ScriptJob, encode_job
 from runners.scripting.node.runtimes import Runtime
-from runners.scripting.node.verdict import ScriptFacts, ending_of
-from sandbox.program import Ended
+from runners.scripting.node.verdict import ScriptFacts, judge_ending
+from sandbox.program import ProgramExit
 
 
 class NodeBrokeError(MachineError):
     """Node did not come to run a script; the job goes back."""
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one script."""
 
     ending: Done | Failure
@@ -36,11 +36,11 @@ class ScriptRunner:
     """
 
     def __init__(
-        self, harness: Harness, runtime: Runtime, *, keep_secret: Callable[[str], None]
+        self, harness: Harness, runtime: Runtime, *, add_secret: Callable[[str], None]
     ) -> None:
         self.runtime = runtime
-        self._spares = harness.spares
-        self._keep_secret = keep_secret
+        self._pool = harness.node_pool
+        self._add_secret = add_secret
         self._began = time.monotonic()
         self._lent = AsyncExitStack()
 
@@ -50,11 +50,11 @@ class ScriptRunner:
     async def __aexit__(self, *_: object) -> None:
         await self._lent.aclose()
 
-    def used_s(self) -> float:
+    def elapsed_s(self) -> float:
         """Since the run began."""
         return time.monotonic() - self._began
 
-    async def run(self, job: ScriptJob, *, limit_s: float, limit: str) -> Ran:
+    async def run(self, job: ScriptJob, *, limit_s: float, limit: str) -> ScriptOutcome:
         """Run a script to its end, or to the limit, of which sentences speak as `limit`.
 
         Raises:
@@ -62,35 +62,35 @@ class ScriptRunner:
             OSError: Node cannot be started.
         """
         message = encode_job(job)
-        ran = await self._ran(job, message, limit_s=limit_s, limit=limit, fresh=False)
+        outcome = await self._run_once(job, message, limit_s=limit_s, limit=limit, fresh=False)
         # A process that waited may have died meanwhile; a new one has no such excuse.
-        if ran is None:
-            ran = await self._ran(job, message, limit_s=limit_s, limit=limit, fresh=True)
-        if ran is None:
+        if outcome is None:
+            outcome = await self._run_once(job, message, limit_s=limit_s, limit=limit, fresh=True)
+        if outcome is None:
             raise NodeBrokeError(
                 f"Node of runtime {self.runtime.id} ended before the script began."
             )
-        return ran
+        return outcome
 
-    async def _ran(
+    async def _run_once(
         self, job: ScriptJob, message: bytes, *, limit_s: float, limit: str, fresh: bool
-    ) -> Ran | None:
+    ) -> ScriptOutcome | None:
         """What came of the script in one process. None: it did not come to run there."""
-        lending = self._spares.lent(self.runtime, fresh=fresh)
+        lending = self._pool.lend(self.runtime, fresh=fresh)
         node = await self._lent.enter_async_context(lending)
-        facts = ScriptFacts(began_ms=self._ms(), keep_secret=self._keep_secret)
-        ended = await node.play(message, limit_s=limit_s, hear=facts.take)
+        facts = ScriptFacts(began_ms=self._now_ms(), add_secret=self._add_secret)
+        ended = await node.run(message, limit_s=limit_s, hear=facts.take)
         if not facts.has_begun:
             return None
-        printed = () if ended is None else self._printed(ended, node)
+        printed = () if ended is None else self._shift_log(ended, node)
         log = sorted((*facts.log, *printed), key=lambda line: line.after_ms)
-        ending = ending_of(job.name, facts, ended, limit=limit)
+        ending = judge_ending(job.name, facts, ended, limit=limit)
         if isinstance(ending, Failure):
             stack = facts.ending.stack if isinstance(facts.ending, Broke) else ending.message
-            log.append(LogLine(after_ms=self._ms(), level="ERROR", message=stack))
-        return Ran(ending=ending, log=tuple(log))
+            log.append(LogLine(after_ms=self._now_ms(), level="ERROR", message=stack))
+        return ScriptOutcome(ending=ending, log=tuple(log))
 
-    def _printed(self, ended: Ended, node: ScriptNode) -> tuple[LogLine, ...]:
+    def _shift_log(self, ended: ProgramExit, node: ScriptNode) -> tuple[LogLine, ...]:
         """What went past the console; its times count from the start of the process."""
         earlier_ms = (node.started_at - self._began) * 1000
         return tuple(
@@ -98,5 +98,5 @@ class ScriptRunner:
             for line in ended.log
         )
 
-    def _ms(self) -> float:
-        return self.used_s() * 1000
+    def _now_ms(self) -> float:
+        return self.elapsed_s() * 1000

@@ -117,10 +117,12 @@ def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Ru
     """
     place = runtimes_folder() if folder is None else folder
     browsers = (place / "chromium", CHROMIUM_PROGRAM) if browser is None else (browser,)
-    answering = ((path.resolve(), version) for path in browsers if (version := _version_of(path)))
+    answering = (
+        (path.resolve(), version) for path in browsers if (version := _read_browser_version(path))
+    )
     found, version = next(answering, (None, None))
     ffmpeg = (place / "ffmpeg").resolve()
-    newest_first = sorted(_runtimes_in(place), key=lambda runtime: runtime.id, reverse=True)
+    newest_first = sorted(_find_runtimes_in(place), key=lambda runtime: runtime.id, reverse=True)
     return Runtimes(
         by_id=MappingProxyType({runtime.id: runtime for runtime in newest_first}),
         browser=found,
@@ -129,17 +131,17 @@ def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Ru
     )
 
 
-def _runtimes_in(folder: Path) -> list[Runtime]:
+def _find_runtimes_in(folder: Path) -> list[Runtime]:
     if not folder.is_dir():
         return []
-    return [_runtime(one) for one in folder.iterdir() if (one / _READY).is_file()]
+    return [_read_runtime(one) for one in folder.iterdir() if (one / _READY).is_file()]
 
 
-def _runtime(folder: Path) -> Runtime:
+def _read_runtime(folder: Path) -> Runtime:
     package = json.loads((folder / "package.json").read_bytes())
     cache, code = folder / "compile-cache", folder / CODE_CACHE
     modules = (folder / "node_modules").resolve()
-    fault = fault_of(code, modules) if code.is_file() else None
+    fault = find_code_cache_fault(code, modules) if code.is_file() else None
     return Runtime(
         id=folder.name,
         node=folder / "bin/node",
@@ -152,7 +154,7 @@ def _runtime(folder: Path) -> Runtime:
     )
 
 
-def _version_of(browser: Path) -> str | None:
+def _read_browser_version(browser: Path) -> str | None:
     """None: it is not there, or does not start, for want of a library perhaps."""
     try:
         command = (browser, "--version")
@@ -168,10 +170,10 @@ def _version_of(browser: Path) -> str | None:
 NO_RUNTIME: Final = "There is no Node runtime for scripts on this machine."
 
 
-_OF_ANOTHER_VERSION: Final = "it is damaged, or was made by another version of Picket"
+_OTHER_VERSION: Final = "it is damaged, or was made by another version of Picket"
 
 
-class _Entry(msgspec.Struct, frozen=True, array_like=True):
+class _IndexEntry(msgspec.Struct, frozen=True, array_like=True):
     """What the index says of one library's file."""
 
     begin_byte: int
@@ -181,29 +183,29 @@ class _Entry(msgspec.Struct, frozen=True, array_like=True):
     """Of the text that the code was made of."""
 
 
-def fault_of(cache: Path, modules: Path) -> str | None:
+def find_code_cache_fault(cache: Path, modules: Path) -> str | None:
     """Why runs must not use it; None: they may. It reads the file and all that it is of.
 
     `modules`: the folder of the libraries that runs load.
     """
     try:
-        index = _index_of(cache.read_bytes())
+        index = _decode_index(cache.read_bytes())
     except OSError as problem:
         return f"it cannot be read: {problem.strerror}"
     except msgspec.DecodeError:
-        return _OF_ANOTHER_VERSION
-    faults = (_fault_of_source(Path(name), modules, entry) for name, entry in index.items())
+        return _OTHER_VERSION
+    faults = (_find_source_fault(Path(name), modules, entry) for name, entry in index.items())
     return next((fault for fault in faults if fault is not None), None)
 
 
-def _index_of(content: bytes) -> dict[str, _Entry]:
+def _decode_index(content: bytes) -> dict[str, _IndexEntry]:
     checksum, _, rest = content.partition(b"\n")
     if checksum != str(zlib.crc32(rest)).encode():
-        raise msgspec.DecodeError(_OF_ANOTHER_VERSION)
-    return msgspec.json.decode(rest.partition(b"\n")[0], type=dict[str, _Entry])
+        raise msgspec.DecodeError(_OTHER_VERSION)
+    return msgspec.json.decode(rest.partition(b"\n")[0], type=dict[str, _IndexEntry])
 
 
-def _fault_of_source(source: Path, modules: Path, entry: _Entry) -> str | None:
+def _find_source_fault(source: Path, modules: Path, entry: _IndexEntry) -> str | None:
     if not source.is_relative_to(modules):
         return f"it is of {source}, outside {modules}"
     try:
@@ -219,9 +221,9 @@ _MISSING: Final = re.compile(
     r"|(?P<library>\S{1,200}) is not a library of this runtime)"
 )
 """Where the error begins with it: one may show such words of its target's."""
-_ALIKE: Final = 0.8
+_MIN_SIMILARITY: Final = 0.8
 """Names of modules are short, and many: `express` is not meant as `expect`."""
-_OWN: Final = (
+_OWN_FILES: Final = (
     "Files of its own a check names in `dependencies`, or in `dependencyFiles` of a check file."
 )
 _LIBRARIES: Final = (
@@ -229,14 +231,14 @@ _LIBRARIES: Final = (
 )
 
 
-def advice(message: str) -> str | None:
+def suggest_module(message: str) -> str | None:
     """A sentence to be told behind the error. None: it is of something else."""
     found = _MISSING.match(message)
     if found is None:
         return None
     name = found["module"] or found["library"]
     if name.startswith((".", "/")):
-        return _OWN
+        return _OWN_FILES
     libraries = {library for one in RUNTIMES.values() for library in one.libraries}
-    meant = suggest_name(name, libraries, alike=_ALIKE)
+    meant = suggest_name(name, libraries, alike=_MIN_SIMILARITY)
     return f"{_LIBRARIES}; did you mean {meant}?" if meant else f"{_LIBRARIES}."

@@ -24,8 +24,8 @@ from runners.scripting.node.protocol import (
     Secret,
     decode_fact,
 )
-from runners.scripting.node.runtimes import advice
-from sandbox.program import Ended
+from runners.scripting.node.runtimes import suggest_module
+from sandbox.program import ProgramExit
 
 _MAX_LINES: Final = 1_001
 """With the notice that there were more."""
@@ -37,7 +37,7 @@ _MAX_SECRET_CHARS: Final = 16_384
 class ScriptFacts:
     """The facts of one script, as they come in."""
 
-    def __init__(self, *, began_ms: float, keep_secret: Callable[[str], None]) -> None:
+    def __init__(self, *, began_ms: float, add_secret: Callable[[str], None]) -> None:
         """`began_ms`: when the script got its job, since the run began."""
         self.has_begun = False
         self.ending: Broke | Done | None = None
@@ -45,7 +45,7 @@ class ScriptFacts:
         self.is_garbled = False
         """Something came that is no fact."""
         self._began_ms = began_ms
-        self._keep_secret = keep_secret
+        self._add_secret = add_secret
         self._secrets: set[str] = set()
         self.log: list[LogLine] = []
 
@@ -79,7 +79,7 @@ class ScriptFacts:
         if len(self._secrets) > _MAX_SECRETS or chars > _MAX_SECRET_CHARS:
             self.is_garbled = True
         else:
-            self._keep_secret(value)
+            self._add_secret(value)
 
 
 _MAX_MESSAGE_CHARS: Final = 500
@@ -87,8 +87,8 @@ _REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation 
 """What a script gets when the system refuses it more."""
 
 
-def ending_of(
-    name: ScriptName, facts: ScriptFacts, ended: Ended | None, *, limit: str
+def judge_ending(
+    name: ScriptName, facts: ScriptFacts, ended: ProgramExit | None, *, limit: str
 ) -> Done | Failure:
     """What the script left behind, or why it failed. No end: its facts told enough.
 
@@ -98,15 +98,15 @@ def ending_of(
     if isinstance(ending, Done) and not facts.is_garbled:
         return ending
     if isinstance(ending, Done) or facts.is_garbled or ended is None or ended.facts_cut:
-        return _failed(name, "wrote into the channel on which its result comes")
+        return _fail(name, "wrote into the channel on which its result comes")
     if _lacked_memory(ending, ended):
-        return _out_of_memory(name, ended)
+        return _fail_out_of_memory(name, ended)
     if ending is not None:
-        return _broke(name, ending)
-    return _timed_out(name, limit) if ended.timed_out else _failed(name, _why(ended))
+        return _fail_broken(name, ending)
+    return _fail_timed_out(name, limit) if ended.timed_out else _fail(name, _describe_end(ended))
 
 
-def too_much(name: ScriptName, what: str, size_bytes: int) -> Failure:
+def fail_too_large(name: ScriptName, what: str, size_bytes: int) -> Failure:
     """More than may pass to a script."""
     return Failure(
         kind=FailureKind.SCRIPT,
@@ -118,7 +118,7 @@ def too_much(name: ScriptName, what: str, size_bytes: int) -> Failure:
     )
 
 
-def no_time(name: ScriptName) -> Failure:
+def fail_no_time(name: ScriptName) -> Failure:
     """The run's own time was over before the script's turn came."""
     return Failure(
         kind=FailureKind.TIMEOUT,
@@ -127,18 +127,18 @@ def no_time(name: ScriptName) -> Failure:
     )
 
 
-def _failed(name: ScriptName, why: str) -> Failure:
+def _fail(name: ScriptName, why: str) -> Failure:
     return Failure(
-        kind=FailureKind.SCRIPT, message=f"{_capital(name)} {why}.", detail={"script": name.file}
+        kind=FailureKind.SCRIPT, message=f"{_capitalise(name)} {why}.", detail={"script": name.file}
     )
 
 
-def _broke(name: ScriptName, ending: Broke) -> Failure:
+def _fail_broken(name: ScriptName, ending: Broke) -> Failure:
     said = " ".join(ending.message.split())
     if len(said) > _MAX_MESSAGE_CHARS:
         said = f"{said[: _MAX_MESSAGE_CHARS - 1]}…"
     place = f" ({ending.place})" if ending.place is not None else ""
-    told = filter(None, (f"{_capital(name)} failed: {said}{place}", advice(said)))
+    told = filter(None, (f"{_capitalise(name)} failed: {said}{place}", suggest_module(said)))
     return Failure(
         kind=FailureKind.SCRIPT,
         message=". ".join(told),
@@ -146,15 +146,15 @@ def _broke(name: ScriptName, ending: Broke) -> Failure:
     )
 
 
-def _timed_out(name: ScriptName, limit: str) -> Failure:
+def _fail_timed_out(name: ScriptName, limit: str) -> Failure:
     return Failure(
         kind=FailureKind.TIMEOUT,
-        message=f"{_capital(name)} did not end within {limit}.",
+        message=f"{_capitalise(name)} did not end within {limit}.",
         detail={"script": name.file},
     )
 
 
-def _why(ended: Ended) -> str:
+def _describe_end(ended: ProgramExit) -> str:
     if ended.stopped_because is not None:
         return f"was stopped: {ended.stopped_because.rstrip('.')}"
     if ended.signal is not None:
@@ -162,23 +162,23 @@ def _why(ended: Ended) -> str:
     return f"ended its process with exit code {ended.exit_code} before it was done"
 
 
-def _lacked_memory(ending: Broke | None, ended: Ended) -> bool:
+def _lacked_memory(ending: Broke | None, ended: ProgramExit) -> bool:
     """The system may refuse memory before anybody has seen how much there is in use."""
     if ended.out_of_memory:
         return True
     return ending is not None and any(sign in ending.message for sign in _REFUSED_MEMORY)
 
 
-def _out_of_memory(name: ScriptName, ended: Ended) -> Failure:
+def _fail_out_of_memory(name: ScriptName, ended: ProgramExit) -> Failure:
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
         message=(
-            f"{_capital(name)} ran out of memory: it may use {MEMORY_MB} MB, "
+            f"{_capitalise(name)} ran out of memory: it may use {MEMORY_MB} MB, "
             f"and {ended.peak_mb:.0f} MB were seen."
         ),
         detail={"script": name.file, "limitMb": MEMORY_MB, "peakMb": round(ended.peak_mb, 1)},
     )
 
 
-def _capital(name: ScriptName) -> str:
+def _capitalise(name: ScriptName) -> str:
     return name.words[0].upper() + name.words[1:]

@@ -65,22 +65,22 @@ def make_registry(into: Path, project: Path, *, browser: Path | None, ffmpeg: Pa
     """
     programs = {"chromium": browser, "chromium-headless-shell": browser, "ffmpeg": ffmpeg}
     into.mkdir(parents=True, exist_ok=True)
-    for name, revision in sorted(_wanted(project)):
+    for name, revision in sorted(_find_needed_programs(project)):
         program = programs[name]
         if program is not None:
-            _place(into / f"{name.replace('-', '_')}-{revision}", _PLACES[name], program)
+            _link_program(into / f"{name.replace('-', '_')}-{revision}", _PLACES[name], program)
 
 
-def _wanted(project: Path) -> set[tuple[str, str]]:
+def _find_needed_programs(project: Path) -> set[tuple[str, str]]:
     """Program and revision, for each Playwright."""
     return {
         (name, revision)
-        for core in _cores(project)
-        for name, revision in _revisions(core / "browsers.json")
+        for core in _find_playwright_cores(project)
+        for name, revision in _read_revisions(core / "browsers.json")
     }
 
 
-def _cores(project: Path) -> set[Path]:
+def _find_playwright_cores(project: Path) -> set[Path]:
     """The folders of playwright-core; a suite may have several."""
     found = set()
     for chain in _CHAINS:
@@ -92,8 +92,8 @@ def _cores(project: Path) -> set[Path]:
     return found
 
 
-def _revisions(path: Path) -> Iterator[tuple[str, str]]:
-    for browser in _listed(path):
+def _read_revisions(path: Path) -> Iterator[tuple[str, str]]:
+    for browser in _read_browsers(path):
         name, others = browser.get("name"), browser.get("revisionOverrides")
         revisions = [
             browser.get("revision"),
@@ -105,7 +105,7 @@ def _revisions(path: Path) -> Iterator[tuple[str, str]]:
         yield from ((name, revision) for revision in fitting)
 
 
-def _listed(path: Path) -> list[dict[str, Any]]:
+def _read_browsers(path: Path) -> list[dict[str, Any]]:
     """What the file lists; the suite brings it, so anything may stand in it."""
     try:
         is_small = path.is_file() and path.stat().st_size <= _LARGEST_BYTES
@@ -117,7 +117,7 @@ def _listed(path: Path) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)]
 
 
-def _place(folder: Path, places: tuple[str, ...], program: Path) -> None:
+def _link_program(folder: Path, places: tuple[str, ...], program: Path) -> None:
     for place in places:
         link = folder / place
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ _LIMIT_S: Final = 10.0
 _LIMITS: Final = Limits(memory_mb=1500)
 
 
-class Proof(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchTest(msgspec.Struct, frozen=True, kw_only=True):
     """Where a browser can be started as it was for a run."""
 
     sandbox: Sandbox
@@ -141,7 +141,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """Of a process with such a home."""
 
 
-async def is_our_fault(lost: LostLaunch, proof: Proof, *, within_s: float) -> bool:
+async def is_our_fault(lost: LostLaunch, test: LaunchTest, *, within_s: float) -> bool:
     """Whether a browser did not start by none of its script's doing.
 
     `within_s`: so much of the run's time is left for it; what does not answer then does not start.
@@ -149,25 +149,25 @@ async def is_our_fault(lost: LostLaunch, proof: Proof, *, within_s: float) -> bo
     Raises:
         OSError: our fault.
     """
-    return lost.is_slow or not await _starts(proof, min(_LIMIT_S, within_s))
+    return lost.is_slow or not await _can_start(test, min(_LIMIT_S, within_s))
 
 
-async def _starts(proof: Proof, limit_s: float) -> bool:
+async def _can_start(test: LaunchTest, limit_s: float) -> bool:
     """Whether it starts and answers, where no script has had a hand in anything."""
     workspace = Workspace()
     home = workspace.folder / "home"
     home.mkdir()
     arguments = ("--no-sandbox", "--headless", *BROWSER_ARGUMENTS, "--dump-dom", "about:blank")
     program = Program(
-        argv=(str(proof.browser), *arguments),
+        argv=(str(test.browser), *arguments),
         folder=home,
-        env=proof.environment(home),
+        env=test.environment(home),
         limits=_LIMITS,
         facts_fd=False,
     )
     try:
-        child = await proof.sandbox.start(program, owner=workspace)
-        ended = await child.ended(timeout_s=limit_s, grace_s=0, on_fact=lambda _: None)
+        child = await test.sandbox.start(program, owner=workspace)
+        ended = await child.wait(timeout_s=limit_s, grace_s=0, on_fact=lambda _: None)
     finally:
         await asyncio.to_thread(workspace.remove)
     return ended.exit_code == 0 and any("<html>" in line.message for line in ended.log)
@@ -186,7 +186,7 @@ _RESERVED: Final = re.compile(
 """Names of the environment that lead Node, Playwright or us; a variable of a check cannot."""
 
 
-def required_browser(harness: Harness) -> Path:
+def require_browser(harness: Harness) -> Path:
     """Chromium's program.
 
     Raises:
@@ -197,7 +197,7 @@ def required_browser(harness: Harness) -> Path:
     return harness.runtimes.browser
 
 
-def harmless_variables(variables: Mapping[str, str]) -> dict[str, str]:
+def filter_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Those that do not lead Node, Playwright or us."""
     return {
         name: value

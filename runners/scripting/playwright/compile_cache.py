@@ -16,8 +16,8 @@ from contract.checks import BrowserSpec, MultiStepSpec
 from runners.scripting.node.files import script_files
 from runners.scripting.node.runtimes import CODE_CACHE, Runtime, Runtimes, find_runtimes
 from runners.scripting.playwright.chromium import make_registry
-from runners.scripting.playwright.place import Place, lay_out, make_place
-from runners.scripting.playwright.run import Script, program_of
+from runners.scripting.playwright.place import RunFolders, make_folders, place_files
+from runners.scripting.playwright.run import Script, build_program
 from sandbox.program import Limits, Program
 
 _LIMIT_S: Final = 120
@@ -59,9 +59,9 @@ def warm(runtime: Runtime, runtimes: Runtimes) -> Path:
         subprocess.SubprocessError: the run did not go well.
     """
     with tempfile.TemporaryDirectory(prefix="picket-warm-") as folder:
-        place = make_place(Path(folder).resolve())
+        place = make_folders(Path(folder).resolve())
         made = place.home / CODE_CACHE
-        program = _program(runtime, runtimes, place)
+        program = _build_program(runtime, runtimes, place)
         env = {
             **program.env,
             "PICKET_MAKES_CODE_CACHE": str(made),
@@ -70,7 +70,7 @@ def warm(runtime: Runtime, runtimes: Runtimes) -> Path:
         subprocess.run(  # noqa: S603 - our own command
             program.argv, cwd=program.folder, env=env, check=True, timeout=_LIMIT_S
         )
-        put = _put(made, runtime.node.parents[1] / CODE_CACHE)
+        put = _replace(made, runtime.node.parents[1] / CODE_CACHE)
     how = _WITHOUT_BROWSER if runtimes.browser is None else _WITH_BROWSER
     put.with_name(_WARMED).write_text(how)
     return put
@@ -83,13 +83,13 @@ def is_warm(runtime: Runtime, runtimes: Runtimes) -> bool:
     return runtime.code_cache is not None and suffices
 
 
-def _program(runtime: Runtime, runtimes: Runtimes, place: Place) -> Program:
-    spec = _spec(drives_browser=runtimes.browser is not None)
+def _build_program(runtime: Runtime, runtimes: Runtimes, place: RunFolders) -> Program:
+    spec = _build_spec(drives_browser=runtimes.browser is not None)
     script = Script(spec, runtime, runtimes.browser, runtimes.ffmpeg, {})
-    lay_out(place, script_files(spec), runtime)
-    if script.films:
+    place_files(place, script_files(spec), runtime)
+    if script.records_video:
         make_registry(place.browsers, place.root, browser=None, ffmpeg=script.ffmpeg)
-    program = program_of(
+    program = build_program(
         script,
         place,
         environment={"PATH": os.defpath, "HOME": str(place.home), "TMPDIR": str(place.home)},
@@ -101,17 +101,17 @@ def _program(runtime: Runtime, runtimes: Runtimes, place: Place) -> Program:
     return program
 
 
-def _spec(*, drives_browser: bool) -> BrowserSpec | MultiStepSpec:
+def _build_spec(*, drives_browser: bool) -> BrowserSpec | MultiStepSpec:
     if drives_browser:
-        return BrowserSpec(script=_test("request, page", _STEPS))
-    return MultiStepSpec(script=_test("request", ""))
+        return BrowserSpec(script=_build_test("request, page", _STEPS))
+    return MultiStepSpec(script=_build_test("request", ""))
 
 
-def _test(fixtures: str, steps: str) -> str:
+def _build_test(fixtures: str, steps: str) -> str:
     return _TEST.replace("FIXTURES", fixtures).replace("STEPS", steps)
 
 
-def _put(made: Path, target: Path) -> Path:
+def _replace(made: Path, target: Path) -> Path:
     """Whole or not at all: runs may be reading the file that was there, and power may fail."""
     new = target.with_name(f"{target.name}.new")
     new.unlink(missing_ok=True)
@@ -128,11 +128,11 @@ def main() -> int:
     runtimes = find_runtimes()
     if not runtimes.by_id:
         sys.stderr.write("No runtime is installed: picket setup\n")
-    warmed = [_is_warmed(runtime, runtimes) for runtime in runtimes.by_id.values()]
+    warmed = [_try_to_warm(runtime, runtimes) for runtime in runtimes.by_id.values()]
     return 0 if warmed and all(warmed) else 1
 
 
-def _is_warmed(runtime: Runtime, runtimes: Runtimes) -> bool:
+def _try_to_warm(runtime: Runtime, runtimes: Runtimes) -> bool:
     try:
         warm(runtime, runtimes)
     except (OSError, subprocess.SubprocessError) as problem:

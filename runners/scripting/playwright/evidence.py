@@ -25,11 +25,11 @@ from runners.scripting.playwright.reporter import (
     RequestFact,
     StepBegan,
     StepEnded,
-    plain_text,
+    strip_colours,
 )
 from runners.scripting.playwright.run import ScriptRun
-from runners.scripting.playwright.verdict import MESSAGE_CHARS, failure_of
-from runners.scripting.proxy.egress_proxy import Unreached
+from runners.scripting.playwright.verdict import MESSAGE_CHARS, find_failure
+from runners.scripting.proxy.egress_proxy import UnreachedTarget
 
 _STEPS: Final = 300
 _ERRORS: Final = 20
@@ -40,52 +40,54 @@ _LOG_CHARS: Final = 1_000_000
 _LINE_COST_CHARS: Final = 32
 
 
-def browser_evidence(book: ReporterEvents, *, runtime_id: str, start_ms: float) -> BrowserEvidence:
+def build_browser_evidence(
+    events: ReporterEvents, *, runtime_id: str, start_ms: float
+) -> BrowserEvidence:
     """Of a BROWSER check; `start_ms`: when the run started, by the calendar."""
-    pages = tuple(_page(book.pages[index]) for index in sorted(book.pages))
-    return BrowserEvidence(pages=pages, **_common(book, runtime_id, start_ms))
+    pages = tuple(_build_page(events.pages[index]) for index in sorted(events.pages))
+    return BrowserEvidence(pages=pages, **_build_common_evidence(events, runtime_id, start_ms))
 
 
-def multi_step_evidence(
-    book: ReporterEvents, *, runtime_id: str, start_ms: float
+def build_multi_step_evidence(
+    events: ReporterEvents, *, runtime_id: str, start_ms: float
 ) -> MultiStepEvidence:
     """Of a MULTI_STEP check."""
-    return MultiStepEvidence(**_common(book, runtime_id, start_ms))
+    return MultiStepEvidence(**_build_common_evidence(events, runtime_id, start_ms))
 
 
-def log_of(
-    printed: Iterable[LogLine], book: ReporterEvents, ours: Iterable[LogLine], *, start_ms: float
+def build_log(
+    printed: Iterable[LogLine], events: ReporterEvents, ours: Iterable[LogLine], *, start_ms: float
 ) -> tuple[LogLine, ...]:
     """What was printed, what the pages said and what we have to say, by time; cut with a notice."""
     told = [
         LogLine(
-            after_ms=_after(fact.at, start_ms),
+            after_ms=_offset_ms(fact.at, start_ms),
             level=fact.level,
-            message=plain_text(fact.message),
+            message=strip_colours(fact.message),
         )
-        for fact in book.log
+        for fact in events.log
     ]
-    clean = _with_levels(printed, book)
-    return _cut(sorted([*ours, *clean, *told], key=lambda line: line.after_ms))
+    clean = _apply_levels(printed, events)
+    return _cut_log(sorted([*ours, *clean, *told], key=lambda line: line.after_ms))
 
 
-def _with_levels(printed: Iterable[LogLine], book: ReporterEvents) -> list[LogLine]:
+def _apply_levels(printed: Iterable[LogLine], events: ReporterEvents) -> list[LogLine]:
     """Printed lines, by the level that the script gave them where it told."""
     meant: dict[str, list[Literal["DEBUG", "WARN"]]] = {}
-    for fact in book.levels:
-        for text in plain_text(fact.message).split("\n"):
+    for fact in events.levels:
+        for text in strip_colours(fact.message).split("\n"):
             meant.setdefault(text, []).append(fact.level)
     clean = []
     for line in printed:
-        message = plain_text(line.message)
+        message = strip_colours(line.message)
         levels = meant.get(message)
         level = levels.pop(0) if levels else line.level
-        known = message if book.paths is None else book.paths.line(message)
+        known = message if events.paths is None else events.paths.line(message)
         clean.append(LogLine(after_ms=line.after_ms, level=level, message=known))
     return clean
 
 
-def _cut(lines: list[LogLine]) -> tuple[LogLine, ...]:
+def _cut_log(lines: list[LogLine]) -> tuple[LogLine, ...]:
     left = _LOG_CHARS
     for number, line in enumerate(lines):
         left -= len(line.message) + _LINE_COST_CHARS
@@ -100,25 +102,31 @@ def _cut(lines: list[LogLine]) -> tuple[LogLine, ...]:
     return tuple(lines)
 
 
-def _common(book: ReporterEvents, runtime_id: str, start_ms: float) -> dict[str, Any]:
-    errors = book.errors
-    steps = [step for step in book.steps.values() if _tells(step, book.step_ends.get(step.id))]
+def _build_common_evidence(
+    events: ReporterEvents, runtime_id: str, start_ms: float
+) -> dict[str, Any]:
+    errors = events.errors
+    steps = [
+        step
+        for step in events.steps.values()
+        if _is_worth_showing(step, events.step_ends.get(step.id))
+    ]
     return {
         "runtime_id": runtime_id,
-        "playwright": None if book.began is None else book.began.playwright,
+        "playwright": None if events.began is None else events.began.playwright,
         "requests": tuple(
-            _request(book.requests[index], start_ms) for index in sorted(book.requests)
+            _build_request(events.requests[index], start_ms) for index in sorted(events.requests)
         ),
         "steps": tuple(
-            _step(step, book.step_ends.get(step.id), start_ms) for step in steps[:_STEPS]
+            _build_step(step, events.step_ends.get(step.id), start_ms) for step in steps[:_STEPS]
         ),
         "steps_left_off": max(0, len(steps) - _STEPS),
-        "errors": tuple(_error(error) for error in errors[:_ERRORS]),
+        "errors": tuple(_build_error(error) for error in errors[:_ERRORS]),
         "user_script_errors": len(errors),
     }
 
 
-def _page(fact: PageFact) -> PageSeen:
+def _build_page(fact: PageFact) -> PageSeen:
     return PageSeen(
         index=fact.index,
         url=cut(fact.url, _URL_CHARS),
@@ -137,11 +145,11 @@ def _page(fact: PageFact) -> PageSeen:
     )
 
 
-def _request(fact: RequestFact, start_ms: float) -> RequestNode:
+def _build_request(fact: RequestFact, start_ms: float) -> RequestNode:
     return RequestNode(
         method=fact.method,
         url=cut(fact.url, _URL_CHARS),
-        started_after_ms=_after(fact.started_at, start_ms),
+        started_after_ms=_offset_ms(fact.started_at, start_ms),
         status_code=fact.status,
         status_text=cut(fact.status_text, _TITLE_CHARS),
         remote_address=fact.address,
@@ -154,34 +162,34 @@ def _request(fact: RequestFact, start_ms: float) -> RequestNode:
             download=fact.download,
             total=fact.total,
         ),
-        error=None if fact.error is None else cut(plain_text(fact.error), _ERROR_CHARS),
+        error=None if fact.error is None else cut(strip_colours(fact.error), _ERROR_CHARS),
     )
 
 
-def _tells(began: StepBegan, ended: StepEnded | None) -> bool:
+def _is_worth_showing(began: StepBegan, ended: StepEnded | None) -> bool:
     """Whether a step is the user's own, or went wrong; fixtures of Playwright's are neither."""
     return began.where is not None or ended is None or ended.error is not None
 
 
-def _step(began: StepBegan, ended: StepEnded | None, start_ms: float) -> StepSeen:
-    error = None if ended is None or ended.error is None else plain_text(ended.error)
+def _build_step(began: StepBegan, ended: StepEnded | None, start_ms: float) -> StepSeen:
+    error = None if ended is None or ended.error is None else strip_colours(ended.error)
     return StepSeen(
-        title=cut(plain_text(began.title), _TITLE_CHARS),
+        title=cut(strip_colours(began.title), _TITLE_CHARS),
         category=cut(began.category, _TITLE_CHARS),
         where=began.where,
-        started_after_ms=_after(began.at, start_ms),
+        started_after_ms=_offset_ms(began.at, start_ms),
         took_ms=None if ended is None else ended.took_ms,
         error=None if error is None else cut(error, _TITLE_CHARS),
     )
 
 
-def _after(at_ms: float, start_ms: float) -> float:
+def _offset_ms(at_ms: float, start_ms: float) -> float:
     """Since the run started, to a tenth of a millisecond; clocks may be put back meanwhile."""
     return max(0.0, round(at_ms - start_ms, 1))
 
 
-def _error(fact: ErrorFact) -> ScriptError:
-    message = cut(plain_text(fact.message), _ERROR_CHARS)
+def _build_error(fact: ErrorFact) -> ScriptError:
+    message = cut(strip_colours(fact.message), _ERROR_CHARS)
     return ScriptError(message=message, where=fact.where, is_soft=fact.soft)
 
 
@@ -190,7 +198,7 @@ _TUNNEL: Final = "ERR_TUNNEL_CONNECTION_FAILED"
 _WHERE: Final = re.compile(rf"{_TUNNEL} at (\S+)")
 
 
-def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence) -> Observation:
+def build_observation(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence) -> Observation:
     """Facts and fault of a run.
 
     Raises:
@@ -198,8 +206,8 @@ def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence
         RunBrokeOffError: our fault.
     """
     took_ms = round(run.ended.took_s * 1000, 1)
-    failure = failure_of(
-        run.book,
+    failure = find_failure(
+        run.events,
         run.ended,
         limit_s=run.limit_s,
         memory_mb=run.memory_mb,
@@ -208,19 +216,21 @@ def observation_of(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence
     return Observation(
         response_time_ms=took_ms,
         timings=Timings(total=took_ms),
-        failure=sort_by_cause(failure, run.unreached),
+        failure=add_proxy_cause(failure, run.unreached),
         degraded_because=run.degraded_because,
         evidence=evidence,
         artifacts=run.artifacts,
-        log=log_of(run.ended.log, run.book, run.notes, start_ms=run.start_ms),
+        log=build_log(run.ended.log, run.events, run.notes, start_ms=run.start_ms),
     )
 
 
-def sort_by_cause(failure: Failure | None, unreached: tuple[Unreached, ...]) -> Failure | None:
+def add_proxy_cause(
+    failure: Failure | None, unreached: tuple[UnreachedTarget, ...]
+) -> Failure | None:
     """The failure with its reason, where the script knows no more than that no tunnel was made."""
     if failure is None or _TUNNEL not in failure.message:
         return failure
-    cause = _cause(failure.message, unreached)
+    cause = _find_cause(failure.message, unreached)
     if cause is None:
         return failure
     if cause.kind is FailureKind.EGRESS:
@@ -229,8 +239,8 @@ def sort_by_cause(failure: Failure | None, unreached: tuple[Unreached, ...]) -> 
     return Failure(kind=failure.kind, message=told, detail=failure.detail)
 
 
-def _cause(message: str, unreached: tuple[Unreached, ...]) -> Unreached | None:
-    hosts = {_host_of(url) for url in _WHERE.findall(message)}
+def _find_cause(message: str, unreached: tuple[UnreachedTarget, ...]) -> UnreachedTarget | None:
+    hosts = {_parse_host(url) for url in _WHERE.findall(message)}
     of_host = [one for one in unreached if one.host in hosts]
     if of_host:
         return of_host[-1]
@@ -238,7 +248,7 @@ def _cause(message: str, unreached: tuple[Unreached, ...]) -> Unreached | None:
     return unreached[0] if len(unreached) == 1 else None
 
 
-def _host_of(url: str) -> str | None:
+def _parse_host(url: str) -> str | None:
     try:
         return urlsplit(url).hostname
     except ValueError:

@@ -21,17 +21,17 @@ from redaction.policy import cut, is_secret, usable
 from redaction.replacer import SecretPattern
 from runners.runner import RunContext
 from runners.scripting.playwright.partial_trace import (
-    is_part,
-    is_remains,
+    choose_final_name,
+    is_partial_archive,
+    is_trace_folder,
     is_unfinished,
     is_whole,
-    known_name,
-    pack_remains,
-    remains_in,
+    list_trace_folders,
+    pack_partial_traces,
 )
-from runners.scripting.playwright.place import Place
-from sandbox.program import Until
-from sandbox.workspace import Workspace, open_plain
+from runners.scripting.playwright.place import RunFolders
+from sandbox.program import Deadline
+from sandbox.workspace import Workspace, open_regular_file
 
 _MOST_CHARS: Final = 150
 _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -58,16 +58,18 @@ class FileNames:
     def fit(self, path: Path, *parts: str) -> str | None:
         """The parts of the path as one name. None: it would be too long, or tell of a secret."""
         name = _UNUSUAL.sub("-", "-".join(parts)).lstrip(".-")
-        return name if name and len(name) <= _MOST_CHARS and self._may_tell(path) else None
+        return (
+            name if name and len(name) <= _MOST_CHARS and self._is_free_of_secrets(path) else None
+        )
 
-    def _may_tell(self, path: Path) -> bool:
+    def _is_free_of_secrets(self, path: Path) -> bool:
         text = str(path)
         is_changed = _UNUSUAL.search(text.replace("/", "")) is not None
         if not is_changed and not any("/" in secret for secret in self._secrets):
             return True
-        return not (self._secrets and self._known().hide_in_text(text)[1])
+        return not (self._secrets and self._get_pattern().hide_in_text(text)[1])
 
-    def _known(self) -> SecretPattern:
+    def _get_pattern(self) -> SecretPattern:
         if self._pattern is None:
             self._pattern = SecretPattern(self._secrets)
         return self._pattern
@@ -92,7 +94,7 @@ class _Degraded(msgspec.Struct):
     messages: list[str]
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class KeptFiles(msgspec.Struct, frozen=True, kw_only=True):
     """What was kept of a run."""
 
     artifacts: tuple[Artifact, ...]
@@ -100,10 +102,10 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """Files that there was no time for."""
 
 
-def degraded_because(folder: Path) -> str | None:
+def read_degraded(folder: Path) -> str | None:
     """What the script wrote into `degraded.json`. None: nothing that can be read."""
     try:
-        with open_plain(folder / "degraded.json") as file:
+        with open_regular_file(folder / "degraded.json") as file:
             said = msgspec.json.decode(file.read(_DEGRADED_BYTES), type=_Degraded)
     except (OSError, msgspec.DecodeError, RecursionError):
         return None
@@ -111,8 +113,8 @@ def degraded_because(folder: Path) -> str | None:
 
 
 def keep_files(
-    workspace: Workspace, *folders: Path, into: Workspace, until: Until, names: FileNames
-) -> Kept:
+    workspace: Workspace, *folders: Path, into: Workspace, until: Deadline, names: FileNames
+) -> KeptFiles:
     """Put the files that results keep where artifacts are; it blocks while it reads them.
 
     `workspace`: the one that the folders are in. `into`: the one to keep them.
@@ -120,11 +122,11 @@ def keep_files(
     Raises:
         OSError: the disk is at fault.
     """
-    wanted = list(_named(filter(workspace.holds, folders), names).items())[:MOST_FILES]
+    wanted = list(_name_files(filter(workspace.contains, folders), names).items())[:MOST_FILES]
     artifacts: dict[str, Artifact] = {}
     for number, (name, path) in enumerate(wanted):
-        if until.is_over:
-            return Kept(artifacts=tuple(artifacts.values()), out_of_time=len(wanted) - number)
+        if until.has_passed:
+            return KeptFiles(artifacts=tuple(artifacts.values()), out_of_time=len(wanted) - number)
         shutil.move(path, into.folder / name)
         made = into.artifact(name, _KINDS[path.suffix.lower()])
         is_copied = is_unfinished(path) and made.sha256 in {a.sha256 for a in artifacts.values()}
@@ -132,35 +134,35 @@ def keep_files(
             (into.folder / name).unlink()
         else:
             artifacts[name] = made
-    return Kept(artifacts=tuple(artifacts.values()), out_of_time=0)
+    return KeptFiles(artifacts=tuple(artifacts.values()), out_of_time=0)
 
 
-def _named(folders: Iterable[Path], names: FileNames) -> dict[str, Path]:
+def _name_files(folders: Iterable[Path], names: FileNames) -> dict[str, Path]:
     """What is in the folders, by the names under which it is kept."""
     named: dict[str, Path] = {}
     for folder in folders:
         # What Playwright was still writing comes last: it may have been copied to its place.
-        for path in sorted(found_files(folder), key=is_unfinished):
+        for path in sorted(find_files(folder), key=is_unfinished):
             named.setdefault(_free_name(path, folder, names, taken=set(named)), path)
     return named
 
 
-def found_files(folder: Path) -> Iterator[Path]:
+def find_files(folder: Path) -> Iterator[Path]:
     """The plain files of kinds that results keep; it blocks."""
     looked_at, waiting = 0, [folder]
     while waiting:
-        folders, files = _listed(waiting.pop())
+        folders, files = _list_folder(waiting.pop())
         waiting += reversed(folders)
         for path in files:
             looked_at += 1
             if looked_at > _MOST_LOOKED_AT:
                 return
-            if path.suffix.lower() in _KINDS and not is_part(path) and _is_plain(path):
+            if path.suffix.lower() in _KINDS and not is_partial_archive(path) and _is_regular(path):
                 yield path
         looked_at += len(folders)
 
 
-def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
+def _list_folder(folder: Path) -> tuple[list[Path], list[Path]]:
     """Its folders, but for packages and parts of traces, and its other entries.
 
     Nothing, where no path leads to it.
@@ -174,14 +176,14 @@ def _listed(folder: Path) -> tuple[list[Path], list[Path]]:
     for one in found:
         if not one.is_dir(follow_symlinks=False):
             others.append(Path(one.path))
-        elif one.name != "node_modules" and not is_remains(Path(one.path)):
+        elif one.name != "node_modules" and not is_trace_folder(Path(one.path)):
             folders.append(Path(one.path))
     return folders, others
 
 
-def _is_plain(path: Path) -> bool:
+def _is_regular(path: Path) -> bool:
     try:
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             return os.fstat(file.fileno()).st_nlink == 1
     except OSError:
         return False
@@ -192,7 +194,7 @@ def _free_name(path: Path, folder: Path, names: FileNames, *, taken: set[str]) -
 
     Where none of these can be told, its kind with a number.
     """
-    known = path.with_name(known_name(path))
+    known = path.with_name(choose_final_name(path))
     parts = known.relative_to(folder).parts
     told = [names.fit(known, *parts[-depth:]) for depth in range(1, len(parts) + 1)]
     suffix = path.suffix.lower()
@@ -208,7 +210,7 @@ _NONE = "There is no {}: the script's process ended before it had written any."
 _NO_TIME = "Not all files are kept: the run's time was up, and {} missing."
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
+class CollectedOutputs(msgspec.Struct, frozen=True, kw_only=True):
     """What a run left."""
 
     degraded_because: str | None
@@ -219,62 +221,66 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect_outputs(  # noqa: PLR0913 - of one run
-    place: Place,
+    place: RunFolders,
     workspace: Workspace,
     *,
-    keeper: Workspace,
+    kept_in: Workspace,
     is_ended: bool,
-    films: bool,
-    until: Until,
+    records_video: bool,
+    until: Deadline,
     names: FileNames,
-) -> Left:
+) -> CollectedOutputs:
     """Keep what there is of a run, and there is time for; it blocks.
 
     `workspace`: the one that it ran in. `is_ended`: whether it came to an end by itself, with all
-    its files. `films`: whether there are videos of it. `names`: what they may be called.
+    its files. `records_video`: whether there are videos of it. `names`: what they may be called.
 
     Raises:
         OSError: the disk is at fault.
     """
-    degraded = degraded_because(place.root) if workspace.holds(place.root) else None
-    broken = _without_broken(workspace, place.output, until.half(), is_ended=is_ended)
+    degraded = read_degraded(place.root) if workspace.contains(place.root) else None
+    broken = _remove_broken(workspace, place.output, until.halve(), is_ended=is_ended)
     packed = Path(tempfile.mkdtemp(dir=workspace.folder))
-    of_trace = () if is_ended else _packed(workspace, place.output, packed, until.half())
+    of_trace = () if is_ended else _pack_traces(workspace, place.output, packed, until.halve())
     kept = keep_files(
-        workspace, place.output, packed, place.root, into=keeper, until=until, names=names
+        workspace, place.output, packed, place.root, into=kept_in, until=until, names=names
     )
-    notes = (*broken, *_of_trace(kept, of_trace))
+    notes = (*broken, *_describe_packed_trace(kept, of_trace))
     if kept.out_of_time:
-        notes += (_NO_TIME.format(_many(kept.out_of_time)),)
+        notes += (_NO_TIME.format(_count_files(kept.out_of_time)),)
     elif not is_ended:
-        notes += _lost(kept.artifacts, notes, films=films)
-    return Left(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
+        notes += _describe_missing_kinds(kept.artifacts, notes, records_video=records_video)
+    return CollectedOutputs(degraded_because=degraded, artifacts=kept.artifacts, notes=notes)
 
 
-def _of_trace(kept: Kept, told: tuple[str, ...]) -> tuple[str, ...]:
+def _describe_packed_trace(kept: KeptFiles, told: tuple[str, ...]) -> tuple[str, ...]:
     """What to say of one that was packed from its remains. Pure."""
     if not told or any(one.kind == "trace" for one in kept.artifacts):
         return told
     return (_NO_TRACE,)
 
 
-def _many(files: int) -> str:
+def _count_files(files: int) -> str:
     return "1 is" if files == 1 else f"{files} are"
 
 
-def _lost(
-    artifacts: tuple[Artifact, ...], notes: tuple[str, ...], *, films: bool
+def _describe_missing_kinds(
+    artifacts: tuple[Artifact, ...], notes: tuple[str, ...], *, records_video: bool
 ) -> tuple[str, ...]:
     """What its sudden end took, if nothing else says so. Pure."""
     kept = {one.kind for one in artifacts}
-    due = ("trace", "video") if films else ("trace",)
+    due = ("trace", "video") if records_video else ("trace",)
     lost = [kind for kind in due if kind not in kept and not any(kind in one for one in notes)]
     return (_NONE.format(" and no ".join(lost)),) if lost else ()
 
 
-def _packed(workspace: Workspace, output: Path, into: Path, until: Until) -> tuple[str, ...]:
+def _pack_traces(
+    workspace: Workspace, output: Path, into: Path, until: Deadline
+) -> tuple[str, ...]:
     """Make an archive of what there is of traces, and say so."""
-    packed = pack_remains(workspace, remains_in(output), into / "trace.zip", until=until)
+    packed = pack_partial_traces(
+        workspace, list_trace_folders(output), into / "trace.zip", until=until
+    )
     if packed is None:
         return ()
     if not packed.left_off:
@@ -282,20 +288,20 @@ def _packed(workspace: Workspace, output: Path, into: Path, until: Until) -> tup
     return (_UNFINISHED, _SHOWS_LESS.format(packed.left_off))
 
 
-def _without_broken(
-    workspace: Workspace, output: Path, until: Until, *, is_ended: bool
+def _remove_broken(
+    workspace: Workspace, output: Path, until: Deadline, *, is_ended: bool
 ) -> tuple[str, ...]:
     """Remove files that nobody could open, and say which; it ends where time is up."""
-    if not workspace.holds(output):
+    if not workspace.contains(output):
         return ()
     notes = []
-    for path in itertools.takewhile(lambda _: not until.is_over, list(found_files(output))):
+    for path in itertools.takewhile(lambda _: not until.has_passed, list(find_files(output))):
         is_broken = path.suffix.lower() == ".zip" and not is_ended and not is_whole(path)
         if is_broken or path.stat().st_size == 0:
             path.unlink()
             what = "video" if path.suffix.lower() == ".webm" else "file"
             notes.append(
-                f"The {what} {known_name(path)} is not kept: nothing in it can be shown, since the "
-                "script's process could not bring it to its end."
+                f"The {what} {choose_final_name(path)} is not kept: nothing in it can be shown, "
+                "since the script's process could not bring it to its end."
             )
     return tuple(notes)

@@ -19,8 +19,8 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 import msgspec
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
-from sandbox.program import Until
-from sandbox.workspace import Workspace, open_plain
+from sandbox.program import Deadline
+from sandbox.workspace import Workspace, open_regular_file
 
 PLAIN_TRACES: Final = ".traces"
 """Where plain scripts have theirs, in their folder of output."""
@@ -38,19 +38,19 @@ _ENTRY_BYTES: Final = 200
 """More than an archive tells of an entry, beside its name."""
 
 
-class Packed(msgspec.Struct, frozen=True):
+class PackedTrace(msgspec.Struct, frozen=True):
     """What became of the parts of traces."""
 
     left_off: int
     """Parts that there was no time or no room for."""
 
 
-def is_remains(folder: Path) -> bool:
+def is_trace_folder(folder: Path) -> bool:
     """Whether a folder holds parts of traces, which are no files to keep by themselves. Pure."""
     return folder.name == PLAIN_TRACES or folder.match(_TEST_TRACES)
 
 
-def is_part(path: Path) -> bool:
+def is_partial_archive(path: Path) -> bool:
     """Whether a file is an archive that Playwright was to put into that of a whole test. Pure."""
     return path.suffix == ".zip" and is_unfinished(path)
 
@@ -60,18 +60,18 @@ def is_unfinished(path: Path) -> bool:
     return path.parent.match(_ARTIFACTS)
 
 
-def known_name(path: Path) -> str:
+def choose_final_name(path: Path) -> str:
     """The name that Playwright would have given a file, had it come to its end. Pure."""
     names = {".webm": "video.webm", ".png": "screenshot.png"}
     return names.get(path.suffix, path.name) if is_unfinished(path) else path.name
 
 
-def remains_in(output: Path) -> list[Path]:
+def list_trace_folders(output: Path) -> list[Path]:
     """Where a run with this folder of output has the parts of its traces; it blocks."""
     return [output / PLAIN_TRACES, *sorted(output.glob(_TEST_TRACES))]
 
 
-def remains_below(folder: Path) -> Iterator[Path]:
+def find_trace_folders(folder: Path) -> Iterator[Path]:
     """The same, wherever below the folder a suite puts its output; it blocks."""
     for inner, names, _ in itertools.islice(os.walk(folder), _MOST_FOLDERS):
         names[:] = [name for name in names if name not in {"node_modules", ".git"}]
@@ -79,9 +79,9 @@ def remains_below(folder: Path) -> Iterator[Path]:
             yield from sorted(Path(inner).glob(_TEST_TRACES))
 
 
-def pack_remains(
-    workspace: Workspace, places: Iterable[Path], target: Path, *, until: Until
-) -> Packed | None:
+def pack_partial_traces(
+    workspace: Workspace, places: Iterable[Path], target: Path, *, until: Deadline
+) -> PackedTrace | None:
     """Write what is there of unfinished traces into one archive; it blocks.
 
     What took place comes first; of what it shows comes what there is time for, as it is: nearly
@@ -92,71 +92,75 @@ def pack_remains(
     Raises:
         OSError: the disk is at fault.
     """
-    found = [place for place in places if _is_held(workspace, place) and any(place.glob("*.trace"))]
+    found = [
+        place for place in places if _is_inside(workspace, place) and any(place.glob("*.trace"))
+    ]
     if not found:
         return None
     with ZipFile(target, "x", ZIP_DEFLATED, compresslevel=_QUICKLY) as archive:
-        packed = Packed(_fill(archive, found, until))
+        packed = PackedTrace(_fill(archive, found, until))
         is_empty = not archive.namelist()
     if is_empty:  # nobody could open it
         target.unlink()
     return packed
 
 
-def _is_held(workspace: Workspace, place: Path) -> bool:
+def _is_inside(workspace: Workspace, place: Path) -> bool:
     """Whether nothing in it leads elsewhere."""
-    return all(map(workspace.holds, (place, *(place / kind for kind in _SHOWN))))
+    return all(map(workspace.contains, (place, *(place / kind for kind in _SHOWN))))
 
 
-def _fill(archive: ZipFile, places: Iterable[Path], until: Until) -> int:
+def _fill(archive: ZipFile, places: Iterable[Path], until: Deadline) -> int:
     """Put in what fits; how many parts did not."""
     left_bytes, left_off = MAX_ARTIFACT_BYTES, 0
-    for name, path in _members(places):
+    for name, path in _list_members(places):
         if name in archive.NameToInfo:
             continue
-        room_bytes = _room(left_bytes, name)
-        if until.is_over or _size_bytes(path) > room_bytes:
+        room_bytes = _subtract_entry(left_bytes, name)
+        if until.has_passed or _read_size_bytes(path) > room_bytes:
             left_off += 1
             continue
-        content = _content(path, most_bytes=room_bytes)
+        content = _read_content(path, most_bytes=room_bytes)
         if content is not None:
             left_bytes = room_bytes - len(content)
-            _put(archive, name, content)
+            _write_member(archive, name, content)
     _add_steps(archive, places, left_bytes, until)
     return left_off
 
 
-def _add_steps(archive: ZipFile, places: Iterable[Path], left_bytes: int, until: Until) -> None:
+def _add_steps(archive: ZipFile, places: Iterable[Path], left_bytes: int, until: Deadline) -> None:
     """Of a test that was packed already, when putting it together was interrupted."""
-    parts = (part for place in places if place.match(_TEST_TRACES) for part in _parts(place))
+    parts = (
+        part for place in places if place.match(_TEST_TRACES) for part in _list_archives(place)
+    )
     most_bytes = min(left_bytes, _MOST_STEP_BYTES)
-    in_time = itertools.takewhile(lambda _: not until.is_over, parts)
+    in_time = itertools.takewhile(lambda _: not until.has_passed, parts)
     for name, content in itertools.chain.from_iterable(
-        steps_in(part, most_bytes=most_bytes) for part in in_time
+        read_steps(part, most_bytes=most_bytes) for part in in_time
     ):
-        left_bytes = _room(left_bytes, name) - len(content)
-        if until.is_over or left_bytes < 0:
+        left_bytes = _subtract_entry(left_bytes, name) - len(content)
+        if until.has_passed or left_bytes < 0:
             return
         if name not in archive.NameToInfo:
-            _put(archive, name, content)
+            _write_member(archive, name, content)
 
 
-def _parts(place: Path) -> Iterator[Path]:
+def _list_archives(place: Path) -> Iterator[Path]:
     return itertools.islice(place.parent.glob("*.zip"), _MOST_PARTS)
 
 
-def _room(left_bytes: int, name: str) -> int:
+def _subtract_entry(left_bytes: int, name: str) -> int:
     return left_bytes - _ENTRY_BYTES - 2 * len(name.encode())
 
 
-def _put(archive: ZipFile, name: str, content: bytes) -> None:
+def _write_member(archive: ZipFile, name: str, content: bytes) -> None:
     if Path(name).suffix in _EVENTS:
-        archive.writestr(name, _whole_lines(content))
+        archive.writestr(name, _drop_cut_line(content))
     else:
         archive.writestr(name, content, ZIP_STORED)
 
 
-def _size_bytes(path: Path) -> int:
+def _read_size_bytes(path: Path) -> int:
     """0: no file is there."""
     try:
         return path.lstat().st_size
@@ -164,7 +168,7 @@ def _size_bytes(path: Path) -> int:
         return 0
 
 
-def _members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+def _list_members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     """Events first, by their number; then what they show."""
     number = 0
     for place in places:
@@ -178,15 +182,15 @@ def _members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
         yield f"{path.parent.name}/{path.name}", path
 
 
-def _whole_lines(content: bytes) -> bytes:
+def _drop_cut_line(content: bytes) -> bytes:
     """Without a last one that was cut off in the midst of being written."""
     return content[: content.rfind(b"\n") + 1]
 
 
-def _content(path: Path, *, most_bytes: int) -> bytes | None:
+def _read_content(path: Path, *, most_bytes: int) -> bytes | None:
     """None: there is no such plain file, or it is too large."""
     try:
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             is_ours = os.fstat(file.fileno()).st_nlink == 1
             content = file.read(most_bytes + 1) if is_ours else None
     except OSError:
@@ -215,36 +219,36 @@ _UNREADABLE: Final = (OSError, BadZipFile, RuntimeError, NotImplementedError, zl
 def is_whole(archive: Path) -> bool:
     """Whether an archive was written to its end; it blocks."""
     try:
-        with open_plain(archive) as file:
-            return bool(_opened(file).infolist())
+        with open_regular_file(archive) as file:
+            return bool(_open_archive(file).infolist())
     except _UNREADABLE:
         return False
 
 
-def steps_in(archive: Path, *, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+def read_steps(archive: Path, *, most_bytes: int) -> Iterator[tuple[str, bytes]]:
     """A test's steps with their sources and attachments, where this archive has them; it blocks.
 
     `most_bytes`: members that are longer are passed over.
     """
     try:
-        with open_plain(archive) as file:
+        with open_regular_file(archive) as file:
             if os.fstat(file.fileno()).st_nlink == 1:
-                yield from _trace_members(_opened(file), most_bytes)
+                yield from _read_members(_open_archive(file), most_bytes)
     except _UNREADABLE:
         return
 
 
-def _trace_members(opened: ZipFile, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+def _read_members(opened: ZipFile, most_bytes: int) -> Iterator[tuple[str, bytes]]:
     if STEPS not in opened.NameToInfo:
         return
     for listed in opened.infolist()[:_MOST_MEMBERS]:
-        if _is_ours(listed) and listed.file_size <= most_bytes:
+        if _is_playwright_member(listed) and listed.file_size <= most_bytes:
             # No more is unpacked than is asked for: the list may tell of less than there is.
             with opened.open(listed) as member:
                 yield listed.filename, member.read(listed.file_size)
 
 
-def _is_ours(listed: ZipInfo) -> bool:
+def _is_playwright_member(listed: ZipInfo) -> bool:
     """Whether Playwright calls and packs a member so."""
     if listed.compress_type not in _PACKINGS:
         return False
@@ -253,7 +257,7 @@ def _is_ours(listed: ZipInfo) -> bool:
     return known and name not in {"", ".", ".."} and "\\" not in name
 
 
-def _opened(file: BinaryIO) -> ZipFile:
+def _open_archive(file: BinaryIO) -> ZipFile:
     """The archive, once its list is known to be short enough to be read.
 
     Raises:

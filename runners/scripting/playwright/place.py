@@ -18,7 +18,7 @@ _NODE_ARGUMENTS: Final = (
 )
 
 
-class Place(msgspec.Struct, frozen=True):
+class RunFolders(msgspec.Struct, frozen=True):
     """The folders of one run."""
 
     root: Path
@@ -31,13 +31,13 @@ class Place(msgspec.Struct, frozen=True):
     """Where Playwright looks for its encoder of videos."""
 
 
-def make_place(folder: Path) -> Place:
+def make_folders(folder: Path) -> RunFolders:
     """Folders within that of a run; it blocks.
 
     Raises:
         OSError: they cannot be made.
     """
-    place = Place(
+    place = RunFolders(
         root=folder / "check",
         output=folder / "output" / "files",
         home=folder / "home",
@@ -48,7 +48,7 @@ def make_place(folder: Path) -> Place:
     return place
 
 
-def lay_out(place: Place, files: tuple[ScriptFile, ...], runtime: Runtime) -> None:
+def place_files(place: RunFolders, files: tuple[ScriptFile, ...], runtime: Runtime) -> None:
     """Put the check's files there; it blocks.
 
     Raises:
@@ -58,13 +58,13 @@ def lay_out(place: Place, files: tuple[ScriptFile, ...], runtime: Runtime) -> No
     (place.root / "node_modules").symlink_to(runtime.modules)
 
 
-def node_line(runtime: Runtime) -> tuple[str, ...]:
+def build_node_command(runtime: Runtime) -> tuple[str, ...]:
     """How Node is started for Playwright, up to what it is to run."""
     preload = runtime.harness / "playwright/preload.cjs"
     return (str(runtime.node), *_NODE_ARGUMENTS, "--require", str(preload))
 
 
-def grounds(runtime: Runtime, place: Place) -> dict[str, str]:
+def build_load_environment(runtime: Runtime, place: RunFolders) -> dict[str, str]:
     """Variables that Node and Playwright read as they load."""
     cache, code = runtime.compile_cache, runtime.code_cache
     return {

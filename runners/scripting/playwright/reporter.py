@@ -83,7 +83,7 @@ class Launches:
             case _:
                 pass
 
-    def forgive(self) -> None:
+    def clear(self) -> None:
         """They failed by the script's own doing: nothing was lost."""
         self._open.clear()
         self._failed.clear()
@@ -95,12 +95,14 @@ class Launches:
         was not, or its script kept everything up.
         """
         until_ms = 0 if stopped_at_ms is None else stopped_at_ms
-        of_failed = (_lost(one, one.message, one.waited_ms) for one in self._failed)
-        of_open = (_lost(one, _NO_ANSWER, until_ms - one.at) for one in self._open.values())
+        of_failed = (_build_lost_launch(one, one.message, one.waited_ms) for one in self._failed)
+        of_open = (
+            _build_lost_launch(one, _NO_ANSWER, until_ms - one.at) for one in self._open.values()
+        )
         return min([*of_failed, *of_open], key=lambda one: not one.is_slow, default=None)
 
 
-def _lost(fact: LaunchFact, message: str, waited_ms: float) -> LostLaunch:
+def _build_lost_launch(fact: LaunchFact, message: str, waited_ms: float) -> LostLaunch:
     return LostLaunch(message=message, is_slow=waited_ms >= _LONG_MS and not fact.own)
 
 
@@ -243,21 +245,21 @@ class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
     code: int
 
 
-OneOfMany = (
+RepeatedFact = (
     TestEnded | StepBegan | StepEnded | PageFact | RequestFact | ErrorFact | LogFact | LevelFact
 )
-_Once = Began | TestBegan | LaunchFact | BrowserKilled | Awake | EndedFact | Exited
-Fact = _Once | OneOfMany
+_SingleFact = Began | TestBegan | LaunchFact | BrowserKilled | Awake | EndedFact | Exited
+Fact = _SingleFact | RepeatedFact
 
 DECODER: Final = msgspec.json.Decoder(Fact)
 
 
-def plain_text(text: str) -> str:
+def strip_colours(text: str) -> str:
     """Without the colours of a terminal."""
     return _ANSI.sub("", text)
 
 
-def first_error(errors: list[ErrorFact]) -> ErrorFact:
+def find_first_error(errors: list[ErrorFact]) -> ErrorFact:
     """The one to be told: where a test's time was up comes after that it was."""
     return next((error for error in errors if error.where is not None), errors[0])
 
@@ -388,7 +390,7 @@ class ReporterEvents:
             case _:
                 self._collect(fact)
 
-    def _collect(self, fact: OneOfMany) -> None:
+    def _collect(self, fact: RepeatedFact) -> None:
         match fact:
             case TestEnded():
                 self._put(self.tests, fact.title, fact, "steps")
@@ -401,16 +403,16 @@ class ReporterEvents:
             case RequestFact():
                 self._put(self.requests, fact.index, fact, "requests")
             case ErrorFact():
-                self._add(self._errors, self._as_known(fact), "errors")
+                self._add(self._errors, self._translate_paths(fact), "errors")
             case LogFact():
                 self._add(self.log, fact, "log")
             case LevelFact():
                 self._add(self.levels, fact, "log")
 
-    def _as_known(self, fact: ErrorFact) -> ErrorFact:
+    def _translate_paths(self, fact: ErrorFact) -> ErrorFact:
         if self.paths is None:
             return fact
-        message = self.paths.error(plain_text(fact.message), fact.where)
+        message = self.paths.error(strip_colours(fact.message), fact.where)
         return ErrorFact(message=message, where=fact.where, soft=fact.soft, test=fact.test)
 
     def _put(self, into: dict[KeyT, FactT], key: KeyT, fact: FactT, kind: str) -> None:

@@ -26,25 +26,31 @@ from runners.scripting.node.files import (
 from runners.scripting.node.runtimes import Runtime
 from runners.scripting.playwright.chromium import (
     BROWSER_ARGUMENTS,
-    Proof,
-    harmless_variables,
+    LaunchTest,
+    filter_variables,
     is_our_fault,
     make_registry,
 )
-from runners.scripting.playwright.outputs import FileNames, Left, collect_outputs
-from runners.scripting.playwright.place import Place, grounds, lay_out, make_place, node_line
+from runners.scripting.playwright.outputs import CollectedOutputs, FileNames, collect_outputs
+from runners.scripting.playwright.place import (
+    RunFolders,
+    build_load_environment,
+    build_node_command,
+    make_folders,
+    place_files,
+)
 from runners.scripting.playwright.reporter import ReporterEvents
 from runners.scripting.playwright.secret_messages import SecretMessages
 from runners.scripting.playwright.warm_pool import (
-    Spare,
-    SpareUnfitError,
+    UnfitProcessError,
+    WarmProcess,
+    needs_fresh_process,
     run_to_completion,
-    starts_alone,
 )
-from runners.scripting.proxy.egress_proxy import Unreached
-from runners.scripting.proxy.run_proxy import RunGate, proxies, run_gate
+from runners.scripting.proxy.egress_proxy import UnreachedTarget
+from runners.scripting.proxy.run_proxy import RunProxy, build_proxy_settings, open_run_proxy
 from runners.scripting.trust.roots import Roots
-from sandbox.program import Ended, Limits, Program, RunTime, Until, split
+from sandbox.program import Deadline, Limits, Program, ProgramExit, RunTime, split_time
 from sandbox.workspace import Workspace
 
 
@@ -61,14 +67,14 @@ class Script(msgspec.Struct, frozen=True):
     """The allowed parts of a configuration of its own."""
 
     @property
-    def films(self) -> bool:
+    def records_video(self) -> bool:
         """Whether there are videos of it."""
         return self.browser is not None and self.ffmpeg is not None
 
 
-def program_of(
+def build_program(
     script: Script,
-    place: Place,
+    place: RunFolders,
     *,
     environment: Mapping[str, str],
     settings: Mapping[str, object],
@@ -79,18 +85,18 @@ def program_of(
     `environment`: of its check and of this machine. `settings`: further ones for settings.cjs.
     """
     return Program(
-        argv=(*node_line(script.runtime), *_command(script)),
+        argv=(*build_node_command(script.runtime), *_build_command(script)),
         folder=place.root,
         env={
             **environment,
-            **grounds(script.runtime, place),
-            "PICKET_HARNESS": json.dumps({**_settings(script, place), **settings}),
+            **build_load_environment(script.runtime, place),
+            "PICKET_HARNESS": json.dumps({**_build_settings(script, place), **settings}),
         },
         limits=limits,
     )
 
 
-def _command(script: Script) -> tuple[str, ...]:
+def _build_command(script: Script) -> tuple[str, ...]:
     path, harness = script_path(script.spec), script.runtime.harness / "playwright"
     if not is_playwright_test(script.spec.script, str(path)):
         return (str(harness / "plain.cjs"),)
@@ -98,7 +104,7 @@ def _command(script: Script) -> tuple[str, ...]:
     return (str(runner), "test", "--config", str(harness / "config.cjs"))
 
 
-def _settings(script: Script, place: Place) -> dict[str, Any]:
+def _build_settings(script: Script, place: RunFolders) -> dict[str, Any]:
     """What settings.cjs reads."""
     vitals = script.runtime.modules / "web-vitals" / "dist" / "web-vitals.iife.js"
     return {
@@ -109,7 +115,7 @@ def _settings(script: Script, place: Place) -> dict[str, Any]:
         "browser": None if script.browser is None else str(script.browser),
         "browserArguments": BROWSER_ARGUMENTS,
         "vitals": str(vitals) if vitals.is_file() else None,
-        "video": script.films,
+        "video": script.records_video,
         "playwrightConfig": script.config,
     }
 
@@ -125,8 +131,8 @@ _MOST_RESERVED_S: Final = 8.0
 class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
     """A script that was run, whatever came of it."""
 
-    book: ReporterEvents
-    ended: Ended
+    events: ReporterEvents
+    ended: ProgramExit
     runtime_id: str
     start_ms: float
     """When it was started, by the calendar."""
@@ -138,7 +144,7 @@ class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...]
     notes: tuple[LogLine, ...]
     """What the reader of its log has to know beside it, from when on that was known."""
-    unreached: tuple[Unreached, ...]
+    unreached: tuple[UnreachedTarget, ...]
     """What the browser or a request wanted to reach through the gate, and did not."""
 
 
@@ -154,31 +160,33 @@ async def run_script(
         MissingRuntimeError: this machine lacks what it runs on.
         OSError: our fault.
     """
-    order, started = _order(spec, ctx, browser), time.monotonic()
-    runtime, limits, alone = order.script.runtime, order.limits, order.starts_alone
-    async with order.harness.playwrights.lent(runtime, limits, alone=alone) as spare:
+    prepared, started = _prepare(spec, ctx, browser), time.monotonic()
+    runtime, limits, alone = prepared.script.runtime, prepared.limits, prepared.needs_fresh_process
+    async with prepared.harness.warm_pool.lend(runtime, limits, alone=alone) as spare:
         if spare is not None:
-            with contextlib.suppress(SpareUnfitError):
-                return await order.run(spare)
-            order = order.later(time.monotonic() - started)
-        return await order.run(None)
+            with contextlib.suppress(UnfitProcessError):
+                return await prepared.run(spare)
+            prepared = prepared.minus(time.monotonic() - started)
+        return await prepared.run(None)
 
 
-def _order(spec: BrowserSpec | MultiStepSpec, ctx: RunContext, browser: Path | None) -> "_Order":
+def _prepare(
+    spec: BrowserSpec | MultiStepSpec, ctx: RunContext, browser: Path | None
+) -> "_PreparedRun":
     harness = ctx.network.scripts()
     runtime = harness.runtimes.get(spec.runtime_id)
-    config = _allowed(spec.playwright_config)
-    return _Order(
+    config = _require_allowed(spec.playwright_config)
+    return _PreparedRun(
         ctx=ctx,
         harness=harness,
         script=Script(spec, runtime, browser, harness.runtimes.ffmpeg, config),
         files=script_files(spec),
-        time=split(ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S),
-        until=Until.after(ctx.timeout_s),
+        time=split_time(ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S),
+        until=Deadline.after(ctx.timeout_s),
     )
 
 
-class _Order(msgspec.Struct, frozen=True, kw_only=True):
+class _PreparedRun(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run, wherever that will be."""
 
     ctx: RunContext
@@ -186,7 +194,7 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
     script: Script
     files: tuple[ScriptFile, ...]
     time: RunTime
-    until: Until
+    until: Deadline
     """Then all has to be over, what is kept of it included."""
 
     @property
@@ -199,44 +207,44 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
         """What the script is told of its run and its check."""
         told = {one.key: one.value for one in self.ctx.variables}
         ctx = self.ctx
-        return harmless_variables({**ctx.location_secrets, **ctx.environment, **told})
+        return filter_variables({**ctx.location_secrets, **ctx.environment, **told})
 
     @property
-    def starts_alone(self) -> bool:
+    def needs_fresh_process(self) -> bool:
         """Whether no process that waits can run it."""
-        return bool(self.ctx.client_certificates) or starts_alone(self.variables)
+        return bool(self.ctx.client_certificates) or needs_fresh_process(self.variables)
 
-    def later(self, used_s: float) -> Self:
+    def minus(self, used_s: float) -> Self:
         """The same with the time that is left."""
-        return msgspec.structs.replace(self, time=self.time.later(used_s))
+        return msgspec.structs.replace(self, time=self.time.minus(used_s))
 
-    async def run(self, spare: Spare | None) -> ScriptRun:
+    async def run(self, spare: WarmProcess | None) -> ScriptRun:
         """Run it in a process that waited, or in a new one.
 
         Raises:
-            SpareUnfitError: nothing has run.
+            UnfitProcessError: nothing has run.
         """
         workspace = self.ctx.workspace if spare is None else spare.workspace
-        place = await run_to_completion(self._laid_out, workspace)
+        place = await run_to_completion(self._make_folders, workspace)
         presents = bool(self.ctx.client_certificates)
         roots = await asyncio.to_thread(self.harness.trust.roots, presents=presents)
         distrust = None
         if self.script.browser is not None:
-            distrust = await run_to_completion(roots.equip, place.home)
+            distrust = await run_to_completion(roots.install_in, place.home)
         run = _Run(
-            order=self,
+            prepared=self,
             spare=spare,
             workspace=workspace,
             place=place,
             roots=roots,
             distrust=distrust,
         )
-        return await run.through()
+        return await run.execute()
 
-    def _laid_out(self, workspace: Workspace) -> Place:
-        place = make_place(workspace.folder)
-        lay_out(place, self.files, self.script.runtime)
-        if self.script.films:
+    def _make_folders(self, workspace: Workspace) -> RunFolders:
+        place = make_folders(workspace.folder)
+        place_files(place, self.files, self.script.runtime)
+        if self.script.records_video:
             make_registry(place.browsers, place.root, browser=None, ffmpeg=self.script.ffmpeg)
         return place
 
@@ -244,124 +252,127 @@ class _Order(msgspec.Struct, frozen=True, kw_only=True):
 class _Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run about to be started."""
 
-    order: _Order
-    spare: Spare | None
+    prepared: _PreparedRun
+    spare: WarmProcess | None
     """Whose process is to run it. None: a new one."""
     workspace: Workspace
     """Where it works."""
-    place: Place
+    place: RunFolders
     roots: Roots
     distrust: str | None
     """Why the browser does not trust the location's further roots. None: it does."""
 
-    async def through(self) -> ScriptRun:
+    async def execute(self) -> ScriptRun:
         """Start it, wait for its end, collect what it left."""
-        runtime = self.order.script.runtime
+        runtime = self.prepared.script.runtime
         packages, harness = (runtime.modules.parent,), runtime.harness
-        book = ReporterEvents(UserPaths(self.place.root, packages=packages, harness=harness))
-        start_ms, ctx = time.time() * 1000, self.order.ctx
-        async with run_gate(ctx, self.roots, self.place.home) as gate:
-            program = self._program(gate)
-            ended = await self._played(program, book)
+        events = ReporterEvents(UserPaths(self.place.root, packages=packages, harness=harness))
+        start_ms, ctx = time.time() * 1000, self.prepared.ctx
+        async with open_run_proxy(ctx, self.roots, self.place.home) as proxy:
+            program = self._build_program(proxy)
+            ended = await self._run_program(program, events)
         if ended.facts_cut:
-            ctx.workspace.miss_facts()
-        await self._judge_launch(book)
-        unreached = () if gate is None else gate.unreached
-        left = await run_to_completion(self._left, book.has_all_files)
+            ctx.workspace.mark_facts_lost()
+        await self._clear_own_launch(events)
+        unreached = () if proxy is None else proxy.unreached
+        left = await run_to_completion(self._collect, events.has_all_files)
         return ScriptRun(
-            book=book,
+            events=events,
             ended=ended,
-            runtime_id=self.order.script.runtime.id,
+            runtime_id=self.prepared.script.runtime.id,
             start_ms=start_ms,
-            limit_s=self.order.time.limit_s,
+            limit_s=self.prepared.time.limit_s,
             memory_mb=program.limits.memory_mb,
             degraded_because=left.degraded_because,
             artifacts=left.artifacts,
-            notes=self._notes((*_noticed(book, ended, gate), *left.notes), at_s=ended.took_s),
+            notes=self._notes((*_list_notes(events, ended, proxy), *left.notes), at_s=ended.took_s),
             unreached=unreached,
         )
 
-    async def _judge_launch(self, book: ReporterEvents) -> None:
+    async def _clear_own_launch(self, events: ReporterEvents) -> None:
         """Forget a launch that failed by the script's own doing."""
-        order, browser = self.order, self.order.script.browser
-        if book.lost_launch is None or browser is None:
+        prepared, browser = self.prepared, self.prepared.script.browser
+        if events.lost_launch is None or browser is None:
             return
-        proof = Proof(
-            sandbox=order.harness.sandbox,
+        proof = LaunchTest(
+            sandbox=prepared.harness.sandbox,
             browser=browser,
-            environment=lambda home: order.harness.environment(order.script.runtime, home),
+            environment=lambda home: prepared.harness.environment(prepared.script.runtime, home),
         )
-        within_s = order.until.half().left_s
-        if not await is_our_fault(book.lost_launch, proof, within_s=within_s):
-            book.launches.forgive()
+        within_s = prepared.until.halve().remaining_s
+        if not await is_our_fault(events.lost_launch, proof, within_s=within_s):
+            events.launches.clear()
 
-    async def _played(self, program: Program, book: ReporterEvents) -> Ended:
-        ctx = self.order.ctx
-        ctx.workspace.show(secrets_in(program.env, secret_names(ctx.variables)))
-        hears = SecretMessages(ctx.workspace, others=book)
+    async def _run_program(self, program: Program, events: ReporterEvents) -> ProgramExit:
+        ctx = self.prepared.ctx
+        ctx.workspace.set_script_secrets(secrets_in(program.env, secret_names(ctx.variables)))
+        hears = SecretMessages(ctx.workspace, receiver=events)
         if self.spare is not None:
-            return await self.spare.play(program, time_of_run=self.order.time, hears=hears)
-        child = await self.order.harness.sandbox.start(program, owner=self.workspace)
-        return await child.ended(
-            timeout_s=self.order.time.stop_after_s,
-            grace_s=self.order.time.grace_s,
+            return await self.spare.run(program, time_of_run=self.prepared.time, hears=hears)
+        child = await self.prepared.harness.sandbox.start(program, owner=self.workspace)
+        return await child.wait(
+            timeout_s=self.prepared.time.stop_after_s,
+            grace_s=self.prepared.time.grace_s,
             on_fact=hears.take,
             on_stop=hears.stop,
         )
 
-    def _program(self, gate: RunGate | None) -> Program:
-        order, ctx = self.order, self.order.ctx
-        return program_of(
-            order.script,
+    def _build_program(self, proxy: RunProxy | None) -> Program:
+        prepared, ctx = self.prepared, self.prepared.ctx
+        return build_program(
+            prepared.script,
             self.place,
             environment={
-                **order.harness.environment(order.script.runtime, self.place.home),
-                **order.variables,
+                **prepared.harness.environment(prepared.script.runtime, self.place.home),
+                **prepared.variables,
                 **self.roots.environment,
             },
             settings={
                 "artifacts": "on" if ctx.keeps_files else "retain-on-failure",
                 "secretNames": secret_names(ctx.variables),
-                **proxies(gate),
+                **build_proxy_settings(proxy),
             },
-            limits=order.limits,
+            limits=prepared.limits,
         )
 
-    def _left(self, is_ended: bool) -> Left:  # noqa: FBT001 - called by position, in a thread
-        ctx = self.order.ctx
+    def _collect(self, is_ended: bool) -> CollectedOutputs:  # noqa: FBT001 - called by position, in a thread
+        ctx = self.prepared.ctx
         return collect_outputs(
             self.place,
             self.workspace,
-            keeper=ctx.workspace,
+            kept_in=ctx.workspace,
             is_ended=is_ended,
-            films=self.order.script.films,
-            until=self.order.until,
+            records_video=self.prepared.script.records_video,
+            until=self.prepared.until,
             names=FileNames.of(ctx),
         )
 
     def _notes(self, after: Iterable[str], *, at_s: float) -> tuple[LogLine, ...]:
-        return (*_lines(self._known_before(), at_s=0), *_lines(after, at_s=at_s))
+        return (
+            *_build_log_lines(self._list_notes_before(), at_s=0),
+            *_build_log_lines(after, at_s=at_s),
+        )
 
-    def _known_before(self) -> list[str]:
+    def _list_notes_before(self) -> list[str]:
         notes = [] if self.distrust is None else [self.distrust]
-        if self.order.script.browser is not None and not self.order.script.films:
+        if self.prepared.script.browser is not None and not self.prepared.script.records_video:
             notes.append("There is no video: this location has no ffmpeg.")
         return notes
 
 
-def _noticed(book: ReporterEvents, ended: Ended, gate: RunGate | None) -> list[str]:
-    notes = [] if gate is None else list(gate.notes)
-    if book.dropped or ended.facts_cut:
+def _list_notes(events: ReporterEvents, ended: ProgramExit, proxy: RunProxy | None) -> list[str]:
+    notes = [] if proxy is None else list(proxy.notes)
+    if events.dropped or ended.facts_cut:
         notes.append("Not all of what the run told was kept: it was too much, or in no order.")
     return notes
 
 
-def _lines(notes: Iterable[str], *, at_s: float) -> tuple[LogLine, ...]:
+def _build_log_lines(notes: Iterable[str], *, at_s: float) -> tuple[LogLine, ...]:
     at_ms = round(at_s * 1000, 1)
     return tuple(LogLine(after_ms=at_ms, level="WARN", message=note) for note in notes)
 
 
-def _allowed(config: Mapping[str, object] | None) -> Mapping[str, object]:
+def _require_allowed(config: Mapping[str, object] | None) -> Mapping[str, object]:
     if config is None:
         return {}
     wrong = config_problem(config)

@@ -52,20 +52,20 @@ _PICTURES: Final = msgspec.json.Decoder(_Picture)
 class SecretKeeper(Protocol):
     """Who keeps what a run came upon."""
 
-    def keep_secret(self, value: str) -> None:
+    def add_secret(self, value: str) -> None:
         """This must not be seen in what the run brings back."""
 
-    def miss_secrets(self, because: str) -> None:
+    def mark_unsearchable(self, because: str) -> None:
         """The run has secrets that nobody knows."""
 
-    def keep_typed(self, process: int, text: str | None) -> None:
+    def add_typed(self, process: int, text: str | None) -> None:
         """A process typed this letter by letter. None: nobody heard what it was."""
 
-    def keep_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
+    def record_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
         """The text on the picture with this digest shows none of the secrets with these names."""
 
 
-class FactTaker(Protocol):
+class FactReceiver(Protocol):
     """Who collects the facts of a run."""
 
     def take(self, line: bytes) -> None:
@@ -78,11 +78,11 @@ class FactTaker(Protocol):
 class SecretMessages:
     """Stands before whoever collects the facts of a run."""
 
-    def __init__(self, keeper: SecretKeeper, *, others: FactTaker) -> None:
-        self._keeper = keeper
-        self._others = others
+    def __init__(self, workspace: SecretKeeper, *, receiver: FactReceiver) -> None:
+        self._workspace = workspace
+        self._receiver = receiver
         self._begun: dict[tuple[int, int], str] = {}
-        self._told: set[str] = set()
+        self._known: set[str] = set()
 
     def take(self, line: bytes) -> None:
         """Note one line, if it tells of a secret, of typing or a picture, or hand it on."""
@@ -92,59 +92,59 @@ class SecretMessages:
         if _TYPED in line:
             self._note_typed(line)
             return
-        piece = _piece(line) if _MARK in line else None
+        piece = _decode_piece(line) if _MARK in line else None
         if piece is None:
-            self._others.take(line)
+            self._receiver.take(line)
             return
         whose = (piece.process, piece.number)
         if whose in self._begun or len(self._begun) < _MOST:
             self._note(whose, piece)
         else:
-            self._keeper.miss_secrets(_TOO_MANY)
+            self._workspace.mark_unsearchable(_TOO_MANY)
 
     def stop(self) -> None:
         """The run is asked to end."""
-        self._others.stop()
+        self._receiver.stop()
 
     def _note_picture(self, line: bytes) -> None:
         with suppress(msgspec.DecodeError, RecursionError):
-            told = _PICTURES.decode(line)
-            is_masked = told.fact == "masked"
-            self._keeper.keep_picture(told.sha256, is_masked=is_masked, knew=told.knew)
+            message = _PICTURES.decode(line)
+            is_masked = message.fact == "masked"
+            self._workspace.record_picture(message.sha256, is_masked=is_masked, knew=message.knew)
 
     def _note_typed(self, line: bytes) -> None:
         with suppress(msgspec.DecodeError, RecursionError):
-            told = _TYPED_TEXTS.decode(line)
-            text = None if told.text is None else _value(told.text)
-            self._keeper.keep_typed(told.process, text)
+            message = _TYPED_TEXTS.decode(line)
+            text = None if message.text is None else _decode_value(message.text)
+            self._workspace.add_typed(message.process, text)
 
     def _note(self, whose: tuple[int, int], piece: _Piece) -> None:
         text = self._begun.pop(whose, "") + piece.piece
         if len(text) > _MOST_CHARS:
-            self._keeper.miss_secrets(_TOO_MANY)
+            self._workspace.mark_unsearchable(_TOO_MANY)
         elif not piece.last:
             self._begun[whose] = text
-        elif value := _value(text):
+        elif value := _decode_value(text):
             self._note_value(value)
 
     def _note_value(self, value: str) -> None:
-        if value in self._told:
+        if value in self._known:
             return
-        if len(self._told) == _MOST:
-            self._keeper.miss_secrets(_TOO_MANY)
+        if len(self._known) == _MOST:
+            self._workspace.mark_unsearchable(_TOO_MANY)
             return
-        self._told.add(value)
-        self._keeper.keep_secret(value)
+        self._known.add(value)
+        self._workspace.add_secret(value)
 
 
-def _piece(line: bytes) -> _Piece | None:
+def _decode_piece(line: bytes) -> _Piece | None:
     try:
         return _DECODER.decode(line)
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _value(text: str) -> str:
+def _decode_value(text: str) -> str:
     try:
         return binascii.a2b_base64(text).decode("utf-8", "replace")
     except binascii.Error:

@@ -22,18 +22,18 @@ from typing import Final
 
 from contract.result import Failure, FailureKind
 from redaction.policy import cut
-from runners.scripting.node.files import placed
-from runners.scripting.node.runtimes import advice
+from runners.scripting.node.files import append_place
+from runners.scripting.node.runtimes import suggest_module
 from runners.scripting.playwright.reporter import (
     ErrorFact,
     ReporterEvents,
     StepBegan,
-    first_error,
-    plain_text,
+    find_first_error,
+    strip_colours,
 )
 from runners.timing import stopped_early, time_limit
 from sandbox.exit_status import require_enough_memory
-from sandbox.program import Ended
+from sandbox.program import ProgramExit
 
 MESSAGE_CHARS: Final = 2000
 _SAID_CHARS: Final = 300
@@ -56,8 +56,8 @@ class RunBrokeOffError(RuntimeError):
     """A run's process never began, or the system ended it."""
 
 
-def failure_of(
-    book: ReporterEvents, ended: Ended, *, limit_s: float, memory_mb: int, is_degraded: bool
+def find_failure(
+    events: ReporterEvents, ended: ProgramExit, *, limit_s: float, memory_mb: int, is_degraded: bool
 ) -> Failure | None:
     """What the check is to be blamed for. None: nothing.
 
@@ -69,119 +69,120 @@ def failure_of(
         RunBrokeOffError: our fault.
         TooLittleMemoryError: this location is too small.
     """
-    if ended.out_of_memory or _wanted_memory(book, ended):
-        return _out_of_memory(ended, memory_mb)
-    if book.lost_launch is not None:
-        raise BrowserDidNotStartError(plain_text(book.lost_launch.message))
-    if ended.timed_out and not book.ended_by_itself:
-        return out_of_time(book, limit_s)
+    if ended.out_of_memory or _lacked_memory(events, ended):
+        return _fail_out_of_memory(ended, memory_mb)
+    if events.lost_launch is not None:
+        raise BrowserDidNotStartError(strip_colours(events.lost_launch.message))
+    if ended.timed_out and not events.ended_by_itself:
+        return fail_out_of_time(events, limit_s)
     if ended.stopped_because is not None:
-        return _of_script(ended.stopped_because, code="LIMIT")
-    errors = [error for error in book.errors if not (error.soft and is_degraded)]
+        return _fail_by_script(ended.stopped_because, code="LIMIT")
+    errors = [error for error in events.errors if not (error.soft and is_degraded)]
     if errors:
-        return _of_error(errors, book)
-    return _of_end(book, ended, is_degraded=is_degraded)
+        return _fail_by_error(errors, events)
+    return _judge_end(events, ended, is_degraded=is_degraded)
 
 
-def _wanted_memory(book: ReporterEvents, ended: Ended) -> bool:
+def _lacked_memory(events: ReporterEvents, ended: ProgramExit) -> bool:
     """Whether Node gave up for it, or the system took a browser or a page, which is a crash."""
-    was_taken = book.browser_signal == "SIGKILL" and bool(book.errors)
-    crashed = any(_CRASHED.search(one.message) for one in book.errors)
-    if ended.system_took_some and (was_taken or crashed):
+    was_taken = events.browser_signal == "SIGKILL" and bool(events.errors)
+    crashed = any(_CRASHED.search(one.message) for one in events.errors)
+    if ended.had_oom_kills and (was_taken or crashed):
         return True
-    gave_up = (one.level == "ERROR" and _HEAP.match(plain_text(one.message)) for one in ended.log)
-    return book.lost_process and any(gave_up)
+    gave_up = (
+        one.level == "ERROR" and _HEAP.match(strip_colours(one.message)) for one in ended.log
+    )
+    return events.lost_process and any(gave_up)
 
 
-def _out_of_memory(ended: Ended, memory_mb: int) -> Failure:
-    if ended.system_took_some:
+def _fail_out_of_memory(ended: ProgramExit, memory_mb: int) -> Failure:
+    if ended.had_oom_kills:
         require_enough_memory(ended.peak_mb, memory_mb)
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
         message=(
-            f"The script and its browser used {ended.peak_mb:.0f} MB of memory{_no_more(ended)}; "
+            f"The script and its browser used {ended.peak_mb:.0f} MB of memory"
+            f"{', and this location had no more' if ended.had_oom_kills else ''}; "
             f"the limit is {memory_mb} MB."
         ),
         detail={"peakMb": round(ended.peak_mb), "limitMb": memory_mb},
     )
 
 
-def _no_more(ended: Ended) -> str:
-    return ", and this location had no more" if ended.system_took_some else ""
-
-
-def _of_error(errors: list[ErrorFact], book: ReporterEvents) -> Failure:
-    error, time_up = first_error(errors), plain_text(errors[0].message)
-    said, where = with_its_step(plain_text(error.message), error.where, book)
-    told = placed(said, where)
+def _fail_by_error(errors: list[ErrorFact], events: ReporterEvents) -> Failure:
+    error, time_up = find_first_error(errors), strip_colours(errors[0].message)
+    said, where = add_step(strip_colours(error.message), error.where, events)
+    told = append_place(said, where)
     if is_time_up(time_up) and error is not errors[0]:
-        told = with_time_up(time_up, told, step=_step_at(book, where))
+        told = add_time_up(time_up, told, step=_find_step_title(events, where))
     message = cut(told, MESSAGE_CHARS)
     return Failure(
         kind=FailureKind.SCRIPT,
-        message="\n".join(filter(None, (message, _needs(message), advice(message)))),
+        message="\n".join(filter(None, (message, _suggest_test(message), suggest_module(message)))),
         detail={"where": where, "errors": len(errors)},
     )
 
 
-def _needs(message: str) -> str | None:
+def _suggest_test(message: str) -> str | None:
     """What a script lacks. None: it has tests."""
     return _NEEDS_A_TEST if message.startswith(_NO_TESTS) else None
 
 
-def _step_at(book: ReporterEvents, where: str | None) -> str | None:
+def _find_step_title(events: ReporterEvents, where: str | None) -> str | None:
     """The last step that is written there. None: none is."""
-    steps = (step for step in reversed(book.steps.values()) if step.where == where)
+    steps = (step for step in reversed(events.steps.values()) if step.where == where)
     found = next(steps, None)
-    return None if found is None else plain_text(found.title)
+    return None if found is None else strip_colours(found.title)
 
 
-def _of_end(book: ReporterEvents, ended: Ended, *, is_degraded: bool) -> Failure | None:
+def _judge_end(events: ReporterEvents, ended: ProgramExit, *, is_degraded: bool) -> Failure | None:
     """There is no error; but did it get to its end?"""
-    if book.ended is None:
-        return _of_no_end(book, ended)
-    if book.ended.status == "passed":
-        return _of_bad_end(ended)
-    if is_degraded and book.errors:
+    if events.ended is None:
+        return _fail_without_end(events, ended)
+    if events.ended.status == "passed":
+        return _judge_exit(ended)
+    if is_degraded and events.errors:
         return None
-    unexpected = [title for title, test in book.tests.items() if test.outcome == "unexpected"]
+    unexpected = [title for title, test in events.tests.items() if test.outcome == "unexpected"]
     if unexpected:
-        return _of_script(
+        return _fail_by_script(
             f"The test “{unexpected[0]}” passed, and is marked to fail.", code="UNEXPECTED"
         )
-    return _of_script("The script did not run to its end.", code="INTERRUPTED")
+    return _fail_by_script("The script did not run to its end.", code="INTERRUPTED")
 
 
-def _of_bad_end(ended: Ended) -> Failure | None:
+def _judge_exit(ended: ProgramExit) -> Failure | None:
     """Of one that told that it had passed: anybody in its process can write that."""
-    if ended.exit_code == 0 or ended.timed_out or ended.system_took_some:
+    if ended.exit_code == 0 or ended.timed_out or ended.had_oom_kills:
         return None
-    return _of_script(
-        f"The script passed, and then its process ended ({_how(ended)}).", code="EXIT"
+    return _fail_by_script(
+        f"The script passed, and then its process ended ({_describe_exit(ended)}).", code="EXIT"
     )
 
 
-def _of_no_end(book: ReporterEvents, ended: Ended) -> Failure:
+def _fail_without_end(events: ReporterEvents, ended: ProgramExit) -> Failure:
     """Nobody told of its end; where it had begun, only its script can have had a part in that."""
-    if book.exited is not None:
-        by = f"with exit code {book.exited.code}"
-        return _of_script(f"The script ended its own process, {by}.", code="EXIT")
-    if book.began is None or ended.system_took_some:
-        raise RunBrokeOffError(_broke_off(ended))
-    return _of_script(f"The script's process was ended ({_how(ended)}).", code="EXIT")
+    if events.exited is not None:
+        by = f"with exit code {events.exited.code}"
+        return _fail_by_script(f"The script ended its own process, {by}.", code="EXIT")
+    if events.began is None or ended.had_oom_kills:
+        raise RunBrokeOffError(_describe_broken_run(ended))
+    return _fail_by_script(
+        f"The script's process was ended ({_describe_exit(ended)}).", code="EXIT"
+    )
 
 
-def _how(ended: Ended) -> str:
+def _describe_exit(ended: ProgramExit) -> str:
     return f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
 
 
-def _broke_off(ended: Ended) -> str:
+def _describe_broken_run(ended: ProgramExit) -> str:
     last = next((line.message for line in reversed(ended.log) if line.message.strip()), "")
     said = f"; it said last: {cut(last, _SAID_CHARS)}" if last else ""
-    return f"Node ended with {_how(ended)} and told nothing of the script's end{said}"
+    return f"Node ended with {_describe_exit(ended)} and told nothing of the script's end{said}"
 
 
-def _of_script(message: str, *, code: str) -> Failure:
+def _fail_by_script(message: str, *, code: str) -> Failure:
     return Failure(kind=FailureKind.SCRIPT, message=message, detail={"code": code})
 
 
@@ -190,10 +191,11 @@ _ERROR_CHARS: Final = 500
 _AROUND: Final = frozenset({"hook", "fixture", "test.step"})
 
 
-def out_of_time(book: ReporterEvents, limit_s: float) -> Failure:
-    """The failure of a run that had to be stopped; `limit_s`: as it was set up."""
-    message = f"The run {_stopped(book, limit_s)}: {_doing(book)}{_before(book)}"
-    step = _open(book) or _last(book)
+def fail_out_of_time(events: ReporterEvents, limit_s: float) -> Failure:
+    """The failure of a run that had to be stopped; `limit_s`: its limit as the check sets it."""
+    activity, earlier = _describe_activity(events), _describe_earlier_error(events)
+    message = f"The run {_describe_stop(events, limit_s)}: {activity}{earlier}"
+    step = _find_open_step(events) or _find_last_step(events)
     detail: dict[str, str | int | float | None] = {
         "code": "RUN_TIME",
         "where": None if step is None else step.where,
@@ -202,47 +204,47 @@ def out_of_time(book: ReporterEvents, limit_s: float) -> Failure:
     return Failure(kind=FailureKind.TIMEOUT, message=cut(message, _MESSAGE_CHARS), detail=detail)
 
 
-def _before(book: ReporterEvents) -> str:
+def _describe_earlier_error(events: ReporterEvents) -> str:
     """What had gone wrong by then, which may be why it hung."""
-    if not book.errors:
+    if not events.errors:
         return ""
-    error = first_error(book.errors)
+    error = find_first_error(events.errors)
     at = f" ({error.where})" if error.where else ""
-    line = plain_text(error.message).strip().split("\n")[0].rstrip(".")
+    line = strip_colours(error.message).strip().split("\n")[0].rstrip(".")
     return f" Before that: {cut(line, _ERROR_CHARS)}{at}."
 
 
-def _stopped(book: ReporterEvents, limit_s: float) -> str:
-    if book.stopped_after_s is None:
+def _describe_stop(events: ReporterEvents, limit_s: float) -> str:
+    if events.stopped_after_s is None:
         return f"did not end within its limit of {time_limit(limit_s)}"
-    return stopped_early(book.stopped_after_s, limit_s)
+    return stopped_early(events.stopped_after_s, limit_s)
 
 
-def with_its_step(message: str, where: str | None, book: ReporterEvents) -> tuple[str, str | None]:
+def add_step(message: str, where: str | None, events: ReporterEvents) -> tuple[str, str | None]:
     """What a test says whose own time was up, with the step that it hung in, and its place.
 
     Playwright names that itself as a rule, but where an action never came to begin it has at most
     the browser's own log.
     """
-    over, step = no_more_than_time_up(message), _open(book)
+    over, step = match_bare_time_up(message), _find_open_step(events)
     if over is None or step is None or step.where is None or where not in {None, step.where}:
         return message, where
-    told = f"{over} in “{plain_text(step.title)}”"
+    told = f"{over} in “{strip_colours(step.title)}”"
     return cut(told, _MESSAGE_CHARS), step.where
 
 
-def _doing(book: ReporterEvents) -> str:
-    if book.began is None:
+def _describe_activity(events: ReporterEvents) -> str:
+    if events.began is None:
         return "it was still loading the script."
-    step, last = _open(book), _last(book)
-    after = f" after {_named(last)}" if last is not None else ", before its first step"
-    if step is not None and (book.is_awake or step.category == "pw:api"):
-        around = _around(book, step)
-        inside = "" if around is None else f", in “{plain_text(around.title)}”"
-        return f"it was in {_named(step)}{inside}."
-    if not book.is_awake:
+    step, last = _find_open_step(events), _find_last_step(events)
+    after = f" after {_describe_step(last)}" if last is not None else ", before its first step"
+    if step is not None and (events.is_awake or step.category == "pw:api"):
+        around = _find_enclosing_step(events, step)
+        inside = "" if around is None else f", in “{strip_colours(around.title)}”"
+        return f"it was in {_describe_step(step)}{inside}."
+    if not events.is_awake:
         comma = "," if last is not None else ""
-        inside = f" in {_named(step)}{comma}" if step is not None else ""
+        inside = f" in {_describe_step(step)}{comma}" if step is not None else ""
         return (
             f"the script itself was busy{inside}{after}: is there a loop without an end, or a "
             "call that blocks?"
@@ -250,41 +252,41 @@ def _doing(book: ReporterEvents) -> str:
     return f"no step was under way{after}: is a timer, a server or a browser still open?"
 
 
-def _under_way(book: ReporterEvents) -> list[StepBegan]:
-    return [step for key, step in book.steps.items() if key not in book.step_ends]
+def _list_open_steps(events: ReporterEvents) -> list[StepBegan]:
+    return [step for key, step in events.steps.items() if key not in events.step_ends]
 
 
-def _open(book: ReporterEvents) -> StepBegan | None:
+def _find_open_step(events: ReporterEvents) -> StepBegan | None:
     """The innermost step of the user's that has not ended. None: there is none."""
-    steps = _under_way(book)
+    steps = _list_open_steps(events)
     theirs = [step for step in steps if step.where is not None]
     return next(reversed(theirs or steps), None)
 
 
-def _around(book: ReporterEvents, inner: StepBegan) -> StepBegan | None:
+def _find_enclosing_step(events: ReporterEvents, inner: StepBegan) -> StepBegan | None:
     """The hook, fixture or step of the user's that the open one stands in. None: in none."""
-    theirs = [step for step in _under_way(book) if step.where and step.category in _AROUND]
+    theirs = [step for step in _list_open_steps(events) if step.where and step.category in _AROUND]
     return next((step for step in reversed(theirs) if step is not inner), None)
 
 
-def _last(book: ReporterEvents) -> StepBegan | None:
+def _find_last_step(events: ReporterEvents) -> StepBegan | None:
     """The step of the user's that ended last. None: none did."""
-    ended = sorted(book.step_ends.values(), key=lambda end: end.at)
-    steps = [book.steps[end.id] for end in ended if end.id in book.steps]
+    ended = sorted(events.step_ends.values(), key=lambda end: end.at)
+    steps = [events.steps[end.id] for end in ended if end.id in events.steps]
     return next((step for step in reversed(steps) if step.where is not None), None)
 
 
-def _named(step: StepBegan) -> str:
+def _describe_step(step: StepBegan) -> str:
     where = f" ({step.where})" if step.where else ""
-    return f"“{plain_text(step.title)}”{where}"
+    return f"“{strip_colours(step.title)}”{where}"
 
 
 _TIME_UP: Final = re.compile(r"(?:Test|.* hook|Fixture .*) timeout of \d+ms exceeded")
-_NO_MORE: Final = re.compile(
+_BARE_TIME_UP: Final = re.compile(
     r"(?:Error: )?(?:[\w.]+: )?(?P<time>Test timeout of \d+ms exceeded)\.?\s*(?:Browser logs:.*)?",
     re.DOTALL,
 )
-_SAYS: Final = re.compile(r"timeout of \d+ms exceeded")
+_MENTIONS_TIME_UP: Final = re.compile(r"timeout of \d+ms exceeded")
 
 
 def is_time_up(error: str) -> bool:
@@ -292,18 +294,18 @@ def is_time_up(error: str) -> bool:
     return _TIME_UP.match(error) is not None
 
 
-def no_more_than_time_up(error: str) -> str | None:
+def match_bare_time_up(error: str) -> str | None:
     """The words that a test's time was up, where it says nothing of what it was in. None: else."""
-    found = _NO_MORE.fullmatch(error)
+    found = _BARE_TIME_UP.fullmatch(error)
     return None if found is None else found["time"]
 
 
-def with_time_up(time_up: str, cause: str, *, step: str | None = None) -> str:
+def add_time_up(time_up: str, cause: str, *, step: str | None = None) -> str:
     """That time was up, with the error that came of it, which alone names another reason.
 
     `step`: what it was in. None: nobody knows.
     """
-    if _SAYS.search(cause.split("\n", 1)[0]):
+    if _MENTIONS_TIME_UP.search(cause.split("\n", 1)[0]):
         return cause
     first = time_up.split("\n", 1)[0].rstrip(".")
     return f"{first}{f' in “{step}”' if step else ''}: {cause}"

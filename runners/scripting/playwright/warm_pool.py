@@ -12,13 +12,18 @@ from typing import Final, ParamSpec, Protocol, TypeVar
 import msgspec
 
 from runners.scripting.node.runtimes import Runtime
-from runners.scripting.playwright.place import Place, grounds, make_place, node_line
+from runners.scripting.playwright.place import (
+    RunFolders,
+    build_load_environment,
+    build_node_command,
+    make_folders,
+)
 from sandbox.child import Child
 from sandbox.memory import available_mb
-from sandbox.program import Ended, Limits, Program, RunTime
+from sandbox.program import Limits, Program, ProgramExit, RunTime
 from sandbox.sandbox import Sandbox
 from sandbox.spawn import require_variables
-from sandbox.users import give_folder
+from sandbox.users import grant_folder
 from sandbox.workspace import Workspace
 
 _INTERNAL: Final = ("playwright/lib/program.js", "playwright/test.js")
@@ -34,7 +39,7 @@ _READ_AT_START: Final = re.compile(
 """Names that Node or Playwright look at as they load, and not again."""
 
 
-class SpareUnfitError(Exception):
+class UnfitProcessError(Exception):
     """A run has to start by itself."""
 
 
@@ -56,43 +61,43 @@ class Hearer(Protocol):
         """It is asked to end."""
 
 
-class Spare:
+class WarmProcess:
     """One such process, in a folder of its own that becomes the job's."""
 
     def __init__(self, child: Child, workspace: Workspace, line: Program) -> None:
         """`line`: what it was started as."""
         self.workspace = workspace
         self._child = child
-        self._line = line
+        self._build_program = line
         self._started_at = time.monotonic()
         self._taken = asyncio.Event()
 
-    async def play(self, program: Program, *, time_of_run: RunTime, hears: Hearer) -> Ended:
+    async def run(self, program: Program, *, time_of_run: RunTime, hears: Hearer) -> ProgramExit:
         """Have it run a program; nothing of it is left when this returns.
 
         Raises:
-            SpareUnfitError: it cannot be that program, or was gone; nothing has run.
+            UnfitProcessError: it cannot be that program, or was gone; nothing has run.
             CheckFailed: of kind SCRIPT: what the script starts could not be given its variables.
             OSError: there is too little memory, the disk is full, a process cannot be ended, or
                 it took its job too late.
         """
-        if _read_at_start(self._line.env) != _read_at_start(program.env):
-            raise SpareUnfitError
+        if _filter_read_at_start(self._build_program.env) != _filter_read_at_start(program.env):
+            raise UnfitProcessError
         require_variables(program.env)
-        await self._child.expect_job()
-        await run_to_completion(self._give)
+        await self._child.reserve_memory()
+        await run_to_completion(self._grant_folder)
         waited_s = time.monotonic() - self._started_at
         try:
             async with asyncio.timeout(_TAKEN_S):
-                await self._child.feed(self._message(program))
+                await self._child.write_stdin(self._message(program))
         except TimeoutError:
-            raise SpareUnfitError from None
+            raise UnfitProcessError from None
         ended = await self._ended(time_of_run, hears)
         if not self._taken.is_set():
-            raise SpareUnfitError
-        return _since(ended, waited_s)
+            raise UnfitProcessError
+        return _count_from_job(ended, waited_s)
 
-    async def _ended(self, time_of_run: RunTime, hears: Hearer) -> Ended:
+    async def _ended(self, time_of_run: RunTime, hears: Hearer) -> ProgramExit:
         """Wait for its end, which comes soon if it does not take its job."""
 
         def take(line: bytes) -> None:
@@ -101,7 +106,7 @@ class Spare:
             elif _TAKEN in line:
                 self._taken.set()
 
-        ends = self._child.ended(
+        ends = self._child.wait(
             timeout_s=time_of_run.stop_after_s,
             grace_s=time_of_run.grace_s,
             on_fact=take,
@@ -109,13 +114,13 @@ class Spare:
         )
         ending = asyncio.create_task(ends)
         try:
-            await self._require_taken(ending)
+            await self._wait_until_taken(ending)
             return await ending
         finally:
             ending.cancel()
             await asyncio.wait({ending})
 
-    async def _require_taken(self, ending: asyncio.Task[Ended]) -> None:
+    async def _wait_until_taken(self, ending: asyncio.Task[ProgramExit]) -> None:
         taking = asyncio.create_task(self._taken.wait())
         await asyncio.wait({taking, ending}, timeout=_TAKEN_S, return_when=asyncio.FIRST_COMPLETED)
         taking.cancel()
@@ -137,13 +142,13 @@ class Spare:
         finally:
             await asyncio.to_thread(self.workspace.remove)
 
-    def _give(self) -> None:
+    def _grant_folder(self) -> None:
         """What was laid out meanwhile becomes its user's; it has run nobody's code so far."""
         if self.workspace.user is not None:
-            give_folder(self.workspace.folder, self.workspace.user)
+            grant_folder(self.workspace.folder, self.workspace.user)
 
     def _message(self, program: Program) -> bytes:
-        command = program.argv[len(self._line.argv) - 1 :]
+        command = program.argv[len(self._build_program.argv) - 1 :]
         return msgspec.json.encode(_Job(program.env, str(program.folder), command))
 
 
@@ -152,12 +157,12 @@ def can_wait(runtime: Runtime) -> bool:
     return all((runtime.modules / name).is_file() for name in _INTERNAL)
 
 
-async def start_spare(
+async def start_warm_process(
     sandbox: Sandbox,
     runtime: Runtime,
     limits: Limits,
     environment_in: Callable[[Path], dict[str, str]],
-) -> Spare:
+) -> WarmProcess:
     """One that loads Playwright, and waits then.
 
     Raises:
@@ -165,38 +170,38 @@ async def start_spare(
     """
     workspace = Workspace()
     try:
-        place = await run_to_completion(make_place, workspace.folder)
-        line = _line(runtime, limits, place, environment_in(place.home))
-        return Spare(await sandbox.start(line, owner=workspace, waits=True), workspace, line)
+        place = await run_to_completion(make_folders, workspace.folder)
+        line = _build_program(runtime, limits, place, environment_in(place.home))
+        return WarmProcess(await sandbox.start(line, owner=workspace, waits=True), workspace, line)
     except BaseException:
         with contextlib.suppress(OSError):
             workspace.remove()
         raise
 
 
-def _line(
-    runtime: Runtime, limits: Limits, place: Place, environment: Mapping[str, str]
+def _build_program(
+    runtime: Runtime, limits: Limits, place: RunFolders, environment: Mapping[str, str]
 ) -> Program:
     """What it is started as."""
-    fixed = {**environment, **grounds(runtime, place)}
+    fixed = {**environment, **build_load_environment(runtime, place)}
     return Program(
-        argv=(*node_line(runtime), str(runtime.harness / "playwright/waiting.cjs")),
+        argv=(*build_node_command(runtime), str(runtime.harness / "playwright/waiting.cjs")),
         folder=place.home,
         env={**fixed, "PICKET_WAITS": str(runtime.modules)},
         limits=limits,
     )
 
 
-def starts_alone(variables: Iterable[str]) -> bool:
+def needs_fresh_process(variables: Iterable[str]) -> bool:
     """Whether a run with these, by their names, can be none of those that wait."""
     return any(_READ_AT_START.fullmatch(name) for name in variables)
 
 
-def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+def _filter_read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if _READ_AT_START.fullmatch(name)}
 
 
-def _since(ended: Ended, waited_s: float) -> Ended:
+def _count_from_job(ended: ProgramExit, waited_s: float) -> ProgramExit:
     """As if it had started with its job."""
     log = tuple(
         msgspec.structs.replace(line, after_ms=max(0.0, line.after_ms - waited_s * 1000))
@@ -231,14 +236,14 @@ WAITING_MB: Final = 200
 seen of the newest runtime's two kinds, 99 of the older one's."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class ProcessKind(msgspec.Struct, frozen=True):
     """What a spare can be used for."""
 
     runtime_id: str
     memory_mb: int
 
 
-class Use(msgspec.Struct, frozen=True):
+class LastUse(msgspec.Struct, frozen=True):
     """When a kind was used last, and how another one is started."""
 
     runtime: Runtime
@@ -247,18 +252,18 @@ class Use(msgspec.Struct, frozen=True):
     """Monotonic."""
 
 
-StartSpare = Callable[[Runtime, Limits], Awaitable[Spare]]
+StartProcess = Callable[[Runtime, Limits], Awaitable[WarmProcess]]
 
 
-class PlaywrightSpares:
+class WarmPool:
     """Lends each run a process of its own, if one waits; none is lent twice."""
 
-    def __init__(self, start: StartSpare, *, free_mb: Callable[[], float] = available_mb) -> None:
+    def __init__(self, start: StartProcess, *, free_mb: Callable[[], float] = available_mb) -> None:
         """`free_mb`: how much memory there is."""
         self._start = start
         self._free_mb = free_mb
-        self._waiting: dict[Kind, Spare] = {}
-        self._used: dict[Kind, Use] = {}
+        self._waiting: dict[ProcessKind, WarmProcess] = {}
+        self._used: dict[ProcessKind, LastUse] = {}
         """Kinds that had a run lately."""
         self._under_way = 0
         """Runs, with a spare or without."""
@@ -270,19 +275,19 @@ class PlaywrightSpares:
         """None: no run has come yet."""
 
     @property
-    def waiting(self) -> tuple[Spare, ...]:
+    def waiting(self) -> tuple[WarmProcess, ...]:
         """Those that nobody has come for."""
         return tuple(self._waiting.values())
 
     @asynccontextmanager
-    async def lent(
+    async def lend(
         self, runtime: Runtime, limits: Limits, *, alone: bool = False
-    ) -> AsyncIterator[Spare | None]:
+    ) -> AsyncIterator[WarmProcess | None]:
         """For one run, which ends with the block. None: it is to start by itself.
 
         `alone`: it can be none of those that wait.
         """
-        kind = Kind(runtime.id, limits.memory_mb)
+        kind = ProcessKind(runtime.id, limits.memory_mb)
         spare = None if alone else self._waiting.pop(kind, None)
         self._under_way += 1
         try:
@@ -292,7 +297,7 @@ class PlaywrightSpares:
             if spare is not None:
                 self._end(spare)
             if not alone:
-                self._used[kind] = Use(runtime, limits, time.monotonic())
+                self._used[kind] = LastUse(runtime, limits, time.monotonic())
             self._wake()
 
     async def close(self) -> None:
@@ -304,7 +309,7 @@ class PlaywrightSpares:
             self._end(self._waiting.pop(kind))
         await asyncio.gather(*self._endings, return_exceptions=True)
 
-    def _end(self, spare: Spare) -> None:
+    def _end(self, spare: WarmProcess) -> None:
         ending = asyncio.create_task(spare.close(), name="playwright-spare.close")
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
@@ -326,7 +331,7 @@ class PlaywrightSpares:
                 with contextlib.suppress(OSError):
                     await self._keep_for(kind, use)
 
-    async def _keep_for(self, kind: Kind, use: Use) -> None:
+    async def _keep_for(self, kind: ProcessKind, use: LastUse) -> None:
         idle_s = time.monotonic() - use.at
         if idle_s >= IDLE_S:
             del self._used[kind]
@@ -335,7 +340,7 @@ class PlaywrightSpares:
         elif kind not in self._waiting and self._may_load(use):
             self._waiting[kind] = await self._start(use.runtime, use.limits)
 
-    def _may_load(self, use: Use) -> bool:
+    def _may_load(self, use: LastUse) -> bool:
         """Whether nobody is the worse for it; the end of a run asks again."""
         if self._under_way or self._ended.is_set() or not can_wait(use.runtime):
             return False

@@ -19,8 +19,8 @@ from runners.net.sockets import render
 from runners.net.tls.certificates import load_identity
 from runners.net.tls.channel import TlsContexts
 from runners.net.tls.words import certificate_fault, handshake_fault
-from runners.scripting.proxy.egress_proxy import Streams, join, reason_of
-from runners.scripting.proxy.egress_routes import Way, Wish
+from runners.scripting.proxy.egress_proxy import Streams, read_tls_reason, relay
+from runners.scripting.proxy.egress_routes import EgressRoute, ProxyRequest
 
 if TYPE_CHECKING:  # it costs 10 MB, and few runs have client certificates
     from runners.net.tls.local_authority import LocalAuthority
@@ -32,127 +32,138 @@ _MOST_HOSTS: Final = 256
 """Remembered at once: a glob and a script can name as many as they like."""
 
 
-class Presenting:
+class CertificateRoute:
     """A way on which matching hosts are shown a certificate; all others are left alone."""
 
     def __init__(
-        self, way: Way, route: Route, *, authority: "LocalAuthority", contexts: TlsContexts
+        self,
+        next_route: EgressRoute,
+        certificates: Route,
+        *,
+        authority: "LocalAuthority",
+        contexts: TlsContexts,
     ) -> None:
-        """`route`: the certificates of the run."""
-        self._way = way
-        self._route = route
+        """`certificates`: the certificates of the run."""
+        self._next_route = next_route
+        self._certificates = certificates
         self._authority = authority
         self._contexts = contexts
-        self._towards_targets: dict[ClientCertificate, ssl.SSLContext] = {}
-        self._towards_run: dict[str, ssl.SSLContext] = {}
-        self._talks: set[asyncio.Task[None]] = set()
-        self._troubles: dict[str, None] = {}
+        self._target_contexts: dict[ClientCertificate, ssl.SSLContext] = {}
+        self._run_contexts: dict[str, ssl.SSLContext] = {}
+        self._relays: set[asyncio.Task[None]] = set()
+        self._problems: dict[str, None] = {}
 
     @property
-    def troubles(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[str, ...]:
         """Why hosts were not content with a certificate; each sentence once."""
-        return tuple(self._troubles)
+        return tuple(self._problems)
 
-    def listens_first(self, wish: Wish) -> bool:
+    def reads_first_bytes(self, request: ProxyRequest) -> bool:
         """With a host that a certificate is for: a tunnel may be for something else than TLS."""
-        return wish.is_tunnel and self._certificate_for(wish) is not None
+        return request.is_tunnel and self._find_certificate(request) is not None
 
-    async def judge(self, wish: Wish) -> None:
+    async def require_allowed(self, request: ProxyRequest) -> None:
         """As the way behind does."""
-        await self._way.judge(wish)
+        await self._next_route.require_allowed(request)
 
-    def request(self, wish: Wish) -> bytes:
+    def build_request_head(self, request: ProxyRequest) -> bytes:
         """As the way behind says."""
-        return self._way.request(wish)
+        return self._next_route.build_request_head(request)
 
-    async def connect(self, wish: Wish) -> socket.socket:
+    async def connect(self, request: ProxyRequest) -> socket.socket:
         """As the way behind does; with a certificate, what comes out is our own end."""
-        certificate = self._certificate_for(wish)
-        if certificate is None or not wish.first.startswith(_TLS_BEGINS):
-            return await self._way.connect(wish)
+        certificate = self._find_certificate(request)
+        if certificate is None or not request.first_bytes.startswith(_TLS_BEGINS):
+            return await self._next_route.connect(request)
         try:
-            towards_run = self._context_for(wish.host)
-            context = await self._towards_target(certificate, wish)
-            far = await _speak_tls(await self._way.connect(wish), context, wish)
+            run_context = self._get_run_context(request.host)
+            context = await self._get_target_context(certificate, request)
+            far = await _connect_tls(await self._next_route.connect(request), context, request)
         except CheckFailed as failure:
             if failure.failure.kind is FailureKind.TLS:
                 self._note(str(failure))
             raise
-        return self._begin_talk(far, towards_run, render(wish.host, wish.port))
+        return self._begin_relay(far, run_context, render(request.host, request.port))
 
-    def _begin_talk(self, far: Streams, context: ssl.SSLContext, where: str) -> socket.socket:
+    def _begin_relay(self, far: Streams, context: ssl.SSLContext, where: str) -> socket.socket:
         """The end of it that is the run's; whatever becomes of it, the far connection ends."""
         try:
             ours, theirs = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         except OSError:
             far[1].transport.abort()
             raise
-        talk = asyncio.create_task(self._talk(ours, context, far, where), name="presenting")
-        self._talks.add(talk)
-        talk.add_done_callback(self._talks.discard)
-        talk.add_done_callback(lambda _: far[1].transport.abort())
+        relaying = asyncio.create_task(
+            self._relay_tls(ours, context, far, where), name="presenting"
+        )
+        self._relays.add(relaying)
+        relaying.add_done_callback(self._relays.discard)
+        relaying.add_done_callback(lambda _: far[1].transport.abort())
         return theirs
 
     async def close(self) -> None:
         """Cut what is still open."""
-        for talk in self._talks:
-            talk.cancel()
-        await asyncio.gather(*self._talks, return_exceptions=True)
+        for relaying in self._relays:
+            relaying.cancel()
+        await asyncio.gather(*self._relays, return_exceptions=True)
 
-    def _certificate_for(self, wish: Wish) -> ClientCertificate | None:
-        if wish.brings_own:
+    def _find_certificate(self, request: ProxyRequest) -> ClientCertificate | None:
+        if request.brings_own:
             return None
-        return self._route.certificate_for(Origin("https", wish.host.lower(), wish.port))
+        return self._certificates.certificate_for(
+            Origin("https", request.host.lower(), request.port)
+        )
 
-    async def _towards_target(self, certificate: ClientCertificate, wish: Wish) -> ssl.SSLContext:
-        known = self._towards_targets.get(certificate)
+    async def _get_target_context(
+        self, certificate: ClientCertificate, request: ProxyRequest
+    ) -> ssl.SSLContext:
+        known = self._target_contexts.get(certificate)
         if known is not None:
             return known
         context = await asyncio.to_thread(self._contexts.fresh)
         try:
-            _show(certificate, context)
+            _load_certificate(certificate, context)
         except (ssl.SSLError, ValueError) as problem:
             message = (
-                f"The client certificate for {wish.host} cannot be used: its certificate, key, "
+                f"The client certificate for {request.host} cannot be used: its certificate, key, "
                 "passphrase or root cannot be read."
             )
             raise CheckFailed(FailureKind.TLS, message) from problem
-        self._towards_targets[certificate] = context
+        self._target_contexts[certificate] = context
         return context
 
-    async def _talk(
+    async def _relay_tls(
         self, ours: socket.socket, context: ssl.SSLContext, far: Streams, where: str
     ) -> None:
         """Carry between the run's TLS and the target's, until either is through."""
         # Whoever does not like us, or has gone, ends its own talk alone.
         with suppress(OSError):
-            near = await _answer_tls(ours, context)
+            near = await _accept_tls(ours, context)
             try:
-                await self._pass_on(near, far, where)
+                await self._relay_until_end(near, far, where)
             finally:
                 near[1].close()
 
-    async def _pass_on(self, near: Streams, far: Streams, where: str) -> None:
+    async def _relay_until_end(self, near: Streams, far: Streams, where: str) -> None:
         try:
-            why = "it said nothing" if await join(near, far) == 0 else None
+            why = "it said nothing" if await relay(near, far) == 0 else None
         except OSError as problem:
             # With TLS 1.3 a server says after the handshake that it wants another certificate.
-            why = handshake_fault(reason_of(problem))
+            why = handshake_fault(read_tls_reason(problem))
         if why is not None:
             self._note(f"{where} was shown a certificate and ended the connection: {why}.")
 
-    def _note(self, trouble: str) -> None:
-        if len(self._troubles) < _MOST_TROUBLES:
-            self._troubles[trouble] = None
+    def _note(self, problem_text: str) -> None:
+        if len(self._problems) < _MOST_TROUBLES:
+            self._problems[problem_text] = None
 
-    def _context_for(self, host: str) -> ssl.SSLContext:
-        if host not in self._towards_run:
-            if len(self._towards_run) >= _MOST_HOSTS:
-                self._towards_run.clear()
-            self._towards_run[host] = self._new_context(host)
-        return self._towards_run[host]
+    def _get_run_context(self, host: str) -> ssl.SSLContext:
+        if host not in self._run_contexts:
+            if len(self._run_contexts) >= _MOST_HOSTS:
+                self._run_contexts.clear()
+            self._run_contexts[host] = self._make_run_context(host)
+        return self._run_contexts[host]
 
-    def _new_context(self, host: str) -> ssl.SSLContext:
+    def _make_run_context(self, host: str) -> ssl.SSLContext:
         try:
             return self._authority.context_for(host)
         except ValueError as problem:
@@ -160,7 +171,7 @@ class Presenting:
             raise CheckFailed(FailureKind.TLS, message) from problem
 
 
-def _show(certificate: ClientCertificate, context: ssl.SSLContext) -> None:
+def _load_certificate(certificate: ClientCertificate, context: ssl.SSLContext) -> None:
     pem = f"{certificate.cert}\n{certificate.key}\n".encode()
     load_identity(context, pem, certificate.passphrase or "")
     if certificate.ca is not None:
@@ -168,23 +179,25 @@ def _show(certificate: ClientCertificate, context: ssl.SSLContext) -> None:
     context.set_alpn_protocols(["http/1.1"])
 
 
-async def _speak_tls(sock: socket.socket, context: ssl.SSLContext, wish: Wish) -> Streams:
-    where = render(wish.host, wish.port)
+async def _connect_tls(
+    sock: socket.socket, context: ssl.SSLContext, request: ProxyRequest
+) -> Streams:
+    where = render(request.host, request.port)
     try:
-        return await asyncio.open_connection(sock=sock, ssl=context, server_hostname=wish.host)
+        return await asyncio.open_connection(sock=sock, ssl=context, server_hostname=request.host)
     except ssl.SSLCertVerificationError as problem:
         words = problem.verify_message.rstrip(".")
         now = datetime.now(UTC)
-        why = certificate_fault(problem.verify_code, (), host=wish.host, now=now, words=words)
+        why = certificate_fault(problem.verify_code, (), host=request.host, now=now, words=words)
         message = f"The certificate of {where} cannot be trusted: {why}."
         raise CheckFailed(FailureKind.TLS, message, {"code": "CERT_INVALID"}) from problem
     except (ssl.SSLError, ConnectionError) as problem:
-        why = handshake_fault(reason_of(problem))
+        why = handshake_fault(read_tls_reason(problem))
         message = f"{where} did not agree on TLS: {why}."
         raise CheckFailed(FailureKind.TLS, message, {"code": "EPROTO"}) from problem
 
 
-async def _answer_tls(sock: socket.socket, context: ssl.SSLContext) -> Streams:
+async def _accept_tls(sock: socket.socket, context: ssl.SSLContext) -> Streams:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)

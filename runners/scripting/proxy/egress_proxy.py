@@ -21,26 +21,26 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from contract.result import CheckFailed, FailureKind
-from runners.scripting.proxy.egress_routes import Way, Wish
+from runners.scripting.proxy.egress_routes import EgressRoute, ProxyRequest
 from runners.scripting.proxy.socket_owner import Admits
 
 _PIECE_BYTES: Final = 64 * 1024
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Opening = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+RelayHead = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def join(near: Streams, far: Streams, *, opening: Opening | None = None) -> int | None:
+async def relay(near: Streams, far: Streams, *, relay_head: RelayHead | None = None) -> int | None:
     """Carry both ways until the far end has said its last; how many bytes it said.
 
     None: the near end left, and the far one cannot be told but by ending the connection.
-    `opening` passes on how the far end begins. None: as it is.
+    `relay_head` passes on how the far end begins. None: as it is.
 
     Raises:
         OSError: the far end broke off; ssl.SSLError says why, where it spoke TLS.
     """
-    out = asyncio.create_task(_outward(near[0], far[1]), name="carry-out")
-    back = asyncio.create_task(_inward(far[0], near[1], opening), name="carry-back")
+    out = asyncio.create_task(_carry_outward(near[0], far[1]), name="carry-out")
+    back = asyncio.create_task(_carry_inward(far[0], near[1], relay_head), name="carry-back")
     ends = (back,) if far[1].can_write_eof() else (back, out)
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -51,15 +51,15 @@ async def join(near: Streams, far: Streams, *, opening: Opening | None = None) -
         await asyncio.gather(out, back, return_exceptions=True)
 
 
-async def _inward(
-    source: asyncio.StreamReader, sink: asyncio.StreamWriter, opening: Opening | None
+async def _carry_inward(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, relay_head: RelayHead | None
 ) -> int:
-    if opening is not None:
-        await opening(source, sink)
+    if relay_head is not None:
+        await relay_head(source, sink)
     return await _carry(source, sink)
 
 
-async def _outward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _carry_outward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     # Whoever hangs up in the middle ends this way alone; the far end may have more to say.
     with suppress(OSError):
         await _carry(source, sink)
@@ -77,7 +77,7 @@ async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> in
     return carried
 
 
-def reason_of(problem: OSError) -> str:
+def read_tls_reason(problem: OSError) -> str:
     """What OpenSSL says of a connection that ended."""
     return (problem.reason if isinstance(problem, ssl.SSLError) else None) or str(problem)
 
@@ -107,7 +107,7 @@ _TOO_MANY: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreached:
+class UnreachedTarget:
     """A target that a run wanted and did not get."""
 
     host: str
@@ -118,22 +118,22 @@ class Unreached:
     """A sentence."""
 
 
-class EgressGate:
+class EgressProxy:
     """The proxy of one run."""
 
-    def __init__(self, way: Way, *, admits: Admits) -> None:
+    def __init__(self, route: EgressRoute, *, admits: Admits) -> None:
         """`admits`: who may come in; other runs are on this machine as well."""
-        self._way = way
+        self._route = route
         self._admits = admits
         self._server: asyncio.Server | None = None
         """None: it is not open."""
         self._exchanges: set[asyncio.Task[None]] = set()
         self._unknown = 0
         """Whose owner is being looked up."""
-        self._inside = 0
+        self._connections = 0
         """The run's own."""
         self._was_too_many = False
-        self._unreached: dict[Unreached, None] = {}
+        self._unreached: dict[UnreachedTarget, None] = {}
 
     @property
     def url(self) -> str:
@@ -143,7 +143,7 @@ class EgressGate:
         return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     @property
-    def unreached(self) -> tuple[Unreached, ...]:
+    def unreached(self) -> tuple[UnreachedTarget, ...]:
         """What was not reached: each host and reason once, in order, a hundred at most."""
         return tuple(self._unreached)
 
@@ -159,7 +159,7 @@ class EgressGate:
             OSError: there is no port or descriptor left; ours.
         """
         self._server = await asyncio.start_server(
-            self._take, _HOST, 0, limit=_HEAD_LIMIT_BYTES, backlog=_BACKLOG
+            self._accept, _HOST, 0, limit=_HEAD_LIMIT_BYTES, backlog=_BACKLOG
         )
 
     async def close(self) -> None:
@@ -170,7 +170,7 @@ class EgressGate:
             exchange.cancel()
         await asyncio.gather(*self._exchanges, return_exceptions=True)
 
-    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._unknown >= _MOST_UNKNOWN:
             writer.transport.abort()
             return
@@ -183,75 +183,77 @@ class EgressGate:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Whoever hangs up in the middle, on either side, ends the exchange, and nothing else.
         with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
-            if not await self._is_the_runs(writer):
-                writer.write(_answer(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
-            elif self._inside >= MOST_AT_ONCE:
+            if not await self._is_own_connection(writer):
+                writer.write(_build_response(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
+            elif self._connections >= MOST_AT_ONCE:
                 self._was_too_many = True
-                writer.write(_answer(HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY))
+                writer.write(_build_response(HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY))
             else:
-                await self._let_in(reader, writer)
+                await self._serve_own(reader, writer)
 
-    async def _is_the_runs(self, writer: asyncio.StreamWriter) -> bool:
+    async def _is_own_connection(self, writer: asyncio.StreamWriter) -> bool:
         try:
             ports = (writer.get_extra_info(end)[1] for end in ("peername", "sockname"))
             return await self._admits(*ports)
         finally:
             self._unknown -= 1
 
-    async def _let_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._inside += 1
+    async def _serve_own(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
         try:
             await self._exchange(reader, writer)
         finally:
-            self._inside -= 1
+            self._connections -= 1
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        wish = await _read_wish(reader)
-        if wish is None:
-            writer.write(_answer(HTTPStatus.BAD_REQUEST, "This is a proxy for HTTP and CONNECT."))
+        request = await _read_request(reader)
+        if request is None:
+            writer.write(
+                _build_response(HTTPStatus.BAD_REQUEST, "This is a proxy for HTTP and CONNECT.")
+            )
             return
         try:
-            if self._way.listens_first(wish):
-                await self._way.judge(wish)
+            if self._route.reads_first_bytes(request):
+                await self._route.require_allowed(request)
                 writer.write(_ESTABLISHED)
-                wish = replace(wish, first=await reader.read(_PIECE_BYTES))
-                if not wish.first:
+                request = replace(request, first_bytes=await reader.read(_PIECE_BYTES))
+                if not request.first_bytes:
                     return
-            target = await _streams(await self._way.connect(wish))
+            target = await _open_streams(await self._route.connect(request))
         except CheckFailed as failure:
-            self._remember(wish, failure)
-            if not wish.first:
-                writer.write(_answer(_status_of(failure), str(failure)))
+            self._remember(request, failure)
+            if not request.first_bytes:
+                writer.write(_build_response(_choose_status(failure), str(failure)))
             return
-        await self._pass_on(wish, (reader, writer), target)
+        await self._relay(request, (reader, writer), target)
 
-    async def _pass_on(self, wish: Wish, browser: Streams, target: Streams) -> None:
+    async def _relay(self, request: ProxyRequest, browser: Streams, target: Streams) -> None:
         try:
-            if not wish.is_tunnel:
-                target[1].write(self._way.request(wish))
-                await join(browser, target, opening=_pass_answer_on)
+            if not request.is_tunnel:
+                target[1].write(self._route.build_request_head(request))
+                await relay(browser, target, relay_head=_relay_response_head)
                 return
-            if wish.first:
-                target[1].write(wish.first)
+            if request.first_bytes:
+                target[1].write(request.first_bytes)
             else:
                 browser[1].write(_ESTABLISHED)
-            await join(browser, target)
+            await relay(browser, target)
         finally:
             target[1].close()
 
-    def _remember(self, wish: Wish, failure: CheckFailed) -> None:
+    def _remember(self, request: ProxyRequest, failure: CheckFailed) -> None:
         if len(self._unreached) < _MOST_REMEMBERED:
-            one = Unreached(host=wish.host, kind=failure.failure.kind, why=str(failure))
+            one = UnreachedTarget(host=request.host, kind=failure.failure.kind, why=str(failure))
             self._unreached[one] = None
 
 
-async def _streams(sock: socket.socket) -> Streams:
+async def _open_streams(sock: socket.socket) -> Streams:
     if sock.family == socket.AF_UNIX:
         return await asyncio.open_unix_connection(sock=sock)
     return await asyncio.open_connection(sock=sock)
 
 
-async def _read_wish(reader: asyncio.StreamReader) -> Wish | None:
+async def _read_request(reader: asyncio.StreamReader) -> ProxyRequest | None:
     """None: it is no request for a proxy."""
     try:
         async with asyncio.timeout(_HEAD_TIMEOUT_S):
@@ -263,25 +265,27 @@ async def _read_wish(reader: asyncio.StreamReader) -> Wish | None:
     if len(words) != 3 or "\n" in words[1]:
         return None
     try:
-        return _wish(words[0], words[1], rest)
+        return _parse_request(words[0], words[1], rest)
     except ValueError:
         return None
 
 
-def _wish(method: str, target: str, headers: bytes) -> Wish | None:
+def _parse_request(method: str, target: str, headers: bytes) -> ProxyRequest | None:
     is_tunnel = method == "CONNECT"
     found = urlsplit(f"//{target}" if is_tunnel else target)
     host, port = found.hostname or "", found.port or (443 if is_tunnel else 80)
     if is_tunnel:
         brings_own = _BRINGS_OWN in headers
-        return Wish(host=host, port=port, method=method, target=target, brings_own=brings_own)
+        return ProxyRequest(
+            host=host, port=port, method=method, target=target, brings_own=brings_own
+        )
     if found.scheme != "http" or not host:
         return None
-    own = _own_headers(headers)
-    return Wish(host=host, port=port, method=method, target=target, headers=own)
+    own = _drop_hop_headers(headers)
+    return ProxyRequest(host=host, port=port, method=method, target=target, headers=own)
 
 
-async def _pass_answer_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _relay_response_head(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     """The head of an answer, which says that no other request may come on this connection.
 
     Not all servers close it for being asked to: the next request would come to this one.
@@ -297,10 +301,10 @@ async def _pass_answer_on(source: asyncio.StreamReader, sink: asyncio.StreamWrit
             return
         line, _, rest = head.partition(b"\r\n")
         status = line.partition(b" ")[2][:1]
-        sink.write(line + b"\r\n" + (rest if status == b"1" else _own_headers(rest)))
+        sink.write(line + b"\r\n" + (rest if status == b"1" else _drop_hop_headers(rest)))
 
 
-def _own_headers(headers: bytes) -> bytes:
+def _drop_hop_headers(headers: bytes) -> bytes:
     """Those of the target or the browser; one request a connection, so that each is judged."""
     lines = [
         line
@@ -310,12 +314,12 @@ def _own_headers(headers: bytes) -> bytes:
     return b"\r\n".join([*lines, b"connection: close", b"", b""])
 
 
-def _status_of(failure: CheckFailed) -> HTTPStatus:
+def _choose_status(failure: CheckFailed) -> HTTPStatus:
     is_refusal = failure.failure.kind is FailureKind.EGRESS
     return HTTPStatus.FORBIDDEN if is_refusal else HTTPStatus.BAD_GATEWAY
 
 
-def _answer(status: HTTPStatus, sentence: str) -> bytes:
+def _build_response(status: HTTPStatus, sentence: str) -> bytes:
     body = f"{sentence}\n".encode()
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: text/plain; charset=utf-8\r\n"

@@ -19,7 +19,7 @@ _HOST_PART: Final = re.compile(r"^[^:]*://[^/?#]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ProxyRequest:
     """What a browser asks a proxy for."""
 
     host: str
@@ -32,8 +32,8 @@ class Wish:
     """Those of the target, with the empty line; a tunnel has none."""
     brings_own: bool = False
     """The script shows a certificate of its own."""
-    first: bytes = b""
-    """What the browser said in its tunnel already; empty where nobody `listens_first`."""
+    first_bytes: bytes = b""
+    """What the browser said in its tunnel already; empty where nobody `reads_first_bytes`."""
 
     @property
     def is_tunnel(self) -> bool:
@@ -47,61 +47,63 @@ class Wish:
         return path if path.startswith("/") else f"/{path}"
 
 
-class Way(Protocol):
+class EgressRoute(Protocol):
     """From a wish to a connection."""
 
-    def listens_first(self, wish: Wish) -> bool:
+    def reads_first_bytes(self, request: ProxyRequest) -> bool:
         """Whether it has to know what the browser says in a tunnel before it can connect."""
 
-    async def judge(self, wish: Wish) -> None:
+    async def require_allowed(self, request: ProxyRequest) -> None:
         """Look whether it would go there.
 
         Raises:
             CheckFailed: refused, or without an address.
         """
 
-    async def connect(self, wish: Wish) -> socket.socket:
-        """A connected socket; through it goes what `request` says, or the tunnel's bytes.
+    async def connect(self, request: ProxyRequest) -> socket.socket:
+        """Connect a socket, which then carries the request's head or the tunnel's bytes.
 
         Raises:
             CheckFailed: refused, without an address, or not to be connected to.
             OSError: ours.
         """
 
-    def request(self, wish: Wish) -> bytes:
+    def build_request_head(self, request: ProxyRequest) -> bytes:
         """The head of the browser's request, as this way wants it."""
 
 
-class Straight:
+class DirectRoute:
     """To the target itself, whose address is judged."""
 
     def __init__(self, network: Tools) -> None:
         self._network = network
 
-    def listens_first(self, wish: Wish) -> bool:  # noqa: ARG002
+    def reads_first_bytes(self, request: ProxyRequest) -> bool:  # noqa: ARG002
         """It does not."""
         return False
 
-    async def judge(self, wish: Wish) -> None:
+    async def require_allowed(self, request: ProxyRequest) -> None:
         """Its name, and its addresses."""
-        async for _ in self._addresses(wish):
+        async for _ in self._addresses(request):
             return
 
-    async def connect(self, wish: Wish) -> socket.socket:
+    async def connect(self, request: ProxyRequest) -> socket.socket:
         """By IPv4, or else by IPv6."""
         problem: CheckFailed | None = None
-        async for family, addresses in self._addresses(wish):
+        async for family, addresses in self._addresses(request):
             try:
-                return await _first_of(addresses, wish.port, family)
+                return await _connect_to_first(addresses, request.port, family)
             except CheckFailed as failure:
                 problem = problem or failure
-        raise problem or _no_address(wish)
+        raise problem or _fail_without_address(request)
 
-    async def _addresses(self, wish: Wish) -> AsyncIterator[tuple[IpFamily, Sequence[str]]]:
+    async def _addresses(
+        self, request: ProxyRequest
+    ) -> AsyncIterator[tuple[IpFamily, Sequence[str]]]:
         problems: list[CheckFailed] = []
         for family in IpFamily:
             try:
-                yield family, await resolve_allowed(wish.host, family, self._network)
+                yield family, await resolve_allowed(request.host, family, self._network)
             except CheckFailed as failure:
                 if failure.failure.kind is FailureKind.EGRESS:
                     raise
@@ -109,16 +111,16 @@ class Straight:
         if len(problems) == len(IpFamily):
             raise problems[0]
 
-    def request(self, wish: Wish) -> bytes:
+    def build_request_head(self, request: ProxyRequest) -> bytes:
         """With the path alone."""
-        return f"{wish.method} {wish.path} HTTP/1.1\r\n".encode("latin-1") + wish.headers
+        return f"{request.method} {request.path} HTTP/1.1\r\n".encode("latin-1") + request.headers
 
 
-def _no_address(wish: Wish) -> CheckFailed:
-    return CheckFailed(FailureKind.DNS, f"{wish.host} has no address.", {"code": "ENOTFOUND"})
+def _fail_without_address(request: ProxyRequest) -> CheckFailed:
+    return CheckFailed(FailureKind.DNS, f"{request.host} has no address.", {"code": "ENOTFOUND"})
 
 
-async def _first_of(addresses: Sequence[str], port: int, family: IpFamily) -> socket.socket:
+async def _connect_to_first(addresses: Sequence[str], port: int, family: IpFamily) -> socket.socket:
     """A connection to the first address that takes one.
 
     Raises:
@@ -127,11 +129,11 @@ async def _first_of(addresses: Sequence[str], port: int, family: IpFamily) -> so
     *others, last = addresses
     for address in others:
         with suppress(CheckFailed):
-            return await _to(address, port, family)
-    return await _to(last, port, family)
+            return await _connect_within_limit(address, port, family)
+    return await _connect_within_limit(last, port, family)
 
 
-async def _to(address: str, port: int, family: IpFamily) -> socket.socket:
+async def _connect_within_limit(address: str, port: int, family: IpFamily) -> socket.socket:
     try:
         async with asyncio.timeout(_CONNECT_TIMEOUT_S):
             return await connect(address, port, family)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from runners.net.http.exchange import Route
 from runners.runner import RunContext
-from runners.scripting.proxy.client_certificates import Presenting
-from runners.scripting.proxy.egress_proxy import OWN_CERTIFICATES, EgressGate, Unreached
-from runners.scripting.proxy.egress_routes import Straight, Way
-from runners.scripting.proxy.socket_owner import came_from
+from runners.scripting.proxy.client_certificates import CertificateRoute
+from runners.scripting.proxy.egress_proxy import OWN_CERTIFICATES, EgressProxy, UnreachedTarget
+from runners.scripting.proxy.egress_routes import DirectRoute, EgressRoute
+from runners.scripting.proxy.socket_owner import admit_owner_of
 from runners.scripting.trust.roots import Roots
 
 if TYPE_CHECKING:
@@ -19,47 +19,49 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunGate:
+class RunProxy:
     """An open gate."""
 
     is_binding: bool
     """Whether nothing may go past it: the operator has egress rules then."""
-    gate: EgressGate
-    presenting: Presenting | None
+    proxy: EgressProxy
+    certificate_route: CertificateRoute | None
     """None: there are no client certificates."""
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return self.gate.url
+        return self.proxy.url
 
     @property
-    def unreached(self) -> tuple[Unreached, ...]:
+    def unreached(self) -> tuple[UnreachedTarget, ...]:
         """What the run wanted to reach and did not."""
-        return self.gate.unreached
+        return self.proxy.unreached
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader of the run's log has to know, each sentence once."""
         unreached = (one.why for one in self.unreached)
-        troubles = () if self.presenting is None else self.presenting.troubles
-        return tuple(dict.fromkeys((*unreached, *self.gate.notes, *troubles)))
+        troubles = () if self.certificate_route is None else self.certificate_route.problems
+        return tuple(dict.fromkeys((*unreached, *self.proxy.notes, *troubles)))
 
 
-def proxies(gate: RunGate | None) -> dict[str, object]:
+def build_proxy_settings(proxy: RunProxy | None) -> dict[str, object]:
     """What settings.cjs reads of it."""
-    if gate is None:
+    if proxy is None:
         return {}
-    server = {"server": gate.url}
+    server = {"server": proxy.url}
     return {
-        "gate": gate.url if gate.is_binding else None,
+        "gate": proxy.url if proxy.is_binding else None,
         "proxy": server,
         "certificatesProxy": {**server, "username": OWN_CERTIFICATES, "password": ""},
     }
 
 
 @asynccontextmanager
-async def run_gate(ctx: RunContext, roots: Roots, home: Path) -> AsyncIterator[RunGate | None]:
+async def open_run_proxy(
+    ctx: RunContext, roots: Roots, home: Path
+) -> AsyncIterator[RunProxy | None]:
     """For as long as the block lasts. None: the run's browser connects by itself.
 
     `home`: a folder of the run's user.
@@ -67,32 +69,34 @@ async def run_gate(ctx: RunContext, roots: Roots, home: Path) -> AsyncIterator[R
     Raises:
         OSError: there is no port or descriptor left.
     """
-    made = _made(ctx, roots, home)
+    made = _make_proxy(ctx, roots, home)
     if made is None:
         yield None
         return
-    await made.gate.open()
+    await made.proxy.open()
     try:
         yield made
     finally:
-        await made.gate.close()
-        if made.presenting is not None:
-            await made.presenting.close()
+        await made.proxy.close()
+        if made.certificate_route is not None:
+            await made.certificate_route.close()
 
 
-def _made(ctx: RunContext, roots: Roots, home: Path) -> RunGate | None:
+def _make_proxy(ctx: RunContext, roots: Roots, home: Path) -> RunProxy | None:
     rules = ctx.network.egress
     is_binding = bool(rules.allow or rules.deny)
     if not is_binding and roots.authority is None:
         return None
-    straight = Straight(ctx.network)
-    presenting = _presenting(ctx, straight, roots.authority)
-    gate = EgressGate(presenting or straight, admits=came_from(home))
-    return RunGate(is_binding=is_binding, gate=gate, presenting=presenting)
+    direct = DirectRoute(ctx.network)
+    certificate_route = _make_certificate_route(ctx, direct, roots.authority)
+    proxy = EgressProxy(certificate_route or direct, admits=admit_owner_of(home))
+    return RunProxy(is_binding=is_binding, proxy=proxy, certificate_route=certificate_route)
 
 
-def _presenting(ctx: RunContext, way: Way, authority: "LocalAuthority | None") -> Presenting | None:
+def _make_certificate_route(
+    ctx: RunContext, way: EgressRoute, authority: "LocalAuthority | None"
+) -> CertificateRoute | None:
     if authority is None:
         return None
     route = Route.of(None, ctx.client_certificates)
-    return Presenting(way, route, authority=authority, contexts=ctx.network.tls)
+    return CertificateRoute(way, route, authority=authority, contexts=ctx.network.tls)

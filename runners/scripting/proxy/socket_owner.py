@@ -36,7 +36,7 @@ _NO_ROOM: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENO
 
 
 @cache
-def kernel_tells() -> bool:
+def kernel_answers() -> bool:
     """Whether this one answers.
 
     Raises:
@@ -47,7 +47,7 @@ def kernel_tells() -> bool:
         socket.create_connection(server.getsockname()) as client,
     ):
         try:
-            told = owner_told(client.getsockname()[1], server.getsockname()[1])
+            told = ask_owner(client.getsockname()[1], server.getsockname()[1])
         except OSError as problem:
             if problem.errno in _NO_ROOM:
                 raise
@@ -55,7 +55,7 @@ def kernel_tells() -> bool:
     return told == os.geteuid()
 
 
-def owner_told(port: int, to: int) -> int | None:
+def ask_owner(port: int, to: int) -> int | None:
     """The user that has connected from one port of loopback to another. None: nobody has.
 
     Raises:
@@ -64,7 +64,7 @@ def owner_told(port: int, to: int) -> int | None:
     if _NETLINK is None:
         raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
     with socket.socket(_NETLINK, socket.SOCK_RAW, _OF_SOCKETS) as kernel:
-        kernel.sendto(_question(port, to), (0, 0))
+        kernel.sendto(_build_question(port, to), (0, 0))
         answer = kernel.recv(4096, socket.MSG_DONTWAIT)
     if _HEAD.unpack_from(answer)[1] != _BY_FAMILY:
         return None
@@ -74,7 +74,7 @@ def owner_told(port: int, to: int) -> int | None:
     return int.from_bytes(answer[_OWNER_AT : _OWNER_AT + 4], sys.byteorder)
 
 
-def _question(port: int, to: int) -> bytes:
+def _build_question(port: int, to: int) -> bytes:
     here = socket.inet_aton(LOOPBACK)
     body = (
         _QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, _ANY)
@@ -90,13 +90,13 @@ _OWNER: Final = 4
 """Its column, counted from that of the far end."""
 _LINE: Final = 150
 """Characters of one, at most."""
-_LOOKS: Final = 20
+_READS: Final = 20
 
 Admits = Callable[[int, int], Awaitable[bool]]
 """Whether whoever connects from one port of loopback to another may come in."""
 
 
-def came_from(folder: Path) -> Admits:
+def admit_owner_of(folder: Path) -> Admits:
     """Tells whether a connection, by its ports of loopback, is the folder's owner's.
 
     A run owns its folder. Without users of their own, all runs are the agent's, and may.
@@ -104,16 +104,16 @@ def came_from(folder: Path) -> Admits:
     Raises:
         OSError: there is no port or descriptor left.
     """
-    table = None if kernel_tells() else ConnectionTable(_CONNECTIONS)
+    table = None if kernel_answers() else ConnectionTable(_CONNECTIONS)
 
     async def admits(port: int, to: int) -> bool:
-        owner = owner_told(port, to) if table is None else await table.owner(port, to)
-        return owner == _owner_of(folder)
+        owner = ask_owner(port, to) if table is None else await table.owner(port, to)
+        return owner == _read_owner(folder)
 
     return admits
 
 
-def _owner_of(folder: Path) -> int:
+def _read_owner(folder: Path) -> int:
     return folder.stat().st_uid
 
 
@@ -132,13 +132,13 @@ class ConnectionTable:
     async def owner(self, port: int, to: int) -> int | None:
         """The user that has connected from one port of 127.0.0.1 to another. None: nobody has."""
         # The table comes in pieces, and loses lines when others come and go in between.
-        for _ in range(_LOOKS):
-            found = _owner_in(await self._look(), port, to)
+        for _ in range(_READS):
+            found = _find_owner(await self._read_shared(), port, to)
             if found is not None:
                 return found
         return None
 
-    async def _look(self) -> str:
+    async def _read_shared(self) -> str:
         if self._next is None:
             self._next = asyncio.create_task(self._read(), name="connection-table")
         return await self._next
@@ -149,7 +149,7 @@ class ConnectionTable:
             return await asyncio.to_thread(self._path.read_text)
 
 
-def _owner_in(table: str, port: int, to: int) -> int | None:
+def _find_owner(table: str, port: int, to: int) -> int | None:
     """Both ends are asked for: one port may be that of several users' connections."""
     _, _, found = table.partition(f" {_LOOPBACK}:{port:04X} {_LOOPBACK}:{to:04X} ")
     return int(found[:_LINE].split()[_OWNER]) if found else None

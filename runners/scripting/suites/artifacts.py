@@ -13,11 +13,11 @@ from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.evidence import PlaywrightEvidence, SuiteTest
 from contract.result import Artifact, ArtifactKind, LogLine
 from runners.scripting.playwright.outputs import FileNames
-from runners.scripting.playwright.partial_trace import pack_remains, remains_below
+from runners.scripting.playwright.partial_trace import find_trace_folders, pack_partial_traces
 from runners.scripting.suites.project import Project
-from runners.scripting.suites.reporter import Attachment, SuiteFacts
-from sandbox.program import Until
-from sandbox.workspace import Workspace, clear_place, open_plain
+from runners.scripting.suites.reporter import Attachment, SuiteEvents
+from sandbox.program import Deadline
+from sandbox.workspace import Workspace, open_regular_file, remove_path
 
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 400 * 1024**2
@@ -40,8 +40,8 @@ _KINDS: Final[tuple[tuple[str, ArtifactKind], ...]] = (
 )
 
 
-def gather(
-    facts: SuiteFacts, project: Project, names: FileNames
+def collect_attachments(
+    facts: SuiteEvents, project: Project, names: FileNames
 ) -> tuple[tuple[Artifact, ...], tuple[LogLine, ...]]:
     """Move the attachments into the workspace, those of failed tests first; it blocks.
 
@@ -50,8 +50,8 @@ def gather(
     """
     found: list[Artifact] = []
     left_bytes, left_off = MOST_BYTES, 0
-    for attachment in _failed_first(facts):
-        path = _own_file(attachment, project)
+    for attachment in _sort_failed_first(facts):
+        path = _find_own_file(attachment, project)
         if path is None:
             continue
         size_bytes = path.stat().st_size
@@ -64,18 +64,18 @@ def gather(
             left_off += 1
             continue
         left_bytes -= size_bytes
-        found.append(project.workspace.artifact(name, _kind(attachment, path)))
-    unfinished = _unfinished(project, names) if facts.end is None else ()
-    return (*unfinished, *found), (*_notice(left_off), *(_CUT_OFF for _ in unfinished))
+        found.append(project.workspace.artifact(name, _choose_kind(attachment, path)))
+    unfinished = _collect_unfinished(project, names) if facts.end is None else ()
+    return (*unfinished, *found), (*_describe_left_off(left_off), *(_CUT_OFF for _ in unfinished))
 
 
-def _unfinished(project: Project, names: FileNames) -> tuple[Artifact, ...]:
+def _collect_unfinished(project: Project, names: FileNames) -> tuple[Artifact, ...]:
     """The traces of tests whose processes could not bring them to an end."""
     workspace = project.workspace
     packed = Path(tempfile.mkdtemp(dir=workspace.folder)) / "unfinished" / "trace.zip"
     packed.parent.mkdir()
-    until = Until.after(_PACKING_S)
-    pack_remains(workspace, remains_below(project.root), packed, until=until)
+    until = Deadline.after(_PACKING_S)
+    pack_partial_traces(workspace, find_trace_folders(project.root), packed, until=until)
     if not packed.exists():
         return ()
     return (workspace.artifact(_move(packed, workspace.folder, names), "trace"),)
@@ -89,15 +89,15 @@ def write_report(workspace: Workspace, seen: PlaywrightEvidence, *, took_ms: flo
     """
     # A file of our own first: where the report goes, a test may have put a link to anywhere.
     place = workspace.folder / REPORT_NAME
-    clear_place(place)
+    remove_path(place)
     handle, unfinished = tempfile.mkstemp(dir=workspace.folder)
     with os.fdopen(handle, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(report_of(seen, took_ms=took_ms))))
+        file.write(msgspec.json.format(msgspec.json.encode(build_report(seen, took_ms=took_ms))))
     Path(unfinished).replace(place)
     return workspace.artifact(REPORT_NAME, "report")
 
 
-def _failed_first(facts: SuiteFacts) -> list[Attachment]:
+def _sort_failed_first(facts: SuiteEvents) -> list[Attachment]:
     def rank(attachment: Attachment) -> bool:
         test = facts.tests.get(attachment.test)
         return test is not None and test.outcome in {"expected", "skipped"}
@@ -105,7 +105,7 @@ def _failed_first(facts: SuiteFacts) -> list[Attachment]:
     return sorted(facts.attachments, key=rank)
 
 
-def _own_file(attachment: Attachment, project: Project) -> Path | None:
+def _find_own_file(attachment: Attachment, project: Project) -> Path | None:
     """The file, where it really is. None: it is no plain file of this run.
 
     Nothing of the suite runs any more, so what is true now stays true.
@@ -114,7 +114,7 @@ def _own_file(attachment: Attachment, project: Project) -> Path | None:
         path = (project.working_dir / attachment.path).resolve()
         if not path.is_relative_to(project.workspace.folder.resolve()):
             return None
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             if os.fstat(file.fileno()).st_nlink != 1:  # it may be another's, whom we may read
                 return None
     except (OSError, ValueError, RuntimeError):  # RuntimeError: links in a circle
@@ -135,14 +135,14 @@ def _move(path: Path, into: Path, known: FileNames) -> str:
     return name
 
 
-def _kind(attachment: Attachment, path: Path) -> ArtifactKind:
+def _choose_kind(attachment: Attachment, path: Path) -> ArtifactKind:
     if attachment.name == "trace" and path.suffix == ".zip":
         return "trace"
     kinds = (kind for start, kind in _KINDS if attachment.content_type.startswith(start))
     return next(kinds, "file")
 
 
-def _notice(left_off: int) -> Iterator[LogLine]:
+def _describe_left_off(left_off: int) -> Iterator[LogLine]:
     if left_off:
         message = f"{left_off} files of tests are not kept: there were too many or too large ones."
         yield LogLine(after_ms=0, level="WARN", message=message)
@@ -151,36 +151,36 @@ def _notice(left_off: int) -> Iterator[LogLine]:
 REPORT_NAME: Final = "test-results.json"
 
 
-def report_of(seen: PlaywrightEvidence, *, took_ms: float) -> dict[str, Any]:
+def build_report(seen: PlaywrightEvidence, *, took_ms: float) -> dict[str, Any]:
     """One suite per file, one spec per test, one test per project."""
     files: dict[str, dict[tuple[str, int], list[SuiteTest]]] = {}
     for test in seen.tests:
         specs = files.setdefault(test.file, {})
         specs.setdefault((test.title, test.line), []).append(test)
     return {
-        "config": {"version": seen.playwright_version, "projects": _projects(seen.tests)},
-        "suites": [_file(name, specs) for name, specs in files.items()],
+        "config": {"version": seen.playwright_version, "projects": _build_projects(seen.tests)},
+        "suites": [_build_file(name, specs) for name, specs in files.items()],
         "errors": [{"message": message} for message in seen.errors],
-        "stats": {"duration": took_ms, **_stats(seen.tests)},
+        "stats": {"duration": took_ms, **_build_stats(seen.tests)},
     }
 
 
-def _projects(tests: tuple[SuiteTest, ...]) -> list[dict[str, str]]:
+def _build_projects(tests: tuple[SuiteTest, ...]) -> list[dict[str, str]]:
     return [{"name": name} for name in dict.fromkeys(test.project for test in tests)]
 
 
-def _file(name: str, specs: Mapping[tuple[str, int], list[SuiteTest]]) -> dict[str, Any]:
-    listed = [_spec(name, title, line, tests) for (title, line), tests in specs.items()]
+def _build_file(name: str, specs: Mapping[tuple[str, int], list[SuiteTest]]) -> dict[str, Any]:
+    listed = [_build_spec(name, title, line, tests) for (title, line), tests in specs.items()]
     return {"title": name, "file": name, "line": 0, "column": 0, "specs": listed}
 
 
-def _spec(name: str, title: str, line: int, tests: list[SuiteTest]) -> dict[str, Any]:
+def _build_spec(name: str, title: str, line: int, tests: list[SuiteTest]) -> dict[str, Any]:
     return {
         "title": title,
         "ok": not any(_is_bad(test) for test in tests),
         "file": name,
         "line": line,
-        "tests": [_test(test) for test in tests],
+        "tests": [_build_test(test) for test in tests],
     }
 
 
@@ -188,7 +188,7 @@ def _is_bad(test: SuiteTest) -> bool:
     return test.outcome == "unexpected" or test.status == "interrupted"
 
 
-def _test(test: SuiteTest) -> dict[str, Any]:
+def _build_test(test: SuiteTest) -> dict[str, Any]:
     last = {
         "status": test.status,
         "duration": test.took_ms,
@@ -205,7 +205,7 @@ def _test(test: SuiteTest) -> dict[str, Any]:
     }
 
 
-def _stats(tests: tuple[SuiteTest, ...]) -> dict[str, int]:
+def _build_stats(tests: tuple[SuiteTest, ...]) -> dict[str, int]:
     names = ("expected", "unexpected", "flaky", "skipped")
     seen: list[str] = ["unexpected" if _is_bad(test) else test.outcome for test in tests]
     return {name: seen.count(name) for name in names}

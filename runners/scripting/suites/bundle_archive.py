@@ -25,9 +25,9 @@ MAX_DEPTH: Final = 100
 _LONGEST_NAME: Final = 4096
 _HEADERS_BYTES: Final = 4096
 """What the headers of a member may take on average; padding included."""
-_LARGEST_READ_BYTES: Final = 1024**2
+_MAX_READ_BYTES: Final = 1024**2
 """`tarfile` reads a header of whatever size at once, and files in parts smaller than this."""
-_SHOWN_CHARS: Final = 200
+_MAX_NAME_CHARS: Final = 200
 # `ValueError`, `OverflowError` and `KeyError`: numbers of a header that are none. `RecursionError`:
 # headers of headers. `UnicodeError` is a `ValueError`.
 _BROKEN: Final = (
@@ -47,7 +47,7 @@ class BadBundleError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caps:
+class UnpackLimits:
     """How much a bundle may unpack to."""
 
     members: int = MAX_MEMBERS
@@ -56,11 +56,11 @@ class Caps:
     depth: int = MAX_DEPTH
 
 
-CAPS: Final = Caps()
+UNPACK_LIMITS: Final = UnpackLimits()
 
 
 @contextmanager
-def opened(archive: Path, caps: Caps) -> Iterator[tarfile.TarFile]:
+def open_archive(archive: Path, limits: UnpackLimits) -> Iterator[tarfile.TarFile]:
     """The archive for reading; it blocks.
 
     Raises:
@@ -69,7 +69,7 @@ def opened(archive: Path, caps: Caps) -> Iterator[tarfile.TarFile]:
     """
     try:
         with gzip.open(archive) as plain:
-            source = cast("IO[bytes]", _Bounded(cast("IO[bytes]", plain), caps))
+            source = cast("IO[bytes]", _BoundedReader(cast("IO[bytes]", plain), limits))
             with tarfile.open(fileobj=source, mode="r:") as tar:
                 yield tar
     except _BROKEN as problem:
@@ -77,43 +77,45 @@ def opened(archive: Path, caps: Caps) -> Iterator[tarfile.TarFile]:
         raise BadBundleError(sentence) from problem
 
 
-def named(tar: tarfile.TarFile, caps: Caps) -> Iterator[tuple[str, tarfile.TarInfo]]:
+def list_members(
+    tar: tarfile.TarFile, limits: UnpackLimits
+) -> Iterator[tuple[str, tarfile.TarInfo]]:
     """Each member with its name within the folder; the folder itself is left out.
 
     Raises:
         BadBundleError: one leaves the folder, or they are too many, too large or too deep.
     """
-    for member in _capped(_one_by_one(tar), caps):
+    for member in _require_limits(_read_members(tar), limits):
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or "\0" in f"{member.name}{member.linkname}":
             raise BadBundleError(f"The code bundle holds {member.name!r}, which leaves its folder.")
         if max(len(member.name), len(member.linkname)) > _LONGEST_NAME:
             raise BadBundleError(f"The code bundle holds {render(member.name)}, too long a name.")
-        if len(path.parts) > caps.depth:
-            raise BadBundleError(f"The code bundle has more than {caps.depth} folders in a row.")
+        if len(path.parts) > limits.depth:
+            raise BadBundleError(f"The code bundle has more than {limits.depth} folders in a row.")
         if path.parts:
             yield path.as_posix(), member
 
 
 def render(name: str) -> str:
     """A name as a sentence can hold it, whatever it is made of."""
-    if name.isprintable() and len(name) <= _SHOWN_CHARS:
+    if name.isprintable() and len(name) <= _MAX_NAME_CHARS:
         return name
-    return repr(name[:_SHOWN_CHARS]) + ("…" if len(name) > _SHOWN_CHARS else "")
+    return repr(name[:_MAX_NAME_CHARS]) + ("…" if len(name) > _MAX_NAME_CHARS else "")
 
 
-class _Bounded:
+class _BoundedReader:
     """The archive as `tarfile` reads it; ends where its headers or all of it are too large."""
 
-    def __init__(self, source: IO[bytes], caps: Caps) -> None:
+    def __init__(self, source: IO[bytes], limits: UnpackLimits) -> None:
         self._source = source
-        self._limit_bytes = caps.size_bytes + caps.members * _HEADERS_BYTES + tarfile.RECORDSIZE
-        self._because = f"The code bundle unpacks to more than {caps.size_bytes} bytes."
+        self._limit_bytes = limits.size_bytes + limits.members * _HEADERS_BYTES + tarfile.RECORDSIZE
+        self._because = f"The code bundle unpacks to more than {limits.size_bytes} bytes."
 
     def read(self, size_bytes: int) -> bytes:
-        if size_bytes > _LARGEST_READ_BYTES:
+        if size_bytes > _MAX_READ_BYTES:
             raise BadBundleError(
-                f"The code bundle has a header of more than {_LARGEST_READ_BYTES} bytes."
+                f"The code bundle has a header of more than {_MAX_READ_BYTES} bytes."
             )
         self._require(self._source.tell() + size_bytes)
         return self._source.read(size_bytes)
@@ -130,26 +132,30 @@ class _Bounded:
             raise BadBundleError(self._because)
 
 
-def _one_by_one(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+def _read_members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """Without keeping them: their headers may be large."""
     while (member := tar.next()) is not None:
         tar.members = []  # type: ignore[attr-defined]  # the list that it iterates over
         yield member
 
 
-def _capped(members: Iterable[tarfile.TarInfo], caps: Caps) -> Iterator[tarfile.TarInfo]:
+def _require_limits(
+    members: Iterable[tarfile.TarInfo], limits: UnpackLimits
+) -> Iterator[tarfile.TarInfo]:
     size_bytes, folders = 0, set[PurePosixPath]()
     for count, member in enumerate(members, start=1):
         size_bytes += member.size if member.isreg() else 0
-        folders.update(_new_folders(member, folders))
-        if count + len(folders) > caps.members:
-            raise BadBundleError(f"The code bundle holds more than {caps.members} files.")
-        if size_bytes > caps.size_bytes:
-            raise BadBundleError(f"The code bundle unpacks to more than {caps.size_bytes} bytes.")
+        folders.update(_list_new_folders(member, folders))
+        if count + len(folders) > limits.members:
+            raise BadBundleError(f"The code bundle holds more than {limits.members} files.")
+        if size_bytes > limits.size_bytes:
+            raise BadBundleError(f"The code bundle unpacks to more than {limits.size_bytes} bytes.")
         yield member
 
 
-def _new_folders(member: tarfile.TarInfo, known: set[PurePosixPath]) -> Iterator[PurePosixPath]:
+def _list_new_folders(
+    member: tarfile.TarInfo, known: set[PurePosixPath]
+) -> Iterator[PurePosixPath]:
     """Folders above a member that were not there before, but for the bundle's own."""
     path = PurePosixPath(member.name[:_LONGEST_NAME])
     for folder in list(path.parents)[:-1]:
@@ -163,7 +169,7 @@ LEFT_OUT: Final = frozenset(
 )
 """Folders that are not packed: what a suite brings back, or installs by its lock file."""
 
-_OF_NAMES: Final = frozenset(
+_NAME_ERRNOS: Final = frozenset(
     {
         errno.EEXIST,
         errno.EILSEQ,
@@ -182,15 +188,15 @@ class _Link(NamedTuple):
     is_symbolic: bool
 
 
-def unpack(archive: Path, into: Path, caps: Caps = CAPS) -> None:
+def unpack(archive: Path, into: Path, limits: UnpackLimits = UNPACK_LIMITS) -> None:
     """Unpack a tar.gz into a folder that is there and empty; it blocks.
 
     Raises:
         BadBundleError: it is no such archive, is too large, or leaves the folder.
         OSError: it cannot be written.
     """
-    with opened(archive, caps) as tar:
-        _unpack(tar, into, caps)
+    with open_archive(archive, limits) as tar:
+        _unpack(tar, into, limits)
 
 
 def pack(folder: Path, archive: Path) -> None:
@@ -205,19 +211,19 @@ def pack(folder: Path, archive: Path) -> None:
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
-        for path in _packed_paths(folder, archive):
+        for path in _list_packed_paths(folder, archive):
             name = path.relative_to(folder).as_posix()
-            tar.add(path, arcname=name, recursive=False, filter=_nameless)
+            tar.add(path, arcname=name, recursive=False, filter=_strip_owner)
 
 
-def _packed_paths(folder: Path, archive: Path) -> Iterator[Path]:
+def _list_packed_paths(folder: Path, archive: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
         found = (Path(parent) / name for name in (*folders, *sorted(files)))
         yield from (path for path in found if path != archive)
 
 
-def _nameless(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def _strip_owner(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """Without what differs from one machine to the next. None: a pipe or a device."""
     if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
         return None
@@ -227,14 +233,14 @@ def _nameless(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return member
 
 
-def _unpack(tar: tarfile.TarFile, into: Path, caps: Caps) -> None:
+def _unpack(tar: tarfile.TarFile, into: Path, limits: UnpackLimits) -> None:
     links: list[_Link] = []
-    left_bytes = caps.size_bytes
-    for name, member in named(tar, caps):
+    left_bytes = limits.size_bytes
+    for name, member in list_members(tar, limits):
         if member.issym() or member.islnk():
             links.append(_Link(name, member.linkname, member.issym()))
         elif member.isdir():
-            with _writing(name):
+            with _map_name_errors(name):
                 _make_folder(into, name)
         elif member.isreg():
             _write(tar, member, into, name)
@@ -250,12 +256,12 @@ def _unpack(tar: tarfile.TarFile, into: Path, caps: Caps) -> None:
 
 
 @contextmanager
-def _writing(name: str) -> Iterator[None]:
+def _map_name_errors(name: str) -> Iterator[None]:
     """Tell apart a name that no disk takes, and a disk that fails."""
     try:
         yield
     except OSError as problem:
-        if problem.errno in _OF_NAMES:
+        if problem.errno in _NAME_ERRNOS:
             message = f"The code bundle holds {render(name)}: {problem.strerror}."
             raise BadBundleError(message) from problem
         raise
@@ -266,16 +272,16 @@ def _make_folder(into: Path, name: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as problem:
-        raise BadBundleError(_twice(name)) from problem
+        raise BadBundleError(_describe_duplicate(name)) from problem
     return folder
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path, name: str) -> None:
-    with _writing(name):
+    with _map_name_errors(name):
         folder = _make_folder(into, str(PurePosixPath(name).parent))
         path = folder / PurePosixPath(name).name
         if path.is_dir():
-            raise BadBundleError(_twice(name))
+            raise BadBundleError(_describe_duplicate(name))
         source = tar.extractfile(member)
         if source is None:  # a plain file always has one
             raise BadBundleError(f"The code bundle holds {render(name)}, which cannot be read.")
@@ -288,17 +294,17 @@ def _make_links(links: Iterable[_Link], into: Path) -> None:
     made = [(link, _make_link(link, into)) for link in links]
     # Only now: a link may lead over another one that comes later.
     for link, path in made:
-        if not _stays(path, into):
-            raise BadBundleError(_leaving(link))
+        if not _is_inside(path, into):
+            raise BadBundleError(_describe_leaving_link(link))
 
 
 def _make_link(link: _Link, into: Path) -> Path:
     place = posixpath.dirname(link.name)
     target = posixpath.normpath(posixpath.join(place, link.target))
     if posixpath.isabs(link.target) or target.split("/")[0] == "..":
-        raise BadBundleError(_leaving(link))
-    with _writing(link.name):
-        path = _free_place(into, link.name)
+        raise BadBundleError(_describe_leaving_link(link))
+    with _map_name_errors(link.name):
+        path = _find_free_path(into, link.name)
         path.symlink_to(link.target)
     return path
 
@@ -306,9 +312,9 @@ def _make_link(link: _Link, into: Path) -> Path:
 def _copy(link: _Link, into: Path, *, limit_bytes: int) -> int:
     """A second name of a file becomes a copy of it; its size, which counts like any other."""
     source = into / link.target
-    if ".." in PurePosixPath(link.target).parts or not _stays(source, into):
-        raise BadBundleError(_leaving(link))
-    with _writing(link.name):
+    if ".." in PurePosixPath(link.target).parts or not _is_inside(source, into):
+        raise BadBundleError(_describe_leaving_link(link))
+    with _map_name_errors(link.name):
         if not source.is_file():
             raise BadBundleError(
                 f"The code bundle holds {render(link.name)}, a name of a file that is not there."
@@ -316,21 +322,21 @@ def _copy(link: _Link, into: Path, *, limit_bytes: int) -> int:
         size_bytes = source.stat().st_size
         if size_bytes > limit_bytes:
             raise BadBundleError("The code bundle unpacks to too much: files with many names.")
-        shutil.copy2(source, _free_place(into, link.name))
+        shutil.copy2(source, _find_free_path(into, link.name))
     return size_bytes
 
 
-def _free_place(into: Path, name: str) -> Path:
+def _find_free_path(into: Path, name: str) -> Path:
     above = PurePosixPath(name).parents
     if any((into / one).is_symlink() for one in above):
         raise BadBundleError(f"The code bundle holds {render(name)}, which stands behind a link.")
     path = _make_folder(into, str(PurePosixPath(name).parent)) / PurePosixPath(name).name
     if path.is_symlink() or path.exists():
-        raise BadBundleError(_twice(name))
+        raise BadBundleError(_describe_duplicate(name))
     return path
 
 
-def _stays(path: Path, into: Path) -> bool:
+def _is_inside(path: Path, into: Path) -> bool:
     """Whether the path leads into the folder, also over links."""
     try:
         return path.resolve().is_relative_to(into.resolve())
@@ -338,12 +344,12 @@ def _stays(path: Path, into: Path) -> bool:
         return True
 
 
-def _leaving(link: _Link) -> str:
+def _describe_leaving_link(link: _Link) -> str:
     return (
         f"The code bundle's link {render(link.name)} points to {link.target[:200]!r}, outside its "
         "folder."
     )
 
 
-def _twice(name: str) -> str:
+def _describe_duplicate(name: str) -> str:
     return f"The code bundle holds {render(name)} twice."

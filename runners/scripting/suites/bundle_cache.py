@@ -25,7 +25,7 @@ class BundleError(Exception):
     """The bundle cannot be had; never the check's own fault."""
 
 
-class Bundles(Protocol):
+class BundleSource(Protocol):
     """Where code bundles come from."""
 
     async def fetch(self, sha256: str) -> Path:
@@ -47,7 +47,7 @@ class Download(Protocol):
         """
 
 
-class KeptBundles:
+class BundleCache:
     """Bundles on disk, the longest unused removed first when they are too many bytes."""
 
     def __init__(self, source: Download, folder: Path, *, kept_bytes: int = KEPT_BYTES) -> None:
@@ -66,23 +66,23 @@ class KeptBundles:
         if not _SHA256.fullmatch(sha256):
             raise BundleError(f"{sha256!r} is no SHA-256 in lower-case hexadecimal digits.")
         kept = self._folder / sha256
-        if await asyncio.to_thread(_is_sound, kept, sha256):
+        if await asyncio.to_thread(_is_intact, kept, sha256):
             return kept
         return await asyncio.shield(self._download(sha256))
 
     def _download(self, sha256: str) -> asyncio.Task[Path]:
         if sha256 not in self._under_way:
-            task = asyncio.create_task(self._brought(sha256), name=f"bundle-{sha256[:12]}")
-            task.add_done_callback(self._ended)
+            task = asyncio.create_task(self._fetch_and_verify(sha256), name=f"bundle-{sha256[:12]}")
+            task.add_done_callback(self._forget_download)
             self._under_way[sha256] = task
         return self._under_way[sha256]
 
-    def _ended(self, task: asyncio.Task[Path]) -> None:
+    def _forget_download(self, task: asyncio.Task[Path]) -> None:
         self._under_way = {key: one for key, one in self._under_way.items() if one is not task}
         if not task.cancelled():
             task.exception()  # whoever waited has been told; perhaps nobody waits any more
 
-    async def _brought(self, sha256: str) -> Path:
+    async def _fetch_and_verify(self, sha256: str) -> Path:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         await asyncio.to_thread(self._sweep)
         unfinished = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
@@ -106,13 +106,13 @@ class KeptBundles:
     def _make_room(self, *, besides: str) -> None:
         """Remove the longest unused; a run that reads one has opened it and may read on."""
         left_bytes = self._kept_bytes
-        for path, size_bytes in newest_first(self._folder):
+        for path, size_bytes in list_newest_first(self._folder):
             left_bytes -= size_bytes
             if left_bytes < 0 and path.name != besides:
                 path.unlink(missing_ok=True)
 
 
-def _is_sound(kept: Path, sha256: str) -> bool:
+def _is_intact(kept: Path, sha256: str) -> bool:
     """Whether it is there and whole; if not, the next download overwrites it.
 
     A file that was renamed in time may be empty after a power cut, and disks change bits.
@@ -125,7 +125,7 @@ def _is_sound(kept: Path, sha256: str) -> bool:
     return True
 
 
-def newest_first(folder: Path) -> Iterator[tuple[Path, int]]:
+def list_newest_first(folder: Path) -> Iterator[tuple[Path, int]]:
     """The bundles in a folder with their sizes, the last used one first."""
     found = []
     for path in folder.iterdir():

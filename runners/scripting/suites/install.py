@@ -19,21 +19,25 @@ import msgspec
 
 from contract.checks import PlaywrightSpec
 from contract.result import CheckFailed, FailureKind, LogLine, MachineError
-from runners.scripting.suites.package_cache import Borrowed, Lending, link_packages
+from runners.scripting.suites.package_cache import (
+    AsyncPackageCache,
+    BorrowedPackages,
+    link_packages,
+)
 from runners.scripting.suites.package_manager import (
     Installation,
     Manager,
     Tool,
     UnknownManagerError,
-    installation,
+    compute_key,
     is_plain_install,
-    key_of,
+    plan_installation,
 )
 from runners.scripting.suites.project import Project, add_programs
-from runners.scripting.suites.verdict import because
+from runners.scripting.suites.verdict import describe_last_error
 from runners.timing import time_limit
 from sandbox.limits import FullDiskError
-from sandbox.program import Ended, Limits, Program
+from sandbox.program import Limits, Program, ProgramExit
 from sandbox.sandbox import Sandbox
 
 
@@ -67,7 +71,7 @@ class SuiteLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class InstallRequest:
     """What a run brings, when its packages are installed or borrowed."""
 
     project: Project
@@ -76,26 +80,26 @@ class Order:
     variables: Mapping[str, str]
     """The check's own: what was installed with them is kept for these alone, as they may say where
     packages come from and what runs beside."""
-    until_s: float
+    deadline_s: float
     """When all installations must have ended, by the log's clock."""
     limit_s: float
     """Which limit that comes of: that of installations, or of the whole run."""
     log: SuiteLog
 
-    def wanted(self) -> Installation:
+    def plan_installation(self) -> Installation:
         """How to fulfil it; it blocks.
 
         Raises:
             UnknownManagerError: nobody here can.
         """
         project = self.project
-        return installation(project.root, project.working_dir, self.spec.install_command)
+        return plan_installation(project.root, project.working_dir, self.spec.install_command)
 
     def key(self, wanted: Installation) -> str:
         """What the packages are kept under; it blocks."""
         told = json.dumps([dict(self.variables), self.spec.cache_hash], sort_keys=True)
         engine = f"node-{self.project.runtime.node_version} {told}"
-        return key_of(wanted, self.project.root, self.project.working_dir, engine)
+        return compute_key(wanted, self.project.root, self.project.working_dir, engine)
 
 
 LIMIT_S: Final = 300.0
@@ -112,71 +116,77 @@ class Installer:
         self._sandbox = sandbox
         self._environment = dict(environment)
 
-    async def install(self, order: Order, wanted: Installation, folder: Path) -> None:
+    async def install(self, request: InstallRequest, wanted: Installation, folder: Path) -> None:
         """Install in a folder of the run.
 
         Raises:
             CheckFailed: the suite, its packages or its command stand in the way.
-            RegistryAwayError: nobody answered where packages come from.
+            RegistryUnreachableError: nobody answered where packages come from.
             OSError: the disk refuses it, or the process cannot be started.
         """
         command = wanted.command or shlex.join(wanted.tool.install)
-        order.log.note(f"$ {command}")
-        ended = await self._run(order, self._program(order, wanted, folder, command))
+        request.log.note(f"$ {command}")
+        ended = await self._run(request, self._program(request, wanted, folder, command))
         if ended.exit_code != 0:
-            await asyncio.to_thread(_require_room, order, ended)
-            await asyncio.to_thread(self._require_registry, order, wanted, ended)
-        _require_success(ended, command, order)
-        await asyncio.to_thread(_require_own_folders, order.project, wanted)
+            await asyncio.to_thread(_require_disk, request, ended)
+            await asyncio.to_thread(self._require_registry, request, wanted, ended)
+        _require_success(ended, command, request)
+        await asyncio.to_thread(_require_own_folders, request.project, wanted)
 
-    def _program(self, order: Order, wanted: Installation, folder: Path, command: str) -> Program:
-        project = order.project
+    def _program(
+        self, request: InstallRequest, wanted: Installation, folder: Path, command: str
+    ) -> Program:
+        project = request.project
         return Program(
             argv=(_SHELL, "-c", command),
             folder=folder,
             env={
-                **proxies_for(wanted.tool.manager, self._environment),
-                **order.environment,
-                **manager_environment(project.home, wanted.tool.manager),
-                "PATH": f"{project.programs}:{order.environment['PATH']}",
+                **build_proxy_environment(wanted.tool.manager, self._environment),
+                **request.environment,
+                **build_manager_environment(project.home, wanted.tool.manager),
+                "PATH": f"{project.programs}:{request.environment['PATH']}",
                 "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
             },
             limits=LIMITS,
             facts_fd=False,
         )
 
-    def _require_registry(self, order: Order, wanted: Installation, ended: Ended) -> None:
+    def _require_registry(
+        self, request: InstallRequest, wanted: Installation, ended: ProgramExit
+    ) -> None:
         """Refuse to blame a suite for a registry that we chose and cannot reach; it blocks."""
         if wanted.command is not None and not is_plain_install(wanted.command):
             return
         said = [line.message for line in ended.log]
-        if is_away(said, self._environment) and not chooses((*order.variables, *wanted.settings())):
-            raise RegistryAwayError(
-                f"The registry of packages cannot be reached{because(ended.log)}."
+        if is_registry_unreachable(said, self._environment) and not names_a_registry(
+            (*request.variables, *wanted.settings())
+        ):
+            raise RegistryUnreachableError(
+                f"The registry of packages cannot be reached{describe_last_error(ended.log)}."
             )
 
-    async def _run(self, order: Order, program: Program) -> Ended:
-        started_ms = order.log.now_ms()
-        child = await self._sandbox.start(program, owner=order.project.workspace)
-        timeout_s = max(order.until_s - started_ms / 1000, 1)
-        ended = await child.ended(timeout_s=timeout_s, on_fact=lambda _: None)
-        order.log.add(ended.log, since_ms=started_ms)
+    async def _run(self, request: InstallRequest, program: Program) -> ProgramExit:
+        started_ms = request.log.now_ms()
+        child = await self._sandbox.start(program, owner=request.project.workspace)
+        timeout_s = max(request.deadline_s - started_ms / 1000, 1)
+        ended = await child.wait(timeout_s=timeout_s, on_fact=lambda _: None)
+        request.log.add(ended.log, since_ms=started_ms)
         return ended
 
 
-def proxies_for(manager: Manager, environment: Mapping[str, str]) -> dict[str, str]:
+def build_proxy_environment(manager: Manager, environment: Mapping[str, str]) -> dict[str, str]:
     """The agent's proxies in the words of a package manager. Pure."""
     names = ("HTTP_PROXY", "HTTPS_PROXY") if manager is Manager.YARN_BERRY else ()
     own = {f"YARN_{name}": environment[name] for name in names if name in environment}
     return {**environment, **own}
 
 
-def read_install_deadline_s(now_s: float, *, run_ends_s: float) -> float:
+def compute_deadline_s(now_s: float, *, run_ends_s: float) -> float:
     """When all installations that begin now have to have ended. Pure."""
     return min(run_ends_s, now_s + LIMIT_S)
 
 
-def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
+def build_manager_environment(home: Path, manager: Manager) -> dict[str, str]:
     """What a package manager is told, so that it keeps to the run's folder. Pure."""
     own = {
         Manager.NPM: {},
@@ -197,43 +207,44 @@ def manager_environment(home: Path, manager: Manager) -> dict[str, str]:
     return {"npm_config_cache": str(home / "npm"), **own[manager]}
 
 
-def _limit_of(order: Order) -> str:
-    if order.limit_s == LIMIT_S:
+def _describe_limit(request: InstallRequest) -> str:
+    if request.limit_s == LIMIT_S:
         return f"the {time_limit(LIMIT_S)} that installations have"
-    return f"the limit of the whole run, {time_limit(order.limit_s)}"
+    return f"the limit of the whole run, {time_limit(request.limit_s)}"
 
 
-def _require_room(order: Order, ended: Ended) -> None:
+def _require_disk(request: InstallRequest, ended: ProgramExit) -> None:
     said = (line.message for line in ended.log)
-    require_room_after(said, order.project.workspace.folder, folder_mb=LIMITS.folder_mb)
+    require_disk_was_free(said, request.project.workspace.folder, folder_mb=LIMITS.folder_mb)
 
 
 def _require_own_folders(project: Project, wanted: Installation) -> None:
     """Nothing of the run's is to be written or read by us through a link that a package made."""
     workspace, needed = project.workspace, {wanted.folder, project.working_dir}
     with contextlib.suppress(RuntimeError):  # links in a circle
-        are_ours = all(workspace.holds(folder) and folder.is_dir() for folder in needed)
+        are_ours = all(workspace.contains(folder) and folder.is_dir() for folder in needed)
         if are_ours and not any(map(Path.is_symlink, workspace.folder.iterdir())):
             return
     message = "Installing the packages removed a folder of the run, or put a link in its place."
     raise CheckFailed(FailureKind.SCRIPT, message, {"code": "INSTALL"})
 
 
-def _require_success(ended: Ended, command: str, order: Order) -> None:
+def _require_success(ended: ProgramExit, command: str, request: InstallRequest) -> None:
     """Blame the suite for what its packages or its command did."""
     if ended.timed_out:
         message = f"Installing the packages with `{command}` did not end within "
         raise CheckFailed(
             FailureKind.TIMEOUT,
-            f"{message}{_limit_of(order)}.",
-            {"code": "INSTALL", "limitSeconds": order.limit_s},
+            f"{message}{_describe_limit(request)}.",
+            {"code": "INSTALL", "limitSeconds": request.limit_s},
         )
     if ended.out_of_memory:
         message = f"Installing the packages with `{command}` used more memory than its limit of "
         raise CheckFailed(FailureKind.OUT_OF_MEMORY, f"{message}{LIMITS.memory_mb} MB.")
     if ended.exit_code != 0:
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
-        message = f"Installing the packages with `{command}` ended with {how}{because(ended.log)}."
+        why = describe_last_error(ended.log)
+        message = f"Installing the packages with `{command}` ended with {how}{why}."
         raise CheckFailed(FailureKind.SCRIPT, message)
 
 
@@ -255,12 +266,12 @@ exit $code
 class Dependencies:
     """Shared by all runs of an agent."""
 
-    def __init__(self, installer: Installer, lending: Lending) -> None:
+    def __init__(self, installer: Installer, packages: AsyncPackageCache) -> None:
         self._installer = installer
-        self._lending = lending
+        self._packages_cache = packages
 
     @asynccontextmanager
-    async def of(self, order: Order) -> AsyncIterator[dict[str, str]]:
+    async def of(self, request: InstallRequest) -> AsyncIterator[dict[str, str]]:
         """Packages in the project's place for as long as the block lasts.
 
         Gives what the package manager has to know when the test command goes through it.
@@ -270,68 +281,76 @@ class Dependencies:
             OSError: the disk refuses it, or a process cannot be started.
         """
         try:
-            wanted = await asyncio.to_thread(order.wanted)
+            wanted = await asyncio.to_thread(request.plan_installation)
         except UnknownManagerError as problem:
             raise CheckFailed(FailureKind.SCRIPT, str(problem)) from problem
-        async with self._tool(order, wanted), self._packages(order, wanted):
-            yield manager_environment(order.project.home, wanted.tool.manager)
+        async with self._provide_tool(request, wanted), self._provide_packages(request, wanted):
+            yield build_manager_environment(request.project.home, wanted.tool.manager)
 
     @asynccontextmanager
-    async def _tool(self, order: Order, wanted: Installation) -> AsyncIterator[None]:
+    async def _provide_tool(
+        self, request: InstallRequest, wanted: Installation
+    ) -> AsyncIterator[None]:
         """The package manager as a program, where the runtime has not got it."""
         if wanted.tool.package is None:
             yield
             return
-        only = tool_alone(wanted)
-        async with self._lent(order, only, await self._borrowed(order, only)) as modules:
-            found = programs(wanted.tool, modules)
-            await asyncio.to_thread(add_programs, order.project, found)
+        only = plan_tool(wanted)
+        async with self._lend(request, only, await self._borrow(request, only)) as modules:
+            found = build_programs(wanted.tool, modules)
+            await asyncio.to_thread(add_programs, request.project, found)
             yield
 
     @asynccontextmanager
-    async def _packages(self, order: Order, wanted: Installation) -> AsyncIterator[None]:
+    async def _provide_packages(
+        self, request: InstallRequest, wanted: Installation
+    ) -> AsyncIterator[None]:
         if wanted.in_place_because is not None:
-            order.log.note(f"The packages are installed in place: {wanted.in_place_because}.")
-            await self._installer.install(order, wanted, wanted.folder)
+            request.log.note(f"The packages are installed in place: {wanted.in_place_because}.")
+            await self._installer.install(request, wanted, wanted.folder)
             yield
             return
-        borrowed = await self._borrowed(order, wanted)
+        borrowed = await self._borrow(request, wanted)
         if borrowed is not None:
-            order.log.note("The packages were installed before, and are used again.")
-        async with self._lent(order, wanted, borrowed) as modules:
+            request.log.note("The packages were installed before, and are used again.")
+        async with self._lend(request, wanted, borrowed) as modules:
             await asyncio.to_thread(link_packages, modules, wanted.folder)
             yield
 
     @asynccontextmanager
-    async def _lent(
-        self, order: Order, wanted: Installation, before: Borrowed | None
+    async def _lend(
+        self, request: InstallRequest, wanted: Installation, before: BorrowedPackages | None
     ) -> AsyncIterator[Path]:
         """What was installed before, or is now; it is given back after the block."""
-        borrowed = before or await self._fresh(order, wanted)
+        borrowed = before or await self._install_and_keep(request, wanted)
         try:
             yield borrowed.modules
         finally:
-            await self._lending.give_back(borrowed)
+            await self._packages_cache.give_back(borrowed)
 
-    async def _borrowed(self, order: Order, wanted: Installation) -> Borrowed | None:
+    async def _borrow(
+        self, request: InstallRequest, wanted: Installation
+    ) -> BorrowedPackages | None:
         """What was installed before. None: nothing, or it is not to be used."""
-        if order.spec.refresh_cache:
+        if request.spec.refresh_cache:
             return None
-        key = await asyncio.to_thread(order.key, wanted)
-        return await self._lending.borrow(key)
+        key = await asyncio.to_thread(request.key, wanted)
+        return await self._packages_cache.borrow(key)
 
-    async def _fresh(self, order: Order, wanted: Installation) -> Borrowed:
-        key = await asyncio.to_thread(order.key, wanted)
-        place = order.project.workspace.folder / "install"
+    async def _install_and_keep(
+        self, request: InstallRequest, wanted: Installation
+    ) -> BorrowedPackages:
+        key = await asyncio.to_thread(request.key, wanted)
+        place = request.project.workspace.folder / "install"
         await asyncio.to_thread(_copy_inputs, wanted, place)
-        await self._installer.install(order, wanted, place)
+        await self._installer.install(request, wanted, place)
         modules = place / "node_modules"
         if modules.is_symlink() or not modules.is_dir():
-            raise CheckFailed(FailureKind.SCRIPT, _nothing_installed(wanted))
-        return await self._lending.keep(key, place)
+            raise CheckFailed(FailureKind.SCRIPT, _describe_empty_install(wanted))
+        return await self._packages_cache.keep(key, place)
 
 
-def tool_alone(wanted: Installation) -> Installation:
+def plan_tool(wanted: Installation) -> Installation:
     """The installation of the package manager, in a place of its own. Pure.
 
     It hears of the suite's registry alone, so others may use it who have the same one.
@@ -349,7 +368,7 @@ def tool_alone(wanted: Installation) -> Installation:
     )
 
 
-def programs(tool: Tool, modules: Path) -> dict[str, str]:
+def build_programs(tool: Tool, modules: Path) -> dict[str, str]:
     """Shell scripts that start a package manager. Pure."""
     names = {Manager.PNPM: ("pnpm", "pnpx"), Manager.BUN: ("bun", "bunx")}
     start = _BUN if tool.manager is Manager.BUN else 'exec {program} "$@"\n'
@@ -367,50 +386,50 @@ def _copy_inputs(wanted: Installation, place: Path) -> None:
         shutil.copyfile(wanted.folder / name, target)
 
 
-def _nothing_installed(wanted: Installation) -> str:
+def _describe_empty_install(wanted: Installation) -> str:
     return f"Installing the packages with {wanted.tool.command} left no folder node_modules."
 
 
-_AWAY: Final = re.compile(
+_UNREACHABLE: Final = re.compile(
     r"\b(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH"
     r"|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket)\b"
 )
 """What npm, pnpm, yarn and Bun say when nobody answered."""
-_ASKED: Final = re.compile(r"(?:https?://|(?:ENOTFOUND|EAI_AGAIN) )([\w.-]+)")
-_PUBLIC: Final = re.compile(r"registry\.(?:npm|yarn)[a-z]+\.(?:org|com)")
+_ASKED_HOST: Final = re.compile(r"(?:https?://|(?:ENOTFOUND|EAI_AGAIN) )([\w.-]+)")
+_PUBLIC_REGISTRY: Final = re.compile(r"registry\.(?:npm|yarn)[a-z]+\.(?:org|com)")
 """Where a package manager asks unless it is told otherwise."""
-_CHOICE: Final = re.compile(r"registry|proxy", re.IGNORECASE)
+_NAMES_A_REGISTRY: Final = re.compile(r"registry|proxy", re.IGNORECASE)
 
 
-class RegistryAwayError(MachineError):
+class RegistryUnreachableError(MachineError):
     """Packages cannot be fetched here now; no suite is to blame for that."""
 
 
-def is_away(said: Iterable[str], agents: Mapping[str, str]) -> bool:
+def is_registry_unreachable(said: Iterable[str], agents: Mapping[str, str]) -> bool:
     """Whether an installation failed since nobody answered where we asked.
 
     `agents`: the agent's own environment, which may name proxies. Another host is one that the
     suite has named, in its lock file or by what its packages do.
     """
-    of_that = [line for line in said if _AWAY.search(line) or "request to " in line]
-    hosts = {host for line in of_that for host in _ASKED.findall(line)}
+    of_that = [line for line in said if _UNREACHABLE.search(line) or "request to " in line]
+    hosts = {host for line in of_that for host in _ASKED_HOST.findall(line)}
     proxies = {urlsplit(value).hostname for value in agents.values()}
-    others = [host for host in hosts - proxies if not _PUBLIC.fullmatch(host)]
-    return any(map(_AWAY.search, of_that)) and not others
+    others = [host for host in hosts - proxies if not _PUBLIC_REGISTRY.fullmatch(host)]
+    return any(map(_UNREACHABLE.search, of_that)) and not others
 
 
-def chooses(names_or_settings: Iterable[str]) -> bool:
+def names_a_registry(names_or_settings: Iterable[str]) -> bool:
     """Whether a suite says itself where its packages come from."""
-    return any(map(_CHOICE.search, names_or_settings))
+    return any(map(_NAMES_A_REGISTRY.search, names_or_settings))
 
 
-_SAID: Final = re.compile(r"\bENOSPC\b|no space left on device", re.IGNORECASE)
+_DISK_FULL: Final = re.compile(r"\bENOSPC\b|no space left on device", re.IGNORECASE)
 _MB: Final = 1024 * 1024
-_FILES: Final = 200_000
+_FREE_FILES: Final = 200_000
 """So many may a package manager have written, and removed again when it met the end."""
 
 
-def require_room_after(said: Iterable[str], folder: Path, *, folder_mb: int) -> None:
+def require_disk_was_free(said: Iterable[str], folder: Path, *, folder_mb: int) -> None:
     """Refuse to blame a run that failed on a full disk; it blocks.
 
     A run that fails removes what it wrote, so the disk has room again by now: up to the
@@ -419,12 +438,12 @@ def require_room_after(said: Iterable[str], folder: Path, *, folder_mb: int) -> 
     Raises:
         FullDiskError: it says that the disk was full, and that may be true.
     """
-    if not any(_SAID.search(text) for text in said):
+    if not any(_DISK_FULL.search(text) for text in said):
         return
     disk = os.statvfs(folder)
     free_mb = disk.f_bavail * disk.f_frsize / _MB
     # File systems without a number of files say that there are none.
-    if free_mb < folder_mb or (disk.f_files and disk.f_favail < _FILES):
+    if free_mb < folder_mb or (disk.f_files and disk.f_favail < _FREE_FILES):
         raise FullDiskError(
             f"The disk of {folder.parent} was full: it has {free_mb:.0f} MB and "
             f"{disk.f_favail} files left after a suite's run, which may take {folder_mb} MB."

@@ -20,13 +20,13 @@ from typing import Final, TypeVar
 import structlog
 
 from contract.result import CheckFailed, FailureKind
-from sandbox.users import take_folder
-from sandbox.workspace import clear_place, open_plain, remove_folder
+from sandbox.users import revoke_folder
+from sandbox.workspace import open_regular_file, remove_folder, remove_path
 
-_BITS: Final = stat.S_IXUSR
+_EXECUTABLE_BIT: Final = stat.S_IXUSR
 
 
-class Seals:
+class Digests:
     """What each entry held when it was kept: in memory, which no script can reach.
 
     For worker threads. What was kept before this agent started is not known to be whole.
@@ -36,42 +36,42 @@ class Seals:
         self._known: dict[str, bytes] = {}
         """By the entry's name."""
 
-    def note(self, entry: Path, seal: bytes) -> None:
+    def note(self, entry: Path, digest: bytes) -> None:
         """Believe this entry from now on; forget those that are no more."""
         there = set(os.listdir(entry.parent))  # noqa: PTH208 - names are all that is needed
         kept = {name: one for name, one in self._known.items() if name in there}
-        self._known = {**kept, entry.name: seal}
+        self._known = {**kept, entry.name: digest}
 
-    def is_whole(self, entry: Path, modules: Path) -> bool:
+    def is_intact(self, entry: Path, modules: Path) -> bool:
         """Whether the entry holds what it held when it was kept; it blocks."""
         known = self._known.get(entry.name)
         try:
-            return known is not None and known == seal_of(modules)
+            return known is not None and known == digest_folder(modules)
         except OSError:  # what cannot be read any more was changed
             return False
 
 
-def seal_of(modules: Path) -> bytes:
+def digest_folder(modules: Path) -> bytes:
     """A digest of all names, kinds and contents below a folder; it blocks.
 
     Raises:
         OSError: something cannot be read.
     """
     digest = hashlib.blake2b()
-    for path in _below(modules):
+    for path in _walk(modules):
         about = path.lstat()
         name = os.fsencode(path.relative_to(modules))
         digest.update(b"%d %s\0%o\0" % (len(name), name, stat.S_IFMT(about.st_mode)))
         if stat.S_ISLNK(about.st_mode):
             digest.update(os.fsencode(path.readlink()) + b"\0")
         elif stat.S_ISREG(about.st_mode):
-            digest.update(b"%o\0" % (about.st_mode & _BITS))
-            with open_plain(path) as file:
+            digest.update(b"%o\0" % (about.st_mode & _EXECUTABLE_BIT))
+            with open_regular_file(path) as file:
                 digest.update(hashlib.file_digest(file, hashlib.blake2b).digest())
     return digest.digest()
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[Path]:
     """All paths at any depth, always in the same order."""
     waiting = [folder]
     while waiting:
@@ -89,14 +89,14 @@ _UNFINISHED: Final = ".part"
 _READABLE: Final = 0o755
 _STALE_S: Final = 3600.0
 """Nobody takes so long to take over packages, or to remove them."""
-_OWN: Final = frozenset({".cache", ".vite", ".vite-temp"})
+_TOOL_FOLDERS: Final = frozenset({".cache", ".vite", ".vite-temp"})
 """Folders in node_modules that tools write while they run: each run has its own."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Borrowed:
+class BorrowedPackages:
     """Packages that a run uses; they stay until they are given back."""
 
     modules: Path
@@ -104,35 +104,39 @@ class Borrowed:
     """A descriptor that holds a shared lock: as long as there is one, nobody removes them."""
 
 
-class NodeModules:
+class PackageCache:
     """For worker threads: every method blocks. Several processes may share the folder.
 
     An entry is a folder `<key>.<when it came>`, complete from the moment that it is there.
     """
 
     def __init__(
-        self, folder: Path, *, kept_bytes: int = KEPT_BYTES, seals: Seals | None = None
+        self, folder: Path, *, kept_bytes: int = KEPT_BYTES, digests: Digests | None = None
     ) -> None:
-        """`seals`: for an agent whose runs could change what is kept. None: they cannot."""
+        """`digests`: for an agent whose runs could change what is kept. None: they cannot."""
         self._folder = folder
         self._kept_bytes = kept_bytes
-        self._seals = seals
+        self._digests = digests
 
-    def borrow(self, key: str) -> Borrowed | None:
+    def borrow(self, key: str) -> BorrowedPackages | None:
         """The packages with this key. None: there are none."""
-        found = (self._whole(_lend(path)) for path, owner, _ in self._entries() if owner == key)
+        found = (
+            self._require_intact(_lock_shared(path))
+            for path, owner, _ in self._entries()
+            if owner == key
+        )
         return next((lent for lent in found if lent is not None), None)
 
-    def _whole(self, lent: Borrowed | None) -> Borrowed | None:
+    def _require_intact(self, lent: BorrowedPackages | None) -> BorrowedPackages | None:
         """None: it is none, or somebody has changed it."""
-        if lent is None or self._seals is None:
+        if lent is None or self._digests is None:
             return lent
-        if self._seals.is_whole(lent.modules.parent, lent.modules):
+        if self._digests.is_intact(lent.modules.parent, lent.modules):
             return lent
         os.close(lent.lock)
         return None
 
-    def keep(self, key: str, modules: Path) -> Borrowed:
+    def keep(self, key: str, modules: Path) -> BorrowedPackages:
         """Take over installed packages, in place of older ones with this key, and lend them.
 
         Raises:
@@ -143,22 +147,22 @@ class NodeModules:
         self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
         try:
-            size_bytes = _take_in(modules, unfinished)
+            size_bytes = _take_and_move(modules, unfinished)
             (unfinished / _SIZE).write_text(str(size_bytes))
             unfinished.chmod(_READABLE)
-            seal = b"" if self._seals is None else seal_of(unfinished / _MODULES)
-            lent = _lend(unfinished)
+            digest = b"" if self._digests is None else digest_folder(unfinished / _MODULES)
+            lent = _lock_shared(unfinished)
             entry = self._folder / f"{key}.{time.time_ns():016x}"
             unfinished.rename(entry)
-            if self._seals is not None:
-                self._seals.note(entry, seal)
+            if self._digests is not None:
+                self._digests.note(entry, digest)
         finally:
             remove_folder(unfinished)
         if lent is None:  # nobody else knew its name
             raise OSError(f"The packages at {entry} cannot be locked")
-        return Borrowed(entry / _MODULES, lent.lock)
+        return BorrowedPackages(entry / _MODULES, lent.lock)
 
-    def give_back(self, borrowed: Borrowed) -> None:
+    def give_back(self, borrowed: BorrowedPackages) -> None:
         """The run is over; packages that are too many make room."""
         os.close(borrowed.lock)
         left_bytes, newest = self._kept_bytes, set[str]()
@@ -190,7 +194,7 @@ class NodeModules:
                 if parts is not None:
                     found.append((path.stat().st_mtime_ns, parts[2], path, parts[1]))
         for _, _, path, key in sorted(found, reverse=True):
-            yield path, key, _size_of(path)
+            yield path, key, _read_size(path)
 
 
 def link_packages(modules: Path, into: Path) -> None:
@@ -199,10 +203,10 @@ def link_packages(modules: Path, into: Path) -> None:
     Each package has one real place, so that nothing is loaded twice.
     """
     own = into / _MODULES
-    clear_place(own)
+    remove_path(own)
     own.mkdir()
     for path in modules.iterdir():
-        if path.name in _OWN:
+        if path.name in _TOOL_FOLDERS:
             continue
         if not path.name.startswith("@") or not path.is_dir():
             (own / path.name).symlink_to(path)
@@ -212,15 +216,15 @@ def link_packages(modules: Path, into: Path) -> None:
             (own / path.name / package.name).symlink_to(package)
 
 
-def _take_in(modules: Path, into: Path) -> int:
+def _take_and_move(modules: Path, into: Path) -> int:
     """Make packages ours and move them; how many bytes they take there."""
-    size = take_over(modules)
+    size = take_ownership(modules)
     is_copied = modules.stat().st_dev != into.stat().st_dev
     shutil.move(modules, into / _MODULES)
-    return size.told_bytes if is_copied else size.disk_bytes
+    return size.apparent_bytes if is_copied else size.disk_bytes
 
 
-def _size_of(entry: Path) -> int | None:
+def _read_size(entry: Path) -> int | None:
     """None: it has no size, as after a power cut; then its files may be empty as well."""
     try:
         return int((entry / _SIZE).read_text())
@@ -228,15 +232,15 @@ def _size_of(entry: Path) -> int | None:
         return None
 
 
-def _lend(entry: Path) -> Borrowed | None:
+def _lock_shared(entry: Path) -> BorrowedPackages | None:
     """None: it is being removed, or should be."""
     try:
         lock = os.open(entry / _SIZE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    if _is_locked(lock, fcntl.LOCK_SH) and _size_of(entry) is not None:
+    if _try_to_lock(lock, fcntl.LOCK_SH) and _read_size(entry) is not None:
         os.utime(entry)
-        return Borrowed(entry / _MODULES, lock)
+        return BorrowedPackages(entry / _MODULES, lock)
     os.close(lock)
     return None
 
@@ -248,7 +252,7 @@ def _remove_unless_used(entry: Path) -> None:
         _remove(entry)
         return
     try:
-        if _is_locked(lock, fcntl.LOCK_EX):
+        if _try_to_lock(lock, fcntl.LOCK_EX):
             _remove(entry)
     finally:
         os.close(lock)
@@ -262,7 +266,7 @@ def _remove(entry: Path) -> None:
         remove_folder(away)
 
 
-def _is_locked(lock: int, kind: int) -> bool:
+def _try_to_lock(lock: int, kind: int) -> bool:
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -270,40 +274,40 @@ def _is_locked(lock: int, kind: int) -> bool:
     return True
 
 
-_Lent = TypeVar("_Lent", Borrowed, Borrowed | None)
-_Any = TypeVar("_Any")
+_LentT = TypeVar("_LentT", BorrowedPackages, BorrowedPackages | None)
+_AnyT = TypeVar("_AnyT")
 _TOO_DEEP: Final = "Installing the packages left folders in each other without end."
 
 
-class Lending:
+class AsyncPackageCache:
     """Shared by all runs of an agent; threads do the work."""
 
-    def __init__(self, kept: NodeModules) -> None:
-        self._kept = kept
+    def __init__(self, kept: PackageCache) -> None:
+        self._list_unique_files = kept
 
-    async def borrow(self, key: str) -> Borrowed | None:
+    async def borrow(self, key: str) -> BorrowedPackages | None:
         """The packages with this key. None: there are none.
 
         Raises:
             OSError: the disk refuses it.
         """
-        return await self._lent(partial(self._kept.borrow, key))
+        return await self._lend_in_thread(partial(self._list_unique_files.borrow, key))
 
-    async def keep(self, key: str, place: Path) -> Borrowed:
+    async def keep(self, key: str, place: Path) -> BorrowedPackages:
         """Take over what was installed in a folder, and lend it; the folder goes.
 
         Raises:
             CheckFailed: what was installed cannot be kept.
             OSError: the disk refuses it.
         """
-        return await self._lent(partial(self._taken, key, place))
+        return await self._lend_in_thread(partial(self._keep, key, place))
 
-    async def give_back(self, borrowed: Borrowed) -> None:
+    async def give_back(self, borrowed: BorrowedPackages) -> None:
         """The run is over."""
-        await asyncio.shield(_in_a_thread(partial(self._kept.give_back, borrowed)))
+        await asyncio.shield(_run_in_thread(partial(self._list_unique_files.give_back, borrowed)))
 
-    async def _lent(self, lend: Callable[[], _Lent]) -> _Lent:
-        under_way = _in_a_thread(lend)
+    async def _lend_in_thread(self, lend: Callable[[], _LentT]) -> _LentT:
+        under_way = _run_in_thread(lend)
         try:
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
@@ -312,18 +316,18 @@ class Lending:
             await asyncio.wait((under_way,))
             raise
 
-    def _give_back_unused(self, lent: asyncio.Future[_Lent]) -> None:
+    def _give_back_unused(self, lent: asyncio.Future[_LentT]) -> None:
         if lent.cancelled() or lent.exception() is not None:
             return
         borrowed = lent.result()
         if borrowed is not None:
-            _in_a_thread(partial(self._kept.give_back, borrowed))
+            _run_in_thread(partial(self._list_unique_files.give_back, borrowed))
 
-    def _taken(self, key: str, place: Path) -> Borrowed:
+    def _keep(self, key: str, place: Path) -> BorrowedPackages:
         # Its user could have shut it, or made it such that only its owner takes things out.
-        take_folder(place)
+        revoke_folder(place)
         try:
-            return self._kept.keep(key, place / "node_modules")
+            return self._list_unique_files.keep(key, place / "node_modules")
         except UnfitPackagesError as problem:
             raise CheckFailed(FailureKind.SCRIPT, str(problem)) from problem
         except RecursionError as problem:
@@ -336,7 +340,7 @@ class Lending:
             remove_folder(place)
 
 
-def _in_a_thread(work: Callable[[], _Any]) -> asyncio.Future[_Any]:
+def _run_in_thread(work: Callable[[], _AnyT]) -> asyncio.Future[_AnyT]:
     """Unlike a task it is not given up when the loop's tasks are cancelled."""
     return asyncio.get_running_loop().run_in_executor(None, work)
 
@@ -362,11 +366,11 @@ class Size:
 
     disk_bytes: int
     """What they take."""
-    told_bytes: int
+    apparent_bytes: int
     """What they take once they were copied: holes of a file are filled in."""
 
 
-def take_over(modules: Path) -> Size:
+def take_ownership(modules: Path) -> Size:
     """Make all files ours, and read-only for everybody else; it blocks.
 
     To be called when nothing of the run's is running. Pipes, sockets and devices go: no package
@@ -376,18 +380,18 @@ def take_over(modules: Path) -> Size:
         UnfitPackagesError: there is a file that was somebody else's before, or too much.
         OSError: the disk refuses it, or no path leads to what is there.
     """
-    installer, disk_bytes, told_bytes = modules.lstat().st_uid, 0, 0
-    for path, about in _kept(_found(modules), installer):
+    installer, disk_bytes, apparent_bytes = modules.lstat().st_uid, 0, 0
+    for path, about in _list_unique_files(_list_files(modules), installer):
         disk_bytes += about.st_blocks * _BLOCK_BYTES
-        told_bytes += about.st_size
-        _set(path, about)
-    if told_bytes > MOST_BYTES:
-        message = f"Installing the packages left {told_bytes} bytes; they may be {MOST_BYTES}."
+        apparent_bytes += about.st_size
+        _make_read_only(path, about)
+    if apparent_bytes > MOST_BYTES:
+        message = f"Installing the packages left {apparent_bytes} bytes; they may be {MOST_BYTES}."
         raise UnfitPackagesError(message)
-    return Size(disk_bytes, told_bytes)
+    return Size(disk_bytes, apparent_bytes)
 
 
-def _found(folder: Path) -> Iterator[_File]:
+def _list_files(folder: Path) -> Iterator[_File]:
     """All that is in it, at any depth; folders are ours before they are looked into."""
     waiting = [str(folder)]
     while waiting:
@@ -402,7 +406,7 @@ def _found(folder: Path) -> Iterator[_File]:
                     yield entry.path, entry.stat(follow_symlinks=False)
 
 
-def _kept(found: Iterator[_File], installer: int) -> Iterator[_File]:
+def _list_unique_files(found: Iterator[_File], installer: int) -> Iterator[_File]:
     """Each file once, by one of its names; a package may have given one of the system another.
 
     Raises:
@@ -421,7 +425,7 @@ def _kept(found: Iterator[_File], installer: int) -> Iterator[_File]:
             yield path, about
 
 
-def _set(path: str, about: os.stat_result) -> None:
+def _make_read_only(path: str, about: os.stat_result) -> None:
     os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
     if stat.S_ISREG(about.st_mode):
         os.chmod(path, _PROGRAM if about.st_mode & 0o111 else _FILE)  # noqa: PTH101 - the same

@@ -75,29 +75,29 @@ _CORE_INSTALLS: Final = re.compile(
 _SHELL_SIGNS: Final = frozenset(";&|<>()$`\\\n")
 
 
-def lock_file(present: Mapping[str, str], manifest: Mapping[str, Any]) -> str | None:
+def choose_lock_file(present: Mapping[str, str], manifest: Mapping[str, Any]) -> str | None:
     """Which lock file counts, of those that are there. None: there is none."""
-    named, _ = _declared(manifest)
+    named, _ = _read_declared(manifest)
     found = [name for name in LOCK_FILES if name in present]
-    wanted = [name for name in found if _family(name) == named]
+    wanted = [name for name in found if _find_family(name) == named]
     return next(iter((*wanted, *found)), None)
 
 
-def tool_of(lock_name: str, lock_text: str, manifest: Mapping[str, Any]) -> Tool:
+def choose_tool(lock_name: str, lock_text: str, manifest: Mapping[str, Any]) -> Tool:
     """Who reads this lock file.
 
     Raises:
         UnknownManagerError: nobody here does.
     """
-    named, version = _declared(manifest)
-    family = _family(lock_name)
+    named, version = _read_declared(manifest)
+    family = _find_family(lock_name)
     exact = version if named == family else None
     if family == "npm":
         return Tool(manager=Manager.NPM, package=None, install=_NPM_INSTALL)
     if family == "bun":
         install = ("bun", "install", "--frozen-lockfile")
         return Tool(manager=Manager.BUN, package=f"bun@{exact or BUN}", install=install)
-    return _pnpm(lock_text, exact) if family == "pnpm" else _yarn(lock_text, exact)
+    return _choose_pnpm(lock_text, exact) if family == "pnpm" else _choose_yarn(lock_text, exact)
 
 
 def is_plain_install(command: str) -> bool:
@@ -122,10 +122,10 @@ def has_local_packages(manifest: Mapping[str, Any]) -> bool:
     if manifest.get("workspaces") or any(part.get("patchedDependencies") for part in parts):
         return True
     groups = (part.get(name) for part in parts for name in _DEPENDENCY_GROUPS)
-    return any(_is_local(wish) for group in groups for wish in _texts(group))
+    return any(_is_local(wish) for group in groups for wish in _list_texts(group))
 
 
-def _texts(group: object) -> Iterator[str]:
+def _list_texts(group: object) -> Iterator[str]:
     """All texts that wishes are made of, however they are nested."""
     waiting = [group] if isinstance(group, dict) else []
     while waiting:
@@ -164,20 +164,20 @@ _DEPENDENCY_GROUPS: Final = (
 _LOCAL: Final = ("file:", "link:", "portal:", "workspace:", "patch:", ".", "/", "~/")
 
 
-def _family(lock_name: str) -> str:
+def _find_family(lock_name: str) -> str:
     if lock_name.startswith("bun"):
         return "bun"
     return {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn"}.get(lock_name, "npm")
 
 
-def _declared(manifest: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _read_declared(manifest: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """The manager and the version that `packageManager` names; None: it names none."""
     declared = manifest.get("packageManager")
     found = _EXACT.fullmatch(declared) if isinstance(declared, str) else None
     return (found[1], found[2]) if found else (None, None)
 
 
-def _pnpm(lock_text: str, exact: str | None) -> Tool:
+def _choose_pnpm(lock_text: str, exact: str | None) -> Tool:
     found = _PNPM_LOCK_VERSION.search(lock_text)
     written_by = found[1] if found else _NEWEST_LOCK
     if exact is None and written_by not in _PNPM_OF_LOCK:
@@ -190,7 +190,7 @@ def _pnpm(lock_text: str, exact: str | None) -> Tool:
     return Tool(manager=Manager.PNPM, package=f"pnpm@{version}", install=install)
 
 
-def _yarn(lock_text: str, exact: str | None) -> Tool:
+def _choose_yarn(lock_text: str, exact: str | None) -> Tool:
     found = _BERRY_LOCK_VERSION.search(lock_text)
     if found is None:
         is_classic = exact is not None and exact.startswith("1.")
@@ -215,8 +215,8 @@ _CONFIGURATION: Final = (
     "pnpm-workspace.yaml",
     "bunfig.toml",
 )
-_PNPMS: Final = "pnpm-workspace.yaml"
-_OF_ITS_OWN: Final = re.compile(
+_PNPM_SETTINGS: Final = "pnpm-workspace.yaml"
+_LOCAL_SETTING: Final = re.compile(
     r"^(packages|patchedDependencies):|:\s*['\"]?(file|link|portal):", re.MULTILINE
 )
 """In pnpm's settings: folders and files of the suite that are installed."""
@@ -245,20 +245,22 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
 
     def settings(self) -> tuple[str, ...]:
         """What the suite tells its package manager beside what to install; it blocks."""
-        return tuple(_text(self.folder / name) for name in self.inputs if name in _CONFIGURATION)
+        return tuple(
+            _read_text(self.folder / name) for name in self.inputs if name in _CONFIGURATION
+        )
 
 
-def installation(root: Path, working_dir: Path, command: str) -> Installation:
+def plan_installation(root: Path, working_dir: Path, command: str) -> Installation:
     """How to install the suite in `root` of which `working_dir` is run; it blocks while it reads.
 
     Raises:
         UnknownManagerError: there is no lock file, or none that is known.
         OSError: the disk fails.
     """
-    folder, lock_name = _lock_of(root, working_dir)
-    manifest = _manifest(folder)
-    lock_text = _text(folder / lock_name)
-    tool = tool_of(lock_name, lock_text, manifest)
+    folder, lock_name = _find_lock_file(root, working_dir)
+    manifest = _read_manifest(folder)
+    lock_text = _read_text(folder / lock_name)
+    tool = choose_tool(lock_name, lock_text, manifest)
     if tool.manager is Manager.NPM:
         _decode(lock_name, lock_text)
     own = command.strip() or None
@@ -266,15 +268,22 @@ def installation(root: Path, working_dir: Path, command: str) -> Installation:
         folder=folder,
         tool=tool,
         command=own,
-        inputs=tuple(_inputs(folder, lock_name)),
-        in_place_because=_in_place_because(folder, manifest, own),
+        inputs=tuple(_list_inputs(folder, lock_name)),
+        in_place_because=_find_reason_in_place(folder, manifest, own),
     )
 
 
-def key_of(wanted: Installation, root: Path, working_dir: Path, engine: str) -> str:
+def compute_key(wanted: Installation, root: Path, working_dir: Path, engine: str) -> str:
     """The content address of what will be installed; it blocks while it reads."""
     where = (str(wanted.folder.relative_to(root)), str(working_dir.relative_to(root)))
-    words = (_FORMAT, engine, _machine(), wanted.command or "", wanted.tool.package or "", *where)
+    words = (
+        _FORMAT,
+        engine,
+        _describe_machine(),
+        wanted.command or "",
+        wanted.tool.package or "",
+        *where,
+    )
     digest = hashlib.sha256("\0".join(words).encode())
     for name in wanted.inputs:
         with (wanted.folder / name).open("rb") as file:
@@ -292,11 +301,11 @@ def is_inside(path: Path, root: Path) -> bool:
         return False
 
 
-def _lock_of(root: Path, working_dir: Path) -> tuple[Path, str]:
+def _find_lock_file(root: Path, working_dir: Path) -> tuple[Path, str]:
     """The folder with the nearest lock file from the working directory upwards, and its name."""
-    for folder in _upwards(root, working_dir):
+    for folder in _list_upwards(root, working_dir):
         present = {name: "" for name in LOCK_FILES if (folder / name).is_file()}
-        name = lock_file(present, _manifest(folder) if present else {})
+        name = choose_lock_file(present, _read_manifest(folder) if present else {})
         if name is not None:
             return folder, name
     raise UnknownManagerError(
@@ -306,17 +315,17 @@ def _lock_of(root: Path, working_dir: Path) -> tuple[Path, str]:
     )
 
 
-def _upwards(root: Path, folder: Path) -> Iterator[Path]:
+def _list_upwards(root: Path, folder: Path) -> Iterator[Path]:
     while folder != root:
         yield folder
         folder = folder.parent
     yield root
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _read_manifest(folder: Path) -> dict[str, Any]:
     if not (folder / MANIFEST).is_file():
         raise UnknownManagerError("There is no package.json beside the lock file.")
-    return _decode(MANIFEST, _text(folder / MANIFEST))
+    return _decode(MANIFEST, _read_text(folder / MANIFEST))
 
 
 def _decode(name: str, text: str) -> dict[str, Any]:
@@ -328,13 +337,13 @@ def _decode(name: str, text: str) -> dict[str, Any]:
         raise UnknownManagerError(f"The suite's {name} is nested too deeply.") from problem
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     if path.stat().st_size > _LARGEST_BYTES:
         raise UnknownManagerError(f"The suite's {path.name} has more than {_LARGEST_BYTES} bytes.")
     return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
-def _inputs(folder: Path, lock_name: str) -> Iterator[str]:
+def _list_inputs(folder: Path, lock_name: str) -> Iterator[str]:
     names = (MANIFEST, lock_name, *_CONFIGURATION)
     yield from (name for name in names if (folder / name).is_file())
     for name in _FOLDERS:
@@ -342,13 +351,15 @@ def _inputs(folder: Path, lock_name: str) -> Iterator[str]:
         yield from (path.relative_to(folder).as_posix() for path in found)
 
 
-def _in_place_because(folder: Path, manifest: dict[str, Any], command: str | None) -> str | None:
+def _find_reason_in_place(
+    folder: Path, manifest: dict[str, Any], command: str | None
+) -> str | None:
     if command is not None and not is_plain_install(command):
         return "its install command does more than install"
     if runs_own_scripts(manifest):
         return "package.json has scripts that run on install"
-    settings = {n: _text(folder / n) for n in _CONFIGURATION if (folder / n).is_file()}
-    if has_local_packages(manifest) or _OF_ITS_OWN.search(settings.get(_PNPMS, "")):
+    settings = {n: _read_text(folder / n) for n in _CONFIGURATION if (folder / n).is_file()}
+    if has_local_packages(manifest) or _LOCAL_SETTING.search(settings.get(_PNPM_SETTINGS, "")):
         return "it has packages or patches of its own"
     texts = (text for name, text in settings.items() if not name.startswith(".pnpmfile"))
     if any(map(_OTHER_FILES.search, texts)):
@@ -356,12 +367,12 @@ def _in_place_because(folder: Path, manifest: dict[str, Any], command: str | Non
     return None
 
 
-def _machine() -> str:
+def _describe_machine() -> str:
     """What packages are built for, and since when the machine runs.
 
     What was not yet on the disk when its power went may be empty files now, and to write out
     thousands of them after each installation would cost more than to install anew.
     """
     libc, _ = platform.libc_ver()
-    start = _text(_START).strip() if _START.is_file() else ""
+    start = _read_text(_START).strip() if _START.is_file() else ""
     return f"{platform.system()}-{platform.machine()}-{libc or 'musl'}-{start}"

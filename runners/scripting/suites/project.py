@@ -65,12 +65,12 @@ def open_project(
         MissingRuntimeError: there is no Node here at all.
         OSError: the disk refuses it.
     """
-    runtime = runtime_of(spec, runtimes)
+    runtime = choose_runtime(spec, runtimes)
     root = _unpack(bundle, workspace.folder / "suite")
     project = Project(
         workspace=workspace,
         root=root,
-        working_dir=_working_dir(root, spec.working_dir),
+        working_dir=_find_working_dir(root, spec.working_dir),
         runtime=runtime,
     )
     for folder in (project.programs, project.home):
@@ -83,7 +83,7 @@ def _unpack(bundle: Path, root: Path) -> Path:
     try:
         unpack(bundle, root)
     except BadBundleError as problem:
-        raise _refused(str(problem)) from problem
+        raise _refuse(str(problem)) from problem
     return root
 
 
@@ -95,7 +95,7 @@ def add_programs(project: Project, programs: Mapping[str, str]) -> None:
         path.chmod(_PROGRAM)
 
 
-def runtime_of(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
+def choose_runtime(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
     """The one with the engine version of the check, which says more than its runtime does.
 
     Where it names no version: its runtime, or the newest.
@@ -107,32 +107,30 @@ def runtime_of(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
     if not runtimes.installed:
         raise MissingRuntimeError("No runtime is installed on this machine.")
     wanted = (spec.engine_version or "").strip().removeprefix("v")
-    if spec.engine == "bun" and not _fits(BUN, wanted):
-        raise _refused(
-            f"Bun {spec.engine_version} is not available at this location; it has {BUN}."
-        )
+    if spec.engine == "bun" and not _matches_version(BUN, wanted):
+        raise _refuse(f"Bun {spec.engine_version} is not available at this location; it has {BUN}.")
     if spec.engine == "bun" or not wanted:
         # Playwright's own program asks for Node, also where Bun starts it.
         return runtimes.get(spec.runtime_id)
     of_check = [one for one in runtimes.by_id.values() if one.id == spec.runtime_id]
     for runtime in (*of_check, *runtimes.by_id.values()):
-        if _fits(runtime.node_version, wanted):
+        if _matches_version(runtime.node_version, wanted):
             return runtime
     here = ", ".join(runtime.node_version for runtime in runtimes.by_id.values())
-    raise _refused(f"Node {spec.engine_version} is not available at this location; it has {here}.")
+    raise _refuse(f"Node {spec.engine_version} is not available at this location; it has {here}.")
 
 
-def _fits(version: str, wanted: str) -> bool:
+def _matches_version(version: str, wanted: str) -> bool:
     """Whether `24.19.0` is what `24`, `24.x` or `24.19` asks for; nothing asks for anything."""
     asked = [part for part in wanted.split(".") if part not in {"", "x", "*"}]
     return version.split(".")[: len(asked)] == asked
 
 
-def _working_dir(root: Path, named: str | None) -> Path:
+def _find_working_dir(root: Path, named: str | None) -> Path:
     parts = PurePosixPath((named or "").strip().lstrip("/")).parts
     folder = root.joinpath(*parts)
     if ".." in parts or not _is_folder(folder) or not is_inside(folder, root):
-        raise _refused(f"The working directory {named!r} is not in the code bundle.")
+        raise _refuse(f"The working directory {named!r} is not in the code bundle.")
     return folder
 
 
@@ -143,7 +141,7 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _refused(message: str) -> CheckFailed:
+def _refuse(message: str) -> CheckFailed:
     return CheckFailed(FailureKind.SCRIPT, message)
 
 
@@ -158,7 +156,7 @@ _ENDINGS: Final = ("", ".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".json")
 _INDEXES: Final = ("/index.ts", "/index.js")
 
 
-class _Reading:
+class _ImportReader:
     """The texts of a configuration and of whatever of the suite it imports."""
 
     def __init__(self, root: Path) -> None:
@@ -171,7 +169,7 @@ class _Reading:
         if path in self._seen:
             return
         self._seen.add(path)
-        text = _text(path)
+        text = _read_text(path)
         if text is None or len(self._seen) > _MOST_FILES:
             self.is_complete = False
             return
@@ -182,13 +180,13 @@ class _Reading:
     def _follow(self, folder: Path, name: str) -> None:
         if _HARMLESS.fullmatch(name):
             return
-        found = self._file(folder / name) if name.startswith(".") else None
+        found = self._find_file(folder / name) if name.startswith(".") else None
         if found is None:
             self.is_complete = False
         else:
             self.read(found)
 
-    def _file(self, path: Path) -> Path | None:
+    def _find_file(self, path: Path) -> Path | None:
         """As Node and TypeScript find it, within the suite."""
         stems = (path, path.with_suffix("")) if path.suffix in _ENDINGS[1:] else (path,)
         names = (f"{stem}{end}" for stem in stems for end in (*_ENDINGS, *_INDEXES))
@@ -198,34 +196,36 @@ class _Reading:
         return None
 
 
-def option_texts(
+def read_option_texts(
     root: Path, working_dir: Path, command: str, arguments: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], bool]:
     """All texts that may set an option, and whether these are all; it blocks.
 
     `arguments`: those of `playwright test`. None: another command starts it.
     """
-    reading = _Reading(root)
-    for path in _configurations(working_dir, arguments):
+    reading = _ImportReader(root)
+    for path in _find_configurations(working_dir, arguments):
         if is_inside(path, root):
             reading.read(path)
         break
-    scripts = () if arguments is not None else tuple(_scripts(working_dir))
+    scripts = () if arguments is not None else tuple(_read_scripts(working_dir))
     is_complete = reading.is_complete and (arguments is not None or bool(scripts))
     return (command, *scripts, *reading.texts), is_complete
 
 
-def _configurations(working_dir: Path, arguments: tuple[str, ...] | None) -> Iterator[Path]:
-    named = config_named(arguments or ())
+def _find_configurations(working_dir: Path, arguments: tuple[str, ...] | None) -> Iterator[Path]:
+    named = find_named_config(arguments or ())
     place = working_dir / named if named is not None else working_dir
     paths = (place, *(place / name for name in CONFIG_NAMES))
     yield from (path for path in paths if _is_file(path))
 
 
-def _scripts(working_dir: Path) -> Iterator[str]:
+def _read_scripts(working_dir: Path) -> Iterator[str]:
     """The commands of package.json, one of which a test command may run."""
     try:
-        manifest = msgspec.json.decode(_text(working_dir / "package.json") or "", type=_Manifest)
+        manifest = msgspec.json.decode(
+            _read_text(working_dir / "package.json") or "", type=_Manifest
+        )
     except (msgspec.DecodeError, RecursionError):
         return
     yield from (command for command in manifest.scripts.values() if isinstance(command, str))
@@ -236,7 +236,7 @@ def _is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113 - of such names a Path raises
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     """None: it cannot be read, or is too large."""
     try:
         if not _is_file(path) or path.stat().st_size > _LARGEST_BYTES:
@@ -286,13 +286,13 @@ class CommandError(Exception):
     """The test command cannot be read; the text says why. The fault of whoever wrote it."""
 
 
-def playwright_arguments(command: str) -> tuple[str, ...] | None:
+def parse_playwright_arguments(command: str) -> tuple[str, ...] | None:
     """The arguments of `playwright test`. None: it is another command, for a shell.
 
     Raises:
         CommandError: it is empty, or a quotation has no end.
     """
-    words = _words(command)
+    words = _split_words(command)
     if "--bun" in words:
         raise CommandError(
             "The test command asks for Bun's own runtime by --bun; leave it out, as Playwright "
@@ -306,7 +306,7 @@ def playwright_arguments(command: str) -> tuple[str, ...] | None:
     return None
 
 
-def config_named(words: Iterable[str]) -> str | None:
+def find_named_config(words: Iterable[str]) -> str | None:
     """The configuration that the arguments name. None: they name none."""
     for option, value in itertools.pairwise((*words, "")):
         name, equals, joined = option.partition("=")
@@ -315,7 +315,7 @@ def config_named(words: Iterable[str]) -> str | None:
     return None
 
 
-def added_arguments(texts: Iterable[str], *, is_complete: bool) -> tuple[str, ...]:
+def choose_added_arguments(texts: Iterable[str], *, is_complete: bool) -> tuple[str, ...]:
     """What is added to `playwright test`.
 
     `texts`: all that may set something, such as the configuration and what it imports; with
@@ -325,17 +325,17 @@ def added_arguments(texts: Iterable[str], *, is_complete: bool) -> tuple[str, ..
     unset = [
         word
         for name, value in DEFAULTS
-        if is_complete and not re.search(rf"\b{name}\b", said) and not _has_short(name, said)
+        if is_complete and not re.search(rf"\b{name}\b", said) and not _has_short_option(name, said)
         for word in (f"--{name}", value)
     ]
     return (*ALWAYS, *unset)
 
 
-def _has_short(name: str, said: str) -> bool:
+def _has_short_option(name: str, said: str) -> bool:
     return name == "workers" and re.search(r"(?:^|\s)-j\b", said) is not None
 
 
-def _words(command: str) -> list[str]:
+def _split_words(command: str) -> list[str]:
     if "\0" in command or len(command) > _LONGEST:
         raise CommandError(
             f"The test command has a NUL, or more than {_LONGEST} characters: {command[:80]!r}."

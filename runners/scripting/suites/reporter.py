@@ -14,7 +14,7 @@ import msgspec
 
 from contract.evidence import PlaywrightEvidence, SuiteTest, TestCounts, TestOutcome, TestStatus
 from redaction.policy import cut
-from runners.scripting.node.files import UserPaths, placed
+from runners.scripting.node.files import UserPaths, append_place
 from runners.scripting.playwright.reporter import (
     Launched,
     Launches,
@@ -23,12 +23,12 @@ from runners.scripting.playwright.reporter import (
     Launching,
     LostLaunch,
 )
-from runners.scripting.playwright.verdict import no_more_than_time_up
+from runners.scripting.playwright.verdict import match_bare_time_up
 
 _Text = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
-class Prepares(msgspec.Struct, frozen=True, tag_field="fact", tag="prepares"):
+class Preparation(msgspec.Struct, frozen=True, tag_field="fact", tag="prepares"):
     """What its configuration starts before the tests."""
 
     servers: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=5)] = ()
@@ -39,11 +39,11 @@ class Prepares(msgspec.Struct, frozen=True, tag_field="fact", tag="prepares"):
     """File of its global teardown. None: there is none."""
 
 
-class InSetup(msgspec.Struct, frozen=True, tag_field="fact", tag="inSetup"):
+class SetupBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="inSetup"):
     """Its global setup has begun."""
 
 
-class InTeardown(msgspec.Struct, frozen=True, tag_field="fact", tag="inTeardown"):
+class TeardownBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="inTeardown"):
     """Its global teardown has begun."""
 
 
@@ -69,15 +69,15 @@ class Hang(msgspec.Struct, frozen=True, tag_field="fact", tag="hung", rename="ca
     last_where: _Text | None = None
 
 
-StopFact = Prepares | InSetup | InTeardown | Awake | Hang
+StopFact = Preparation | SetupBegan | TeardownBegan | Awake | Hang
 
 
-class AtStop:
+class StopState:
     """What was under way in a suite when it was stopped."""
 
     def __init__(self) -> None:
         self.is_stopped = False
-        self.prepares = Prepares()
+        self.preparation = Preparation()
         self.is_in_setup = False
         """Its global setup had begun."""
         self.is_in_teardown = False
@@ -86,7 +86,7 @@ class AtStop:
         """It was past web server and global setup."""
         self.awake: set[int] = set()
         """Workers that heard that they were to end; -1: the test runner."""
-        self.hangs: dict[str, Hang] = {}
+        self.unfinished_steps: dict[str, Hang] = {}
         """By the test's id."""
         self.tests: Mapping[str, SuiteTest] = {}
         """By id, those that were under way."""
@@ -101,16 +101,16 @@ class AtStop:
     def take(self, fact: StopFact) -> None:
         """Note what it tells."""
         match fact:
-            case Prepares():
-                self.prepares = fact
-            case InSetup():
+            case Preparation():
+                self.preparation = fact
+            case SetupBegan():
                 self.is_in_setup = True
-            case InTeardown():
+            case TeardownBegan():
                 self.is_in_teardown = True
             case Awake():
                 self.awake.add(fact.worker)
             case Hang():
-                self.hangs[fact.test] = fact
+                self.unfinished_steps[fact.test] = fact
 
     def stop(self, tests: Mapping[str, SuiteTest], *, is_prepared: bool, at_ms: float = 0) -> None:
         """It is asked to end while these tests are under way."""
@@ -188,7 +188,7 @@ class BrowserKilled(msgspec.Struct, frozen=True, tag_field="fact", tag="browserK
     signal: _Text
 
 
-class Ended(msgspec.Struct, frozen=True, tag_field="fact", tag="ended"):
+class SuiteEnded(msgspec.Struct, frozen=True, tag_field="fact", tag="ended"):
     """The suite has ended."""
 
     status: Literal["passed", "failed", "timedout", "interrupted"]
@@ -204,7 +204,7 @@ Fact = (
     | LaunchFact
     | BrowserKilled
     | StopFact
-    | Ended
+    | SuiteEnded
 )
 
 
@@ -216,7 +216,7 @@ ERROR_CHARS: Final = 3000
 _DECODER: Final = msgspec.json.Decoder(Fact)
 
 
-class SuiteFacts:
+class SuiteEvents:
     """What is known of a suite's run so far."""
 
     def __init__(self, paths: UserPaths | None = None) -> None:
@@ -229,7 +229,7 @@ class SuiteFacts:
         self.end_in_time: str | None = None
         """The same, if it says so before it is asked to end. None: it does not."""
         self.launches = Launches()
-        self.browser_taken = False
+        self.browser_was_killed = False
         """A browser was ended by SIGKILL."""
         self.attachments: list[Attachment] = []
         self.tests: dict[str, SuiteTest] = {}
@@ -237,12 +237,12 @@ class SuiteFacts:
         self.under_way: dict[str, SuiteTest] = {}
         """By id, those that have begun and not ended, as if they had been interrupted."""
         self.errors: list[str] = []
-        self.at_stop = AtStop()
+        self.stop_state = StopState()
         self.is_cut = False
         self._planned = 0
         self._began_ms: dict[str, float] = {}
         """By id, when tests began, by the calendar."""
-        self._told: dict[str, list[TestError]] = {}
+        self._open_errors: dict[str, list[TestError]] = {}
         """Errors by test, until their try ends."""
         self._errors_left = MOST_ERRORS
 
@@ -254,29 +254,29 @@ class SuiteFacts:
             return
         match fact:
             case Began():
-                self._open(fact)
+                self._note_began(fact)
             case TestBegan():
-                self._begin(fact)
+                self._note_test_began(fact)
             case TestError():
-                self._tell(fact)
+                self._note_test_error(fact)
             case TestEnded():
-                self._finish(fact)
+                self._note_test_ended(fact)
             case Attachment():
-                self._attach(fact)
+                self._note_attachment(fact)
             case SuiteError():
-                self._note(fact)
+                self._note_suite_error(fact)
             case Launching() | Launched() | LaunchFailed() | BrowserKilled():
-                self._take_of_browser(fact)
-            case Ended():
-                self._close(fact)
+                self._take_browser_fact(fact)
+            case SuiteEnded():
+                self._note_ended(fact)
             case _:
-                self.at_stop.take(fact)
+                self.stop_state.take(fact)
 
-    def _take_of_browser(self, fact: LaunchFact | BrowserKilled) -> None:
-        if self.at_stop.is_stopped:  # Playwright closes browsers that are being started, too
+    def _take_browser_fact(self, fact: LaunchFact | BrowserKilled) -> None:
+        if self.stop_state.is_stopped:  # Playwright closes browsers that are being started, too
             return
         if isinstance(fact, BrowserKilled):
-            self.browser_taken = self.browser_taken or fact.signal == "SIGKILL"
+            self.browser_was_killed = self.browser_was_killed or fact.signal == "SIGKILL"
         else:
             self.launches.take(fact)
 
@@ -285,7 +285,7 @@ class SuiteFacts:
         """A browser that did not start, for which we may be to blame. None: it changed nothing."""
         if self.end == "passed":
             return None
-        return self.launches.lost(stopped_at_ms=self.at_stop.waiting_at_ms)
+        return self.launches.lost(stopped_at_ms=self.stop_state.waiting_at_ms)
 
     def stop(self) -> None:
         """It is asked to end."""
@@ -293,7 +293,7 @@ class SuiteFacts:
         for key, test in self.under_way.items():
             took_ms = max(0, round(now_ms - (self._began_ms.get(key) or now_ms)))
             self.under_way[key] = msgspec.structs.replace(test, took_ms=took_ms)
-        self.at_stop.stop(self.under_way, is_prepared=self.playwright is not None, at_ms=now_ms)
+        self.stop_state.stop(self.under_way, is_prepared=self.playwright is not None, at_ms=now_ms)
 
     def evidence(self, *, node_version: str) -> PlaywrightEvidence:
         """The result's picture of it."""
@@ -311,16 +311,16 @@ class SuiteFacts:
         """All errors that were told."""
         return (*self.errors, *(error for test in self.tests.values() for error in test.errors))
 
-    def _open(self, fact: Began) -> None:
+    def _note_began(self, fact: Began) -> None:
         self.playwright, self._planned = fact.playwright, fact.tests
         self.end = self.end_in_time = None  # a command may run Playwright several times
 
-    def _close(self, fact: Ended) -> None:
+    def _note_ended(self, fact: SuiteEnded) -> None:
         self.end = fact.status
-        self.end_in_time = None if self.at_stop.is_stopped else fact.status
+        self.end_in_time = None if self.stop_state.is_stopped else fact.status
 
-    def _begin(self, fact: TestBegan) -> None:
-        self._told.pop(fact.test, None)
+    def _note_test_began(self, fact: TestBegan) -> None:
+        self._open_errors.pop(fact.test, None)
         if self._has_room(fact.test):
             self._began_ms[fact.test] = fact.at
             self.under_way[fact.test] = SuiteTest(
@@ -333,13 +333,13 @@ class SuiteFacts:
                 took_ms=0,
             )
 
-    def _tell(self, fact: TestError) -> None:
-        if fact.test in self._told or len(self._told) < MOST_TESTS:
-            told = self._told.setdefault(fact.test, [])
+    def _note_test_error(self, fact: TestError) -> None:
+        if fact.test in self._open_errors or len(self._open_errors) < MOST_TESTS:
+            told = self._open_errors.setdefault(fact.test, [])
             told += [fact] if len(told) < MOST_ERRORS else []
 
-    def _finish(self, fact: TestEnded) -> None:
-        errors = self._affordable(self._errors_of(fact.test))
+    def _note_test_ended(self, fact: TestEnded) -> None:
+        errors = self._clip_errors(self._take_errors(fact.test))
         if not self._has_room(fact.test):
             return
         before = self.tests.pop(fact.test, None)
@@ -362,43 +362,46 @@ class SuiteFacts:
         self.is_cut = self.is_cut or test not in self.under_way
         return test in self.under_way
 
-    def _errors_of(self, test: str) -> list[str]:
+    def _take_errors(self, test: str) -> list[str]:
         """Those with a place first: that a test's time was up has none, and says less."""
-        told = sorted(self._told.pop(test, []), key=lambda fact: fact.where is None)
-        told = _with_step(told, self._hang_of(test))
+        told = sorted(self._open_errors.pop(test, []), key=lambda fact: fact.where is None)
+        told = _add_step(told, self._take_hang(test))
         return [
-            cut(placed(self._as_known(fact.message, fact.where), fact.where), ERROR_CHARS)
+            cut(
+                append_place(self._translate_paths(fact.message, fact.where), fact.where),
+                ERROR_CHARS,
+            )
             for fact in told
         ]
 
-    def _hang_of(self, test: str) -> Hang | None:
+    def _take_hang(self, test: str) -> Hang | None:
         """What it was in when its own time was up. None: it was in nothing, or we stopped it."""
-        if self.at_stop.is_stopped:
+        if self.stop_state.is_stopped:
             return None
-        return self.at_stop.hangs.pop(test, None)
+        return self.stop_state.unfinished_steps.pop(test, None)
 
-    def _as_known(self, message: str, where: str | None) -> str:
+    def _translate_paths(self, message: str, where: str | None) -> str:
         return message if self._paths is None else self._paths.error(message, where)
 
-    def _affordable(self, errors: list[str]) -> tuple[str, ...]:
+    def _clip_errors(self, errors: list[str]) -> tuple[str, ...]:
         kept = tuple(errors[: self._errors_left])
         self._errors_left -= len(kept)
         self.is_cut = self.is_cut or len(kept) < len(errors)
         return kept
 
-    def _attach(self, fact: Attachment) -> None:
+    def _note_attachment(self, fact: Attachment) -> None:
         if len(self.attachments) < MOST_ATTACHMENTS:
             self.attachments.append(fact)
         else:
             self.is_cut = True
 
-    def _note(self, fact: SuiteError) -> None:
-        if self.at_stop.is_stopped:  # that is of our doing
+    def _note_suite_error(self, fact: SuiteError) -> None:
+        if self.stop_state.is_stopped:  # that is of our doing
             return
         where = f"{fact.file}:{fact.line}" if fact.file else None
-        message = self._as_known(fact.message, where)
+        message = self._translate_paths(fact.message, where)
         told = f"{where}: {message}" if where else message
-        self.errors += self._affordable([cut(told, ERROR_CHARS)])
+        self.errors += self._clip_errors([cut(told, ERROR_CHARS)])
 
     @property
     def counts(self) -> TestCounts:
@@ -418,11 +421,11 @@ class SuiteFacts:
         )
 
 
-def _with_step(told: list[TestError], hang: Hang | None) -> list[TestError]:
+def _add_step(told: list[TestError], hang: Hang | None) -> list[TestError]:
     """Errors of a test with the step that it hung in, where Playwright names none."""
     if hang is None or hang.step is None or any(one.where for one in told):
         return told
-    times = ((one, no_more_than_time_up(one.message)) for one in told)
+    times = ((one, match_bare_time_up(one.message)) for one in told)
     return [
         one
         if time_up is None

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runners.scripting.suites.bundle_cache import Bundles
+from runners.scripting.suites.bundle_cache import BundleSource
 from runners.scripting.suites.install import Dependencies, Installer
-from runners.scripting.suites.package_cache import Lending, NodeModules, Seals
+from runners.scripting.suites.package_cache import AsyncPackageCache, Digests, PackageCache
 from sandbox.sandbox import Sandbox
 from sandbox.spawn import can_have_own_users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuitePlaces:
+class SuiteOptions:
     """Where bundles come from and packages are kept."""
 
-    bundles: Bundles
+    bundles: BundleSource
     packages: Path
     """Installed packages lie here; read by the users of all slots."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -26,24 +26,24 @@ class SuitePlaces:
 class Suites:
     """Shared by all runs of suites."""
 
-    bundles: Bundles
+    bundles: BundleSource
     dependencies: Dependencies
     packages: Path
     """Where kept ones are, past all links."""
 
 
-def suites_of(places: SuitePlaces, sandbox: Sandbox) -> Suites:
+def open_suites(places: SuiteOptions, sandbox: Sandbox) -> Suites:
     """Take the places into use; it blocks while it clears up after a process that was killed.
 
     Raises:
         OSError: the disk refuses it.
     """
     # Where scripts have no users of their own, they run as the one who keeps the packages.
-    kept = NodeModules(places.packages, seals=None if can_have_own_users() else Seals())
+    kept = PackageCache(places.packages, digests=None if can_have_own_users() else Digests())
     kept.sweep()
     installer = Installer(sandbox, environment=places.environment)
     return Suites(
         bundles=places.bundles,
-        dependencies=Dependencies(installer, Lending(kept)),
+        dependencies=Dependencies(installer, AsyncPackageCache(kept)),
         packages=places.packages.resolve(),
     )

@@ -15,19 +15,19 @@ from redaction.policy import secrets_in
 from runners.net.http.request import USER_AGENT
 from runners.scripting.node.files import UserPaths
 from runners.scripting.playwright.chromium import make_registry, resolve_package
-from runners.scripting.playwright.reporter import plain_text
+from runners.scripting.playwright.reporter import strip_colours
 from runners.scripting.playwright.secret_messages import SecretMessages
 from runners.scripting.suites.project import (
     CommandError,
     Project,
-    added_arguments,
-    option_texts,
-    playwright_arguments,
+    choose_added_arguments,
+    parse_playwright_arguments,
+    read_option_texts,
 )
-from runners.scripting.suites.reporter import SuiteFacts
-from sandbox.program import Ended, Limits, Program, RunTime
+from runners.scripting.suites.reporter import SuiteEvents
+from sandbox.program import Limits, Program, ProgramExit, RunTime
 from sandbox.sandbox import Sandbox
-from sandbox.workspace import clear_place
+from sandbox.workspace import remove_path
 
 LIMITS: Final = Limits(memory_mb=4096, folder_mb=4000)
 _FACTS: Final = (
@@ -92,7 +92,7 @@ class SuiteRun:
     """Where those that runs share are."""
 
 
-async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]:
+async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteEvents, ProgramExit]:
     """Run the command to its end, or to its time's.
 
     Raises:
@@ -100,7 +100,7 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         OSError: our fault.
     """
     project = run.project
-    plan = await asyncio.to_thread(_plan, project, run.command)
+    plan = await asyncio.to_thread(_make_plan, project, run.command)
     await asyncio.to_thread(_offer_browser, project, run.browser)
     packages = (run.packages, project.runtime.modules.parent)
     paths = UserPaths(
@@ -109,68 +109,68 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteFacts, Ended]
         packages=packages,
         harness=project.runtime.harness,
     )
-    facts = SuiteFacts(paths)
-    program = _program(run, plan)
+    facts = SuiteEvents(paths)
+    program = _build_program(run, plan)
     child = await sandbox.start(program, owner=project.workspace)
-    project.workspace.show(secrets_in(program.env, run.secret_names))
-    told = SecretMessages(project.workspace, others=facts)
-    ended = await child.ended(
+    project.workspace.set_script_secrets(secrets_in(program.env, run.secret_names))
+    told = SecretMessages(project.workspace, receiver=facts)
+    ended = await child.wait(
         timeout_s=run.time.stop_after_s,
         grace_s=run.time.grace_s,
         on_fact=told.take,
         on_stop=told.stop,
     )
     if ended.facts_cut:
-        project.workspace.miss_facts()
-    return facts, msgspec.structs.replace(ended, log=_as_known(ended.log, paths))
+        project.workspace.mark_facts_lost()
+    return facts, msgspec.structs.replace(ended, log=_translate_log(ended.log, paths))
 
 
-def _as_known(log: tuple[LogLine, ...], paths: UserPaths) -> tuple[LogLine, ...]:
+def _translate_log(log: tuple[LogLine, ...], paths: UserPaths) -> tuple[LogLine, ...]:
     """By the author's paths, and without the colours of a terminal, which some tools always use."""
-    plain = ((one, paths.line(plain_text(one.message))) for one in log)
+    plain = ((one, paths.line(strip_colours(one.message))) for one in log)
     return tuple(msgspec.structs.replace(one, message=message) for one, message in plain)
 
 
-def _plan(project: Project, command: str) -> _Plan:
+def _make_plan(project: Project, command: str) -> _Plan:
     try:
-        arguments = playwright_arguments(command)
+        arguments = parse_playwright_arguments(command)
     except CommandError as problem:
-        raise _refused(str(problem)) from problem
-    runner = _test_runner(project)
-    texts, is_complete = option_texts(project.root, project.working_dir, command, arguments)
+        raise _refuse(str(problem)) from problem
+    runner = _find_test_runner(project)
+    texts, is_complete = read_option_texts(project.root, project.working_dir, command, arguments)
     program = (str(project.runtime.node), str(runner / "cli.js"), "test")
     return _Plan(
         argv=(_SHELL, "-c", command) if arguments is None else (*program, *arguments),
-        added=added_arguments(texts, is_complete=is_complete),
+        added=choose_added_arguments(texts, is_complete=is_complete),
     )
 
 
-def _program(run: SuiteRun, plan: _Plan) -> Program:
+def _build_program(run: SuiteRun, plan: _Plan) -> Program:
     return Program(
         argv=plan.argv,
         folder=run.project.working_dir,
-        env={**run.environment, **_guidance(run, plan)},
+        env={**run.environment, **_build_harness_environment(run, plan)},
         limits=LIMITS,
     )
 
 
 def _offer_browser(project: Project, browser: Browser) -> None:
     # Packages that were installed in place may have put anything there.
-    clear_place(project.browsers)
+    remove_path(project.browsers)
     make_registry(
         project.browsers, project.working_dir, browser=browser.program, ffmpeg=browser.ffmpeg
     )
 
 
-def _test_runner(project: Project) -> Path:
+def _find_test_runner(project: Project) -> Path:
     for name in ("@playwright/test", "playwright"):
         found = resolve_package(name, project.working_dir)
         if found is not None and (found / "cli.js").is_file():
             return found
-    raise _refused("The suite's packages hold no @playwright/test; add it to package.json.")
+    raise _refuse("The suite's packages hold no @playwright/test; add it to package.json.")
 
 
-def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
+def _build_harness_environment(run: SuiteRun, plan: _Plan) -> dict[str, str]:
     """The environment by which our parts are loaded and told what to do."""
     project, environment = run.project, run.environment
     harness = project.runtime.harness / "playwright"
@@ -179,7 +179,7 @@ def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
         "NODE_OPTIONS": f"{preloads} {environment.get('NODE_OPTIONS', '')}".strip(),
         "PATH": f"{project.programs}:{environment['PATH']}",
         "PICKET_FACTS_FD": "3",
-        "PICKET_HARNESS": json.dumps(_settings(run)),
+        "PICKET_HARNESS": json.dumps(_build_settings(run)),
         "PICKET_TEST_ARGUMENTS": json.dumps(plan.added),
         "PICKET_USER_AGENT": USER_AGENT,
         "PLAYWRIGHT_BROWSERS_PATH": str(project.browsers),
@@ -190,7 +190,7 @@ def _guidance(run: SuiteRun, plan: _Plan) -> dict[str, str]:
     }
 
 
-def _settings(run: SuiteRun) -> dict[str, Any]:
+def _build_settings(run: SuiteRun) -> dict[str, Any]:
     """What settings.cjs reads."""
     browser = run.browser
     return {
@@ -204,21 +204,21 @@ def _settings(run: SuiteRun) -> dict[str, Any]:
     }
 
 
-def _refused(message: str) -> CheckFailed:
+def _refuse(message: str) -> CheckFailed:
     return CheckFailed(FailureKind.SCRIPT, message)
 
 
-_HERE = "chromium"
+_AVAILABLE_BROWSER = "chromium"
 
 
-def remarks(spec: PlaywrightSpec, *, ran: str | None) -> Iterator[str]:
+def list_warnings(spec: PlaywrightSpec, *, ran: str | None) -> Iterator[str]:
     """Sentences for the log. `ran`: the suite's own Playwright; None: it did not begin."""
     named = spec.playwright_version
     if ran is not None and named and named.removeprefix("v") != ran:
         yield (
             f"The check names Playwright {named}; the suite's packages hold {ran}, which was used."
         )
-    missing = [name for name in spec.browsers if name != _HERE]
+    missing = [name for name in spec.browsers if name != _AVAILABLE_BROWSER]
     if missing:
         yield (
             f"The check names {' and '.join(missing)}; at this location there is only Chromium, "

@@ -7,29 +7,29 @@ from typing import Final
 from contract.evidence import SuiteTest
 from contract.result import Failure, FailureKind, LogLine
 from redaction.policy import cut
-from runners.scripting.playwright.verdict import is_time_up, with_time_up
-from runners.scripting.suites.reporter import AtStop, Hang, SuiteFacts
+from runners.scripting.playwright.verdict import add_time_up, is_time_up
+from runners.scripting.suites.reporter import Hang, StopState, SuiteEvents
 from runners.timing import duration, stopped_early
 from sandbox.exit_status import require_enough_memory
-from sandbox.program import Ended, Limits, RunTime
+from sandbox.program import Limits, ProgramExit, RunTime
 
 _MISSING_BROWSER: Final = re.compile(
     r"Executable doesn't exist at \S*/(firefox|webkit)"
     r"|There is no (firefox|webkit) at this location"
 )
 _ERROR: Final = re.compile(r"\b\w*error\b|\bERR_|\bENOENT\b|forbidden", re.IGNORECASE)
-_NO_SENTENCE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
+_NPM_PREAMBLE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
 """npm says these first; the sentence comes after them."""
-_OF_A_STACK: Final = re.compile(r"at \S")
+_STACK_LINE: Final = re.compile(r"at \S")
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 _NOT_FOUND: Final = 127
 _SAID_CHARS: Final = 300
 MESSAGE_CHARS: Final = 2000
 
 
-def failure_of(
-    facts: SuiteFacts,
-    ended: Ended,
+def find_failure(
+    facts: SuiteEvents,
+    ended: ProgramExit,
     limits: Limits,
     *,
     time: RunTime,
@@ -43,28 +43,32 @@ def failure_of(
         TooLittleMemoryError: this location is too small for it.
     """
     if _lacked_memory(facts, ended):
-        return _out_of_memory(_during(facts), ended, limits)
+        return _fail_out_of_memory(_describe_moment(facts), ended, limits)
     if ended.timed_out:
-        return _at_stop(facts, time, installed_s)
+        return _judge_stopped(facts, time, installed_s)
     return (
-        _ended_by_us(facts, ended)
-        or _failed_test(list(facts.tests.values()))
-        or _ended_early(facts)
-        or _ended_badly(facts, ended)
+        _fail_by_limit(facts, ended)
+        or _fail_by_test(list(facts.tests.values()))
+        or _fail_by_global_timeout(facts)
+        or _fail_by_end(facts, ended)
     )
 
 
-def _at_stop(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failure | None:
+def _judge_stopped(facts: SuiteEvents, time: RunTime, installed_s: float) -> Failure | None:
     """Of one whose command had to be stopped: its tests may have been through by then."""
     if facts.end_in_time == "passed":
         return None
     is_through = facts.end_in_time is not None
-    told = _failed_test(list(facts.tests.values())) or _ended_early(facts) if is_through else None
-    return told or _out_of_time(facts, time, installed_s)
+    told = (
+        _fail_by_test(list(facts.tests.values())) or _fail_by_global_timeout(facts)
+        if is_through
+        else None
+    )
+    return told or _fail_stopped(facts, time, installed_s)
 
 
-def _out_of_time(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failure:
-    return out_of_time(
+def _fail_stopped(facts: SuiteEvents, time: RunTime, installed_s: float) -> Failure:
+    return fail_out_of_time(
         facts,
         limit_s=time.limit_s,
         stopped_after_s=time.stop_after_s,
@@ -72,7 +76,7 @@ def _out_of_time(facts: SuiteFacts, time: RunTime, installed_s: float) -> Failur
     )
 
 
-def first_line(text: str) -> str:
+def find_first_line(text: str) -> str:
     """The line of an error that says most, within bounds."""
     lines = (line.strip() for line in text.splitlines())
     line = next((line for line in lines if line), "there was no message")
@@ -83,28 +87,28 @@ def _failed_by_itself(test: SuiteTest) -> bool:
     return test.outcome == "unexpected" and test.status != "interrupted"
 
 
-def _ended_by_us(facts: SuiteFacts, ended: Ended) -> Failure | None:
+def _fail_by_limit(facts: SuiteEvents, ended: ProgramExit) -> Failure | None:
     """A limit of the sandbox ended it that is neither memory nor time."""
     if ended.stopped_because is not None:
-        return _script(f"{ended.stopped_because.rstrip('.')} ({_during(facts)}).")
+        return _fail_by_script(f"{ended.stopped_because.rstrip('.')} ({_describe_moment(facts)}).")
     return None
 
 
-def _lacked_memory(facts: SuiteFacts, ended: Ended) -> bool:
-    return ended.out_of_memory or _lost_a_page(facts, ended)
+def _lacked_memory(facts: SuiteEvents, ended: ProgramExit) -> bool:
+    return ended.out_of_memory or _has_lost_a_page(facts, ended)
 
 
-def _lost_a_page(facts: SuiteFacts, ended: Ended) -> bool:
+def _has_lost_a_page(facts: SuiteEvents, ended: ProgramExit) -> bool:
     """Whether the system took a page's process, or a browser's, for want of memory."""
     errors = [error for test in facts.tests.values() for error in test.errors]
-    lost = any(map(_CRASHED.search, errors)) or (facts.browser_taken and bool(errors))
-    return ended.system_took_some and lost
+    lost = any(map(_CRASHED.search, errors)) or (facts.browser_was_killed and bool(errors))
+    return ended.had_oom_kills and lost
 
 
-def _out_of_memory(during: str, ended: Ended, limits: Limits) -> Failure:
-    if ended.system_took_some:
+def _fail_out_of_memory(during: str, ended: ProgramExit, limits: Limits) -> Failure:
+    if ended.had_oom_kills:
         require_enough_memory(ended.peak_mb, limits.memory_mb)
-    no_more = "; this location had no more" if ended.system_took_some else ""
+    no_more = "; this location had no more" if ended.had_oom_kills else ""
     return Failure(
         kind=FailureKind.OUT_OF_MEMORY,
         message=(
@@ -115,28 +119,28 @@ def _out_of_memory(during: str, ended: Ended, limits: Limits) -> Failure:
     )
 
 
-def _during(facts: SuiteFacts) -> str:
+def _describe_moment(facts: SuiteEvents) -> str:
     """What was going on, as the end of a sentence."""
     running = list(facts.under_way.values())
     if running:
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        return f"while it ran {named(running[0])}{more}"
+        return f"while it ran {describe_test(running[0])}{more}"
     if facts.playwright is None:
         return "before Playwright Test began"
     failed = [test for test in facts.tests.values() if test.outcome == "unexpected"]
     if failed:
-        return f"after {named(failed[-1])} had failed"
+        return f"after {describe_test(failed[-1])} had failed"
     return "before its first test" if not facts.tests else "after its last test"
 
 
-def _failed_test(tests: list[SuiteTest]) -> Failure | None:
+def _fail_by_test(tests: list[SuiteTest]) -> Failure | None:
     failed = [test for test in tests if _failed_by_itself(test)]
     if not failed:
         return None
     first = failed[0]
     more = f" {len(failed) - 1} more failed." if len(failed) > 1 else ""
-    cause, *rest = _cause(first).split("\n")
-    told = "\n".join([f"{named(first)}: {sentence(cause.strip())}{more}", *rest])
+    cause, *rest = _describe_cause(first).split("\n")
+    told = "\n".join([f"{describe_test(first)}: {end_sentence(cause.strip())}{more}", *rest])
     return Failure(
         kind=FailureKind.SCRIPT,
         message=cut(told, MESSAGE_CHARS),
@@ -149,9 +153,9 @@ def _failed_test(tests: list[SuiteTest]) -> Failure | None:
     )
 
 
-def _cause(test: SuiteTest) -> str:
+def _describe_cause(test: SuiteTest) -> str:
     """Its first line is the sentence; the others show what was expected and seen."""
-    browser = missing_browser(test.errors)
+    browser = find_missing_browser(test.errors)
     if browser is not None:
         return f"the browser {browser} is not available at this location, only Chromium"
     told = [one.strip() for one in test.errors if one.strip()]
@@ -160,11 +164,13 @@ def _cause(test: SuiteTest) -> str:
         time_up = next(filter(is_time_up, told), None)
         if time_up is None or cause is time_up or test.status != "timedOut":
             return cause
-        return with_time_up(time_up, cause)
-    return "it was expected to fail" if test.status == "passed" else f"it {_WORDS[test.status]}"
+        return add_time_up(time_up, cause)
+    return (
+        "it was expected to fail" if test.status == "passed" else f"it {_STATUS_WORDS[test.status]}"
+    )
 
 
-_WORDS: Final = {
+_STATUS_WORDS: Final = {
     "failed": "failed",
     "timedOut": "ran into its time limit",
     "skipped": "was skipped",
@@ -172,7 +178,7 @@ _WORDS: Final = {
 }
 
 
-def missing_browser(errors: Iterable[str]) -> str | None:
+def find_missing_browser(errors: Iterable[str]) -> str | None:
     """Which browser a test asked for that there is none of. None: that is not what failed."""
     for error in errors:
         found = _MISSING_BROWSER.search(error)
@@ -181,57 +187,62 @@ def missing_browser(errors: Iterable[str]) -> str | None:
     return None
 
 
-def _ended_early(facts: SuiteFacts) -> Failure | None:
+def _fail_by_global_timeout(facts: SuiteEvents) -> Failure | None:
     if facts.end != "timedout":
         return None
     counts = facts.counts
     return Failure(
         kind=FailureKind.TIMEOUT,
         message=(
-            f"The suite reached the globalTimeout of its own configuration{_while(facts)}; "
+            "The suite reached the globalTimeout of its own configuration"
+            f"{_describe_interrupted(facts)}; "
             f"{counts.did_not_run} of {counts.planned} tests did not run."
         ),
         detail={"code": "GLOBAL_TIMEOUT", "didNotRun": counts.did_not_run},
     )
 
 
-def _while(facts: SuiteFacts) -> str:
+def _describe_interrupted(facts: SuiteEvents) -> str:
     """Which test it interrupted."""
     stopped = [test for test in facts.tests.values() if test.status == "interrupted"]
     stopped += facts.under_way.values()
-    return f" while it ran {named(stopped[0])}" if stopped else ""
+    return f" while it ran {describe_test(stopped[0])}" if stopped else ""
 
 
-def _ended_badly(facts: SuiteFacts, ended: Ended) -> Failure | None:
+def _fail_by_end(facts: SuiteEvents, ended: ProgramExit) -> Failure | None:
     """No test failed: whether the run itself did."""
     if facts.errors:
-        return _script(sentence(first_line(facts.errors[0])))
-    how = _how(ended)
+        return _fail_by_script(end_sentence(find_first_line(facts.errors[0])))
+    how = _describe_exit(ended)
     if facts.playwright is None:
-        return _script(f"The test command ended {how} without running a test{because(ended.log)}.")
+        return _fail_by_script(
+            f"The test command ended {how} without running a test{describe_last_error(ended.log)}."
+        )
     if ended.exit_code != 0 or facts.end is None:
-        return _script(f"The test command ended {how}, though no test failed{because(ended.log)}.")
+        return _fail_by_script(
+            f"The test command ended {how}, though no test failed{describe_last_error(ended.log)}."
+        )
     return None
 
 
-def _how(ended: Ended) -> str:
+def _describe_exit(ended: ProgramExit) -> str:
     if ended.exit_code is None:
         return f"by signal {ended.signal}"
     meaning = " (a program was not found)" if ended.exit_code == _NOT_FOUND else ""
     return f"with exit code {ended.exit_code}{meaning}"
 
 
-def because(log: tuple[LogLine, ...]) -> str:
+def describe_last_error(log: tuple[LogLine, ...]) -> str:
     """What it said last, preferably as an error."""
     lines = [(line.level, line.message.strip()) for line in log if line.message.strip()]
-    told = [(level, text) for level, text in lines if not _OF_A_STACK.match(text)]
+    told = [(level, text) for level, text in lines if not _STACK_LINE.match(text)]
     said = [text for level, text in told if level == "ERROR"] or [text for _, text in told]
-    errors = [line for line in said if _ERROR.search(line) and not _NO_SENTENCE.match(line)]
+    errors = [line for line in said if _ERROR.search(line) and not _NPM_PREAMBLE.match(line)]
     last = (errors or said[-1:])[:1]
-    return f": {first_line(last[0]).rstrip('.')}" if last else ""
+    return f": {find_first_line(last[0]).rstrip('.')}" if last else ""
 
 
-def _script(message: str) -> Failure:
+def _fail_by_script(message: str) -> Failure:
     return Failure(kind=FailureKind.SCRIPT, message=message)
 
 
@@ -240,19 +251,19 @@ _BUSY: Final = ": is there a loop without an end, or a call that blocks?"
 _LEAST_INSTALLATION_S: Final = 1.0
 
 
-def out_of_time(
-    facts: SuiteFacts, *, limit_s: float, stopped_after_s: float, installed_s: float
+def fail_out_of_time(
+    facts: SuiteEvents, *, limit_s: float, stopped_after_s: float, installed_s: float
 ) -> Failure:
     """The failure of a suite that had to be stopped.
 
     `limit_s`: as it was set up. `stopped_after_s`: since the run began. `installed_s`: what its
     packages took of that.
     """
-    hang = next(iter(_hangs(facts.at_stop)), None)
+    hang = next(iter(_list_hangs(facts.stop_state)), None)
     packages = ""
     if installed_s >= _LEAST_INSTALLATION_S:
         packages = f" Its packages took {duration(installed_s)} of that."
-    message = f"The suite {stopped_early(stopped_after_s, limit_s)}: {_doing(facts)}"
+    message = f"The suite {stopped_early(stopped_after_s, limit_s)}: {_describe_activity(facts)}"
     where = None if hang is None else hang.step_where or hang.last_where
     return Failure(
         kind=FailureKind.TIMEOUT,
@@ -261,30 +272,30 @@ def out_of_time(
     )
 
 
-def _hangs(seen: AtStop) -> list[Hang]:
-    return [seen.hangs[test] for test in seen.tests if test in seen.hangs]
+def _list_hangs(seen: StopState) -> list[Hang]:
+    return [seen.unfinished_steps[test] for test in seen.tests if test in seen.unfinished_steps]
 
 
-def _doing(facts: SuiteFacts) -> str:
-    seen = facts.at_stop
+def _describe_activity(facts: SuiteEvents) -> str:
+    seen = facts.stop_state
     running = list(seen.tests.items())
     if running:
         test, about = running[0]
-        return sentence(
-            f"{named(about)} {_in_test(seen, seen.hangs.get(test))}{_others(len(running))}"
-        )
+        activity = _describe_test_activity(seen, seen.unfinished_steps.get(test))
+        others = _describe_others(len(running))
+        return end_sentence(f"{describe_test(about)} {activity}{others}")
     if not seen.is_prepared:
-        return _before_tests(seen)
-    if seen.is_in_teardown and seen.prepares.teardown:
-        return f"it was still in its global teardown ({seen.prepares.teardown})."
+        return _describe_preparation(seen)
+    if seen.is_in_teardown and seen.preparation.teardown:
+        return f"it was still in its global teardown ({seen.preparation.teardown})."
     ran = list(facts.tests.values())
     if not ran:
         return "it was about to begin its first test."
-    last = f"no test was under way after {named(ran[-1])}"
+    last = f"no test was under way after {describe_test(ran[-1])}"
     return f"{last}: is a worker's fixture, a server or the global teardown still open?"
 
 
-def _in_test(seen: AtStop, hang: Hang | None) -> str:
+def _describe_test_activity(seen: StopState, hang: Hang | None) -> str:
     """What a test did, behind its name."""
     if hang is None:
         return (
@@ -293,27 +304,27 @@ def _in_test(seen: AtStop, hang: Hang | None) -> str:
             else ("was under way")
         )
     is_awake = hang.worker in seen.awake
-    after = f" after “{hang.last}”{_at(hang.last_where)}" if hang.last else ""
+    after = f" after “{hang.last}”{_render_place(hang.last_where)}" if hang.last else ""
     if hang.step is None:
         return f"was in no step{after}" if is_awake else f"was busy{after}{_BUSY}"
     around = f", in “{hang.inside}”" if hang.inside else ""
-    step = f"in “{hang.step}”{_at(hang.step_where)}{around}"
+    step = f"in “{hang.step}”{_render_place(hang.step_where)}{around}"
     return f"was {step}" if is_awake else f"was busy {step}{',' if after else ''}{after}{_BUSY}"
 
 
-def _others(running: int) -> str:
+def _describe_others(running: int) -> str:
     if running == 1:
         return ""
     more = running - 1
     return f" ({more} more {'test was' if more == 1 else 'tests were'} under way)"
 
 
-def _at(where: str | None) -> str:
+def _render_place(where: str | None) -> str:
     return f" ({where})" if where else ""
 
 
-def _before_tests(seen: AtStop) -> str:
-    servers, setup = seen.prepares.servers, seen.prepares.setup
+def _describe_preparation(seen: StopState) -> str:
+    servers, setup = seen.preparation.servers, seen.preparation.setup
     server = f"its web server ({', '.join(servers)})"
     in_setup = f"its global setup ({setup})"
     if setup and (seen.is_in_setup or not servers):
@@ -325,12 +336,12 @@ def _before_tests(seen: AtStop) -> str:
     return "Playwright Test had not begun, or was still loading its tests."
 
 
-def named(test: SuiteTest) -> str:
+def describe_test(test: SuiteTest) -> str:
     """A test as people look for it."""
     project = f"[{test.project}] " if test.project else ""
     return f"{project}{test.file}:{test.line} › {test.title}"  # noqa: RUF001 - Playwright's own sign
 
 
-def sentence(text: str) -> str:
+def end_sentence(text: str) -> str:
     """The text with a full stop."""
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -54,7 +54,7 @@ class Roots:
         """Has Node trust them."""
         return {} if self.file is None else {"NODE_EXTRA_CA_CERTS": str(self.file)}
 
-    def equip(self, home: Path) -> str | None:
+    def install_in(self, home: Path) -> str | None:
         """Have a Chromium with this home trust the roots; it blocks.
 
         What keeps it from that, as a sentence. None: it does, or there are none.
@@ -173,7 +173,7 @@ def open_trust(extra: Path | None) -> Iterator[Trust]:
     kept = Workspace()
     try:
         kept.folder.chmod(0o711)
-        yield Trust(kept.folder, further_roots(extra) or "")
+        yield Trust(kept.folder, read_further_roots(extra) or "")
     finally:
         kept.remove()
 
@@ -182,7 +182,7 @@ DISTRIBUTIONS: Final = Path("/usr/share/ca-certificates")
 """Where Debian and its relatives keep the roots that everybody gets."""
 
 
-def further_roots(extra: Path | None, *, distributions: Path = DISTRIBUTIONS) -> str | None:
+def read_further_roots(extra: Path | None, *, distributions: Path = DISTRIBUTIONS) -> str | None:
     """Those of EXTRA_CA_CERTS, and those that were added to the system's bundle; PEM. None: none.
 
     curl, OpenSSL and Python trust what `update-ca-certificates` or a mounted bundle added; Node
@@ -193,26 +193,26 @@ def further_roots(extra: Path | None, *, distributions: Path = DISTRIBUTIONS) ->
         OSError: a file cannot be read.
     """
     given = "" if extra is None else extra.read_text()
-    known = {*_ders(given), *_of_the_distribution(distributions)}
-    added = _system_pem() if distributions.is_dir() else ""
-    beyond = [der for der in dict.fromkeys(_ders(added)) if der not in known]
+    known = {*_split_ders(given), *_read_distribution_ders(distributions)}
+    added = _read_system_pem() if distributions.is_dir() else ""
+    beyond = [der for der in dict.fromkeys(_split_ders(added)) if der not in known]
     pems = [given.strip(), *(ssl.DER_cert_to_PEM_cert(der).strip() for der in beyond)]
     return "\n".join(filter(None, pems)) + "\n" if any(pems) else None
 
 
-def _system_pem() -> str:
+def _read_system_pem() -> str:
     try:
         return system_bundle().read_text(errors="replace")
     except NoRootsError:
         return ""
 
 
-def _of_the_distribution(folder: Path) -> Iterator[bytes]:
+def _read_distribution_ders(folder: Path) -> Iterator[bytes]:
     for path in folder.rglob("*.crt"):
-        yield from _ders(path.read_text(errors="replace"))
+        yield from _split_ders(path.read_text(errors="replace"))
 
 
-def _ders(pem: str) -> Iterator[bytes]:
+def _split_ders(pem: str) -> Iterator[bytes]:
     for piece in pem.split(ssl.PEM_FOOTER)[:-1]:
         start = piece.rfind(ssl.PEM_HEADER)
         with suppress(ValueError):  # no base64: whoever else reads it leaves it aside as well

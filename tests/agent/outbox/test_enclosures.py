@@ -43,7 +43,7 @@ def a_trace(text: str) -> bytes:
 async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> Enclosed:
     workspace = Workspace(folder)
     if missed is not None:
-        workspace.miss_secrets(missed)
+        workspace.mark_unsearchable(missed)
     (workspace.folder / "a.jpeg").write_bytes(PICTURE)
     (workspace.folder / "trace.zip").write_bytes(trace)
     outcome = Outcome(

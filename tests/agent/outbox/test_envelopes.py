@@ -42,8 +42,8 @@ async def test_a_secret_of_the_agent_is_taken_out_and_counted() -> None:
 async def test_a_secret_that_the_run_came_upon_is_taken_out() -> None:
     run = a_run()
     run.start(0.0)
-    run.workspace.keep_secret("fresh-t0ken")
-    run.workspace.keep_secret("fresh-t0ken")
+    run.workspace.add_secret("fresh-t0ken")
+    run.workspace.add_secret("fresh-t0ken")
     line = LogLine(after_ms=0, level="INFO", message="logged in with fresh-t0ken")
     envelopes = ResultRedactor(Scrubber(), agent_id="agent-1", meter=metrics())
     result = (await envelopes.seal(run, an_outcome(log=(line,)), ended_at=1.0)).result
@@ -54,7 +54,7 @@ async def test_a_secret_that_the_run_came_upon_is_taken_out() -> None:
 async def test_of_a_run_whose_secrets_are_not_all_known_only_the_verdict_leaves() -> None:
     meter, run = metrics(), a_run()
     run.start(0.0)
-    run.workspace.miss_facts()
+    run.workspace.mark_facts_lost()
     line = LogLine(after_ms=0, level="INFO", message="logged in with fresh-t0ken")
     envelopes = ResultRedactor(Scrubber(), agent_id="agent-1", meter=meter)
     outcome = an_outcome(log=(line,))

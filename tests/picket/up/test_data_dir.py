@@ -8,7 +8,7 @@ from picket.errors import CommandError
 from picket.up import data_dir
 from picket.up.data_dir import open_data_dir
 from picket.up.demo_target import DemoPorts, make_certificate
-from sandbox.users import shut_way
+from sandbox.users import find_impassable_parent
 
 
 def mode(path: Path) -> int:
@@ -38,7 +38,7 @@ def test_users_that_scripts_run_as_come_to_their_packages_and_to_nothing_else(
         with open_data_dir(data, fresh=False) as folder:
             folder.make_keys()
             make_certificate(data, host="127.0.0.1")
-            shut = shut_way(folder.agent / "packages")
+            shut = find_impassable_parent(folder.agent / "packages")
             assert (shut is None or not shut.is_relative_to(data)) == has_users
             assert mode(folder.path) == mode(folder.agent) == passed
         open_to_others = {path.name for path in data.iterdir() if mode(path) & 0o077}

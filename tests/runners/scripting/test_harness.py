@@ -11,9 +11,9 @@ from types import MappingProxyType
 import pytest
 
 from contract.checks import CheckType
-from runners.scripting.harness import missing_for, open_harness
+from runners.scripting.harness import find_unavailable, open_harness
 from sandbox.cleanup import sweep_folders
-from sandbox.users import shut_part
+from sandbox.users import find_unreadable_path
 from sandbox.workspace import HARNESSES, temporary_folder
 from tests.builders.scripts import runtimes_here
 
@@ -25,7 +25,7 @@ import asyncio, sys
 import runners.scripting.harness as ours
 from agent.self_test import API_WITH_SCRIPTS, Trial, boot_check
 from contract.checks import CheckType
-from runners.scripting.harness import missing_for, open_harness
+from runners.scripting.harness import find_unavailable, open_harness
 from runners.scripting.node.runtimes import find_runtimes
 from runners.registry import runner_for
 from pathlib import Path
@@ -37,7 +37,7 @@ async def main():
     async with open_harness(found) as harness:
         trials = [API_WITH_SCRIPTS, *(Trial(check_type=kind) for kind in SCRIPTED)]
         for kind in SCRIPTED:
-            if (missing := missing_for(kind, harness)) is not None:
+            if (missing := find_unavailable(kind, harness)) is not None:
                 print(missing.sentence)
         for one in await boot_check(trials, runner_for=runner_for, harness=harness):
             print("works" if one.works else one.unavailable.sentence)
@@ -93,7 +93,7 @@ async def test_runs_cannot_write_to_the_copy_of_our_code(
         parts = [code, *code.rglob("*")]
         assert code != shut
         assert {path.stat().st_uid for path in parts} == {0}
-        assert all(shut_part(path) is None for path in parts)
+        assert all(find_unreadable_path(path) is None for path in parts)
         assert not any(path.stat().st_mode & 0o022 for path in parts)
 
 
@@ -122,7 +122,7 @@ async def test_runtimes_that_the_users_of_runs_cannot_enter_are_named_with_the_r
     runtime = replace(next(iter(runtimes_here().by_id.values())), modules=modules)
     found = replace(runtimes_here(), by_id=MappingProxyType({runtime.id: runtime}))
     async with open_harness(found) as harness:
-        missing = missing_for(CheckType.MULTI_STEP, harness)
+        missing = find_unavailable(CheckType.MULTI_STEP, harness)
     assert missing is not None
     above = missing.cause.partition("cannot enter ")[2].partition(",")[0]
     assert closed.is_relative_to(above)
@@ -152,9 +152,9 @@ async def test_an_npm_that_the_users_of_runs_cannot_enter_is_named(tmp_path: Pat
     runtime = replace(runtime, node=tmp_path / "bin/node")
     found = replace(runtimes_here(), by_id=MappingProxyType({runtime.id: runtime}))
     async with open_harness(found) as harness:
-        assert missing_for(CheckType.MULTI_STEP, harness) is None
+        assert find_unavailable(CheckType.MULTI_STEP, harness) is None
         (npm := tmp_path / "lib/node_modules/npm").chmod(0o700)
-        missing = missing_for(CheckType.MULTI_STEP, harness)
+        missing = find_unavailable(CheckType.MULTI_STEP, harness)
     assert missing is not None
     assert f"cannot enter {npm}, where runtime {runtime.id} is" in missing.cause
 
@@ -166,8 +166,8 @@ async def test_a_browser_that_the_users_of_runs_cannot_read_costs_browser_checks
     browser = closed / "chromium"
     browser.touch(mode=0o755)
     async with open_harness(replace(runtimes_here(), browser=browser)) as harness:
-        assert missing_for(CheckType.MULTI_STEP, harness) is None
-        missing = missing_for(CheckType.BROWSER, harness)
+        assert find_unavailable(CheckType.MULTI_STEP, harness) is None
+        missing = find_unavailable(CheckType.BROWSER, harness)
     assert missing is not None
     assert "where Chromium is; " in missing.sentence
     assert "CHROMIUM_PATH" in missing.remedy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.node.runtimes import fault_of
+from runners.scripting.node.runtimes import find_code_cache_fault
 
 CODE = b"compiled by V8"
 
@@ -29,7 +29,7 @@ def written(folder: Path, index: object) -> Path:
 
 
 def test_one_that_is_whole_is_used(tmp_path: Path) -> None:
-    assert fault_of(*lay_out(tmp_path)) is None
+    assert find_code_cache_fault(*lay_out(tmp_path)) is None
 
 
 @pytest.mark.parametrize("begin", [0, 12, 40, -8, -1])
@@ -38,20 +38,26 @@ def test_one_that_is_damaged_anywhere_is_not(tmp_path: Path, begin: int) -> None
     content = bytearray(cache.read_bytes())
     content[begin] ^= 1
     cache.write_bytes(content)
-    assert fault_of(cache, modules) == "it is damaged, or was made by another version of Picket"
+    assert (
+        find_code_cache_fault(cache, modules)
+        == "it is damaged, or was made by another version of Picket"
+    )
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 1, 30])
 def test_one_that_is_cut_off_is_not(tmp_path: Path, kept_bytes: int) -> None:
     cache, modules = lay_out(tmp_path)
     cache.write_bytes(cache.read_bytes()[:kept_bytes])
-    assert fault_of(cache, modules) == "it is damaged, or was made by another version of Picket"
+    assert (
+        find_code_cache_fault(cache, modules)
+        == "it is damaged, or was made by another version of Picket"
+    )
 
 
 @pytest.mark.parametrize("index", [7, [], {"/tea.js": [0, 9]}, {"/tea.js": None}])
 def test_one_with_an_index_of_another_kind_is_not(tmp_path: Path, index: object) -> None:
     _, modules = lay_out(tmp_path)
-    said = fault_of(written(tmp_path, index), modules)
+    said = find_code_cache_fault(written(tmp_path, index), modules)
     assert said == "it is damaged, or was made by another version of Picket"
 
 
@@ -61,16 +67,19 @@ def test_one_of_a_library_that_has_changed_is_not_though_its_length_is_the_same(
     cache, modules = lay_out(tmp_path)
     source = modules / "tea.js"
     source.write_text(source.read_text().replace("green", "black"))
-    assert fault_of(cache, modules) == f"{source} has changed since"
+    assert find_code_cache_fault(cache, modules) == f"{source} has changed since"
     source.unlink()
-    assert fault_of(cache, modules) == f"{source} has changed since"
+    assert find_code_cache_fault(cache, modules) == f"{source} has changed since"
 
 
 def test_one_of_libraries_elsewhere_is_not(tmp_path: Path) -> None:
     cache, modules = lay_out(tmp_path)
     elsewhere = tmp_path / "other/node_modules"
-    assert fault_of(cache, elsewhere) == f"it is of {modules / 'tea.js'}, outside {elsewhere}"
+    assert (
+        find_code_cache_fault(cache, elsewhere)
+        == f"it is of {modules / 'tea.js'}, outside {elsewhere}"
+    )
 
 
 def test_one_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    assert fault_of(tmp_path, tmp_path) == "it cannot be read: Is a directory"
+    assert find_code_cache_fault(tmp_path, tmp_path) == "it cannot be read: Is a directory"

@@ -11,7 +11,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.secrets: list[str] = []
-        self.facts = ScriptFacts(began_ms=1000, keep_secret=self.secrets.append)
+        self.facts = ScriptFacts(began_ms=1000, add_secret=self.secrets.append)
 
     def hear(self, *lines: bytes) -> bool:
         return [self.facts.take(line) for line in lines][-1]

@@ -1,6 +1,6 @@
 import pytest
 
-from runners.scripting.node.runtimes import advice
+from runners.scripting.node.runtimes import suggest_module
 
 
 @pytest.mark.parametrize(
@@ -17,19 +17,19 @@ from runners.scripting.node.runtimes import advice
     ],
 )
 def test_a_missing_module_is_told_with_where_modules_come_from(message: str, told: str) -> None:
-    assert (advice(message) or "").endswith(told)
+    assert (suggest_module(message) or "").endswith(told)
 
 
 def test_other_errors_are_told_as_they_are() -> None:
-    assert advice("Error: expect(received).toBe(expected)") is None
+    assert suggest_module("Error: expect(received).toBe(expected)") is None
 
 
 def test_what_a_target_says_of_its_own_modules_is_no_advice() -> None:
     shown = (
         "Error: expect(received).toBe(expected)\n\nReceived: \"500: Cannot find module 'express'\""
     )
-    assert advice(shown) is None
+    assert suggest_module(shown) is None
 
 
 def test_a_module_that_is_little_like_a_library_is_not_taken_for_it() -> None:
-    assert (advice("Error: Cannot find module 'express'") or "").endswith("lists.")
+    assert (suggest_module("Error: Cannot find module 'express'") or "").endswith("lists.")

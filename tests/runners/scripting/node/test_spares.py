@@ -47,7 +47,7 @@ def newest(harness: Harness) -> Runtime:
 
 
 async def pid_of_a_run(harness: Harness) -> int:
-    async with ScriptRunner(harness, newest(harness), keep_secret=lambda _: None) as runner:
+    async with ScriptRunner(harness, newest(harness), add_secret=lambda _: None) as runner:
         ran = await runner.run(a_script(harness), limit_s=LONG_S, limit="its limit")
     return int(ran.log[0].message)
 
@@ -58,13 +58,13 @@ def is_there(pid: int) -> bool:
 
 async def test_nothing_waits_before_the_first_script() -> None:
     async with a_harness() as harness:
-        assert harness.spares.waiting == 0
+        assert harness.node_pool.waiting == 0
 
 
 async def test_after_a_script_as_many_wait_as_are_wanted() -> None:
     async with a_harness(spares=2) as harness:
         await pid_of_a_run(harness)
-        await until(lambda: harness.spares.waiting == 2)
+        await until(lambda: harness.node_pool.waiting == 2)
 
 
 async def test_no_process_runs_two_scripts_and_each_is_gone_after_its_own() -> None:
@@ -77,8 +77,8 @@ async def test_no_process_runs_two_scripts_and_each_is_gone_after_its_own() -> N
 async def test_a_spare_that_died_costs_no_script() -> None:
     async with a_harness(spares=1) as harness:
         await pid_of_a_run(harness)
-        await until(lambda: harness.spares.waiting == 1)
-        (node,) = harness.spares._waiting[newest(harness).id]
+        await until(lambda: harness.node_pool.waiting == 1)
+        (node,) = harness.node_pool._waiting[newest(harness).id]
         os.kill(node._child._pid, 9)
         assert await pid_of_a_run(harness) > 0
 
@@ -88,20 +88,20 @@ async def test_spares_of_a_runtime_that_nobody_uses_are_let_go(
 ) -> None:
     async with a_harness() as harness:
         await pid_of_a_run(harness)
-        await until(lambda: harness.spares.waiting == 2)
+        await until(lambda: harness.node_pool.waiting == 2)
         monkeypatch.setattr("runners.scripting.node.node_pool.IDLE_S", 0.0)
-        harness.spares._ended.set()
-        await until(lambda: harness.spares.waiting == 0)
+        harness.node_pool._ended.set()
+        await until(lambda: harness.node_pool.waiting == 0)
 
 
 async def test_nothing_waits_when_the_harness_is_closed() -> None:
     async with a_harness() as harness:
         await pid_of_a_run(harness)
-        await until(lambda: harness.spares.waiting == 2)
-        nodes = list(harness.spares._waiting[newest(harness).id])
+        await until(lambda: harness.node_pool.waiting == 2)
+        nodes = list(harness.node_pool._waiting[newest(harness).id])
         pids, folders = [one._child._pid for one in nodes], [one._folder for one in nodes]
     assert not any(map(is_there, pids))
-    assert not any(folder.is_made for folder in folders)
+    assert not any(folder.has_folder for folder in folders)
 
 
 async def test_a_script_that_lives_on_ends_with_its_run() -> None:
@@ -111,6 +111,6 @@ async def test_a_script_that_lives_on_ends_with_its_run() -> None:
             const done = { fact: 'done', env: {}, printed: false };
             process.getBuiltinModule('fs').writeSync(3, JSON.stringify(done) + '\\n');
             for (;;);"""
-        async with ScriptRunner(harness, newest(harness), keep_secret=lambda _: None) as runner:
+        async with ScriptRunner(harness, newest(harness), add_secret=lambda _: None) as runner:
             ran = await runner.run(a_script(harness, forged), limit_s=LONG_S, limit="its limit")
         await until(lambda: not is_there(int(ran.log[0].message)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.node.files import UserPaths, placed
+from runners.scripting.node.files import UserPaths, append_place
 
 ROOT = Path("/tmp/run-1/check")
 PACKAGES = (Path("/opt/runtimes/2026.04"), Path("/var/lib/agent/packages"))
@@ -70,5 +70,8 @@ def test_a_syntax_errors_place_is_said_once() -> None:
 
 
 def test_an_errors_place_stands_behind_its_first_line() -> None:
-    assert placed("Error: no\n\nExpected: 1\n", "a.ts:1:2") == "Error: no (a.ts:1:2)\n\nExpected: 1"
-    assert placed("Error: no", None) == "Error: no"
+    assert (
+        append_place("Error: no\n\nExpected: 1\n", "a.ts:1:2")
+        == "Error: no (a.ts:1:2)\n\nExpected: 1"
+    )
+    assert append_place("Error: no", None) == "Error: no"

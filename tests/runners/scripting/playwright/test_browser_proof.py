@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.playwright.chromium import Proof, is_our_fault
+from runners.scripting.playwright.chromium import LaunchTest, is_our_fault
 from runners.scripting.playwright.reporter import LostLaunch
 from sandbox.sandbox import Sandbox
 from tests.builders.browser_programs import hanging_browser
@@ -19,7 +19,7 @@ SLOW = LostLaunch(message="browserType.launch: Timeout 30000ms exceeded.", is_sl
 
 async def ours(browser: Path, lost: LostLaunch = LOST, *, within_s: float = 60) -> bool:
     sandbox = Sandbox()
-    proof = Proof(
+    proof = LaunchTest(
         sandbox=sandbox,
         browser=browser,
         environment=lambda home: {"HOME": str(home), "PATH": "/usr/bin:/bin"},

@@ -9,11 +9,11 @@ import pytest
 from runners.scripting.playwright.outputs import (
     MOST_FILES,
     FileNames,
-    Kept,
-    degraded_because,
+    KeptFiles,
     keep_files,
+    read_degraded,
 )
-from sandbox.program import Until
+from sandbox.program import Deadline
 from sandbox.workspace import Workspace
 
 
@@ -29,10 +29,12 @@ def put(folder: Path, path: str, content: bytes = b"x") -> Path:
     return file
 
 
-def kept_of(workspace: Workspace, *, within_s: float = 60, names: FileNames | None = None) -> Kept:
+def kept_of(
+    workspace: Workspace, *, within_s: float = 60, names: FileNames | None = None
+) -> KeptFiles:
     out = workspace.folder / "out"
     return keep_files(
-        workspace, out, into=workspace, until=Until.after(within_s), names=names or FileNames()
+        workspace, out, into=workspace, until=Deadline.after(within_s), names=names or FileNames()
     )
 
 
@@ -51,7 +53,7 @@ def test_files_of_known_kinds_are_kept_under_their_own_names(workspace: Workspac
 
 def test_files_that_there_is_no_time_for_are_counted(workspace: Workspace) -> None:
     put(workspace.folder / "out", "a.png")
-    assert kept_of(workspace, within_s=0) == Kept(artifacts=(), out_of_time=1)
+    assert kept_of(workspace, within_s=0) == KeptFiles(artifacts=(), out_of_time=1)
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders(workspace: Workspace) -> None:
@@ -115,12 +117,12 @@ def test_a_script_says_by_a_file_that_its_check_is_degraded(
     tmp_path: Path, written: str, because: str | None
 ) -> None:
     put(tmp_path, "degraded.json", written.encode())
-    assert degraded_because(tmp_path) == because
+    assert read_degraded(tmp_path) == because
 
 
 def test_a_script_that_says_nothing_is_not_degraded(tmp_path: Path) -> None:
     (tmp_path / "degraded.json").symlink_to(put(tmp_path, "x.json", b'{"messages":["a"]}'))
-    assert degraded_because(tmp_path) is None
+    assert read_degraded(tmp_path) is None
 
 
 def test_a_folder_that_became_a_link_leads_to_no_other_run(

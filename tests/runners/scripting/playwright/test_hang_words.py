@@ -7,7 +7,7 @@ import pytest
 
 from contract.result import FailureKind
 from runners.scripting.playwright.reporter import ReporterEvents
-from runners.scripting.playwright.verdict import out_of_time
+from runners.scripting.playwright.verdict import fail_out_of_time
 
 BEGAN: dict[str, Any] = {"fact": "began", "playwright": "1.65.1", "tests": 1}
 AFTER: dict[str, Any] = {"at": 1e14}
@@ -36,7 +36,7 @@ def book(*facts: dict[str, Any]) -> ReporterEvents:
 
 
 def said(*facts: dict[str, Any]) -> str:
-    failure = out_of_time(book(*facts), 240)
+    failure = fail_out_of_time(book(*facts), 240)
     assert failure.kind is FailureKind.TIMEOUT
     assert failure.detail["limitSeconds"] == 240
     return failure.message.split(" within its limit of 4 min: ")[1]
@@ -98,8 +98,10 @@ def test_what_comes_of_being_stopped_is_nothing_of_the_scripts() -> None:
 def test_the_time_that_the_script_had_is_told_beside_the_limit() -> None:
     told = book(BEGAN)
     told.take(json.dumps({"fact": "stepBegan", "id": 1, "title": "x", "category": "y"}).encode())
-    assert out_of_time(told, 10).message.startswith("The run did not end within its limit of 10 s:")
+    assert fail_out_of_time(told, 10).message.startswith(
+        "The run did not end within its limit of 10 s:"
+    )
     told.stop()
-    assert out_of_time(told, 10).message.startswith(
+    assert fail_out_of_time(told, 10).message.startswith(
         "The run was stopped after 0 s to keep its files within its limit of 10 s: "
     )

@@ -59,7 +59,7 @@ def test_what_is_forgiven_is_not_lost() -> None:
     launches = Launches()
     launches.take(FAILED)
     launches.take(Launching(launch="2-0"))
-    launches.forgive()
+    launches.clear()
     assert launches.lost(stopped_at_ms=None) is None
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.playwright.outputs import FileNames, Left, collect_outputs
-from runners.scripting.playwright.place import make_place
-from sandbox.program import Until
+from runners.scripting.playwright.outputs import CollectedOutputs, FileNames, collect_outputs
+from runners.scripting.playwright.place import make_folders
+from sandbox.program import Deadline
 from sandbox.workspace import Workspace
 
 NO_TRACE = "There is no trace: the script's process ended before it had written any."
@@ -17,28 +17,28 @@ def left(
     files: dict[str, bytes],
     *,
     is_ended: bool,
-    films: bool = False,
+    records_video: bool = False,
     within_s: float = 60,
-) -> Left:
+) -> CollectedOutputs:
     workspace = Workspace(folder)
-    place = make_place(workspace.folder)
+    place = make_folders(workspace.folder)
     for name, content in files.items():
         path = place.output / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    until = Until.after(within_s)
+    until = Deadline.after(within_s)
     return collect_outputs(
         place,
         workspace,
-        keeper=workspace,
+        kept_in=workspace,
         is_ended=is_ended,
-        films=films,
+        records_video=records_video,
         until=until,
         names=FileNames(),
     )
 
 
-def names(found: Left) -> set[str]:
+def names(found: CollectedOutputs) -> set[str]:
     return {one.name for one in found.artifacts}
 
 
@@ -58,7 +58,7 @@ def test_a_trace_that_was_cut_off_is_left_out_for_what_there_is_of_it(tmp_path: 
 
 def test_parts_of_traces_that_came_to_their_end_are_nothing_to_keep(tmp_path: Path) -> None:
     files = {".traces/one.trace": b"{}\n", ".traces/screencast/page.jpeg": b"x"}
-    assert left(tmp_path, files, is_ended=True) == Left(
+    assert left(tmp_path, files, is_ended=True) == CollectedOutputs(
         degraded_because=None, artifacts=(), notes=()
     )
 
@@ -108,5 +108,5 @@ def test_playwrights_own_parts_are_nothing_to_keep_and_its_films_are_called_vide
 def test_what_a_sudden_end_has_taken_is_told(
     tmp_path: Path, files: dict[str, bytes], told: str
 ) -> None:
-    found = left(tmp_path, files, is_ended=False, films=True)
+    found = left(tmp_path, files, is_ended=False, records_video=True)
     assert found.notes[-1].startswith(told)

@@ -3,12 +3,14 @@
 import pytest
 
 from contract.result import Failure, FailureKind
-from runners.scripting.playwright.evidence import sort_by_cause
-from runners.scripting.proxy.egress_proxy import Unreached
+from runners.scripting.playwright.evidence import add_proxy_cause
+from runners.scripting.proxy.egress_proxy import UnreachedTarget
 
 TUNNEL = "page.goto: net::ERR_TUNNEL_CONNECTION_FAILED at https://{}/a?b=https://c.test/ (x.js:3)"
-REFUSED = Unreached(host="counts.test", kind=FailureKind.EGRESS, why="counts.test is refused.")
-DOWN = Unreached(host="shop.test", kind=FailureKind.CONNECT, why="shop.test did not answer.")
+REFUSED = UnreachedTarget(
+    host="counts.test", kind=FailureKind.EGRESS, why="counts.test is refused."
+)
+DOWN = UnreachedTarget(host="shop.test", kind=FailureKind.CONNECT, why="shop.test did not answer.")
 
 
 def a_failure(message: str) -> Failure:
@@ -17,7 +19,7 @@ def a_failure(message: str) -> Failure:
 
 def test_a_target_that_is_down_is_not_blamed_on_another_that_was_refused() -> None:
     failure = a_failure(TUNNEL.format("shop.test:8443"))
-    told = sort_by_cause(failure, (REFUSED, DOWN))
+    told = add_proxy_cause(failure, (REFUSED, DOWN))
     assert told is not None
     assert told.kind is FailureKind.SCRIPT
     assert told.message == f"shop.test did not answer.\n{failure.message}"
@@ -25,14 +27,14 @@ def test_a_target_that_is_down_is_not_blamed_on_another_that_was_refused() -> No
 
 @pytest.mark.parametrize("host", ["counts.test", "COUNTS.test:99", "me:secret@counts.test"])
 def test_a_target_that_the_rules_refuse_fails_for_that(host: str) -> None:
-    told = sort_by_cause(a_failure(TUNNEL.format(host)), (DOWN, REFUSED))
+    told = add_proxy_cause(a_failure(TUNNEL.format(host)), (DOWN, REFUSED))
     assert told == Failure(
         kind=FailureKind.EGRESS, message="counts.test is refused.", detail={"where": "x.js:3"}
     )
 
 
 def test_a_target_that_leads_to_the_only_one_that_is_refused_fails_for_that() -> None:
-    told = sort_by_cause(a_failure(TUNNEL.format("leads.test")), (REFUSED,))
+    told = add_proxy_cause(a_failure(TUNNEL.format("leads.test")), (REFUSED,))
     assert told is not None
     assert told.kind is FailureKind.EGRESS
 
@@ -47,7 +49,7 @@ def test_a_target_that_leads_to_the_only_one_that_is_refused_fails_for_that() ->
     ],
 )
 def test_a_failure_whose_cause_is_not_known_stays_as_it_is(
-    message: str, unreached: tuple[Unreached, ...]
+    message: str, unreached: tuple[UnreachedTarget, ...]
 ) -> None:
     failure = a_failure(message)
-    assert sort_by_cause(failure, unreached) is failure
+    assert add_proxy_cause(failure, unreached) is failure

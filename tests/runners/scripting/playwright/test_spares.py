@@ -21,13 +21,13 @@ from runners.browser import BrowserRunner
 from runners.judging.judge import judge
 from runners.multi_step import MultiStepRunner
 from runners.runner import RunContext
-from runners.scripting.playwright.place import Place, make_place
+from runners.scripting.playwright.place import RunFolders, make_folders
 from runners.scripting.playwright.run import MULTI_STEP_MB
 from runners.scripting.playwright.warm_pool import (
-    PlaywrightSpares,
-    Spare,
-    start_spare,
-    starts_alone,
+    WarmPool,
+    WarmProcess,
+    needs_fresh_process,
+    start_warm_process,
 )
 from sandbox.program import Limits
 from sandbox.workspace import Workspace
@@ -66,7 +66,7 @@ async def steps(ctx: RunContext, script: str = SAYS_PID, **changes: Any) -> Outc
 async def a_use(ctx: RunContext) -> None:
     """As of a run of multiple steps that is over at once: a Playwright is loaded for the next."""
     runtime = ctx.network.scripts().runtimes.get(None)
-    async with spares_of(ctx).lent(runtime, Limits(memory_mb=MULTI_STEP_MB)):
+    async with spares_of(ctx).lend(runtime, Limits(memory_mb=MULTI_STEP_MB)):
         pass
 
 
@@ -75,17 +75,17 @@ async def pid_of_a_run(ctx: RunContext, **changes: Any) -> int:
     return int(outcome.log[0].message)
 
 
-def spares_of(ctx: RunContext) -> PlaywrightSpares:
-    return ctx.network.scripts().playwrights
+def spares_of(ctx: RunContext) -> WarmPool:
+    return ctx.network.scripts().warm_pool
 
 
-async def a_spare(ctx: RunContext) -> Spare:
+async def a_spare(ctx: RunContext) -> WarmProcess:
     """The one that waits, once it does."""
     await until(lambda: len(spares_of(ctx).waiting) == 1)
     return spares_of(ctx).waiting[0]
 
 
-def pid_of(spare: Spare) -> int:
+def pid_of(spare: WarmProcess) -> int:
     return spare._child._pid
 
 
@@ -158,8 +158,8 @@ async def test_without_playwrights_internals_a_job_starts_plainly(
 
 @pytest.mark.parametrize("name", ["TZ", "DEBUG", "PWDEBUG", "LC_ALL", "TERM", "SSL_CERT_FILE"])
 def test_what_node_and_playwright_read_as_they_load_has_a_start_of_its_own(name: str) -> None:
-    assert starts_alone(["TEA", name])
-    assert not starts_alone(["TEA", "DEBUG_LEVEL", "REGION", "PASSWORD"])
+    assert needs_fresh_process(["TEA", name])
+    assert not needs_fresh_process(["TEA", "DEBUG_LEVEL", "REGION", "PASSWORD"])
 
 
 async def test_a_run_that_starts_by_itself_leaves_the_one_that_waits_to_others() -> None:
@@ -190,19 +190,21 @@ async def test_a_spare_whose_start_is_cancelled_leaves_no_folder(
     folders: list[Path] = []
     may_go_on, is_made = threading.Event(), threading.Event()
 
-    def slow(folder: Path) -> Place:
+    def slow(folder: Path) -> RunFolders:
         folders.append(folder)
         may_go_on.wait()
-        place = make_place(folder)
+        place = make_folders(folder)
         is_made.set()
         return place
 
-    monkeypatch.setattr("runners.scripting.playwright.warm_pool.make_place", slow)
+    monkeypatch.setattr("runners.scripting.playwright.warm_pool.make_folders", slow)
     async with a_loading_context() as ctx:
         harness = ctx.network.scripts()
         runtime = harness.runtimes.get(None)
         limits = Limits(memory_mb=1000)
-        starting = asyncio.create_task(start_spare(harness.sandbox, runtime, limits, lambda _: {}))
+        starting = asyncio.create_task(
+            start_warm_process(harness.sandbox, runtime, limits, lambda _: {})
+        )
         await until(lambda: bool(folders))
         starting.cancel()
         await asyncio.wait({starting}, timeout=0.05)
@@ -221,7 +223,7 @@ async def test_while_a_run_is_under_way_or_memory_is_short_none_is_loaded() -> N
         (use,) = kept._used.values()
         kept._ended.clear()
         assert kept._may_load(use)
-        async with kept.lent(runtime, use.limits):
+        async with kept.lend(runtime, use.limits):
             assert not kept._may_load(use)
         kept._ended.clear()
         kept._free_mb = lambda: use.limits.memory_mb + 1.0
@@ -243,7 +245,7 @@ async def test_nothing_waits_when_the_harness_is_closed() -> None:
         await a_use(ctx)
         spare = await a_spare(ctx)
     assert not is_there(pid_of(spare))
-    assert not spare.workspace.is_made
+    assert not spare.workspace.has_folder
 
 
 EVERY_KIND = (
@@ -353,7 +355,7 @@ async def test_one_that_waits_holds_no_memory_but_what_it_uses() -> None:
         await a_use(ctx)
         await a_spare(ctx)
         promises = ctx.network.scripts().sandbox._memory
-        assert [promise.open_mb for promise in promises._open] == [0]
+        assert [promise.unused_mb for promise in promises._open] == [0]
         await pid_of_a_run(ctx)
 
 
@@ -366,6 +368,6 @@ async def test_memory_that_was_promised_to_others_is_not_there_for_one_to_wait_i
         kept._ended.clear()
         promises._available_mb = lambda: use.limits.memory_mb + 500.0
         assert kept._may_load(use)
-        promise = await promises.make(400, wait_s=0)
+        promise = await promises.reserve(400, wait_s=0)
         assert not kept._may_load(use)
-        promise.end()
+        promise.release()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.scripting.playwright.verdict import is_time_up, with_time_up
+from runners.scripting.playwright.verdict import add_time_up, is_time_up
 
 UP = "Test timeout of 4000ms exceeded."
 
@@ -23,11 +23,11 @@ def test_a_tests_limit_is_known_by_its_words(error: str, *, expected: bool) -> N
 
 def test_the_time_out_comes_first_and_with_its_step() -> None:
     gone = "Error: Request context disposed. (s.js:3:4)\nCall log:"
-    assert with_time_up(UP, gone) == f"Test timeout of 4000ms exceeded: {gone}"
+    assert add_time_up(UP, gone) == f"Test timeout of 4000ms exceeded: {gone}"
     told = f"Test timeout of 4000ms exceeded in “GET /”: {gone}"
-    assert with_time_up(UP, gone, step="GET /") == told
+    assert add_time_up(UP, gone, step="GET /") == told
 
 
 def test_a_time_out_is_told_once() -> None:
     both = "Error: page.click: Test timeout of 4000ms exceeded. (s.js:3:4)"
-    assert with_time_up(UP, both, step="Click") == both
+    assert add_time_up(UP, both, step="Click") == both

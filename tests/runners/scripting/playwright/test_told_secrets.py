@@ -42,22 +42,22 @@ class Keeper:
     def __init__(self) -> None:
         self.kept: list[str] = []
 
-    def keep_secret(self, value: str) -> None:
+    def add_secret(self, value: str) -> None:
         self.kept.append(value)
 
-    def miss_secrets(self, because: str) -> None:
+    def mark_unsearchable(self, because: str) -> None:
         self.kept.append(f"missed: {because}")
 
-    def keep_typed(self, process: int, text: str | None) -> None:
+    def add_typed(self, process: int, text: str | None) -> None:
         self.kept.append(f"{process} typed {text}")
 
-    def keep_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
+    def record_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
         self.kept.append(f"{sha256[:2]} {is_masked} {len(knew)}")
 
 
 def heard(*lines: bytes) -> tuple[list[str], list[bytes]]:
     keeper, others = Keeper(), Others()
-    told = SecretMessages(keeper, others=others)
+    told = SecretMessages(keeper, receiver=others)
     for line in lines:
         told.take(line)
     told.stop()

@@ -8,7 +8,7 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 import pytest
 
-from runners.scripting.playwright.partial_trace import is_whole, steps_in
+from runners.scripting.playwright.partial_trace import is_whole, read_steps
 from tests.builders.archives import a_zip
 
 STEPS = {"test.trace": b"{}\n"}
@@ -21,7 +21,7 @@ def put(folder: Path, content: bytes) -> Path:
 
 
 def found(path: Path, *, most_bytes: int = 1000) -> dict[str, bytes]:
-    return dict(steps_in(path, most_bytes=most_bytes))
+    return dict(read_steps(path, most_bytes=most_bytes))
 
 
 @pytest.mark.parametrize(

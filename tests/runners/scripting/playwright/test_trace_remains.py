@@ -8,15 +8,15 @@ import pytest
 
 from contract.agent_api import MAX_ARTIFACT_BYTES
 from runners.scripting.playwright.partial_trace import (
-    Packed,
-    is_remains,
+    PackedTrace,
+    choose_final_name,
+    find_trace_folders,
+    is_trace_folder,
     is_whole,
-    known_name,
-    pack_remains,
-    remains_below,
-    remains_in,
+    list_trace_folders,
+    pack_partial_traces,
 )
-from sandbox.program import Until
+from sandbox.program import Deadline
 from sandbox.workspace import Workspace
 from tests.builders.archives import a_zip
 
@@ -35,7 +35,10 @@ def put(workspace: Workspace, path: str, content: bytes = b"{}\n") -> Path:
 
 def packed(workspace: Workspace) -> dict[str, bytes]:
     output, target = workspace.folder / "out", workspace.folder / "trace.zip"
-    if pack_remains(workspace, remains_in(output), target, until=Until.after(60)) is None:
+    if (
+        pack_partial_traces(workspace, list_trace_folders(output), target, until=Deadline.after(60))
+        is None
+    ):
         return {}
     assert is_whole(target)
     with ZipFile(target) as archive:
@@ -67,8 +70,8 @@ def test_what_is_shown_is_put_in_as_it_is(workspace: Workspace) -> None:
 def test_when_time_is_up_no_further_part_is_put_in(workspace: Workspace) -> None:
     put(workspace, "out/.traces/one.trace")
     put(workspace, "out/.traces/resources/1f.html")
-    places, target = remains_in(workspace.folder / "out"), workspace.folder / "trace.zip"
-    assert pack_remains(workspace, places, target, until=Until.after(0)) == Packed(2)
+    places, target = list_trace_folders(workspace.folder / "out"), workspace.folder / "trace.zip"
+    assert pack_partial_traces(workspace, places, target, until=Deadline.after(0)) == PackedTrace(2)
     assert not target.exists()
     assert not is_whole(target)
 
@@ -105,8 +108,8 @@ def test_without_events_there_is_no_archive(workspace: Workspace) -> None:
 def test_a_suites_traces_are_found_wherever_it_puts_them(workspace: Workspace) -> None:
     found = put(workspace, "shop/e2e/results/.playwright-artifacts-3/traces/one.trace").parent
     put(workspace, "shop/node_modules/x/.playwright-artifacts-0/traces/one.trace")
-    assert list(remains_below(workspace.folder / "shop")) == [found]
-    assert is_remains(found)
+    assert list(find_trace_folders(workspace.folder / "shop")) == [found]
+    assert is_trace_folder(found)
 
 
 def test_the_steps_of_a_test_whose_packing_was_interrupted_are_taken(workspace: Workspace) -> None:
@@ -124,6 +127,6 @@ def test_the_steps_of_a_test_whose_packing_was_interrupted_are_taken(workspace: 
 
 def test_films_and_pictures_of_playwrights_own_get_the_names_that_it_would_have_given() -> None:
     artifacts = Path("out/.playwright-artifacts-0")
-    assert known_name(artifacts / "2744fcc5.png") == "screenshot.png"
-    assert known_name(artifacts / "page@1f.webm") == "video.webm"
-    assert known_name(Path("out/shop.png")) == "shop.png"
+    assert choose_final_name(artifacts / "2744fcc5.png") == "screenshot.png"
+    assert choose_final_name(artifacts / "page@1f.webm") == "video.webm"
+    assert choose_final_name(Path("out/shop.png")) == "shop.png"

@@ -10,10 +10,10 @@ from runners.scripting.playwright.reporter import ReporterEvents
 from runners.scripting.playwright.verdict import (
     BrowserDidNotStartError,
     RunBrokeOffError,
-    failure_of,
+    find_failure,
 )
 from sandbox.memory import TooLittleMemoryError
-from sandbox.program import Ended
+from sandbox.program import ProgramExit
 
 BEGAN = {"fact": "began", "playwright": "1.65.1", "tests": 1}
 PASSED = {"fact": "ended", "status": "passed"}
@@ -22,7 +22,7 @@ HEAP = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out 
 CLICK = {"fact": "stepBegan", "id": 0, "title": "Click #a", "category": "x", "where": "s.js:2:3"}
 
 
-def an_end(**changes: Any) -> Ended:
+def an_end(**changes: Any) -> ProgramExit:
     fields = {
         "exit_code": 0,
         "signal": None,
@@ -33,7 +33,7 @@ def an_end(**changes: Any) -> Ended:
         "log": (),
         "facts_cut": False,
     }
-    return Ended(**{**fields, **changes})
+    return ProgramExit(**{**fields, **changes})
 
 
 def an_error(**changes: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def failure(*facts: dict[str, Any], is_degraded: bool = False, **end: Any) -> Fa
         book.take(json.dumps(fact).encode())
     book.stop()
     book.take(b'{"fact": "awake", "at": 1e14}')
-    return failure_of(book, an_end(**end), limit_s=240, memory_mb=1500, is_degraded=is_degraded)
+    return find_failure(book, an_end(**end), limit_s=240, memory_mb=1500, is_degraded=is_degraded)
 
 
 def blamed(*facts: dict[str, Any], **end: Any) -> Failure:
@@ -118,29 +118,29 @@ def test_memory_is_told_with_its_limit_and_its_peak() -> None:
 
 def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -> None:
     crash = an_error(message="Error: page.evaluate: Target crashed")
-    found = blamed(BEGAN, crash, FAILED, system_took_some=True, peak_mb=1400)
+    found = blamed(BEGAN, crash, FAILED, had_oom_kills=True, peak_mb=1400)
     assert found.kind is FailureKind.OUT_OF_MEMORY
     assert "used 1400 MB of memory, and this location had no more; the limit" in found.message
     assert blamed(BEGAN, crash, FAILED).kind is FailureKind.SCRIPT
-    assert blamed(BEGAN, an_error(), FAILED, system_took_some=True).kind is FailureKind.SCRIPT
+    assert blamed(BEGAN, an_error(), FAILED, had_oom_kills=True).kind is FailureKind.SCRIPT
 
 
 def test_a_browser_that_the_system_took_is_out_of_memory_and_no_fault_of_the_scripts() -> None:
     taken = {"fact": "browserKilled", "signal": "SIGKILL"}
     closed = an_error(message="Error: Target page, context or browser has been closed")
-    found = blamed(BEGAN, taken, closed, FAILED, system_took_some=True, peak_mb=1400)
+    found = blamed(BEGAN, taken, closed, FAILED, had_oom_kills=True, peak_mb=1400)
     assert found.kind is FailureKind.OUT_OF_MEMORY
     assert found.detail == {"peakMb": 1400, "limitMb": 1500}
     with pytest.raises(TooLittleMemoryError):
-        failure(BEGAN, taken, closed, FAILED, system_took_some=True)
+        failure(BEGAN, taken, closed, FAILED, had_oom_kills=True)
     assert blamed(BEGAN, taken, closed, FAILED).kind is FailureKind.SCRIPT
-    assert failure(BEGAN, taken, PASSED, system_took_some=True) is None
+    assert failure(BEGAN, taken, PASSED, had_oom_kills=True) is None
 
 
 def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
     crash = an_error(message="Error: page.evaluate: Target crashed")
     with pytest.raises(TooLittleMemoryError, match="400 MB, and its limit is 1500 MB"):
-        failure(BEGAN, crash, FAILED, system_took_some=True)
+        failure(BEGAN, crash, FAILED, had_oom_kills=True)
 
 
 def test_a_heap_that_is_full_is_out_of_memory_as_well() -> None:
@@ -210,7 +210,7 @@ def test_a_process_that_never_began_or_that_the_system_took_is_our_fault() -> No
     with pytest.raises(RunBrokeOffError, match="signal 9"):
         failure(exit_code=None, signal=9)
     with pytest.raises(RunBrokeOffError, match="signal 9"):
-        failure(BEGAN, exit_code=None, signal=9, system_took_some=True)
+        failure(BEGAN, exit_code=None, signal=9, had_oom_kills=True)
 
 
 def test_a_script_that_ends_its_process_is_its_own_fault() -> None:

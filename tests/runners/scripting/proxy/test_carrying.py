@@ -7,9 +7,9 @@ import trustme
 
 from runners.net.http.exchange import Route
 from runners.net.tls.local_authority import LocalAuthority
-from runners.scripting.proxy.client_certificates import Presenting
-from runners.scripting.proxy.egress_proxy import EgressGate
-from runners.scripting.proxy.egress_routes import Straight
+from runners.scripting.proxy.client_certificates import CertificateRoute
+from runners.scripting.proxy.egress_proxy import EgressProxy
+from runners.scripting.proxy.egress_routes import DirectRoute
 from tests.builders.context import a_network
 from tests.runners.scripting.proxy.test_presenting import locked, shown_to
 from tests.servers.http_certificates import pem_of
@@ -29,8 +29,10 @@ async def test_a_target_is_left_when_the_browser_leaves() -> None:
         http_origin(reply(b"kept open"), tls=locked(ca)) as origin,
         a_network(extra_ca_pem=pem_of(ca).decode()) as network,
     ):
-        way = Presenting(Straight(network), mine, authority=authority, contexts=network.tls)
-        gate = EgressGate(way, admits=anybody)
+        way = CertificateRoute(
+            DirectRoute(network), mine, authority=authority, contexts=network.tls
+        )
+        gate = EgressProxy(way, admits=anybody)
         await gate.open()
         try:
             async with (
@@ -42,4 +44,4 @@ async def test_a_target_is_left_when_the_browser_leaves() -> None:
         finally:
             await gate.close()
             await way.close()
-    assert way.troubles == ()
+    assert way.problems == ()

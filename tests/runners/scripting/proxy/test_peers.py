@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runners.scripting.proxy import socket_owner
-from runners.scripting.proxy.socket_owner import ConnectionTable, came_from
+from runners.scripting.proxy.socket_owner import ConnectionTable, admit_owner_of
 
 NOBODY = 65534
 DIAL = (
@@ -36,7 +36,7 @@ def dialled_by_nobody() -> Iterator[tuple[int, int]]:
 def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the kernel answers questions, and where it does not."""
     if request.param == "looked-up":
-        monkeypatch.setattr(socket_owner, "kernel_tells", lambda: False)
+        monkeypatch.setattr(socket_owner, "kernel_answers", lambda: False)
 
 
 async def test_a_connection_in_the_table_is_its_makers() -> None:
@@ -53,16 +53,16 @@ async def test_a_connection_in_the_table_is_its_makers() -> None:
 async def test_a_port_that_nobody_has_is_nobodys(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    assert not await came_from(tmp_path)(port, port)
+    assert not await admit_owner_of(tmp_path)(port, port)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to work as somebody else")
 @pytest.mark.usefixtures("_each_way")
 async def test_who_comes_as_another_user_is_not_the_folders_owner(tmp_path: Path) -> None:
     with dialled_by_nobody() as ends:
-        assert not await came_from(tmp_path)(*ends)
+        assert not await admit_owner_of(tmp_path)(*ends)
         os.chown(tmp_path, NOBODY, NOBODY)
-        assert await came_from(tmp_path)(*ends)
+        assert await admit_owner_of(tmp_path)(*ends)
 
 
 async def test_one_look_at_the_table_serves_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from contract.job import ClientCertificate
 from contract.result import CheckFailed
 from runners.net.http.exchange import Route
 from runners.net.tls.local_authority import LocalAuthority
-from runners.scripting.proxy.client_certificates import Presenting
-from runners.scripting.proxy.egress_routes import Straight, Wish
+from runners.scripting.proxy.client_certificates import CertificateRoute
+from runners.scripting.proxy.egress_routes import DirectRoute, ProxyRequest
 from tests.builders.context import a_network
 from tests.servers.http_certificates import good, pem_of, wants_client
 
@@ -42,7 +42,7 @@ async def a_listener(ca: trustme.CA) -> AsyncIterator[tuple[int, asyncio.Event, 
 
 
 @asynccontextmanager
-async def presenting_to_all(ca: trustme.CA) -> AsyncIterator[Presenting]:
+async def presenting_to_all(ca: trustme.CA) -> AsyncIterator[CertificateRoute]:
     leaf = ca.issue_cert("agent@shop.test")
     mine = ClientCertificate(
         host="*",
@@ -53,11 +53,15 @@ async def presenting_to_all(ca: trustme.CA) -> AsyncIterator[Presenting]:
     route = Route.of(None, (mine,))
     names = {"t\u00e9a.test": ("127.0.0.1",)}
     async with a_network(names=names) as network:
-        yield Presenting(Straight(network), route, authority=LocalAuthority(), contexts=network.tls)
+        yield CertificateRoute(
+            DirectRoute(network), route, authority=LocalAuthority(), contexts=network.tls
+        )
 
 
-def a_tunnel(port: int, host: str = "127.0.0.1") -> Wish:
-    return Wish(host=host, port=port, method="CONNECT", target=f"{host}:{port}", first=b"\x16\x03")
+def a_tunnel(port: int, host: str = "127.0.0.1") -> ProxyRequest:
+    return ProxyRequest(
+        host=host, port=port, method="CONNECT", target=f"{host}:{port}", first_bytes=b"\x16\x03"
+    )
 
 
 async def test_a_target_is_left_when_a_browser_never_ends_its_handshake(ca: trustme.CA) -> None:

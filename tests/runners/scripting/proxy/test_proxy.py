@@ -12,8 +12,8 @@ import trustme
 from contract.result import FailureKind
 from runners.net.egress.rules import EgressRules
 from runners.scripting.proxy import egress_proxy as egress_gate
-from runners.scripting.proxy.egress_proxy import EgressGate, Unreached
-from runners.scripting.proxy.egress_routes import Straight
+from runners.scripting.proxy.egress_proxy import EgressProxy, UnreachedTarget
+from runners.scripting.proxy.egress_routes import DirectRoute
 from tests.builders.context import a_network
 from tests.servers.http_certificates import good, pem_of
 from tests.servers.http_origin import Asked, http_origin, redirect, reply, silence
@@ -31,9 +31,9 @@ async def anybody(*_: int) -> bool:
 @asynccontextmanager
 async def a_gate(
     rules: EgressRules = LOOPBACK, names: Mapping[str, tuple[str, ...]] | None = None
-) -> AsyncIterator[EgressGate]:
+) -> AsyncIterator[EgressProxy]:
     async with a_network(egress=rules, names=names or NAMES) as network:
-        gate = EgressGate(Straight(network), admits=anybody)
+        gate = EgressProxy(DirectRoute(network), admits=anybody)
         await gate.open()
         try:
             yield gate
@@ -43,7 +43,7 @@ async def a_gate(
 
 @asynccontextmanager
 async def asked_through(
-    gate: EgressGate, url: str, *, method: str = "GET", **how: object
+    gate: EgressProxy, url: str, *, method: str = "GET", **how: object
 ) -> AsyncIterator[aiohttp.ClientResponse]:
     async with (
         aiohttp.ClientSession() as session,
@@ -101,7 +101,7 @@ async def test_a_name_that_leads_to_a_forbidden_address_is_refused_with_the_rule
                 said.append(await answer.text())
     sentence = "vault.test (127.0.0.2) is refused by the EGRESS_DENY rule 127.0.0.2."
     assert said == [f"{sentence}\n"] * 2
-    assert gate.unreached == (Unreached(host="vault.test", kind=EGRESS, why=sentence),)
+    assert gate.unreached == (UnreachedTarget(host="vault.test", kind=EGRESS, why=sentence),)
 
 
 async def test_a_tunnel_to_a_forbidden_address_is_refused_too() -> None:
@@ -111,7 +111,7 @@ async def test_a_tunnel_to_a_forbidden_address_is_refused_too() -> None:
                 pass
     assert refused.value.status == 403
     why = "vault.test (127.0.0.2) matches no rule of EGRESS_ALLOW."
-    assert gate.unreached == (Unreached(host="vault.test", kind=EGRESS, why=why),)
+    assert gate.unreached == (UnreachedTarget(host="vault.test", kind=EGRESS, why=why),)
 
 
 async def test_each_hop_of_a_redirect_is_judged() -> None:
@@ -127,7 +127,7 @@ async def test_a_target_that_refuses_is_told_from_one_that_is_forbidden() -> Non
             assert answer.status == 502
             why = f"127.0.0.1:{port} refused the connection."
             assert await answer.text() == f"{why}\n"
-    assert gate.unreached == (Unreached(host="shop.test", kind=FailureKind.CONNECT, why=why),)
+    assert gate.unreached == (UnreachedTarget(host="shop.test", kind=FailureKind.CONNECT, why=why),)
 
 
 async def test_a_server_that_does_not_close_gets_no_others_request() -> None:
@@ -174,7 +174,7 @@ async def test_closing_cuts_what_is_still_open() -> None:
         await silence(asked, writer)
 
     async with http_origin({"/": stay}) as origin, a_network(egress=LOOPBACK) as network:
-        gate = EgressGate(Straight(network), admits=anybody)
+        gate = EgressProxy(DirectRoute(network), admits=anybody)
         await gate.open()
         port = int(gate.url.rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -193,7 +193,7 @@ async def test_whoever_is_not_let_in_gets_nowhere() -> None:
         return False
 
     async with a_network(egress=LOOPBACK) as network, http_origin({"/": reply()}) as origin:
-        gate = EgressGate(Straight(network), admits=nobody)
+        gate = EgressProxy(DirectRoute(network), admits=nobody)
         await gate.open()
         own = int(gate.url.rpartition(":")[2])
         async with asked_through(gate, origin.url()) as answer:
@@ -237,7 +237,7 @@ class Doorkeeper:
 async def guarded(keeper: Doorkeeper) -> AsyncIterator[int]:
     """The port of a gate with this doorkeeper."""
     async with a_network(egress=LOOPBACK) as network:
-        gate = EgressGate(Straight(network), admits=keeper.admits)
+        gate = EgressProxy(DirectRoute(network), admits=keeper.admits)
         await gate.open()
         try:
             yield int(gate.url.rpartition(":")[2])

@@ -13,7 +13,7 @@ from contract.job import ClientCertificate
 from runners.browser import BrowserRunner
 from runners.net.egress.rules import EgressRules
 from runners.runner import RunContext
-from runners.scripting.proxy.run_proxy import proxies, run_gate
+from runners.scripting.proxy.run_proxy import build_proxy_settings, open_run_proxy
 from runners.scripting.trust.roots import Trust
 from tests.builders.context import a_context
 from tests.builders.scripts import a_scripted_context
@@ -57,26 +57,26 @@ def showing(ctx: RunContext) -> RunContext:
 async def test_without_rules_and_certificates_a_browser_connects_by_itself(tmp_path: Path) -> None:
     async with (
         a_context() as ctx,
-        run_gate(ctx, Trust(tmp_path, "").roots(presents=False), tmp_path) as gate,
+        open_run_proxy(ctx, Trust(tmp_path, "").roots(presents=False), tmp_path) as gate,
     ):
         assert gate is None
-    assert proxies(None) == {}
+    assert build_proxy_settings(None) == {}
 
 
 async def test_only_the_operators_rules_make_it_binding(tmp_path: Path) -> None:
     trust = Trust(tmp_path, "")
     async with (
         a_context(egress=ALLOWED) as ctx,
-        run_gate(ctx, trust.roots(presents=False), tmp_path) as gate,
+        open_run_proxy(ctx, trust.roots(presents=False), tmp_path) as gate,
     ):
         assert gate is not None
-        assert proxies(gate)["gate"] == gate.url
+        assert build_proxy_settings(gate)["gate"] == gate.url
     async with (
         a_context() as plain,
-        run_gate(showing(plain), trust.roots(presents=True), tmp_path) as gate,
+        open_run_proxy(showing(plain), trust.roots(presents=True), tmp_path) as gate,
     ):
         assert gate is not None
-        told = proxies(gate)
+        told = build_proxy_settings(gate)
         assert (told["gate"], told["proxy"]) == (None, {"server": gate.url})
 
 

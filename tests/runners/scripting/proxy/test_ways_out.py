@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.scripting.proxy.egress_routes import Wish
+from runners.scripting.proxy.egress_routes import ProxyRequest
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from runners.scripting.proxy.egress_routes import Wish
     ],
 )
 def test_a_target_is_asked_for_its_path_as_the_browser_wrote_it(target: str, path: str) -> None:
-    assert Wish(host="shop.test", port=80, method="GET", target=target).path == path
+    assert ProxyRequest(host="shop.test", port=80, method="GET", target=target).path == path

@@ -10,9 +10,9 @@ from contract.evidence import PlaywrightEvidence, SuiteTest, TestOutcome
 from runners.scripting.node.runtimes import Runtime
 from runners.scripting.playwright.outputs import FileNames
 from runners.scripting.suites import artifacts as suite_artifacts
-from runners.scripting.suites.artifacts import gather, write_report
+from runners.scripting.suites.artifacts import collect_attachments, write_report
 from runners.scripting.suites.project import Project
-from runners.scripting.suites.reporter import Attachment, SuiteFacts
+from runners.scripting.suites.reporter import Attachment, SuiteEvents
 from sandbox.workspace import Workspace
 
 
@@ -40,8 +40,8 @@ def left(project: Project, path: str, test: str = "t", **about: Any) -> Attachme
     return Attachment(test=test, path=str(file), **fields)
 
 
-def facts(*attachments: Attachment, **outcomes: TestOutcome) -> SuiteFacts:
-    book = SuiteFacts()
+def facts(*attachments: Attachment, **outcomes: TestOutcome) -> SuiteEvents:
+    book = SuiteEvents()
     book.attachments = list(attachments)
     for test, outcome in outcomes.items():
         book.tests[test] = SuiteTest(
@@ -50,8 +50,8 @@ def facts(*attachments: Attachment, **outcomes: TestOutcome) -> SuiteFacts:
     return book
 
 
-def names(book: SuiteFacts, project: Project) -> list[str]:
-    return [artifact.name for artifact in gather(book, project, FileNames())[0]]
+def names(book: SuiteEvents, project: Project) -> list[str]:
+    return [artifact.name for artifact in collect_attachments(book, project, FileNames())[0]]
 
 
 def test_a_file_is_called_as_playwright_calls_it_and_lies_where_artifacts_do(
@@ -63,7 +63,7 @@ def test_a_file_is_called_as_playwright_calls_it_and_lies_where_artifacts_do(
         left(project, "test-results/a-buys/shot 1.png", name="shot", content_type="image/png"),
         left(project, "out/data.json", name="data", content_type="application/json"),
     )
-    found, _ = gather(book, project, FileNames())
+    found, _ = collect_attachments(book, project, FileNames())
     assert [(one.name, one.kind) for one in found] == [
         ("a-buys-trace.zip", "trace"),
         ("a-buys-video.webm", "video"),
@@ -90,7 +90,7 @@ def test_a_name_that_would_show_a_piece_of_a_secret_is_none(project: Project) ->
     secrets = FileNames(("hunter2-very-secret", "p@ss.w=rd"))
     long = left(project, f"out/hunter2-very-secret{'z' * 134}.png")
     book = facts(long, left(project, "out/p@ss.w=rd"), left(project, "out/x.hunter2-very-secret"))
-    found, _ = gather(book, project, secrets)
+    found, _ = collect_attachments(book, project, secrets)
     assert [one.name for one in found] == ["file.png", "file", "out-x"]
 
 
@@ -117,7 +117,7 @@ def test_files_of_failed_tests_come_first_when_there_are_too_many(
         good="expected",
         bad="unexpected",
     )
-    found, notices = gather(book, project, FileNames())
+    found, notices = collect_attachments(book, project, FileNames())
     assert [one.name for one in found] == ["bad-trace.zip"]
     assert [line.message[:30] for line in notices] == ["1 files of tests are not kept:"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.suites.bundle_archive import BadBundleError, Caps, pack, unpack
+from runners.scripting.suites.bundle_archive import BadBundleError, UnpackLimits, pack, unpack
 
 
 def archive_of(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
@@ -145,13 +145,17 @@ def test_a_second_name_of_a_file_becomes_a_file(tmp_path: Path, into: Path) -> N
 
 def test_a_bundle_of_too_many_files_is_refused(tmp_path: Path, into: Path) -> None:
     with pytest.raises(BadBundleError, match="more than 2 files"):
-        unpack(archive_of(tmp_path, *(a_file(f"f{n}") for n in range(3))), into, Caps(members=2))
+        unpack(
+            archive_of(tmp_path, *(a_file(f"f{n}") for n in range(3))),
+            into,
+            UnpackLimits(members=2),
+        )
 
 
 def test_a_bundle_that_grows_too_large_is_refused(tmp_path: Path, into: Path) -> None:
     bundle = archive_of(tmp_path, a_file("zeros", bytes(10_001)))
     with pytest.raises(BadBundleError, match="more than 10000 bytes"):
-        unpack(bundle, into, Caps(size_bytes=10_000))
+        unpack(bundle, into, UnpackLimits(size_bytes=10_000))
     assert list(into.iterdir()) == []
 
 
@@ -190,7 +194,7 @@ def test_second_names_count_towards_what_a_bundle_may_unpack_to(tmp_path: Path, 
     names = [a_link(f"{number}.txt", "a.txt", tarfile.LNKTYPE) for number in range(10)]
     archive = archive_of(tmp_path, a_file("a.txt", b"x" * 1000), *names)
     with pytest.raises(BadBundleError, match="many names"):
-        unpack(archive, into, Caps(size_bytes=5000))
+        unpack(archive, into, UnpackLimits(size_bytes=5000))
 
 
 def test_pipes_and_what_runs_leave_are_not_packed(tmp_path: Path, into: Path) -> None:

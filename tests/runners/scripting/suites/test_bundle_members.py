@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from runners.scripting.suites.bundle_archive import (
-    CAPS,
+    UNPACK_LIMITS,
     BadBundleError,
-    Caps,
-    named,
-    opened,
+    UnpackLimits,
+    list_members,
+    open_archive,
     render,
 )
 
@@ -35,9 +35,9 @@ def header(name: str, size_bytes: int = 0, kind: bytes = tarfile.REGTYPE) -> byt
     return member.tobuf(tarfile.GNU_FORMAT)
 
 
-def read(archive: Path, caps: Caps = CAPS) -> list[str]:
-    with opened(archive, caps) as tar:
-        return [name for name, _ in named(tar, caps)]
+def read(archive: Path, limits: UnpackLimits = UNPACK_LIMITS) -> list[str]:
+    with open_archive(archive, limits) as tar:
+        return [name for name, _ in list_members(tar, limits)]
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_left_early(tmp_path: Path) -
     archive = zipped(tmp_path, [header("zeros", 64 * 1024**2), *(zeros for _ in range(64))])
     assert archive.stat().st_size < 1024**2
     with pytest.raises(BadBundleError, match="unpacks to more than 1000000 bytes"):
-        read(archive, Caps(size_bytes=1_000_000))
+        read(archive, UnpackLimits(size_bytes=1_000_000))
 
 
 def test_what_no_header_counts_is_bounded_as_well(tmp_path: Path) -> None:
-    caps = Caps(size_bytes=1_000_000, members=10)
+    caps = UnpackLimits(size_bytes=1_000_000, members=10)
     padding = [bytes(1024**2)] * 64
     odd = header("odd", 64 * 1024**2, b"Z")
     with pytest.raises(BadBundleError, match="unpacks to more than 1000000 bytes"):
@@ -92,13 +92,13 @@ def test_folders_that_no_member_names_count_as_well(tmp_path: Path) -> None:
     archive = zipped(tmp_path, [*blocks, bytes(2 * _BLOCK)])
     assert len(read(archive)) == 10
     with pytest.raises(BadBundleError, match="more than 100 files"):
-        read(archive, Caps(members=100))
+        read(archive, UnpackLimits(members=100))
 
 
 def test_thousands_of_empty_files_are_refused(tmp_path: Path) -> None:
     blocks = (header(f"{number}") for number in range(5_000))
     with pytest.raises(BadBundleError, match="more than 4000 files"):
-        read(zipped(tmp_path, blocks), Caps(members=4_000))
+        read(zipped(tmp_path, blocks), UnpackLimits(members=4_000))
 
 
 def test_members_are_read_where_the_archive_is_sound(tmp_path: Path) -> None:

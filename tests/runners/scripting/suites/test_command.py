@@ -4,9 +4,9 @@ import pytest
 
 from runners.scripting.suites.project import (
     CommandError,
-    added_arguments,
-    config_named,
-    playwright_arguments,
+    choose_added_arguments,
+    find_named_config,
+    parse_playwright_arguments,
 )
 
 
@@ -36,7 +36,7 @@ from runners.scripting.suites.project import (
 def test_only_what_a_shell_would_not_change_is_started_without_one(
     command: str, arguments: tuple[str, ...] | None
 ) -> None:
-    assert playwright_arguments(command) == arguments
+    assert parse_playwright_arguments(command) == arguments
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_only_what_a_shell_would_not_change_is_started_without_one(
 )
 def test_a_command_that_is_none_is_refused_with_a_sentence(command: str, said: str) -> None:
     with pytest.raises(CommandError, match=said):
-        playwright_arguments(command)
+        parse_playwright_arguments(command)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_command_that_is_none_is_refused_with_a_sentence(command: str, said: s
     ],
 )
 def test_a_configuration_is_named_by_its_option(words: tuple[str, ...], named: str | None) -> None:
-    assert config_named(words) == named
+    assert find_named_config(words) == named
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_a_configuration_is_named_by_its_option(words: tuple[str, ...], named: s
 def test_what_a_suite_says_itself_is_not_overruled(
     texts: tuple[str, ...], added: tuple[str, ...]
 ) -> None:
-    assert added_arguments(texts, is_complete=True) == ("--trace", "on", *added)
+    assert choose_added_arguments(texts, is_complete=True) == ("--trace", "on", *added)
 
 
 def test_nothing_is_assumed_of_what_could_not_be_read() -> None:
-    assert added_arguments((), is_complete=False) == ("--trace", "on")
+    assert choose_added_arguments((), is_complete=False) == ("--trace", "on")
 
 
 @pytest.mark.parametrize("command", ["npx playwright test a\0b", "x" * 50_001])
 def test_a_command_that_linux_would_not_start_is_refused(command: str) -> None:
     with pytest.raises(CommandError, match="has a NUL, or more than 50000 characters"):
-        playwright_arguments(command)
+        parse_playwright_arguments(command)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.suites.project import option_texts
+from runners.scripting.suites.project import read_option_texts
 
 
 def suite(root: Path, **files: str) -> Path:
@@ -19,7 +19,7 @@ def suite(root: Path, **files: str) -> Path:
 def texts(
     root: Path, command: str = "", arguments: tuple[str, ...] | None = ()
 ) -> tuple[tuple[str, ...], bool]:
-    return option_texts(root, root, command, arguments)
+    return read_option_texts(root, root, command, arguments)
 
 
 def test_the_configuration_and_what_it_imports_are_read(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.suites.install import programs, tool_alone
+from runners.scripting.suites.install import build_programs, plan_tool
 from runners.scripting.suites.package_manager import Installation, Manager, Tool
 
 MODULES = Path("/kept packages/node_modules")
@@ -26,7 +26,7 @@ def a_tool(manager: Manager) -> Tool:
 def test_a_package_manager_is_started_from_where_it_is_kept(
     manager: Manager, names: set[str]
 ) -> None:
-    found = programs(a_tool(manager), MODULES)
+    found = build_programs(a_tool(manager), MODULES)
     assert set(found) == names
     for name, script in found.items():
         assert f"'/kept packages/node_modules/.bin/{name}' \"$@\"\n" in script
@@ -40,7 +40,7 @@ def test_a_package_manager_hears_of_the_suites_registry_alone() -> None:
         inputs=("package.json", "pnpm-lock.yaml", ".npmrc", ".pnpmfile.cjs"),
         in_place_because="its install command does more than install",
     )
-    only = tool_alone(whole)
+    only = plan_tool(whole)
     assert only.inputs == (".npmrc",)
     assert only.command is None
     assert only.in_place_because is None
@@ -48,7 +48,7 @@ def test_a_package_manager_hears_of_the_suites_registry_alone() -> None:
 
 
 def test_the_script_that_brings_bun_runs_whatever_the_suite_wants_of_others() -> None:
-    only = tool_alone(
+    only = plan_tool(
         Installation(
             folder=Path("/suite"),
             tool=a_tool(Manager.BUN),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runners.scripting.suites.install import require_room_after
+from runners.scripting.suites.install import require_disk_was_free
 from sandbox.limits import FullDiskError
 
 _MB = 1024 * 1024
@@ -23,20 +23,20 @@ def test_who_says_that_the_disk_is_full_may_be_right(
 ) -> None:
     disk(monkeypatch, free_mb=90)
     with pytest.raises(FullDiskError, match="has 90 MB and 1000000 files left"):
-        require_room_after(["fine", said], Path("/runs/run-1"), folder_mb=100)
+        require_disk_was_free(["fine", said], Path("/runs/run-1"), folder_mb=100)
 
 
 def test_a_disk_without_room_for_files_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     disk(monkeypatch, free_mb=10**6, files=10)
     with pytest.raises(FullDiskError, match="10 files left"):
-        require_room_after(["ENOSPC"], Path("/runs/run-1"), folder_mb=100)
+        require_disk_was_free(["ENOSPC"], Path("/runs/run-1"), folder_mb=100)
 
 
 def test_with_more_room_than_a_run_may_take_it_is_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     disk(monkeypatch, free_mb=101)
-    require_room_after(["ENOSPC"], Path("/runs/run-1"), folder_mb=100)
+    require_disk_was_free(["ENOSPC"], Path("/runs/run-1"), folder_mb=100)
 
 
 def test_who_does_not_say_so_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     disk(monkeypatch, free_mb=1)
-    require_room_after(["a test failed", "ENOSPCX"], Path("/runs/run-1"), folder_mb=100)
+    require_disk_was_free(["a test failed", "ENOSPCX"], Path("/runs/run-1"), folder_mb=100)

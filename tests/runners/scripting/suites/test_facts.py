@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from runners.scripting.suites import reporter as suite_facts
-from runners.scripting.suites.reporter import SuiteFacts
+from runners.scripting.suites.reporter import SuiteEvents
 
 TEST = {"test": "t1", "project": "chromium", "title": "buys", "file": "a.spec.ts", "line": 3}
 ENDED = {"status": "passed", "outcome": "expected", "retry": 0, "tookMs": 10}
 
 
-def told(*facts: dict[str, Any]) -> SuiteFacts:
-    book = SuiteFacts()
+def told(*facts: dict[str, Any]) -> SuiteEvents:
+    book = SuiteEvents()
     for fact in facts:
         book.take(json.dumps(fact).encode())
     return book
@@ -113,9 +113,9 @@ def test_a_test_that_did_not_end_is_told_as_interrupted() -> None:
     ],
 )
 def test_a_line_of_another_shape_is_passed_over(line: bytes) -> None:
-    book = SuiteFacts()
+    book = SuiteEvents()
     book.take(line)
-    assert book.evidence(node_version="24") == SuiteFacts().evidence(node_version="24")
+    assert book.evidence(node_version="24") == SuiteEvents().evidence(node_version="24")
 
 
 def test_more_tests_than_are_kept_are_said_to_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_what_becomes_of_browsers_after_the_stop_is_our_doing() -> None:
     launch = {"fact": "launchFailed", "message": "browser has been closed"}
     for fact in (launch, {"fact": "browserKilled", "signal": "SIGKILL"}):
         facts.take(json.dumps(fact).encode())
-    assert (facts.lost_launch, facts.browser_taken) == (None, False)
+    assert (facts.lost_launch, facts.browser_was_killed) == (None, False)
 
 
 def test_only_what_was_told_before_the_stop_was_in_time() -> None:

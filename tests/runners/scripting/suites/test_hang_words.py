@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from contract.result import FailureKind
-from runners.scripting.suites.reporter import SuiteFacts
-from runners.scripting.suites.verdict import out_of_time
+from runners.scripting.suites.reporter import SuiteEvents
+from runners.scripting.suites.verdict import fail_out_of_time
 
 CONFIGURED: dict[str, Any] = {"fact": "prepares", "servers": [], "setup": None}
 BEGAN: dict[str, Any] = {"fact": "began", "playwright": "1.65.1", "tests": 3}
@@ -34,13 +34,13 @@ def passed() -> dict[str, Any]:
 def said(
     before: list[dict[str, Any]], after: list[dict[str, Any]], *, installed_s: float = 0
 ) -> str:
-    facts = SuiteFacts()
+    facts = SuiteEvents()
     for fact in before:
         facts.take(json.dumps(fact).encode())
     facts.stop()
     for fact in after:
         facts.take(json.dumps(fact).encode())
-    failure = out_of_time(facts, limit_s=1800, stopped_after_s=1785, installed_s=installed_s)
+    failure = fail_out_of_time(facts, limit_s=1800, stopped_after_s=1785, installed_s=installed_s)
     assert failure.kind is FailureKind.TIMEOUT
     assert failure.detail["limitSeconds"] == 1800
     return failure.message.removeprefix(STOPPED)
@@ -124,7 +124,7 @@ def test_what_the_packages_took_of_the_time_is_told() -> None:
 
 
 def test_what_goes_wrong_as_it_is_stopped_is_no_error_of_the_suites() -> None:
-    facts = SuiteFacts()
+    facts = SuiteEvents()
     facts.stop()
     facts.take(b'{"fact": "suiteError", "message": "the server exited", "file": "", "line": 0}')
     assert facts.errors == []

@@ -10,8 +10,8 @@ from runners.scripting.suites import package_manager as of_installation
 from runners.scripting.suites.package_manager import (
     Installation,
     UnknownManagerError,
-    installation,
-    key_of,
+    compute_key,
+    plan_installation,
 )
 
 PACKAGES = "packages or patches of its own"
@@ -28,11 +28,11 @@ def a_suite(root: Path, manifest: Any = None, **files: str) -> Path:
 
 
 def key(root: Path, command: str = "", engine: str = "24.19.0") -> str:
-    return key_of(installation(root, root, command), root, root, engine)
+    return compute_key(plan_installation(root, root, command), root, root, engine)
 
 
 def found(root: Path, within: str = "", command: str = "") -> Installation:
-    return installation(root, root / within, command)
+    return plan_installation(root, root / within, command)
 
 
 def test_a_suite_without_a_lock_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
@@ -153,7 +153,9 @@ def test_the_working_directory_changes_the_key(tmp_path: Path) -> None:
     a_suite(tmp_path)
     (tmp_path / "e2e").mkdir()
     one, other = found(tmp_path), found(tmp_path, "e2e")
-    assert key_of(one, tmp_path, tmp_path, "24") != key_of(other, tmp_path, tmp_path / "e2e", "24")
+    assert compute_key(one, tmp_path, tmp_path, "24") != compute_key(
+        other, tmp_path, tmp_path / "e2e", "24"
+    )
 
 
 def test_yarns_own_files_are_given_to_the_installation(tmp_path: Path) -> None:

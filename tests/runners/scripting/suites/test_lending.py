@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contract.result import CheckFailed
-from runners.scripting.suites.package_cache import Borrowed, Lending, NodeModules
+from runners.scripting.suites.package_cache import AsyncPackageCache, BorrowedPackages, PackageCache
 from sandbox.workspace import temporary_folder
 from tests.sandbox.worlds import FEWEST, ROOT, kept, needs_root
 
@@ -20,15 +20,15 @@ LIMIT_S = 15
 A_RUNS_USER = 60998
 KEEPS = f"""
 import asyncio, sys, pathlib
-from runners.scripting.suites.package_cache import Lending
-from runners.scripting.suites.package_cache import NodeModules
+from runners.scripting.suites.package_cache import AsyncPackageCache
+from runners.scripting.suites.package_cache import PackageCache
 kept, place = map(pathlib.Path, sys.argv[1:])
-lent = asyncio.run(Lending(NodeModules(kept)).keep("{KEY}", place))
+lent = asyncio.run(AsyncPackageCache(PackageCache(kept)).keep("{KEY}", place))
 assert (lent.modules / "lodash").is_dir()
 """
 
 
-class Slow(NodeModules):
+class Slow(PackageCache):
     """Has done what it was asked for, and does not say so before it may."""
 
     def __init__(self, folder: Path) -> None:
@@ -37,15 +37,15 @@ class Slow(NodeModules):
         self.may_say_so = threading.Event()
         self._loop = asyncio.get_running_loop()
 
-    def borrow(self, key: str) -> Borrowed | None:
+    def borrow(self, key: str) -> BorrowedPackages | None:
         return self._slowly(super().borrow(key))
 
-    def keep(self, key: str, modules: Path) -> Borrowed:
+    def keep(self, key: str, modules: Path) -> BorrowedPackages:
         lent = self._slowly(super().keep(key, modules))
         assert lent is not None
         return lent
 
-    def _slowly(self, lent: Borrowed | None) -> Borrowed | None:
+    def _slowly(self, lent: BorrowedPackages | None) -> BorrowedPackages | None:
         self._loop.call_soon_threadsafe(self.has_lent.set)
         assert self.may_say_so.wait(LIMIT_S)
         return lent
@@ -82,10 +82,10 @@ async def is_free(folder: Path) -> bool:
 
 
 async def test_what_a_cancelled_run_was_borrowing_is_given_back(tmp_path: Path) -> None:
-    kept_before = NodeModules(tmp_path / "kept")
+    kept_before = PackageCache(tmp_path / "kept")
     kept_before.give_back(kept_before.keep(KEY, installed(tmp_path) / "node_modules"))
     slow = Slow(tmp_path / "kept")
-    task = asyncio.create_task(Lending(slow).borrow(KEY))
+    task = asyncio.create_task(AsyncPackageCache(slow).borrow(KEY))
     await slow.has_lent.wait()
     task.cancel()
     slow.may_say_so.set()
@@ -98,7 +98,7 @@ async def test_a_cancelled_run_waits_until_its_packages_are_kept_and_gives_them_
     tmp_path: Path,
 ) -> None:
     slow, place = Slow(tmp_path / "kept"), installed(tmp_path)
-    task = asyncio.create_task(Lending(slow).keep(KEY, place))
+    task = asyncio.create_task(AsyncPackageCache(slow).keep(KEY, place))
     await slow.has_lent.wait()
     task.cancel()
     slow.may_say_so.set()
@@ -119,7 +119,7 @@ async def test_packages_that_no_path_leads_to_are_the_suites_fault() -> None:
             handle = deeper
         os.close(handle)
         with pytest.raises(CheckFailed, match="folders in each other without end"):
-            await Lending(NodeModules(folder / "kept")).keep(KEY, place)
+            await AsyncPackageCache(PackageCache(folder / "kept")).keep(KEY, place)
         assert not place.exists()
 
 

@@ -7,11 +7,11 @@ import pytest
 from runners.scripting.suites.package_manager import (
     Manager,
     UnknownManagerError,
+    choose_lock_file,
+    choose_tool,
     has_local_packages,
     is_plain_install,
-    lock_file,
     runs_own_scripts,
-    tool_of,
 )
 
 NPM, PNPM, YARN, BUN = "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"
@@ -37,7 +37,7 @@ def test_the_declared_manager_wins_where_its_lock_file_is(
     present: tuple[str, ...], declared: str | None, chosen: str | None
 ) -> None:
     manifest = {} if declared is None else {"packageManager": declared}
-    assert lock_file(dict.fromkeys(present, ""), manifest) == chosen
+    assert choose_lock_file(dict.fromkeys(present, ""), manifest) == chosen
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_declared_manager_wins_where_its_lock_file_is(
 def test_each_lock_file_is_read_by_whoever_wrote_it(
     lock: str, text: str, declared: str | None, manager: Manager, package: str | None
 ) -> None:
-    tool = tool_of(lock, text, {} if declared is None else {"packageManager": declared})
+    tool = choose_tool(lock, text, {} if declared is None else {"packageManager": declared})
     assert (tool.manager, tool.package) == (manager, package)
 
 
@@ -77,7 +77,7 @@ def test_what_nobody_can_install_is_refused_with_a_sentence(
     lock: str, text: str, said: str
 ) -> None:
     with pytest.raises(UnknownManagerError, match=said):
-        tool_of(lock, text, {})
+        choose_tool(lock, text, {})
 
 
 @pytest.mark.parametrize(

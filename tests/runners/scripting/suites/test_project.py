@@ -10,7 +10,7 @@ from contract.checks import PlaywrightSpec
 from contract.result import CheckFailed, FailureKind
 from runners.scripting.node.runtimes import MissingRuntimeError, Runtime, Runtimes
 from runners.scripting.suites.bundle_archive import pack
-from runners.scripting.suites.project import Project, add_programs, open_project, runtime_of
+from runners.scripting.suites.project import Project, add_programs, choose_runtime, open_project
 from sandbox.workspace import Workspace
 
 
@@ -63,7 +63,7 @@ def opened(tmp_path: Path, runtimes: Runtimes, **changes: Any) -> Project:
 def test_the_newest_node_that_fits_is_taken(
     runtimes: Runtimes, wanted: str | None, found: str
 ) -> None:
-    assert runtime_of(a_spec(engine_version=wanted), runtimes).node_version == found
+    assert choose_runtime(a_spec(engine_version=wanted), runtimes).node_version == found
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_the_newest_node_that_fits_is_taken(
 def test_the_checks_runtime_says_which_node_where_no_version_does(
     runtimes: Runtimes, asked: dict[str, str], found: str
 ) -> None:
-    assert runtime_of(a_spec(**asked), runtimes).node_version == found
+    assert choose_runtime(a_spec(**asked), runtimes).node_version == found
 
 
 def test_a_runtime_that_is_not_here_is_not_the_suites_fault(runtimes: Runtimes) -> None:
     with pytest.raises(MissingRuntimeError, match=r"2024\.09 is not installed"):
-        runtime_of(a_spec(runtime_id="2024.09"), runtimes)
+        choose_runtime(a_spec(runtime_id="2024.09"), runtimes)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_engine_that_nobody_has_is_refused_with_what_there_is(
     runtimes: Runtimes, asked: dict[str, str], said: str
 ) -> None:
     with pytest.raises(CheckFailed, match=said) as refused:
-        runtime_of(a_spec(**asked), runtimes)
+        choose_runtime(a_spec(**asked), runtimes)
     assert refused.value.failure.kind is FailureKind.SCRIPT
 
 
@@ -109,12 +109,12 @@ def test_with_bun_playwright_runs_on_the_newest_node(
     runtimes: Runtimes, version: str | None
 ) -> None:
     asked = a_spec(engine="bun", engine_version=version)
-    assert runtime_of(asked, runtimes).node_version == "24.19.0"
+    assert choose_runtime(asked, runtimes).node_version == "24.19.0"
 
 
 def test_a_machine_without_node_is_our_fault() -> None:
     with pytest.raises(MissingRuntimeError):
-        runtime_of(a_spec(), Runtimes())
+        choose_runtime(a_spec(), Runtimes())
 
 
 @pytest.mark.parametrize("named", ["e2e", "./e2e", "/e2e", "e2e/"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.scripting.suites.install import chooses, is_away
+from runners.scripting.suites.install import is_registry_unreachable, names_a_registry
 
 PROXIES = {"HTTPS_PROXY": "http://proxy.test:3128", "NO_PROXY": "localhost"}
 BY_A_PROXY = (
@@ -26,7 +26,7 @@ BY_NPM = (
     ],
 )
 def test_a_registry_of_ours_that_does_not_answer_is_away(said: tuple[str, ...]) -> None:
-    assert is_away(said, PROXIES)
+    assert is_registry_unreachable(said, PROXIES)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_registry_of_ours_that_does_not_answer_is_away(said: tuple[str, ...]) 
     ],
 )
 def test_a_registry_that_answered_or_that_the_suite_named_is_not(said: tuple[str, ...]) -> None:
-    assert not is_away(said, PROXIES)
+    assert not is_registry_unreachable(said, PROXIES)
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_a_registry_that_answered_or_that_the_suite_named_is_not(said: tuple[str
 def test_a_suite_chooses_by_its_settings_and_variables(
     told: tuple[str, ...], *, is_choice: bool
 ) -> None:
-    assert chooses(told) is is_choice
+    assert names_a_registry(told) is is_choice

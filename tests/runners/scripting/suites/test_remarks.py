@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from contract.checks import PlaywrightSpec
-from runners.scripting.suites.run import remarks
+from runners.scripting.suites.run import list_warnings
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,6 @@ from runners.scripting.suites.run import remarks
 def test_what_does_not_fit_is_said(
     said: dict[str, Any], ran: str | None, sentences: list[str]
 ) -> None:
-    found = list(remarks(PlaywrightSpec(bundle_sha256="0" * 64, **said), ran=ran))
+    found = list(list_warnings(PlaywrightSpec(bundle_sha256="0" * 64, **said), ran=ran))
     assert len(found) == len(sentences)
     assert all(part in text for part, text in zip(sentences, found, strict=True))

@@ -3,7 +3,7 @@
 import msgspec
 
 from contract.evidence import PlaywrightEvidence, SuiteTest
-from runners.scripting.suites.artifacts import report_of
+from runners.scripting.suites.artifacts import build_report
 
 
 def a_test(project: str, outcome: str = "expected") -> SuiteTest:
@@ -26,7 +26,7 @@ def test_a_test_of_two_projects_is_one_spec_with_two_tests() -> None:
         tests=(a_test("chromium"), a_test("mobile", "unexpected")),
         errors=("teardown",),
     )
-    report = report_of(seen, took_ms=12.5)
+    report = build_report(seen, took_ms=12.5)
     (file,) = report["suites"]
     (spec,) = file["specs"]
     assert (file["file"], spec["title"], spec["ok"]) == ("a.spec.ts", "buys", False)
@@ -45,7 +45,7 @@ def test_a_test_of_two_projects_is_one_spec_with_two_tests() -> None:
 def test_a_test_that_was_stopped_is_not_ok_though_playwright_calls_it_skipped() -> None:
     test = msgspec.structs.replace(a_test("chromium", "skipped"), status="interrupted")
     seen = PlaywrightEvidence(node_version="24", tests=(test,))
-    report = report_of(seen, took_ms=1)
+    report = build_report(seen, took_ms=1)
     (spec,) = report["suites"][0]["specs"]
     assert (spec["ok"], spec["tests"][0]["status"]) == (False, "unexpected")
     assert report["stats"]["unexpected"] == 1

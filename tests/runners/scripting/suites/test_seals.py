@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.scripting.suites.package_cache import Seals, seal_of
+from runners.scripting.suites.package_cache import Digests, digest_folder
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ def entry(tmp_path: Path) -> Path:
 
 
 def test_equal_packages_have_equal_seals(tmp_path: Path, entry: Path) -> None:
-    before = seal_of(entry / "node_modules")
+    before = digest_folder(entry / "node_modules")
     entry.rename(tmp_path / "other")
-    assert seal_of(tmp_path / "other/node_modules") == before
+    assert digest_folder(tmp_path / "other/node_modules") == before
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ def test_equal_packages_have_equal_seals(tmp_path: Path, entry: Path) -> None:
     ],
 )
 def test_every_change_is_found(entry: Path, change: Callable[[Path], object]) -> None:
-    seals, modules = Seals(), entry / "node_modules"
-    seals.note(entry, seal_of(modules))
-    assert seals.is_whole(entry, modules)
+    seals, modules = Digests(), entry / "node_modules"
+    seals.note(entry, digest_folder(modules))
+    assert seals.is_intact(entry, modules)
     change(modules / "@scope/one")
-    assert not seals.is_whole(entry, modules)
+    assert not seals.is_intact(entry, modules)
 
 
 def test_what_was_never_noted_is_not_whole(entry: Path) -> None:
-    assert not Seals().is_whole(entry, entry / "node_modules")
+    assert not Digests().is_intact(entry, entry / "node_modules")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners.scripting.suites import package_cache
-from runners.scripting.suites.package_cache import UnfitPackagesError, take_over
+from runners.scripting.suites.package_cache import UnfitPackagesError, take_ownership
 from tests.sandbox.worlds import needs_root
 
 A_RUNS_USER = 60999
@@ -26,11 +26,11 @@ def installed(folder: Path, *, by: int = A_RUNS_USER) -> Path:
 
 def test_all_files_are_ours_and_read_only(tmp_path: Path) -> None:
     modules = installed(tmp_path)
-    size = take_over(modules)
+    size = take_ownership(modules)
     assert {path.stat().st_uid for path in (modules, *modules.rglob("*"))} == {os.geteuid()}
     assert (modules / "lodash/index.js").stat().st_mode & 0o777 == 0o444
     assert (modules / "lodash/cli.js").stat().st_mode & 0o777 == 0o555
-    assert size.told_bytes == 20
+    assert size.apparent_bytes == 20
 
 
 @needs_root
@@ -45,14 +45,14 @@ def test_a_second_name_of_somebody_elses_file_is_refused_and_the_file_stays(
     modules = installed(tmp_path)
     os.link(secret, modules / "lodash/theft.js")
     with pytest.raises(UnfitPackagesError, match=r"second name, theft\.js\."):
-        take_over(modules)
+        take_ownership(modules)
     assert (secret.stat().st_mode & 0o777, secret.stat().st_uid) == (0o600, owner)
 
 
 def test_files_that_share_their_content_are_kept_and_count_once(tmp_path: Path) -> None:
     modules = installed(tmp_path)
     os.link(modules / "lodash/index.js", modules / "again.js")
-    assert take_over(modules).told_bytes == 20
+    assert take_ownership(modules).apparent_bytes == 20
     assert (modules / "again.js").stat().st_mode & 0o777 == 0o444
 
 
@@ -60,7 +60,7 @@ def test_pipes_go_and_links_stay(tmp_path: Path) -> None:
     modules = installed(tmp_path)
     os.mkfifo(modules / "lodash/pipe")
     (modules / "lodash/link").symlink_to("index.js")
-    take_over(modules)
+    take_ownership(modules)
     assert not (modules / "lodash/pipe").exists()
     assert (modules / "lodash/link").is_symlink()
 
@@ -70,12 +70,12 @@ def test_more_than_an_installation_may_write_is_refused(
 ) -> None:
     monkeypatch.setattr(package_cache, "MOST_BYTES", 19)
     with pytest.raises(UnfitPackagesError, match="left 20 bytes; they may be 19"):
-        take_over(installed(tmp_path))
+        take_ownership(installed(tmp_path))
 
 
 def test_holes_take_nothing_on_the_disk_and_are_told(tmp_path: Path) -> None:
     modules = installed(tmp_path)
     os.truncate(modules / "lodash/index.js", 1_000_000_000)
-    size = take_over(modules)
-    assert size.told_bytes == 1_000_000_010
+    size = take_ownership(modules)
+    assert size.apparent_bytes == 1_000_000_010
     assert size.disk_bytes < 1_000_000

@@ -6,15 +6,15 @@ import pytest
 
 from contract.evidence import SuiteTest
 from contract.result import FailureKind, LogLine
-from runners.scripting.suites.reporter import SuiteFacts
-from runners.scripting.suites.verdict import MESSAGE_CHARS, because, failure_of
+from runners.scripting.suites.reporter import SuiteEvents
+from runners.scripting.suites.verdict import MESSAGE_CHARS, describe_last_error, find_failure
 from sandbox.memory import TooLittleMemoryError
-from sandbox.program import Ended, Limits, RunTime
+from sandbox.program import Limits, ProgramExit, RunTime
 
 LIMITS = Limits(memory_mb=4096)
 
 
-def an_end(*said: str, **changes: Any) -> Ended:
+def an_end(*said: str, **changes: Any) -> ProgramExit:
     fields: dict[str, Any] = {
         "exit_code": 0,
         "signal": None,
@@ -25,7 +25,7 @@ def an_end(*said: str, **changes: Any) -> Ended:
         "log": tuple(LogLine(after_ms=0, level="ERROR", message=line) for line in said),
         "facts_cut": False,
     }
-    return Ended(**{**fields, **changes})
+    return ProgramExit(**{**fields, **changes})
 
 
 TIME = RunTime(limit_s=60, stop_after_s=45, grace_s=7.5)
@@ -48,8 +48,8 @@ def failed(*errors: str, **changes: Any) -> SuiteTest:
     return a_test(**{"status": "failed", "outcome": "unexpected", "errors": errors, **changes})
 
 
-def facts(*tests: SuiteTest, under_way: tuple[SuiteTest, ...] = (), **known: Any) -> SuiteFacts:
-    book = SuiteFacts()
+def facts(*tests: SuiteTest, under_way: tuple[SuiteTest, ...] = (), **known: Any) -> SuiteEvents:
+    book = SuiteEvents()
     book.playwright, book.end = "1.65.1", "passed"
     book.tests = {str(number): test for number, test in enumerate(tests)}
     book.under_way = {f"u{number}": test for number, test in enumerate(under_way)}
@@ -58,21 +58,21 @@ def facts(*tests: SuiteTest, under_way: tuple[SuiteTest, ...] = (), **known: Any
     return book
 
 
-def said(book: SuiteFacts, end: Ended) -> str:
-    failure = failure_of(book, end, LIMITS, time=TIME, installed_s=0)
+def said(book: SuiteEvents, end: ProgramExit) -> str:
+    failure = find_failure(book, end, LIMITS, time=TIME, installed_s=0)
     assert failure is not None
     return f"{failure.kind}: {failure.message}".replace(" \u203a ", " > ")
 
 
 def test_a_run_in_which_every_test_passed_has_no_failure() -> None:
-    assert failure_of(facts(a_test()), an_end(), LIMITS, time=TIME, installed_s=0) is None
+    assert find_failure(facts(a_test()), an_end(), LIMITS, time=TIME, installed_s=0) is None
 
 
 def test_a_suite_that_was_through_when_it_was_stopped_has_passed() -> None:
     end = an_end(timed_out=True, exit_code=None, signal=9)
     assert said(facts(a_test()), end).startswith("TIMEOUT: The suite was stopped after 45 s to ")
     book = facts(a_test(), end_in_time="passed")
-    assert failure_of(book, end, LIMITS, time=TIME, installed_s=0) is None
+    assert find_failure(book, end, LIMITS, time=TIME, installed_s=0) is None
 
 
 def test_a_suite_that_had_failed_when_it_was_stopped_is_told_by_its_test() -> None:
@@ -89,7 +89,7 @@ def test_a_suite_that_had_failed_when_it_was_stopped_is_told_by_its_test() -> No
 
 def test_a_flaky_test_is_no_failure() -> None:
     assert (
-        failure_of(
+        find_failure(
             facts(a_test(outcome="flaky", retries=1)), an_end(), LIMITS, time=TIME, installed_s=0
         )
         is None
@@ -149,7 +149,7 @@ def test_memory_names_limit_peak_and_test() -> None:
 def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -> None:
     book = facts(failed("Error: page.goto: Page crashed"))
     assert said(book, an_end(exit_code=1)).startswith("SCRIPT: ")
-    assert said(book, an_end(exit_code=1, system_took_some=True, peak_mb=3900)) == (
+    assert said(book, an_end(exit_code=1, had_oom_kills=True, peak_mb=3900)) == (
         "OUT_OF_MEMORY: The suite ran out of memory after [chromium] a.spec.ts:7 > basket had "
         "failed; its limit is 4096 MB, its peak was 3900 MB; this location had no more."
     )
@@ -158,7 +158,7 @@ def test_a_page_that_crashed_when_the_system_took_processes_is_out_of_memory() -
 def test_a_page_that_the_system_took_far_below_the_limit_is_our_fault() -> None:
     book = facts(failed("Error: page.goto: Page crashed"))
     with pytest.raises(TooLittleMemoryError, match="512 MB, and its limit is 4096 MB"):
-        said(book, an_end(exit_code=1, system_took_some=True))
+        said(book, an_end(exit_code=1, had_oom_kills=True))
 
 
 def test_the_call_in_which_a_tests_time_was_up_is_told_rather_than_that_it_was() -> None:
@@ -170,11 +170,11 @@ def test_the_call_in_which_a_tests_time_was_up_is_told_rather_than_that_it_was()
 
 
 def test_a_browser_that_the_system_took_is_no_failure_of_a_test() -> None:
-    book = facts(failed("browser has been closed"), browser_taken=True)
+    book = facts(failed("browser has been closed"), browser_was_killed=True)
     assert said(book, an_end(exit_code=1)).startswith("SCRIPT")
     with pytest.raises(TooLittleMemoryError):
-        said(book, an_end(exit_code=1, system_took_some=True))
-    told = said(book, an_end(exit_code=1, system_took_some=True, peak_mb=4000))
+        said(book, an_end(exit_code=1, had_oom_kills=True))
+    told = said(book, an_end(exit_code=1, had_oom_kills=True, peak_mb=4000))
     assert told.startswith("OUT_OF_MEMORY")
 
 
@@ -192,7 +192,7 @@ def test_a_browser_that_the_system_took_is_no_failure_of_a_test() -> None:
         (facts(failed(), a_test()), "after [chromium] a.spec.ts:7 > basket had failed"),
     ],
 )
-def test_a_lack_of_memory_names_what_went_on(book: SuiteFacts, during: str) -> None:
+def test_a_lack_of_memory_names_what_went_on(book: SuiteEvents, during: str) -> None:
     expected = f"OUT_OF_MEMORY: The suite ran out of memory {during}; its limit is 4096 MB"
     assert said(book, an_end(out_of_memory=True)).startswith(expected)
 
@@ -249,7 +249,7 @@ def test_a_limit_of_the_sandbox_is_told_as_it_says() -> None:
         ),
     ],
 )
-def test_a_run_that_broke_off_says_how(book: SuiteFacts, end: Ended, sentence: str) -> None:
+def test_a_run_that_broke_off_says_how(book: SuiteEvents, end: ProgramExit, sentence: str) -> None:
     assert said(book, end) == f"SCRIPT: {sentence}"
 
 
@@ -260,8 +260,8 @@ def test_an_installation_is_told_by_its_sentence_and_not_by_its_stack() -> None:
         "    at async error (pnpm.cjs:1:1)",
     )
     log = tuple(LogLine(after_ms=0, level="ERROR", message=line) for line in said)
-    assert because(log) == f": {said[0].strip()}"
-    assert because(log[1:]) == ""
+    assert describe_last_error(log) == f": {said[0].strip()}"
+    assert describe_last_error(log[1:]) == ""
 
 
 def test_an_error_of_any_kind_is_what_a_command_said() -> None:
@@ -271,11 +271,11 @@ def test_an_error_of_any_kind_is_what_a_command_said() -> None:
         "}",
     )
     log = tuple(LogLine(after_ms=0, level="ERROR", message=line) for line in said)
-    assert because(log) == f": {said[0]}"
+    assert describe_last_error(log) == f": {said[0]}"
 
 
 def test_a_very_long_error_is_cut() -> None:
-    failure = failure_of(
+    failure = find_failure(
         facts(failed("x" * 5000)), an_end(exit_code=1), LIMITS, time=TIME, installed_s=0
     )
     assert failure is not None

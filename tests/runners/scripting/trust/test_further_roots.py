@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from runners.scripting.trust.roots import further_roots
+from runners.scripting.trust.roots import read_further_roots
 
 
 def pem() -> str:
@@ -37,7 +37,7 @@ def test_what_was_added_to_the_systems_bundle_counts_beside_the_extra_ones(
     written(distributions / "mozilla/Common.crt", common)
     bundle = written(tmp_path / "bundle.crt", f"# roots\n{common}{added}\n{extra}")
     monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
-    found = further_roots(written(tmp_path / "extra.pem", extra), distributions=distributions)
+    found = read_further_roots(written(tmp_path / "extra.pem", extra), distributions=distributions)
     assert bodies(found) == bodies(extra + added)
 
 
@@ -46,8 +46,8 @@ def test_where_the_distribution_tells_nothing_the_extra_ones_alone_count(
 ) -> None:
     extra, nowhere = pem(), tmp_path / "nowhere"
     monkeypatch.setenv("SSL_CERT_FILE", str(written(tmp_path / "bundle.crt", pem())))
-    assert further_roots(None, distributions=nowhere) is None
-    found = further_roots(written(tmp_path / "extra.pem", extra), distributions=nowhere)
+    assert read_further_roots(None, distributions=nowhere) is None
+    found = read_further_roots(written(tmp_path / "extra.pem", extra), distributions=nowhere)
     assert bodies(found) == bodies(extra)
 
 
@@ -58,11 +58,11 @@ def test_what_is_no_certificate_in_a_bundle_is_left_aside(
     broken = "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"
     bundle = written(tmp_path / "bundle.crt", f"{broken}{mine}-----END CERTIFICATE-----")
     monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
-    assert bodies(further_roots(None, distributions=distributions)) == bodies(mine)
+    assert bodies(read_further_roots(None, distributions=distributions)) == bodies(mine)
 
 
 def test_a_machine_without_a_bundle_has_none(
     tmp_path: Path, distributions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone"))
-    assert further_roots(None, distributions=distributions) is None
+    assert read_further_roots(None, distributions=distributions) is None

@@ -138,7 +138,7 @@ async def test_multi_step_checks_trust_the_further_roots(ca: trustme.CA, roots: 
 def test_each_run_has_a_database_of_its_own(tmp_path: Path) -> None:
     roots = Roots(tmp_path, pem_of(trustme.CA()).decode())
     homes = [tmp_path / "one", tmp_path / "other"]
-    assert [roots.equip(home) for home in homes] == [None, None]
+    assert [roots.install_in(home) for home in homes] == [None, None]
     assert (homes[0] / ".pki/nssdb/cert9.db").read_bytes() == (
         homes[1] / ".pki/nssdb/cert9.db"
     ).read_bytes()
@@ -146,7 +146,7 @@ def test_each_run_has_a_database_of_its_own(tmp_path: Path) -> None:
 
 def test_without_further_roots_a_home_stays_empty(tmp_path: Path) -> None:
     roots = Roots(tmp_path, "")
-    assert roots.equip(tmp_path / "home") is None
+    assert roots.install_in(tmp_path / "home") is None
     assert roots.environment == {}
     assert not (tmp_path / "home").exists()
 
@@ -158,14 +158,14 @@ def test_roots_that_chromium_cannot_be_given_are_told(tmp_path: Path) -> None:
         "Chromium does not trust the further roots of this location: "
         "root 1 is no certificate that NSS can read."
     )
-    assert Roots(tmp_path, unreadable).equip(tmp_path / "home") == told
+    assert Roots(tmp_path, unreadable).install_in(tmp_path / "home") == told
 
 
 def test_roots_that_could_not_be_written_are_tried_again_by_the_next_run(tmp_path: Path) -> None:
     roots = Roots(tmp_path, pem_of(trustme.CA()).decode())
     with no_large_files(), pytest.raises(OSError, match=r"cannot be made now: .*NSS error"):
-        roots.equip(tmp_path / "one")
-    assert roots.equip(tmp_path / "other") is None
+        roots.install_in(tmp_path / "one")
+    assert roots.install_in(tmp_path / "other") is None
     assert (tmp_path / "other/.pki/nssdb/cert9.db").exists()
     assert len(list(tmp_path.glob("nssdb-*"))) == 1
 
@@ -176,9 +176,9 @@ def test_a_database_of_roots_that_takes_too_long_is_our_fault(
     roots = Roots(tmp_path, pem_of(trustme.CA()).decode())
     monkeypatch.setattr(trust, "_BUILD_LIMIT_S", 0.0)
     with pytest.raises(TimeoutError, match="did not end"):
-        roots.equip(tmp_path / "one")
+        roots.install_in(tmp_path / "one")
     monkeypatch.undo()
-    assert roots.equip(tmp_path / "other") is None
+    assert roots.install_in(tmp_path / "other") is None
 
 
 def test_where_shared_memory_takes_no_files_the_disk_does(
