@@ -1,1 +1,1 @@
-"""The language that agent and service share."""
+"""The messages and types that agent and service share."""

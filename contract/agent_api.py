@@ -1,4 +1,4 @@
-"""What agent and service say to each other under `/agent/v1`, and where."""
+"""The messages of agent and service under `/agent/v1`, and their paths."""
 
 import re
 from datetime import datetime
@@ -19,37 +19,40 @@ RENEW: Final = f"{PREFIX}/jobs/renew"
 RELEASE: Final = f"{PREFIX}/jobs/release"
 RESULTS: Final = f"{PREFIX}/results"
 ARTIFACTS: Final = f"{PREFIX}/artifacts"
-"""Followed by `/{jobId}/{name}`."""
+"""The path continues with `/{jobId}/{name}`."""
 BUNDLES: Final = f"{PREFIX}/bundles"
-"""Followed by `/{sha256}`."""
+"""The path continues with `/{sha256}`."""
 PINGS: Final = f"{PREFIX}/pings"
 EVENTS: Final = f"{PREFIX}/events"
 
 AGENT_ID_HEADER: Final = "x-agent-id"
-"""One id per process start, on every request."""
+"""The agent's id, which is new at each start of the process; every request carries it."""
 ARTIFACT_DIGEST_HEADER: Final = "x-content-sha256"
-"""Of the whole file, hexadecimal; needed on the part that completes it, good on every part."""
+"""The SHA-256 of the whole file in hexadecimal.
+
+The part that completes the file must carry it; any other part may."""
 ARTIFACT_FENCE_HEADER: Final = "x-fence"
-"""Of the claim under which the file was made, on every part; under an older one than the newest
-it is refused."""
+"""The fence of the claim under which the file was made; every part must carry it.
+
+The service refuses a part whose fence is older than the job's newest one."""
 ARTIFACT_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
-"""What an artifact may be called; `.part` at its end is the service's own."""
+"""A valid name of an artifact; the service reserves the ending `.part`."""
 USER_AGENT_PREFIX: Final = "picket-agent/"
-"""Followed by the agent's version."""
+"""The start of the agent's User-Agent header; its version follows."""
 
 _FIGURES: Final = re.compile(r"\d+(?:\.\d+)?")
 
 MAX_WAIT_S: Final = 30
-"""The longest that a claim may wait for work."""
+"""How long a claim may wait for jobs at most."""
 MAX_RESULTS: Final = 256
 MAX_RESULTS_BYTES: Final = 8 * 1024 * 1024
 MAX_ARTIFACT_BYTES: Final = 150 * 1024 * 1024
 GZIP_ABOVE_BYTES: Final = 4096
-"""Bodies above this may be sent with `content-encoding: gzip`."""
+"""The size above which a body may be sent with `content-encoding: gzip`."""
 
 
 def name_checks(kind: CheckType, *, with_scripts: bool) -> str:
-    """What people read of a type, or of its checks with scripts."""
+    """Return what messages call the checks of a type, or those of them with scripts."""
     return f"{kind} checks{' with scripts' if with_scripts else ''}"
 
 
@@ -58,11 +61,11 @@ class UnavailableType(Wire, frozen=True, kw_only=True):
 
     type: CheckType
     cause: str
-    """What is missing or in the way: one sentence without its full stop."""
+    """Why the checks cannot run: one sentence without a full stop."""
     remedy: str
-    """What to do about it, in the same form."""
+    """How to fix it: one sentence without a full stop."""
     only_with_scripts: bool = False
-    """The type's checks with setup or teardown scripts cannot run; its others can."""
+    """Whether only checks with setup or teardown scripts are affected."""
 
     @property
     def what(self) -> str:
@@ -71,13 +74,13 @@ class UnavailableType(Wire, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What stays while the cause does: figures, such as the machine's load, do not count."""
+        """What identifies the problem; numbers in it, such as the machine's load, do not count."""
         cause, remedy = (_FIGURES.sub("0", text) for text in (self.cause, self.remedy))
         return self.what, cause, remedy
 
     @property
     def sentence(self) -> str:
-        """The one sentence that people read of it, wherever they look."""
+        """The sentence that logs, `picket doctor`, `picket up` and the API show."""
         return f"{self.what} cannot run here: {self.cause}; {self.remedy}."
 
 
@@ -87,14 +90,14 @@ class Hello(Wire, frozen=True, kw_only=True):
     agent_id: str
     version: str
     platform: str
-    """As in linux-x86_64."""
+    """Operating system and architecture, such as linux-x86_64."""
     runtimes: dict[str, str] = {}
-    """Runtime name to version: `python`; where there are any, those of scripts by their ids, with
-    the version of their Node, and `chromium`."""
+    """Versions by name: `python`, each script runtime's Node by the runtime's id, and `chromium`;
+    the latter two only where they are installed."""
     check_types: tuple[CheckType, ...]
-    """What the agent can run, after its boot check."""
+    """The types that the agent can run, by its self-test."""
     unavailable: tuple[UnavailableType, ...] = ()
-    """What it knows and cannot run; a type in neither list has not been tried yet."""
+    """The types that it cannot run; a type in neither list has not been tested yet."""
     slots: dict[Lane, int]
     """How many jobs it runs at once, per lane."""
 
@@ -105,12 +108,12 @@ class LocationInfo(Wire, frozen=True, kw_only=True):
     id: str
     slug_name: str
     proxy_url: str | None = None
-    """Proxy for what URL and API checks send, `*********` for its credentials, which jobs carry.
-    None: direct."""
+    """The proxy for requests of URL and API checks, its credentials masked as `*********` (jobs
+    carry the real ones). None: direct connections."""
 
 
 class Limits(Wire, frozen=True, kw_only=True):
-    """What the service takes in one request."""
+    """How much the service accepts in one request."""
 
     results: int = MAX_RESULTS
     results_bytes: int = MAX_RESULTS_BYTES
@@ -118,12 +121,12 @@ class Limits(Wire, frozen=True, kw_only=True):
 
 
 class HelloAnswer(Wire, frozen=True, kw_only=True):
-    """The service knows the agent now."""
+    """The service's answer to a hello; it knows the agent from now on."""
 
     location: LocationInfo
     lease_s: dict[Lane, Seconds]
     min_agent_version: str
-    """An older agent is refused with 426."""
+    """The oldest version that the service accepts; it answers older agents with 426."""
     limits: Limits = Limits()
 
 
@@ -131,36 +134,36 @@ class Claim(Wire, frozen=True, kw_only=True):
     """Ask for at most as many jobs as there are free slots."""
 
     claim_id: str
-    """Repeated after a broken connection, it gets the same jobs again."""
+    """The id of this claim: repeating it after a broken connection returns the same jobs."""
     slots: dict[Lane, Annotated[int, msgspec.Meta(ge=0)]]
     check_types: tuple[CheckType, ...]
-    """What the agent can run now; no other job is handed out."""
+    """The types that the agent can run now; it gets jobs of no other type."""
     wait_s: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = MAX_WAIT_S
 
 
 class ClaimAnswer(Wire, frozen=True, kw_only=True):
-    """Jobs, each to be read by itself (`contract.job.Job`)."""
+    """The claimed jobs; each is decoded on its own (`contract.job.Job`)."""
 
     jobs: tuple[msgspec.Raw, ...] = ()
     next_poll_s: Seconds = 0
-    """Wait this long before the next claim."""
+    """How long the agent must wait before its next claim."""
     say_hello: bool = False
-    """The service does not know this agent (any more): say hello before the next claim."""
+    """Whether the service does not know the agent, which must say hello before its next claim."""
 
 
 class Renew(Wire, frozen=True, kw_only=True):
-    """Keep the leases of all running jobs."""
+    """Renew the leases of all running jobs."""
 
     leases: tuple[Lease, ...]
 
 
 class RenewAnswer(Wire, frozen=True, kw_only=True):
-    """Leases named in neither list hold for another full length."""
+    """The leases that could not be renewed; all others hold for another full term."""
 
     lost: tuple[Lease, ...] = ()
-    """Somebody else's now, or done: stop the run, send nothing."""
+    """Leases that another agent holds now, or whose job is done: stop the run, send no result."""
     cancel: tuple[Lease, ...] = ()
-    """The run is not wanted any more: stop it and release it."""
+    """Leases of cancelled runs: stop the run and release the job."""
 
 
 class ReleaseReason(StrEnum):
@@ -185,7 +188,7 @@ class Released(Wire, frozen=True, kw_only=True):
 
 
 class Release(Wire, frozen=True, kw_only=True):
-    """Give jobs back; each can be claimed by another agent at once."""
+    """Give jobs back; another agent can claim them at once."""
 
     jobs: tuple[Released, ...]
 
@@ -197,7 +200,7 @@ class Submission(Wire, frozen=True, kw_only=True):
 
 
 class Rejected(Wire, frozen=True, kw_only=True):
-    """A result that the service will never take."""
+    """A result that the service will never accept."""
 
     job_id: str
     fence: int
@@ -205,47 +208,47 @@ class Rejected(Wire, frozen=True, kw_only=True):
 
 
 class SubmissionAnswer(Wire, frozen=True, kw_only=True):
-    """Every result of the submission stands in exactly one list; all of them are settled."""
+    """What became of each result; each stands in exactly one list and need not be sent again."""
 
     accepted: tuple[Lease, ...] = ()
     duplicates: tuple[Lease, ...] = ()
-    """Already known, or late: kept as history, counted never."""
+    """Results that are known already, or late; they are kept as history and do not count."""
     rejected: tuple[Rejected, ...] = ()
 
 
 class ArtifactStored(Wire, frozen=True, kw_only=True):
-    """How much of an artifact the service has; `content-range` says which part was sent."""
+    """How much of an artifact is stored; `Content-Range` of the request says which part it sent."""
 
     offset: int
-    """Bytes so far: where the next part begins."""
+    """How many bytes are stored, which is where the next part begins."""
     complete: bool
-    """The whole file is there, and is what its digest says."""
+    """Whether the whole file is stored and matches its digest."""
 
 
 class Ping(Wire, frozen=True, kw_only=True):
     """A heartbeat ping that a job in the closed network sent to the agent's ping port."""
 
     ping_id: str
-    """Made by the agent, so that a ping relayed twice counts once."""
+    """An id that the agent makes, so that a ping relayed twice counts once."""
     token: str
     received_at: datetime
-    """By the agent's clock; for the reader only."""
+    """When it came in by the agent's clock; for display only."""
     age_s: Seconds
-    """How long ago it came in, when it was relayed: the service subtracts it from its clock."""
+    """The ping's age when it was relayed; the service subtracts it from its own clock."""
     method: str
     source: str = ""
-    """Origin or Referer header."""
+    """The Origin or Referer header of the ping."""
     user_agent: str = ""
 
 
 class Pings(Wire, frozen=True, kw_only=True):
-    """Pings to relay."""
+    """Pings that an agent relays."""
 
     pings: tuple[Ping, ...]
 
 
 class ErrorEvent(Wire, frozen=True, kw_only=True):
-    """An error-level event of an agent: the specification's five facts and nothing else."""
+    """An error-level event of an agent: these five fields and nothing else."""
 
     message: str
     stack_trace: str
@@ -255,13 +258,13 @@ class ErrorEvent(Wire, frozen=True, kw_only=True):
 
 
 class Events(Wire, frozen=True, kw_only=True):
-    """Error-level events; sent only while `EXTERNAL_OBSERVABILITY` is on."""
+    """Error-level events of an agent; it sends them only while `EXTERNAL_OBSERVABILITY` is on."""
 
     events: tuple[ErrorEvent, ...]
 
 
 class Refusal(Wire, frozen=True, kw_only=True):
-    """The one error body of the specification, as an agent reads it."""
+    """The body of every error response, as an agent reads it."""
 
     status_code: int
     error: str
@@ -269,12 +272,12 @@ class Refusal(Wire, frozen=True, kw_only=True):
 
 
 class StoredBytes(Wire, frozen=True, kw_only=True):
-    """Where an upload goes on."""
+    """Where an upload continues."""
 
     offset: int
 
 
 class RangeRefusal(Refusal, frozen=True, kw_only=True):
-    """416: a part of an artifact begins elsewhere than where the stored bytes end."""
+    """The body of a 416: a part of an artifact does not begin where the stored bytes end."""
 
     attributes: StoredBytes

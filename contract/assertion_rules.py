@@ -1,7 +1,7 @@
-"""Which assertions make sense for which check type, and why others do not.
+"""Which assertions make sense for which check type.
 
-Gives the field that is wrong and the end of a sentence about it, or None. Expressions are judged by
-whoever can compile them.
+Each function returns the wrong field and the rest of a sentence that begins with it, or None.
+JSONPaths and regular expressions are checked by the package that compiles them.
 """
 
 import math
@@ -28,7 +28,7 @@ Wrong = tuple[str, str]
 
 
 def assertion_problem(assertion: Assertion, kind: CheckType) -> Wrong | None:
-    """What makes an assertion of this check senseless. None: it may hold."""
+    """Return why this assertion cannot work in a check of this type. None: it can."""
     return (
         _comparison_problem(assertion, kind)
         or _property_problem(assertion)
@@ -37,13 +37,13 @@ def assertion_problem(assertion: Assertion, kind: CheckType) -> Wrong | None:
 
 
 def comparisons_of(source: Source, *, of_part: bool) -> frozenset[Comparison]:
-    """What can be asked of a source; `of_part`: of one header, not of all of them."""
+    """Return the comparisons of a source; `of_part`: of one header rather than of all headers."""
     has_members = source in JSON_SOURCES or (source is Source.HEADERS and not of_part)
     return frozenset(Comparison) if has_members else frozenset(Comparison) - OF_OBJECTS
 
 
 def expression_of(assertion: Assertion) -> tuple[str, str] | None:
-    """The field that holds a regular expression, and the expression. None: none does."""
+    """Return the field with the regular expression, and the expression. None: there is none."""
     if assertion.source in TEXT_SOURCES:
         field, pattern = "property", assertion.property
     elif assertion.source is Source.HEADERS:
@@ -54,7 +54,7 @@ def expression_of(assertion: Assertion) -> tuple[str, str] | None:
 
 
 def path_of(assertion: Assertion) -> str | None:
-    """The JSONPath of an assertion. None: it has none that could be judged."""
+    """Return the JSONPath of an assertion. None: it has none, or one with a variable in it."""
     path = assertion.property
     is_path = assertion.source in JSON_SOURCES and path and not is_open(path)
     return path if is_path else None
@@ -90,7 +90,7 @@ def _property_problem(assertion: Assertion) -> Wrong | None:
 
 
 def _is_number(text: str) -> bool:
-    """As the comparisons read one: whole numbers of any size, others that are finite."""
+    """Whether comparisons read the text as a number: an integer of any size, or a finite float."""
     if len(text) > _MOST_NUMBER_CHARS or "_" in text:
         return False
     return _is_whole(text) or _is_finite(text)

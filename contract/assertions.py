@@ -1,4 +1,4 @@
-"""What a check may assert about what was seen, and how each assertion came out."""
+"""Assertions of a check, and their results."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,7 +7,7 @@ from contract.wire import Wire
 
 
 class Source(StrEnum):
-    """Where an assertion looks. Which type knows which source: `contract.checks`."""
+    """The value that an assertion tests; `contract.checks` lists the sources of each type."""
 
     STATUS_CODE = "STATUS_CODE"
     JSON_BODY = "JSON_BODY"
@@ -23,7 +23,7 @@ class Source(StrEnum):
 
 
 class Comparison(StrEnum):
-    """How the actual value is held against the target (field notes, section 1.5)."""
+    """How the actual value is compared with the target."""
 
     EQUALS = "EQUALS"
     NOT_EQUALS = "NOT_EQUALS"
@@ -42,13 +42,13 @@ class Comparison(StrEnum):
 
 
 JSON_SOURCES: Final = frozenset({Source.JSON_BODY, Source.JSON_ANSWER, Source.JSON_RESPONSE})
-"""Here `property` is a JSONPath."""
+"""Sources whose `property` is a JSONPath."""
 TEXT_SOURCES: Final = frozenset(
     {Source.TEXT_BODY, Source.RESPONSE_DATA, Source.TEXT_ANSWER, Source.RESPONSE_CODE}
 )
-"""Here `property` is a regular expression."""
+"""Sources whose `property` is a regular expression."""
 NUMBER_SOURCES: Final = frozenset({Source.STATUS_CODE, Source.RESPONSE_TIME, Source.LATENCY})
-"""Here there is always a number."""
+"""Sources whose value is always a number."""
 OF_OBJECTS: Final = frozenset(
     {
         Comparison.HAS_KEY,
@@ -57,13 +57,13 @@ OF_OBJECTS: Final = frozenset(
         Comparison.NOT_HAS_VALUE,
     }
 )
-"""Only objects, and arrays for values, have these; of texts and numbers they never hold."""
+"""Comparisons of objects (`…_VALUE` also of arrays); they fail on strings and numbers."""
 OF_NUMBERS: Final = frozenset({Comparison.GREATER_THAN, Comparison.LESS_THAN})
 OF_EQUALITY: Final = frozenset({Comparison.EQUALS, Comparison.NOT_EQUALS})
 
 
 class Assertion(Wire, frozen=True, kw_only=True):
-    """One sentence that must hold for the check to pass."""
+    """A condition that must hold for the check to pass."""
 
     source: Source
     comparison: Comparison
@@ -71,13 +71,14 @@ class Assertion(Wire, frozen=True, kw_only=True):
     """JSON sources: a JSONPath. HEADERS: the header's name. LATENCY: avg, min, max or stdDev.
     Text sources: a regular expression whose first capture group is compared."""
     target: str = ""
-    """Always a string; compared as a number where the actual value is one."""
+    """The expected value as a string; it is compared as a number if the actual value is one."""
     regex: str | None = None
-    """HEADERS only: first capture group is compared. None: the whole value is."""
+    """HEADERS only: a regular expression whose first capture group is compared. None: the whole
+    value is."""
 
 
 class AssertionResult(Wire, frozen=True, kw_only=True):
-    """An assertion as it was evaluated."""
+    """An assertion and its result."""
 
     source: Source
     comparison: Comparison
@@ -85,8 +86,8 @@ class AssertionResult(Wire, frozen=True, kw_only=True):
     target: str = ""
     regex: str | None = None
     order: int
-    """Position in the check's list, from 0."""
+    """The assertion's position in the check's list, from 0."""
     actual: str | None = None
-    """What was compared, cut to 10 KB. None: there was nothing to compare."""
+    """The value that was compared, cut to 10 KB. None: there was none."""
     error: str | None = None
-    """Why it does not hold. None: it holds."""
+    """Why the assertion fails. None: it holds."""

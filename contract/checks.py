@@ -1,18 +1,7 @@
 """What a check of each type needs in order to run: one Spec per type.
 
-No schedule, no alerts, no ids: those belong to the control plane's Check. What they ask for
-stands in `contract.requests`; the types that are a script's alone in `contract.checks`; what a
-Spec says of its type in `contract.checks`.
-Limits and defaults are the specification's and, where it is silent, the field notes' (1.5).
-
-What a check needs that is a script's alone, or a model's: one Spec per type.
-
-API checks, whose scripts run beside a request of their own, stand with the others in
-`contract.checks`.
-
-What a Spec says of its type, and the fields that several Specs share.
-
-A new check type says here and in its Spec what it is; everybody else reads it from there.
+A Spec has no schedule, no alerts and no ids, which belong to the service's Check.
+Its class variables say what the type is; all other modules read them from here.
 """
 
 from enum import StrEnum
@@ -26,28 +15,28 @@ from contract.wire import Milliseconds, Wire
 
 
 class Spec(Wire, frozen=True, kw_only=True):
-    """Facts that hold for all checks of a type."""
+    """The class variables that describe a type, with their defaults."""
 
     noun: ClassVar[str]
-    """What people call such a check, as in "DNS monitor"."""
+    """What messages call such a check, such as "DNS monitor"."""
     sources: ClassVar[frozenset[Source]] = frozenset()
-    """What its assertions may compare. Empty: it takes no assertions."""
+    """What assertions of this type may test. Empty: the type has no assertions."""
     comparisons: ClassVar[frozenset[Comparison] | None] = None
-    """The comparisons of its assertions. None: all that their sources take."""
+    """Which comparisons its assertions may use. None: all that their sources allow."""
     is_run_by_agents: ClassVar[bool] = True
-    """Whether there is a runner for it; runs of the others are recorded as missed."""
+    """Whether agents have a runner for it; runs of other types are recorded as missed."""
     may_run_below_a_minute: ClassVar[bool] = False
-    """Whether its frequency may be 0, with seconds between runs."""
+    """Whether its frequency may be 0, which allows intervals in seconds."""
     is_main: ClassVar[bool] = False
     """Whether each run takes a slot of the main lane."""
     needs_node: ClassVar[bool] = False
-    """Whether it is code, which needs a Node runtime."""
+    """Whether every check of the type is a script, which needs a Node runtime."""
     needs_browser: ClassVar[bool] = False
-    """Whether it needs a browser too."""
+    """Whether its scripts need a browser too."""
 
 
 class RequestSpec(Spec, frozen=True, kw_only=True):
-    """A check that sends one request and may assert on what comes back."""
+    """A check that sends one request and may have assertions on the response."""
 
     passes_unreachable: ClassVar[bool] = False
     """Whether a target that refuses or does not answer passes with `should_fail`."""
@@ -58,21 +47,21 @@ class RequestSpec(Spec, frozen=True, kw_only=True):
 
 
 class TimedSpec(RequestSpec, frozen=True, kw_only=True):
-    """A check with limits on its response time; each type has bounds and defaults of its own."""
+    """A check with thresholds for its response time; each type has its own bounds and defaults."""
 
     degraded_after_ms: float | None = msgspec.field(default=None, name="degradedResponseTime")
     failed_after_ms: float | None = msgspec.field(default=None, name="maxResponseTime")
 
 
 class ScriptSpec(Spec, frozen=True, kw_only=True):
-    """A check that is code."""
+    """A check that is a script."""
 
     is_main = True
     needs_node = True
 
 
 class Dependency(Wire, frozen=True, kw_only=True):
-    """A further file that a script imports."""
+    """A file that a script imports."""
 
     path: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
     content: str
@@ -89,17 +78,17 @@ class BrowserSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="
 
     script: str
     script_path: str | None = None
-    """None: the script came from an editor and is called /script.js."""
+    """The script's path in its project. None: it has none and runs as /script.js."""
     dependencies: tuple[Dependency, ...] = ()
     snippets: tuple[Dependency, ...] = ()
-    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
-    folder of the script."""
+    """Files that scripts import from `./snippets/`; their paths, such as `snippets/login.js`, are
+    relative to the script's folder."""
     runtime_id: RuntimeId | None = None
-    """None: the newest runtime of the agent."""
+    """The runtime that the script runs on. None: the newest one of the agent."""
     ssl_check_domain: str | None = None
-    """Host whose certificate alerts on expiry are to watch; no run looks at it. None: none."""
+    """The host whose certificate is watched for expiry; runs do not use it. None: no host."""
     playwright_config: dict[str, object] | None = None
-    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
+    """`timeout`, `use` and `expect` of a Playwright configuration. None: Playwright's defaults."""
 
 
 class MultiStepSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="MULTI_STEP"):
@@ -109,15 +98,15 @@ class MultiStepSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag
 
     script: str
     script_path: str | None = None
-    """None: the script came from an editor and is called /script.js."""
+    """The script's path in its project. None: it has none and runs as /script.js."""
     dependencies: tuple[Dependency, ...] = ()
     snippets: tuple[Dependency, ...] = ()
-    """Files that scripts import from `./snippets/`; paths as in `snippets/login.js`, from the
-    folder of the script."""
+    """Files that scripts import from `./snippets/`; their paths, such as `snippets/login.js`, are
+    relative to the script's folder."""
     runtime_id: RuntimeId | None = None
-    """None: the newest runtime of the agent."""
+    """The runtime that the script runs on. None: the newest one of the agent."""
     playwright_config: dict[str, object] | None = None
-    """The parts `timeout`, `use` and `expect` of a Playwright configuration. None: defaults."""
+    """`timeout`, `use` and `expect` of a Playwright configuration. None: Playwright's defaults."""
 
 
 class PlaywrightSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", tag="PLAYWRIGHT"):
@@ -127,28 +116,29 @@ class PlaywrightSpec(ScriptSpec, frozen=True, kw_only=True, tag_field="type", ta
     needs_browser = True
 
     bundle_sha256: str
-    """Content address of the suite's tar.gz at the service."""
+    """The SHA-256 of the suite's tar.gz, under which the service stores it."""
     test_command: str = "npx playwright test"
     install_command: str = ""
     browsers: tuple[str, ...] = ()
     playwright_version: str | None = None
-    """None: as the suite's lock file says."""
+    """The version of Playwright Test. None: the one in the suite's lock file."""
     working_dir: str | None = None
-    """None: the bundle's root."""
+    """The folder in the bundle where commands run. None: the bundle's root."""
     cache_hash: str | None = None
-    """Packages that were kept under another one are not used. None: what they are installed from
-    says it all."""
+    """A key of the package cache; a new one installs packages again. None: the files that packages
+    are installed from are the key."""
     engine: Literal["node", "bun"] | None = None
-    """None: node."""
+    """The JavaScript engine. None: node."""
     engine_version: str | None = None
-    """None: the Node of the runtime."""
+    """The version of the engine. None: the Node of the runtime."""
     runtime_id: RuntimeId | None = None
-    """Whose Node runs the suite, which brings everything else. None: the agent's newest."""
+    """The runtime whose Node runs the suite, which brings its own packages. None: the newest of the
+    agent."""
     refresh_cache: bool = False
 
 
 class AgenticSpec(Spec, frozen=True, kw_only=True, tag_field="type", tag="AGENTIC"):
-    """A goal in plain words that a model tries to reach in a browser."""
+    """A goal in plain language that a model pursues in a browser."""
 
     noun = "agentic check"
     is_run_by_agents = False
@@ -174,12 +164,12 @@ class CheckType(StrEnum):
 
     @property
     def path_segment(self) -> str:
-        """The type in paths of the public API, as in `/v1/checks/multistep`."""
+        """The type in paths of the public API, such as `/v1/checks/multistep`."""
         return self.value.lower().replace("_", "")
 
 
 class TimeUnit(StrEnum):
-    """Units of a heartbeat's period and grace."""
+    """Units of a heartbeat's period and grace time."""
 
     SECONDS = "seconds"
     MINUTES = "minutes"
@@ -242,21 +232,21 @@ class ApiSpec(HttpSpec, frozen=True, kw_only=True, tag_field="type", tag="API"):
     )
     failed_after_ms: HttpThreshold | None = msgspec.field(default=20000, name="maxResponseTime")
     group_setup_script: str | None = None
-    """JavaScript of the check's group that runs before `setup_script`. None: there is none."""
+    """JavaScript of the check's group that runs before `setup_script`. None: nothing runs."""
     setup_script: str | None = None
-    """JavaScript that runs before the request. None: there is none."""
+    """JavaScript that runs before the request. None: nothing runs."""
     setup_script_path: str | None = None
-    """The file that errors name. None: setup.js."""
+    """The file name of the setup script in errors. None: setup.js."""
     teardown_script: str | None = None
-    """JavaScript that runs on the response. None: there is none."""
+    """JavaScript that runs after the response, which it can read. None: nothing runs."""
     teardown_script_path: str | None = None
-    """The file that errors name. None: teardown.js."""
+    """The file name of the teardown script in errors. None: teardown.js."""
     group_teardown_script: str | None = None
-    """JavaScript of the check's group that runs after `teardown_script`. None: there is none."""
+    """JavaScript of the check's group that runs after `teardown_script`. None: nothing runs."""
     snippets: tuple[Dependency, ...] = ()
-    """Files that the scripts import from `./snippets/`; paths as in `snippets/login.js`."""
+    """Files that the scripts import from `./snippets/`; a path is like `snippets/login.js`."""
     runtime_id: RuntimeId | None = None
-    """What the scripts run on. None: the newest runtime of the agent."""
+    """The runtime that the scripts run on. None: the newest one of the agent."""
 
 
 class TcpSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="TCP"):
@@ -305,25 +295,25 @@ class IcmpSpec(RequestSpec, frozen=True, kw_only=True, tag_field="type", tag="IC
     degraded_loss_percent: Percentage = msgspec.field(
         default=10, name="degradedPacketLossThreshold"
     )
-    """Loss at or above this degrades the check."""
+    """Packet loss in percent from which the check is degraded."""
     failed_loss_percent: Percentage = msgspec.field(default=20, name="maxPacketLossThreshold")
-    """Loss at or above this fails the check."""
+    """Packet loss in percent from which the check fails."""
 
 
 class HeartbeatSpec(Spec, frozen=True, kw_only=True, tag_field="type", tag="HEARTBEAT"):
-    """Did the job that should ping us do so in time?"""
+    """Did a job send its ping in time?"""
 
     noun = "heartbeat monitor"
 
     period_s: Annotated[float, msgspec.Meta(ge=30, le=365 * 86400)]
     """A ping is due this long after the last one."""
     grace_s: Annotated[float, msgspec.Meta(ge=0, le=365 * 86400)]
-    """How much longer we wait before the check fails."""
+    """How long a ping may be overdue before the check fails."""
     ping_token: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    """The last part of the ping address; whoever knows it can ping."""
+    """The last part of the ping URL; whoever knows it can ping."""
     silent_for_s: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """Age of the last ping when the service handed the job out. None: the timer has not started,
-    because no ping has come since the check was activated."""
+    """The age of the last ping when the service assigned the job. None: no ping has come since the
+    check was activated, so the timer has not started."""
 
 
 CheckSpec = (
@@ -343,34 +333,34 @@ _TYPES: Final[dict[type[CheckSpec], CheckType]] = {
     spec: CheckType(spec.__struct_config__.tag) for spec in get_args(CheckSpec)
 }
 SPEC_TYPES: Final[dict[CheckType, type[CheckSpec]]] = {kind: spec for spec, kind in _TYPES.items()}
-"""The Spec of each type, in the order in which people read them; a test holds it complete."""
+"""The Spec of each type, in the order in which documents list them; a test proves it complete."""
 
 AGENT_TYPES: Final = tuple(kind for kind, spec in SPEC_TYPES.items() if spec.is_run_by_agents)
-"""The types that agents run, in that order."""
+"""The types that agents run, in the order of `SPEC_TYPES`."""
 SCRIPT_TYPES: Final = frozenset(kind for kind, spec in SPEC_TYPES.items() if spec.needs_node)
-"""The types that are code."""
+"""The types whose checks are scripts."""
 MAIN_LANE_TYPES: Final = frozenset(kind for kind, spec in SPEC_TYPES.items() if spec.is_main)
-"""The types that come by the main lane whatever their spec says."""
+"""The types that always use the main lane."""
 HTTP_TYPES: Final = frozenset(
     kind for kind, spec in SPEC_TYPES.items() if issubclass(spec, HttpSpec)
 )
-"""The types whose request is HTTP: it has places for variables, and goes by a proxy."""
+"""The types whose request is HTTP: it may contain variables and use a proxy."""
 
 
 class Lane(StrEnum):
-    """Which slots of an agent a job takes."""
+    """The pool of an agent's slots that a job takes one from."""
 
     UPTIME = "uptime"
     MAIN = "main"
 
 
 def check_type(spec: CheckSpec) -> CheckType:
-    """The type that a spec belongs to."""
+    """Return the type of a spec."""
     return _TYPES[type(spec)]
 
 
 def is_scripted(spec: ApiSpec) -> bool:
-    """Whether any script runs before or after the request."""
+    """Whether a script runs before or after the request."""
     return (
         spec.setup_script is not None
         or spec.teardown_script is not None
@@ -380,14 +370,14 @@ def is_scripted(spec: ApiSpec) -> bool:
 
 
 def lane(spec: CheckSpec) -> Lane:
-    """The lane of a spec: `main` for whatever needs Node or a browser."""
+    """Return the lane of a spec: `main` for whatever needs Node or a browser."""
     if isinstance(spec, ApiSpec):
         return Lane.MAIN if is_scripted(spec) else Lane.UPTIME
     return Lane.MAIN if spec.is_main else Lane.UPTIME
 
 
 def deadline_ms(spec: CheckSpec) -> Milliseconds:
-    """The longest that a run may take: 30 s uptime, 240 s scripts, 30 min suites."""
+    """Return the time limit of a run: uptime checks 30 s, scripts 240 s, suites 30 min."""
     if isinstance(spec, PlaywrightSpec):
         return 30 * 60_000
     if lane(spec) is Lane.UPTIME:

@@ -1,4 +1,4 @@
-"""What a result shows of an exchange, a script's run or a suite's run."""
+"""What a result records of an HTTP exchange, a script's run or a suite's run."""
 
 from datetime import datetime
 from typing import Literal
@@ -7,49 +7,51 @@ from contract.wire import Milliseconds, Wire
 
 
 class Certificate(Wire, frozen=True, kw_only=True):
-    """One certificate of a chain."""
+    """A certificate of a chain."""
 
     subject: str
     issuer: str
     serial: str
-    """Hexadecimal."""
+    """The serial number in hexadecimal."""
     not_before: datetime
     not_after: datetime
     names: tuple[str, ...] = ()
-    """DNS names and addresses that it speaks for."""
+    """DNS names and IP addresses that the certificate is valid for."""
     fingerprint_sha256: str
 
 
 class TlsFacts(Wire, frozen=True, kw_only=True):
-    """What was seen of TLS."""
+    """The facts of a TLS connection."""
 
     version: str | None = None
-    """As in TLSv1.3. None: the handshake did not get so far."""
+    """The protocol version, such as TLSv1.3. None: the handshake failed before it was agreed."""
     cipher: str | None = None
-    """None: the handshake did not get so far."""
+    """The cipher suite. None: the handshake failed before it was agreed."""
     verified: bool
     verify_error: str | None = None
-    """Why the certificate is not trusted, with skipSSL too. None: it is, or none was seen."""
+    """Why the certificate is not trusted; set with skipSSL too. None: it is trusted, or there was
+    none."""
     days_to_expiry: float | None = None
-    """Of the leaf certificate; negative when it has run out. None: no certificate was seen."""
+    """Days until the leaf certificate expires; negative once it has. None: there was no
+    certificate."""
     chain: tuple[Certificate, ...] = ()
-    """Leaf first."""
+    """The certificates that the server sent, leaf first."""
 
 
 class Hop(Wire, frozen=True, kw_only=True):
-    """One answer on the way through redirects, the last one included."""
+    """A response in a chain of redirects, the final one included."""
 
     url: str
     status_code: int
     location: str | None = None
-    """Where it pointed. None: it did not."""
+    """The Location header. None: it had none."""
     remote_address: str | None = None
-    """None: a proxy hid it."""
+    """The address of the server. None: a proxy hid it."""
     total_ms: Milliseconds | None = None
 
 
 class SentRequest(Wire, frozen=True, kw_only=True):
-    """The first request as it was sent, after variables were filled in."""
+    """The first request as it was sent, with variables filled in."""
 
     method: str
     url: str
@@ -58,71 +60,72 @@ class SentRequest(Wire, frozen=True, kw_only=True):
 
 
 class SeenResponse(Wire, frozen=True, kw_only=True):
-    """The last answer, body cut to what is stored."""
+    """The final response; a long body is cut."""
 
     status_code: int
     status_text: str = ""
     http_version: str = ""
-    """As in 1.1, 2 or 3."""
+    """The HTTP version, such as 1.1, 2 or 3."""
     headers: dict[str, str] = {}
-    """Lower case; repeats joined by ", ", of Content-Type and Location the first; no trailers."""
+    """Headers by lower-case name, without trailers. Repeated headers are joined by ", "; of
+    Content-Type and Location only the first is kept."""
     body: str = ""
     body_encoding: Literal["utf-8", "base64"] = "utf-8"
     body_bytes: int = 0
-    """Size as read, decoded."""
+    """The size of the decoded body, as far as it was read."""
     truncated: bool = False
-    """The stored body is a beginning of the one that was read, or reading stopped at the limit."""
+    """Whether the stored body is incomplete: it was cut, or reading stopped at the limit."""
     note: str | None = None
-    """Why the body is not stored. None: it is."""
+    """Why the body is not stored. None: it is stored."""
 
 
 class HttpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="http"):
-    """What a URL or API check saw."""
+    """Evidence of a URL or API check."""
 
     request: SentRequest
     response: SeenResponse | None = None
-    """None: there was no answer."""
+    """The final response. None: there was none."""
     hops: tuple[Hop, ...] = ()
     tls: TlsFacts | None = None
-    """None: no TLS."""
+    """Facts of the TLS connection. None: TLS was not used."""
     remote_address: str | None = None
-    """None: no connection, or a proxy hid it."""
+    """The address of the server. None: no connection was made, or a proxy hid it."""
 
 
 class PageMetrics(Wire, frozen=True, kw_only=True, omit_defaults=True):
-    """Measures of one page load. None: the page did not tell, or was left before."""
+    """Metrics of a page load. None: the page did not report it, or was left before it could."""
 
     ttfb_ms: Milliseconds | None = None
-    """To the first byte of the document."""
+    """Time to the first byte of the document."""
     fcp_ms: Milliseconds | None = None
-    """To the first contentful paint."""
+    """Time to the first contentful paint."""
     lcp_ms: Milliseconds | None = None
-    """To the largest contentful paint."""
+    """Time to the largest contentful paint."""
     cls: float | None = None
-    """Cumulative layout shift: a score, no time."""
+    """Cumulative layout shift, a score without a unit."""
     tbt_ms: Milliseconds | None = None
-    """Total blocking time: what of each long task after the first paint went beyond 50 ms."""
+    """Total blocking time: how long tasks after the first paint exceeded 50 ms, summed up."""
     content_loaded_ms: Milliseconds | None = None
     load_ms: Milliseconds | None = None
 
 
 class PageSeen(Wire, frozen=True, kw_only=True):
-    """One document that a main frame showed."""
+    """A document that a page's main frame showed."""
 
     index: int
-    """From 0, in the order of the run, over all pages and pop-ups."""
+    """The document's position in the run, from 0, counted over all pages and pop-ups."""
     url: str
     metrics: PageMetrics = PageMetrics()
     console_errors: int = 0
-    """As the browser's console shows them, its own about failed loads included."""
+    """Errors in the browser's console, including its own about failed loads."""
     network_errors: int = 0
-    """Requests that failed or were answered by a status of 400 or above."""
+    """Requests that failed or got a status of 400 or above."""
     document_errors: int = 0
-    """Exceptions and rejections that the page's own scripts did not catch."""
+    """Uncaught exceptions and unhandled rejections of the page's own scripts."""
 
 
 class RequestTimings(Wire, frozen=True, kw_only=True, omit_defaults=True):
-    """Phases of the last exchange of a call, in ms. None: the phase did not happen."""
+    """Phases of a call's last exchange, in ms. None: the phase did not happen."""
 
     dns: Milliseconds | None = None
     tcp: Milliseconds | None = None
@@ -130,71 +133,71 @@ class RequestTimings(Wire, frozen=True, kw_only=True, omit_defaults=True):
     first_byte: Milliseconds | None = None
     download: Milliseconds | None = None
     total: Milliseconds | None = None
-    """Of the whole call, redirects included."""
+    """Duration of the whole call, redirects included."""
 
 
 class RequestNode(Wire, frozen=True, kw_only=True):
-    """One call of Playwright's `request`."""
+    """A call of Playwright's `request`."""
 
     method: str
     url: str
-    """Of the last answer when there were redirects."""
+    """The requested URL; after redirects, the URL of the final response."""
     started_after_ms: Milliseconds
-    """Since the run started."""
+    """Time from the start of the run."""
     status_code: int | None = None
-    """None: there was no answer."""
+    """The status of the response. None: there was no response."""
     status_text: str = ""
     remote_address: str | None = None
-    """None: no connection."""
+    """The address of the server. None: no connection was made."""
     body_bytes: int | None = None
-    """None: there was no answer."""
+    """The size of the body. None: there was no response."""
     timings: RequestTimings = RequestTimings()
     error: str | None = None
-    """Why there was no answer. None: there was one."""
+    """Why there was no response. None: there was one."""
 
 
 class StepSeen(Wire, frozen=True, kw_only=True):
-    """One step of a script: an action of Playwright's, an expectation, a step of the user's."""
+    """A step of a script: an action of Playwright, an expectation, or a `test.step`."""
 
     title: str
     category: str
-    """As Playwright names it: `pw:api`, `expect`, `test.step`, `hook`, `fixture`."""
+    """Playwright's category: `pw:api`, `expect`, `test.step`, `hook` or `fixture`."""
     where: str | None = None
-    """As in script.js:5:14. None: not in the user's own files."""
+    """File, line and column, such as script.js:5:14. None: not in the user's own files."""
     started_after_ms: Milliseconds
-    """Since the run started."""
+    """Time from the start of the run."""
     took_ms: Milliseconds | None = None
-    """None: it had not ended when the run did."""
+    """Duration of the step. None: it was still running when the run ended."""
     error: str | None = None
-    """None: it did not fail."""
+    """Why the step failed. None: it did not."""
 
 
 class ScriptError(Wire, frozen=True, kw_only=True):
-    """An error of the script, its expectations included."""
+    """An error of a script, failed expectations included."""
 
     message: str
     where: str | None = None
-    """As in script.js:5:14. None: not in the user's own files."""
+    """File, line and column, such as script.js:5:14. None: not in the user's own files."""
     is_soft: bool = False
-    """From `expect.soft`: the script went on."""
+    """Whether it comes from `expect.soft`, after which the script went on."""
 
 
 class ScriptEvidence(Wire, frozen=True, kw_only=True):
-    """What every scripted check has seen."""
+    """The evidence that all scripted checks share."""
 
     runtime_id: str
     playwright: str | None = None
-    """Version of Playwright Test. None: a plain script ran, without a test runner."""
+    """The version of Playwright Test. None: a plain script ran, without a test runner."""
     requests: tuple[RequestNode, ...] = ()
     steps: tuple[StepSeen, ...] = ()
-    """The first of them; `steps_left_off` says how many more there were."""
+    """The first steps of the run; `steps_left_off` says how many more there were."""
     steps_left_off: int = 0
     errors: tuple[ScriptError, ...] = ()
     user_script_errors: int = 0
 
 
 class BrowserEvidence(ScriptEvidence, frozen=True, kw_only=True, tag_field="kind", tag="browser"):
-    """What a BROWSER check saw."""
+    """Evidence of a BROWSER check."""
 
     pages: tuple[PageSeen, ...] = ()
 
@@ -202,7 +205,7 @@ class BrowserEvidence(ScriptEvidence, frozen=True, kw_only=True, tag_field="kind
 class MultiStepEvidence(
     ScriptEvidence, frozen=True, kw_only=True, tag_field="kind", tag="multiStep"
 ):
-    """What a MULTI_STEP check saw."""
+    """Evidence of a MULTI_STEP check."""
 
 
 TestStatus = Literal["passed", "failed", "timedOut", "skipped", "interrupted"]
@@ -210,52 +213,53 @@ TestOutcome = Literal["expected", "unexpected", "flaky", "skipped"]
 
 
 class SuiteTest(Wire, frozen=True, kw_only=True):
-    """One test in one project, after its last try."""
+    """A test in a project, after its last attempt."""
 
     project: str = ""
-    """Empty: the suite has no projects."""
+    """The name of the project. Empty: the suite has no projects."""
     title: str
-    """With the titles of the blocks that it stands in."""
+    """The test's title, after those of the `describe` blocks around it."""
     file: str
-    """Relative to the suite's working directory."""
+    """The test's file, relative to the suite's working directory."""
     line: int
     status: TestStatus
-    """Of the last try."""
+    """The status of the last attempt."""
     outcome: TestOutcome
-    """What that means: a test that is declared to fail and does so is expected."""
+    """Playwright's verdict; a test that is declared to fail and does fail is `expected`."""
     took_ms: Milliseconds
-    """Of all tries together."""
+    """Duration of all attempts together."""
     retries: int = 0
-    """How often it was tried again."""
+    """How often the test was retried."""
     errors: tuple[str, ...] = ()
-    """Of the last try that had any, one per place."""
+    """Errors of the last attempt that had any, one per location in the code."""
 
 
 class TestCounts(Wire, frozen=True, kw_only=True):
-    """How many tests ended how."""
+    """Tests counted by their outcome."""
 
     planned: int = 0
-    """What the suite was going to run, once per project."""
+    """Tests that the suite planned to run, counted once per project."""
     passed: int = 0
-    """As expected, at the first try."""
+    """Tests that ended as expected at the first attempt."""
     failed: int = 0
     flaky: int = 0
-    """As expected, but only after a retry."""
+    """Tests that ended as expected only after a retry."""
     skipped: int = 0
     did_not_run: int = 0
-    """The run ended before their turn."""
+    """Tests that had not begun when the run ended."""
 
 
 class PlaywrightEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="playwright"):
-    """What a Playwright check suite saw."""
+    """Evidence of a PLAYWRIGHT check."""
 
     playwright_version: str | None = None
-    """None: Playwright Test did not start."""
+    """The version of Playwright Test. None: it did not start."""
     node_version: str
     counts: TestCounts = TestCounts()
     tests: tuple[SuiteTest, ...] = ()
-    """In the order in which they ended."""
+    """The tests in the order in which they ended."""
     errors: tuple[str, ...] = ()
-    """Outside of every test: a file that does not load, a server that does not start."""
+    """Errors outside of all tests, such as a file that does not load or a web server that does not
+    start."""
     truncated: bool = False
-    """There were more tests or more facts of them than are kept."""
+    """Whether there were more tests, or more details of them, than are kept."""

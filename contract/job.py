@@ -10,7 +10,7 @@ from contract.wire import Seconds, Wire
 
 
 class RunSource(StrEnum):
-    """What set a run off."""
+    """What started a run."""
 
     SCHEDULER = "SCHEDULER"
     SCHEDULE_NOW = "SCHEDULE_NOW"
@@ -20,76 +20,77 @@ class RunSource(StrEnum):
 
 
 class Variable(Wire, frozen=True, kw_only=True):
-    """A named value that a run may use; check variables have won over group and account ones."""
+    """A variable of a run; check variables have already overridden those of group and account."""
 
     key: str
     value: str
     locked: bool = False
-    """Shown only to those who may write."""
+    """Whether the value is shown only to people who may edit it."""
     secret: bool = False
-    """Never shown to anyone; scrubbed from whatever the agent sends."""
+    """Whether the value is shown to nobody, and redacted from all that the agent sends."""
 
 
 class ClientCertificate(Wire, frozen=True, kw_only=True):
-    """A certificate that an HTTP exchange presents to the hosts that it matches."""
+    """A client certificate, presented to the hosts that it matches."""
 
     host: str
-    """An exact host or a glob such as `*.example.com`; exact wins, then the newest match, which
-    is the one that comes first."""
+    """A host name or a glob such as `*.example.com`. An exact match wins, then the newest match,
+    which is the first in the list."""
     cert: str
-    """PEM."""
+    """The certificate in PEM."""
     key: str
-    """PEM; a secret."""
+    """The private key in PEM; a secret."""
     ca: str | None = None
-    """PEM of a further root. None: the usual roots."""
+    """An additional root certificate in PEM. None: the usual roots only."""
     passphrase: str | None = None
-    """Of the key; a secret. None: the key is not encrypted."""
+    """The passphrase of the private key; a secret. None: the key is not encrypted."""
 
 
 class Lease(Wire, frozen=True, kw_only=True):
-    """The agent's right to run the job, while it renews it."""
+    """An agent's right to run a job, as long as it renews it."""
 
     job_id: str
     fence: int
-    """Grows with every claim of the job; only the newest one counts."""
+    """A number that grows with every claim of the job; only the newest one is valid."""
 
 
 class JobHead(Wire, frozen=True, kw_only=True):
-    """As much of a job as it takes to give it back when the rest is unreadable."""
+    """The fields of a job that are needed to release it when the rest cannot be decoded."""
 
     job_id: str
     fence: int
 
 
 class Job(Wire, frozen=True, kw_only=True):
-    """One run to do."""
+    """A run that an agent has to do."""
 
     job_id: str
     fence: int
     lease_s: Seconds
-    """How long the lease holds from the moment of the claim."""
+    """How long the lease is valid, from the claim on."""
     run_id: str
     """The run that this job belongs to; its attempts share it."""
     check_id: str
     check_name: str
     account_id: str | None = None
-    """Whose check it is. None: a service that does not say."""
+    """The account that owns the check. None: the service did not send it."""
     location: str
-    """Slug of the private location."""
+    """The slug of the private location."""
     run_source: RunSource = RunSource.SCHEDULER
     attempt: int = 1
-    """From 1; grows with the user's retries, never with redeliveries."""
+    """The attempt's number, from 1; only retries increase it, redeliveries do not."""
     scheduled_for: datetime
-    """When the run was due, by the service's clock. For the reader only."""
+    """When the run was due by the service's clock; for display only."""
     lag_s: Seconds = 0
-    """How long after it was due the job was handed out."""
+    """How late the job was assigned, counted from when it was due."""
     deadline_s: Seconds
-    """The longest that the run may take."""
+    """How long the run may take at most."""
     spec: CheckSpec
     variables: tuple[Variable, ...] = ()
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
-    """The location's proxy for what URL and API checks send; may hold credentials. None: direct."""
+    """The location's proxy for requests of URL and API checks, perhaps with credentials. None:
+    direct connections."""
 
     @property
     def lease(self) -> Lease:
@@ -98,4 +99,4 @@ class Job(Wire, frozen=True, kw_only=True):
 
 
 RawJob = msgspec.Raw
-"""A job that has not been read yet, so that one malformed job cannot spoil its batch."""
+"""A job that is not decoded yet, so that a malformed one does not break its batch."""

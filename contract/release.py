@@ -1,7 +1,8 @@
-"""Which Picket this is."""
+"""The version of Picket."""
 
 from typing import Final
 
 RELEASE: Final = "0.1.0"
-"""The version of packages and images, which are built with it; asking the installed package for it
-would cost the idle agent 0.8 MB of memory."""
+"""The version of packages and images.
+
+It is a constant because `importlib.metadata` would cost the idle agent 0.8 MB of memory."""

@@ -1,7 +1,4 @@
-"""What a check of each type asks for: one Request per type.
-
-Limits and defaults are the specification's and, where it is silent, the field notes' (1.5).
-"""
+"""The request of each check type, with its limits and defaults."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -12,14 +9,14 @@ from contract.wire import Wire
 
 
 class IpFamily(StrEnum):
-    """The address family that a check must use; there is no silent fall-back to the other."""
+    """The address family that a check uses; it does not fall back to the other one."""
 
     IPV4 = "IPv4"
     IPV6 = "IPv6"
 
 
 class HttpMethod(StrEnum):
-    """Methods of an API check."""
+    """HTTP methods of an API check."""
 
     GET = "GET"
     POST = "POST"
@@ -44,7 +41,7 @@ class BodyType(StrEnum):
 
 
 class HttpVersion(StrEnum):
-    """AUTO offers HTTP/2 over TLS and falls back to HTTP/1.1; the others insist."""
+    """The HTTP version; only AUTO falls back, from HTTP/2 over TLS to HTTP/1.1."""
 
     AUTO = "AUTO"
     HTTP_1_1 = "HTTP_1_1"
@@ -53,14 +50,14 @@ class HttpVersion(StrEnum):
 
 
 class DnsProtocol(StrEnum):
-    """UDP falls back to TCP when an answer is truncated."""
+    """The protocol of a DNS query; UDP falls back to TCP when an answer is truncated."""
 
     UDP = "UDP"
     TCP = "TCP"
 
 
 class RecordType(StrEnum):
-    """DNS record types that a check may ask for."""
+    """DNS record types that a check may query."""
 
     A = "A"
     AAAA = "AAAA"
@@ -90,24 +87,25 @@ class KeyValue(Wire, frozen=True, kw_only=True):
     key: str
     value: str = ""
     locked: bool = False
-    """The value is shown only to those who may write the check; scrubbed like a secret."""
+    """Whether the value is shown only to people who may edit the check; it is redacted like a
+    secret."""
 
 
 class BasicAuth(Wire, frozen=True, kw_only=True):
-    """Credentials of HTTP basic authentication; the password is scrubbed like a secret."""
+    """Credentials of HTTP basic authentication; the password is redacted like a secret."""
 
     username: str = ""
     password: str = ""
 
 
 class HttpRequest(Wire, frozen=True, kw_only=True):
-    """One HTTP request. `{{NAME}}` is filled in URL, headers, query, body and basic auth."""
+    """An HTTP request; `{{NAME}}` is replaced in URL, headers, query, body and basic auth."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
     method: HttpMethod = HttpMethod.GET
     follow_redirects: bool = True
     skip_ssl: bool = msgspec.field(default=False, name="skipSSL")
-    """Do not verify the certificate; its facts are still recorded."""
+    """Whether the certificate is accepted unverified; its facts are still recorded."""
     ip_family: IpFamily = IpFamily.IPV4
     http_version: HttpVersion = HttpVersion.AUTO
     body: str = ""
@@ -115,41 +113,41 @@ class HttpRequest(Wire, frozen=True, kw_only=True):
     headers: tuple[KeyValue, ...] = ()
     query_parameters: tuple[KeyValue, ...] = ()
     basic_auth: BasicAuth | None = None
-    """None: no Authorization header is made."""
+    """Credentials for the Authorization header. None: none is added."""
 
 
 class HostRequest(Wire, frozen=True, kw_only=True):
-    """A request to a host that is named without an address of the web."""
+    """A request to a host name or an IP address rather than a URL."""
 
     hostname: Hostname
 
 
 class TcpRequest(HostRequest, frozen=True, kw_only=True):
-    """Connect, perhaps say something, perhaps listen."""
+    """A TCP connection that may send data and may read a response."""
 
     port: Port
     data: str | None = None
-    """Sent after connecting, UTF-8. None: nothing is sent."""
+    """Text that is sent after connecting, in UTF-8. None: nothing is sent."""
     ip_family: IpFamily = IpFamily.IPV4
     tls: bool = False
-    """Do a TLS handshake after connecting."""
+    """Whether a TLS handshake follows the connection."""
     skip_ssl: bool = msgspec.field(default=False, name="skipSSL")
 
 
 class DnsRequest(Wire, frozen=True, kw_only=True):
-    """One DNS question."""
+    """A DNS query."""
 
     query: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
     record_type: RecordType = RecordType.A
     name_server: Annotated[str, msgspec.Meta(max_length=253)] | None = None
-    """Host or address to ask. None: the agent's default chain of resolvers."""
+    """The host name or IP address of the name server. None: the agent's default resolvers."""
     port: Port | None = None
-    """None: 53."""
+    """The port of the name server. None: 53."""
     protocol: DnsProtocol = DnsProtocol.UDP
 
 
 class IcmpRequest(HostRequest, frozen=True, kw_only=True):
-    """Echo requests, 500 ms apart."""
+    """ICMP echo requests, sent every 500 ms."""
 
     ip_family: IpFamily = IpFamily.IPV4
     ping_count: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10

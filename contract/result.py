@@ -1,4 +1,4 @@
-"""What came out of a run: the judged Outcome, and the Result that carries it."""
+"""The result of a run: the judged Outcome, and the Result that carries it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,7 +19,7 @@ from contract.wire import Milliseconds, Seconds, Wire
 
 
 class Status(StrEnum):
-    """The verdict on a run."""
+    """The verdict of a run."""
 
     PASSED = "PASSED"
     DEGRADED = "DEGRADED"
@@ -28,7 +28,7 @@ class Status(StrEnum):
 
 
 class FailureKind(StrEnum):
-    """Why a run did not pass; always the target's fault, never ours."""
+    """Why a run did not pass; it is always the target's fault, never Picket's."""
 
     DNS = "DNS"
     CONNECT = "CONNECT"
@@ -54,11 +54,11 @@ class Failure(Wire, frozen=True, kw_only=True):
     message: str
     """One sentence that names the cause."""
     detail: dict[str, str | int | float | None] = {}
-    """Facts behind the sentence: code, syscall, hostname, address, port."""
+    """Details such as code, syscall, hostname, address and port."""
 
 
 class Timings(Wire, frozen=True, kw_only=True, omit_defaults=True):
-    """How long each phase took, in ms. None: the phase did not happen."""
+    """Durations of the phases in ms. None: the phase did not happen."""
 
     wait: Milliseconds | None = None
     dns: Milliseconds | None = None
@@ -67,80 +67,80 @@ class Timings(Wire, frozen=True, kw_only=True, omit_defaults=True):
     first_byte: Milliseconds | None = None
     download: Milliseconds | None = None
     data: Milliseconds | None = None
-    """TCP checks: from sending to the end of the answer."""
+    """TCP checks: from sending the data to the end of the response."""
     installation: Milliseconds | None = None
-    """PLAYWRIGHT checks: until the packages were there. It is no part of `total`."""
+    """PLAYWRIGHT checks: installing the packages. It is not part of `total`."""
     total: Milliseconds | None = None
 
 
 class TcpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="tcp"):
-    """What a TCP check saw."""
+    """Evidence of a TCP check."""
 
     hostname: str
     port: int
     remote_address: str | None = None
-    """None: the name did not resolve."""
+    """The address that was connected to. None: the name did not resolve."""
     response: str | None = None
-    """What the peer said, as text. None: nothing was read."""
+    """The data that the peer sent, as text. None: nothing was read."""
     truncated: bool = False
     tls: TlsFacts | None = None
-    """None: no TLS was asked for."""
+    """Facts of the TLS connection. None: TLS was not requested."""
 
 
 class DnsEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="dns"):
-    """What a DNS check saw."""
+    """Evidence of a DNS check."""
 
     query: str
     record_type: str
     name_server: str
-    """The server that answered, host and port."""
+    """Host and port of the name server that answered."""
     protocol: str
-    """What the answer came by: UDP, or TCP after truncation."""
+    """The protocol of the answer; it is TCP after a truncated answer by UDP."""
     response_code: str | None = None
-    """As in NOERROR. None: no answer."""
+    """The response code, such as NOERROR. None: there was no answer."""
     answer: dict[str, object] | None = None
-    """The JSON form: Answer, Question, Status, TC, RD, RA, AD, CD. None: no answer."""
+    """The answer as JSON: Answer, Question, Status, TC, RD, RA, AD and CD. None: there was none."""
     text: str = ""
-    """The text form, as dig prints it."""
+    """The answer as dig prints it."""
 
 
 class Echo(Wire, frozen=True, kw_only=True):
-    """One echo request and what became of it."""
+    """An echo request and its result."""
 
     sequence: int
     success: bool
     rtt_ms: Milliseconds | None = None
-    """None: no reply."""
+    """The round-trip time. None: there was no reply."""
     ttl: int | None = None
-    """None: no reply, or the system does not tell."""
+    """The TTL of the reply. None: there was no reply, or the system does not report it."""
     error: str | None = None
-    """An ICMP error by name, as in host-unreachable. None: a reply, or silence."""
+    """The name of the ICMP error, such as host-unreachable. None: a reply came, or nothing did."""
 
 
 class IcmpEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="icmp"):
-    """What an ICMP check saw."""
+    """Evidence of an ICMP check."""
 
     hostname: str
     resolved_ip: str | None = None
-    """None: the name did not resolve."""
+    """The address that was pinged. None: the name did not resolve."""
     ip_family: str
     packets_sent: int = 0
     packets_received: int = 0
     packet_size: int = 64
     packet_loss: float = 0
-    """Percent."""
+    """The share of lost packets in percent."""
     dns_ms: Milliseconds | None = None
-    """None: the host was an address."""
+    """Duration of the DNS lookup. None: the host was an IP address."""
     latency: dict[str, float] = {}
-    """avg, min, max and stdDev in ms; empty without replies."""
+    """`avg`, `min`, `max` and `stdDev` in ms. Empty: there were no replies."""
     echoes: tuple[Echo, ...] = ()
 
 
 class HeartbeatEvidence(Wire, frozen=True, kw_only=True, tag_field="kind", tag="heartbeat"):
-    """What a heartbeat check saw."""
+    """Evidence of a heartbeat check."""
 
     silent_for_s: Seconds | None = None
-    """Age of the last ping. None: the timer has not started."""
+    """The age of the last ping. None: the timer has not started."""
     period_s: Seconds
     grace_s: Seconds
 
@@ -155,25 +155,25 @@ Evidence = (
     | MultiStepEvidence
     | PlaywrightEvidence
 )
-"""What was seen, kept for whoever reads the result."""
+"""What a run saw, recorded for people who read the result."""
 
 
 class LogLine(Wire, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of a run's log."""
+    """A line of a run's log."""
 
     after_ms: Milliseconds
-    """Since the run started."""
+    """Time from the start of the run."""
     level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
     message: str
     phase: Literal["setup", "request", "teardown"] | None = None
-    """Of an API check with scripts. None: of another, or of the run as a whole."""
+    """The phase of an API check with scripts that wrote the line. None: no single phase did."""
 
 
 ArtifactKind = Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
 
 
 class Artifact(Wire, frozen=True, kw_only=True):
-    """A file that was uploaded before the result that names it."""
+    """A file of a run; it is uploaded before the result that names it."""
 
     name: str
     kind: ArtifactKind
@@ -183,26 +183,26 @@ class Artifact(Wire, frozen=True, kw_only=True):
 
 
 class Outcome(Wire, frozen=True, kw_only=True):
-    """The judged content of a run; it knows no ids, so a runner cannot get them wrong."""
+    """The judged content of a run. It has no ids, so a runner cannot get them wrong."""
 
     status: Status
     response_time_ms: Milliseconds | None = None
-    """What thresholds are held against. None: nothing was measured."""
+    """The time that is compared with the thresholds. None: nothing was measured."""
     over_max_response_time: bool = False
     timings: Timings = Timings()
     failure: Failure | None = None
-    """None: it passed or is degraded."""
+    """Why the run failed. None: it passed or is degraded."""
     degraded_because: str | None = None
-    """One sentence that names the threshold it went over. None: it is not degraded."""
+    """One sentence that names the exceeded threshold. None: the run is not degraded."""
     assertions: tuple[AssertionResult, ...] = ()
     evidence: Evidence | None = None
-    """None: the run failed before there was anything to see."""
+    """What the run saw. None: it failed before it saw anything."""
     artifacts: tuple[Artifact, ...] = ()
     log: tuple[LogLine, ...] = ()
 
 
 class Result(Wire, frozen=True, kw_only=True):
-    """An outcome in its envelope."""
+    """An outcome with the ids of its run."""
 
     job_id: str
     fence: int
@@ -212,11 +212,12 @@ class Result(Wire, frozen=True, kw_only=True):
     agent_id: str
     attempt: int = 1
     started_at: datetime
-    """By the agent's clock; for the reader only."""
+    """When the run started by the agent's clock; for display only."""
     started_after_s: Seconds
-    """From the claim's answer to the start of the run: the service adds it to its own clock."""
+    """Time from the answer to the claim to the start of the run; the service adds it to its own
+    clock's time of the claim."""
     took_s: Seconds
-    """How long the run took."""
+    """Duration of the run."""
     outcome: Outcome
 
     @property
@@ -226,7 +227,7 @@ class Result(Wire, frozen=True, kw_only=True):
 
 
 class CheckFailed(Exception):  # noqa: N818 - a verdict on the target, not an error of ours
-    """The target's fault. Whatever else a runner raises is ours, and never fails the check."""
+    """A fault of the target. Any other exception of a runner is our fault and fails no check."""
 
     def __init__(
         self,
@@ -239,4 +240,7 @@ class CheckFailed(Exception):  # noqa: N818 - a verdict on the target, not an er
 
 
 class MachineError(Exception):
-    """This machine lacks what a run needs, as a sentence; the job belongs to another one."""
+    """This machine lacks something that a run needs, so the job belongs on another one.
+
+    The text is a sentence that says what.
+    """

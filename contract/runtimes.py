@@ -1,6 +1,6 @@
-"""The runtimes that scripts of a check can name: what each one has.
+"""The runtimes of scripts: versions of Node, Playwright and libraries.
 
-Their lock files stand in `runners/harness/runtimes`; a test holds that both say the same.
+Their lock files are in `runners/harness/runtimes`; a test proves that both agree.
 """
 
 import re
@@ -15,7 +15,7 @@ _LIKE_AN_ID: Final = re.compile(r"[\w.-]{1,30}", re.ASCII)
 
 
 class RuntimeStage(StrEnum):
-    """Where a runtime is in its life."""
+    """The stage of a runtime's life cycle."""
 
     ALPHA = "ALPHA"
     BETA = "BETA"
@@ -27,18 +27,18 @@ class RuntimeStage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeFacts:
-    """A fixed set of what scripts run on. Its browser is the Chromium of each agent's system."""
+    """Fixed versions that scripts run on; the browser is the Chromium of each agent's system."""
 
     id: str
     stage: RuntimeStage
     node: str
-    """Version of Node.js."""
+    """The version of Node.js."""
     playwright: str
-    """Version of Playwright Test."""
+    """The version of Playwright Test."""
     ends_on: date
-    """The last day on which its Node.js gets fixes."""
+    """The last day on which its Node.js is supported."""
     libraries: Mapping[str, str]
-    """What scripts may require, by name and version."""
+    """Versions of the libraries that scripts may require, by name."""
 
 
 _2026_04: Final = RuntimeFacts(
@@ -193,11 +193,11 @@ _2025_04: Final = RuntimeFacts(
 )
 
 RUNTIMES: Final = MappingProxyType({one.id: one for one in (_2026_04, _2025_04)})
-"""By id, the newest first: it is what a check runs on that names none."""
+"""The runtimes by id, newest first; a check that names no runtime uses the first."""
 
 
 def runtime_problem(runtime_id: str) -> str | None:
-    """Why no script can run on it, as the end of a sentence that begins with the field. Pure."""
+    """Return why no script can run on it, as the rest of a sentence that begins with the field."""
     if runtime_id in RUNTIMES:
         return None
     known = " or ".join(RUNTIMES)

@@ -1,8 +1,6 @@
-"""What a script may be called, contain and configure.
+"""Rules for scripts, their files, their snippets and their Playwright configuration.
 
-What scripts, their files and their snippets can be at all. Pure.
-
-Each function gives what is wrong as the end of a sentence that begins with the field, or None.
+Each function returns what is wrong as the rest of a sentence that begins with the field, or None.
 """
 
 import math
@@ -15,23 +13,23 @@ from contract.suggestions import suggest_name
 from contract.targets import kind_of
 
 MAX_SCRIPT_BYTES: Final = 512 * 1024
-"""Of one script, file or snippet, as UTF-8."""
+"""The largest script, file or snippet, in bytes of UTF-8."""
 MAX_SCRIPTS_BYTES: Final = 1024 * 1024
-"""Of all snippets that travel with a job."""
+"""The largest total size of the snippets that are sent with a job."""
 MAX_DEPENDENCIES: Final = 200
 MAX_PATH_LETTERS: Final = 1000
 SNIPPET_FOLDER: Final = "snippets"
-"""Beside the script; each snippet is a file `<name>.js` in it."""
+"""The folder of snippets beside the script; each is a file `<name>.js`."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _LIBRARIES: Final = "node_modules"
 _MOST_NAME_BYTES: Final = 240
-"""With its ending a snippet's name is still a file name on every system."""
+"""A name of this length plus `.js` is still a valid file name everywhere (at most 255 bytes)."""
 _SHOWN_LETTERS: Final = 100
 _PLAIN_PATH: Final = re.compile(
     r"([A-Z]:)?(?!.*(cu|sv|pl)_\w{20})[\w .,+~@()\[\]/\\-]+", re.IGNORECASE
 )
-"""Neither the text of a script, nor an address with a password, nor a key of ours."""
+"""Paths that errors may quote: no script text, no URL with a password, none of our keys."""
 _LIKE_A_PATH: Final = re.compile(r"(?=.{1,200}$)[\w@.-]+(?:/[\w@.-]+)*\.[cm]?[jt]sx?", re.ASCII)
 _NOT_IN_A_NAME: Final = re.compile(r"[/\\\x00-\x1f\x7f\"'`]")
 _NOT_IN_A_PATH: Final = re.compile(r"[\\\x00-\x1f\x7f]")
@@ -39,17 +37,17 @@ _IMPORTED: Final = re.compile(r"""["'`](\.{1,2}/[^"'`\r\n]+)["'`]""")
 
 
 def size_bytes(text: str) -> int:
-    """As the text travels and is stored."""
+    """Return the size of the text in UTF-8, as it is sent and stored."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def is_like_a_path(script: str) -> bool:
-    """Whether the text of a script is nothing but the path of one."""
+    """Whether the text of a script is only a path."""
     return _LIKE_A_PATH.fullmatch(script.strip()) is not None
 
 
 def script_problem(script: str) -> str | None:
-    """A script says something, and is no bundle."""
+    """A script must not be empty, a path, or too large."""
     if not script.strip():
         return "is empty"
     if is_like_a_path(script):
@@ -61,15 +59,15 @@ def script_problem(script: str) -> str | None:
 
 
 def path_problem(path: str) -> str | None:
-    """A file's path stays inside the folder of the run."""
+    """A file's path must stay inside the folder of the run."""
     if len(path) > MAX_PATH_LETTERS:
         return f"has {len(path)} characters; use at most {MAX_PATH_LETTERS}"
     if path.startswith("/") or _NOT_IN_A_PATH.search(path):
         return f"{_is(path)}; use a relative path with / between its parts, as in pages/login.js"
     parts = path.split("/")
     if any(part in {"", ".", ".."} for part in parts):
-        mend = "it must lead down from the folder of the check, without . or .. or empty parts"
-        return f"{_is(path)}; {mend}"
+        fix = "it must lead down from the folder of the check, without . or .. or empty parts"
+        return f"{_is(path)}; {fix}"
     if _LIBRARIES in parts:
         there = f"must not lead into {_LIBRARIES}, where the libraries of the runtime are"
         return f"{_is(path)}; it {there}"
@@ -89,7 +87,7 @@ def _is(path: str) -> str:
 def dependencies_problem(
     dependencies: Sequence[Dependency], *, script_path: str | None
 ) -> tuple[str, str] | None:
-    """The first file that cannot stand beside the script, by its place, and why."""
+    """Return the path of the first file that conflicts or breaks a rule, and why."""
     if len(dependencies) > MAX_DEPENDENCIES:
         return "", f"has {len(dependencies)} files; use at most {MAX_DEPENDENCIES}"
     taken = {script_path or "script.js"}
@@ -109,12 +107,12 @@ def dependencies_problem(
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
-    """Every folder on the way to these files."""
+    """Return all parent folders of these files."""
     return {path[:end] for path in paths for end, letter in enumerate(path) if letter == "/"}
 
 
 def snippet_name_problem(name: str) -> str | None:
-    """A snippet's name is the name of its file, without `.js`."""
+    """A snippet's name must be a file name, without `.js`."""
     if not name.strip() or name.startswith(".") or _NOT_IN_A_NAME.search(name):
         return "must be a file name: no slash, backslash or quote, and no dot in front"
     if name.endswith(".js"):
@@ -125,19 +123,19 @@ def snippet_name_problem(name: str) -> str | None:
 
 
 def sha256_problem(text: str) -> str | None:
-    """A content address."""
+    """A content address must be a SHA-256 in hexadecimal."""
     if _SHA256.fullmatch(text) is None:
         return "must be a SHA-256 in 64 lower-case hexadecimal digits"
     return None
 
 
 def snippet_path(name: str) -> str:
-    """Where the file of a snippet stands, from the folder of the script."""
+    """Return the path of a snippet's file, relative to the script's folder."""
     return f"{SNIPPET_FOLDER}/{name}.js"
 
 
 def snippets_of_scripts(texts: Iterable[str]) -> frozenset[str]:
-    """The names of the snippets that scripts import, as far as they say so in quotes."""
+    """Return the names of snippets that scripts import by a quoted path."""
     paths = (path for text in texts for path in _IMPORTED.findall(text))
     return frozenset(
         _name(path) for path in paths if path.rpartition("/")[0].endswith(f"/{SNIPPET_FOLDER}")
@@ -145,7 +143,7 @@ def snippets_of_scripts(texts: Iterable[str]) -> frozenset[str]:
 
 
 def snippets_of_snippet(text: str) -> frozenset[str]:
-    """The names of the snippets that a snippet imports from beside itself, or as scripts do."""
+    """Return the names of snippets that a snippet imports from its own folder, or as scripts do."""
     return frozenset(_name(path) for path in _IMPORTED.findall(text))
 
 
@@ -154,7 +152,7 @@ def _name(path: str) -> str:
 
 
 Wrong = tuple[str, str]
-"""The path of the wrong field inside the configuration, and the end of a sentence about it."""
+"""The path of the wrong field in the configuration, and the rest of a sentence about it."""
 
 MAX_TIMEOUT_MS: Final = 240_000
 _MOST_DEPTH: Final = 8
@@ -235,7 +233,7 @@ _WHOLE: Final[dict[str, Judge]] = {"timeout": _is_time, "use": _is_object, "expe
 
 
 def config_problem(config: Mapping[str, object]) -> Wrong | None:
-    """The first field that a check may not set, or not so. None: all may stand."""
+    """Return the first field that a check may not set, or not to its value. None: all are valid."""
     return next(_problems(config), None)
 
 
@@ -260,8 +258,8 @@ def _of_fields(
 
 def _unknown(name: str, known: Mapping[str, Judge]) -> str:
     meant = suggest_name(name, known)
-    mend = f"did you mean {meant}?" if meant else f"use {', '.join(known)}"
-    return f"cannot be set here; {mend}"
+    fix = f"did you mean {meant}?" if meant else f"use {', '.join(known)}"
+    return f"cannot be set here; {fix}"
 
 
 def _of_values(fields: Mapping[str, object], path: str) -> Iterator[Wrong]:
@@ -271,7 +269,7 @@ def _of_values(fields: Mapping[str, object], path: str) -> Iterator[Wrong]:
 
 
 def _unwritable(value: object, *, depth: int) -> str | None:
-    """Why a value cannot travel as JSON, or should not."""
+    """Return why a value cannot be sent as JSON, or should not be."""
     if depth > _MOST_DEPTH:
         return f"is nested deeper than {_MOST_DEPTH} levels"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Suggests the name that was probably meant: of a field, a setting, an option."""
+"""Suggests the name of a field, setting or option that was probably meant."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -7,25 +7,25 @@ from difflib import get_close_matches
 from typing import Final
 
 _ALIKE: Final = 0.6
-"""Of 1, which is all of it, but for capitals."""
+"""The least similarity of two names, from 0 to 1 (equal but for case)."""
 _LEAST_LETTERS: Final = 3
-"""Two letters in another order are a word of their own."""
+"""The shortest name that is searched for moved letters; two swapped letters are another word."""
 
 
 def suggest_name(name: str, known: Iterable[str], *, alike: float = _ALIKE) -> str | None:
-    """The known name that is most like this one. None: none is.
+    """Return the most similar known name. None: none is similar.
 
-    `alike`: how much of both must be the same; one letter at another place is near anyway.
+    `alike`: the least similarity, from 0 to 1; a name with one moved letter always counts.
     """
     lowered = {one.lower(): one for one in known}
-    # Likeness takes a moved letter for two that are wrong, which is too much of a short name.
+    # Similarity counts a moved letter as two wrong ones, which is too many in a short name.
     moved = [one for one in lowered if _is_one_letter_elsewhere(name.lower(), one)]
     near = moved or get_close_matches(name.lower(), lowered, n=1, cutoff=alike)
     return lowered[near[0]] if near else None
 
 
 def _is_one_letter_elsewhere(name: str, known: str) -> bool:
-    """What lies between the equal ends is turned by one, as where neighbours have swapped."""
+    """Whether one letter has moved: the part between the equal ends is rotated by one."""
     if len(name) != len(known) or len(name) < _LEAST_LETTERS or name == known:
         return False
     apart = [at for at, (one, other) in enumerate(zip(name, known, strict=True)) if one != other]
@@ -35,24 +35,24 @@ def _is_one_letter_elsewhere(name: str, known: str) -> bool:
 
 
 _ALMOST_THE_SAME: Final = 0.85
-"""How much of another name must be a setting's, so that a neighbour's variable is left alone."""
+"""The least similarity of a variable without our prefix; other programs' variables stay below."""
 _SERVICE_LINK: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)")
 _LINK_VALUES: Final = ("tcp://", "udp://", "sctp://")
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A variable that changes nothing; its value is not kept, as it may be a secret."""
+    """A variable without effect; its value is not kept, because it may be a secret."""
 
     name: str
     nearest: str | None
-    """The setting that may have been meant. None: none is like it."""
+    """The setting that was probably meant. None: none is similar."""
 
     @property
     def sentence(self) -> str:
-        """What to say of it."""
-        mend = f"did you mean {self.nearest}?" if self.nearest else "it changes nothing"
-        return f"{self.name} is no setting; {mend}"
+        """The sentence that reports it."""
+        fix = f"did you mean {self.nearest}?" if self.nearest else "it has no effect"
+        return f"{self.name} is not a setting; {fix}"
 
 
 def unknown_names(
@@ -62,10 +62,10 @@ def unknown_names(
     misspelt: Iterable[str],
     own: tuple[str, ...] = (),
 ) -> tuple[UnknownName, ...]:
-    """The variables that are set and were probably meant to be settings, in order.
+    """Return the variables that were probably meant to be settings, sorted by name.
 
-    `known`: what is read. `misspelt`: those of them that may be meant by another name. `own`: what
-    begins like this is meant for the program, however far from a setting it is.
+    `known`: the names that are read. `misspelt`: the names that may be suggested. `own`: prefixes
+    of the program; a variable with one of them is reported even if no setting is similar.
     """
     may_be_meant = tuple(misspelt)
     foreign = (
@@ -78,7 +78,7 @@ def unknown_names(
 
 
 def _meant(name: str, misspelt: tuple[str, ...], own: tuple[str, ...]) -> UnknownName | None:
-    """None: it is another program's."""
+    """Return the variable as unknown. None: it belongs to another program."""
     if name.upper().startswith(own):
         return UnknownName(name, suggest_name(name, misspelt))
     nearest = suggest_name(name, misspelt, alike=_ALMOST_THE_SAME)
@@ -86,5 +86,5 @@ def _meant(name: str, misspelt: tuple[str, ...], own: tuple[str, ...]) -> Unknow
 
 
 def _is_service_link(name: str, value: str) -> bool:
-    """Kubernetes tells every container of its neighbours; one may be called as the program is."""
+    """Whether Kubernetes set it: it announces services to all containers, one may have our name."""
     return _SERVICE_LINK.search(name) is not None or value.startswith(_LINK_VALUES)

@@ -1,10 +1,8 @@
-"""What may be looked at: hosts, ports, addresses, and how a wrong value is shown.
+"""Rules for URLs, hosts, DNS names and headers, and how errors show a wrong value.
 
-What addresses, hosts and names of a check can be at all. Pure.
-
-Each function gives what is wrong as the end of a sentence that begins with the field, or None. Of
-the text itself only a plain name is shown, as an address may hold keys. What holds a `{{NAME}}` is
-not judged before it is filled.
+Each function returns what is wrong as the rest of a sentence that begins with the field, or None.
+Errors quote only plain names, because a URL may hold keys.
+A text with `{{NAME}}` in it is not checked before the variable is filled in.
 """
 
 import math
@@ -16,8 +14,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 _SCHEMES: Final = ("http://", "https://")
 _OPEN: Final = "{{"
-"""Where a place to be filled begins."""
-_MORE_THAN_A_HOST: Final = "must be a host name or an address, without scheme, port or path"
+"""The start of a variable."""
+_MORE_THAN_A_HOST: Final = "must be a host name or an IP address, without scheme, port or path"
 _NOT_IN_A_HOST: Final = re.compile(r"[\s\x00-\x1f\x7f/\\?#@]")
 _FOUR_NUMBERS: Final = re.compile(r"\d+(\.\d+){3}")
 _HEADER_NAME_END: Final = re.compile(r"[:\s]")
@@ -28,12 +26,12 @@ _MOST_NAME_BYTES: Final = 253
 
 
 def is_open(text: str) -> bool:
-    """Whether a variable is still to be filled in."""
+    """Whether the text contains a variable."""
     return _OPEN in text
 
 
 def url_problem(url: str) -> str | None:
-    """A URL is http or https, or begins with a variable."""
+    """A URL must be http or https, or begin with a variable."""
     if url.startswith(_OPEN):
         return None
     if not url.lower().startswith(_SCHEMES):
@@ -43,7 +41,7 @@ def url_problem(url: str) -> str | None:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "names a host that cannot be read: brackets are for IPv6 addresses"
+        return "has an invalid host: only IPv6 addresses have brackets"
     return _port_problem(parts) or _url_host_problem(parts.hostname or "")
 
 
@@ -52,19 +50,19 @@ def _port_problem(parts: SplitResult) -> str | None:
         is_good = parts.port != 0
     except ValueError:
         is_good = False
-    return None if is_good else "names a port that is no number from 1 to 65535"
+    return None if is_good else "has an invalid port; use a number from 1 to 65535"
 
 
 def _url_host_problem(host: str) -> str | None:
     if not host:
-        return "names no host"
+        return "has no host"
     if problem := _host_problem(host if ":" in host else unquote(host)):
-        return f"names a host that cannot be one: it {problem}"
+        return f"has an invalid host: it {problem}"
     return None
 
 
 def hostname_problem(hostname: str) -> str | None:
-    """A host name or an address, with neither scheme nor port nor path."""
+    """A host must be a name or an IP address, without scheme, port or path."""
     return _with_name(hostname, _host_problem(hostname))
 
 
@@ -75,21 +73,25 @@ def _host_problem(hostname: str) -> str | None:
         return _MORE_THAN_A_HOST
     host = hostname[1:-1] if hostname.startswith("[") and hostname.endswith("]") else hostname
     if host.count(":") == 1:
-        return "must not hold a port; use the field port"
+        return "must not contain a port; use the field port"
     if ":" in host:
-        return None if _is_address(host, IPv6Address) else "is no IPv6 address"
+        return None if _is_address(host, IPv6Address) else "is not a valid IPv6 address"
     if _FOUR_NUMBERS.fullmatch(host):
-        return None if _is_address(host, IPv4Address) else "is no IPv4 address"
-    return "has brackets, which are for IPv6 addresses" if "[" in hostname else _label_problem(host)
+        return None if _is_address(host, IPv4Address) else "is not a valid IPv4 address"
+    return (
+        "has brackets, which only IPv6 addresses may have"
+        if "[" in hostname
+        else _label_problem(host)
+    )
 
 
 def dns_name_problem(name: str) -> str | None:
-    """A name to ask DNS for; an address is one too, as PTR questions take it."""
+    """A DNS name must be valid; an IP address is valid too, for PTR queries."""
     return _with_name(name, _name_problem(name))
 
 
 def _with_name(name: str, problem: str | None) -> str | None:
-    """Shows a name that is no more than one: behind a colon may stand a password."""
+    """Quote the value if it is a plain name; other text may contain a password."""
     is_shown = problem is not None and _ONLY_A_NAME.fullmatch(name) is not None
     return f"is {format_value(name)}, which {problem}" if is_shown else problem
 
@@ -98,27 +100,26 @@ def _name_problem(name: str) -> str | None:
     if is_open(name) or name == "." or _is_address(name, IPv6Address):
         return None
     if "://" in name or any(ord(letter) < 0x20 for letter in name):
-        return "must be a DNS name, without scheme"
-    # A backslash spells a letter by its number; only DNS itself can count those.
+        return "must be a DNS name, without a scheme"
+    # A backslash escapes a character by its number; only DNS itself can measure those.
     return None if "\\" in name else _label_problem(name)
 
 
 def header_problem(key: str, value: str) -> str | None:
-    """A header stays on its line, and its name is one; blanks at its ends are not sent."""
+    """A header must be one line with a valid name; white space around the name is not sent."""
     if any(letter in "\r\n" for letter in key + value):
-        return "must not hold a line break"
+        return "must not contain a line break"
     if is_open(key) or (start := start_of_no_header_name(key.strip())) is None:
         return None
     if not start:
-        return "has a name with white space or a colon; it may hold neither"
-    return f"is called {start}…; a name holds neither white space nor a colon"
+        return "has a name with white space or a colon, which header names may not contain"
+    return f"is called {start}…; header names may not contain white space or a colon"
 
 
 def start_of_no_header_name(name: str) -> str | None:
-    """What stands before the white space or colon that it must not hold. None: it holds none.
+    """Return what precedes the invalid white space or colon. None: the name has neither.
 
-    Empty: that is no plain name either. It may be a cookie or a key, as what stands behind a colon
-    may be.
+    Empty: what precedes it is not a plain name and may itself be secret, such as a cookie or a key.
     """
     start, *rest = _HEADER_NAME_END.split(name, maxsplit=1)
     if not rest:
@@ -135,14 +136,14 @@ def _is_address(text: str, family: type[IPv4Address] | type[IPv6Address]) -> boo
 
 
 def _label_problem(name: str) -> str | None:
-    """Names are labels with dots between; a final dot ends a full one."""
+    """A name must be labels separated by dots; a final dot marks it as fully qualified."""
     labels = name.removesuffix(".").split(".")
     if not all(labels):
-        return "must not have two dots in a row or one in front"
+        return "must not have two dots in a row or begin with a dot"
     try:
         sizes = [len(_ascii(label)) for label in labels]
     except UnicodeError:
-        return "holds letters that no name can have"
+        return "contains characters that no host name can have"
     if max(sizes) > _MOST_LABEL_BYTES:
         return f"has a part of more than {_MOST_LABEL_BYTES} characters between two dots"
     if sum(sizes) + len(sizes) - 1 > _MOST_NAME_BYTES:
@@ -151,13 +152,13 @@ def _label_problem(name: str) -> str | None:
 
 
 def _ascii(label: str) -> bytes:
-    """As it stands in a packet; letters beyond ASCII have a spelling of their own there."""
+    """Return the label as DNS packets have it: IDNA-encoded if it is not ASCII."""
     return label.encode() if label.isascii() else label.encode("idna")
 
 
 _MOST_LETTERS: Final = 60
 _LARGEST: Final = 1e300
-"""What is larger is not written out."""
+"""The size from which errors do not write numbers out."""
 _KINDS: Final = (
     (bool, "a boolean"),
     (int | float, "a number"),
@@ -166,14 +167,13 @@ _KINDS: Final = (
     (list | tuple, "an array"),
 )
 _MAY_HOLD_A_SECRET: Final = re.compile(r"^(cu|sv|pl)_|://|@", re.IGNORECASE)
-"""A key that was put into the wrong field; an address, of which any part may be one."""
+"""Texts that errors do not quote: a key in the wrong field, or a URL with credentials."""
 
 
 def format_value(value: object) -> str:
-    """The value itself, or of which kind it is: `80`, `mars-1`, `empty`, `an array`.
+    """Return the value as errors show it, or only its kind: `80`, `mars-1`, `empty`, `an array`.
 
-    For fields that hold words of ours, names, numbers and times. A text of another field may be a
-    secret, and is not to be told.
+    Use it for fields with keywords, names, numbers and times; free text may be a secret.
     """
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
@@ -185,14 +185,14 @@ def format_value(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Of which kind a value is, and no more."""
+    """Return what kind of value it is, without the value itself."""
     return next((name for kind, name in _KINDS if isinstance(value, kind)), "null")
 
 
 def _number(value: float) -> str:
     if not abs(value) < _LARGEST:
         is_finite = isinstance(value, int) or math.isfinite(value)
-        return "too large a number" if is_finite else "no finite number"
+        return "too large a number" if is_finite else "not a finite number"
     return str(value) if abs(value) < 1e15 else f"{value:g}"
 
 

@@ -1,19 +1,16 @@
-r"""Fills `{{NAME}}`, `$UUID` and dates into the texts of a request.
+r"""Fills variables, `$UUID` and dates into the texts of a request.
 
-Fill `{{NAME}}` and helpers into the texts of a request.
-
-`{{NAME}}` is URI-encoded like a whole address (`a b` becomes `a%20b`, `https://host/` stays), in
+`{{NAME}}` is URI-encoded like a whole URL (`a b` becomes `a%20b`, `https://host/` stays), in
 URL, headers, body and basic auth alike; `{{{NAME}}}` is not. Query values are not encoded here:
-the request encodes them when it is built, and twice would be wrong.
+the request encodes them when it is built, and encoding them twice would be wrong.
 
-Helpers: `$UUID`, `$RANDOM_NUMBER` (0 to 10000), and `moment` or `date` with an input and a format
-of `contract.templates`, both optional and in quotes. A variable of the same name wins.
+Helpers: `$UUID`, `$RANDOM_NUMBER` (0 to 10000), and `moment` or `date` with an input and a format,
+both optional and in quotes. A variable of the same name wins.
 A backslash before the braces keeps them: `\{{NAME}}` sends `{{NAME}}`.
-A name that is not set raises, rather than probing a wrong address.
+A name that is not set raises an error, so that no wrong URL is requested.
 
-Dates as the `moment` and `date` helpers of templates know them: dayjs's tokens, in UTC.
-
-Inputs: now, today, yesterday, tomorrow; `2 days ago`, `an hour ago`; `in a month`, `3 weeks`,
+`moment` and `date` use the format tokens of dayjs, in UTC. Their inputs:
+now, today, yesterday, tomorrow; `2 days ago`, `an hour ago`; `in a month`, `3 weeks`,
 `1 year from now`; `last week`, `next month`; or an absolute date such as `2026-11-21` or
 `2026-11-21T10:00:00Z`. All but the absolute ones keep the time of day of now.
 """
@@ -36,13 +33,13 @@ from contract.requests import BasicAuth, HttpRequest, KeyValue
 from contract.result import CheckFailed, FailureKind
 
 UNENCODED: Final = ";,/?:@&=+$-_.!~*'()#"
-"""What an address may hold anywhere; letters and digits stay too."""
+"""The characters that URI encoding keeps, beside letters and digits."""
 
 _PLACE: Final = re.compile(r"\\(\{\{[^{}]*\}\})|\{\{\{([^{}]+)\}\}\}|\{\{([^{}]+)\}\}")
 
 
 class VariableError(CheckFailed):
-    """A text cannot be filled; the check's own configuration is at fault."""
+    """A variable cannot be filled in; the check's configuration is at fault."""
 
     def __init__(self, message: str, name: str) -> None:
         super().__init__(FailureKind.SCRIPT, message, {"variable": name})
@@ -50,17 +47,17 @@ class VariableError(CheckFailed):
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What goes into the places; the clock and the dice are given, so that filling is pure."""
+    """Values for the variables; clock and random numbers are passed in, so that `fill` is pure."""
 
     variables: Mapping[str, str]
     now: datetime
-    """For `moment` and `date`; in UTC."""
+    """The current time in UTC, for `moment` and `date`."""
     random: Random
-    """For `$UUID` and `$RANDOM_NUMBER`."""
+    """The source of `$UUID` and `$RANDOM_NUMBER`."""
 
 
 def fill(text: str, filling: Filling, *, encode: bool = True) -> str:
-    """The text with every place filled.
+    """Return the text with all variables filled in.
 
     Raises:
         VariableError: a variable is not set, or a date cannot be read.
@@ -77,9 +74,9 @@ def fill_request(
     now: Callable[[], datetime],
     random: Random,
 ) -> HttpRequest:
-    """The request with every place filled; the same object when it has none.
+    """Return the request with all variables filled in, or the same object if it has none.
 
-    `REQUEST_URL` is the filled URL, for the other fields.
+    The other fields can use the filled-in URL as `REQUEST_URL`.
 
     Raises:
         VariableError: a variable is not set, or a date cannot be read.
@@ -170,7 +167,7 @@ def _date(expression: str, now: datetime) -> str:
 
 
 def _date_arguments(arguments: list[str], now: datetime) -> tuple[datetime, str]:
-    """Input and format; one argument alone is an input if it can be read as one."""
+    """Return input and format; a single argument is an input if it can be read as a date."""
     match arguments:
         case [text, pattern]:
             return read_date(text, now), pattern
@@ -183,15 +180,15 @@ def _date_arguments(arguments: list[str], now: datetime) -> tuple[datetime, str]
 
 
 LONG_FORMAT: Final = "MMMM D, YYYY"
-"""What a date looks like when no format is given."""
+"""The default format of a date."""
 
 
 class UnreadableDateError(ValueError):
-    """A text that is no date; the text of the error says so."""
+    """A text is not a date; the message says so."""
 
 
 def read_date(text: str, now: datetime) -> datetime:
-    """The date that a text speaks of.
+    """Return the date that a text describes.
 
     Raises:
         UnreadableDateError: the text is none of the inputs above, or leaves the calendar.
@@ -218,7 +215,7 @@ def is_date(text: str, now: datetime) -> bool:
 
 
 def format_date(moment: datetime, pattern: str) -> str:
-    """The date by dayjs's tokens; text in square brackets stays as it is."""
+    """Format the date by dayjs's tokens; text in square brackets is kept as it is."""
     return _TOKEN.sub(lambda found: _render(moment, found), pattern)
 
 

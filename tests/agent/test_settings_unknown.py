@@ -26,13 +26,13 @@ LEAST = {"API_KEY": "pl_secret_key_1", "SERVICE_URL": "https://picket.example/"}
 )
 def test_a_misspelt_setting_is_told_with_the_nearest_name(name: str, meant: str) -> None:
     assert unknown_names({**LEAST, name: "x"}) == (UnknownName(name, meant),)
-    assert UnknownName(name, meant).sentence == f"{name} is no setting; did you mean {meant}?"
+    assert UnknownName(name, meant).sentence == f"{name} is not a setting; did you mean {meant}?"
 
 
 def test_what_begins_as_our_own_and_is_like_nothing_is_told_too() -> None:
     (found,) = unknown_names({**LEAST, "AGENT_XYZ": "1"})
     assert found == UnknownName("AGENT_XYZ", None)
-    assert found.sentence == "AGENT_XYZ is no setting; it changes nothing"
+    assert found.sentence == "AGENT_XYZ is not a setting; it has no effect"
 
 
 def test_every_setting_is_known_and_the_files_of_secrets_are() -> None:

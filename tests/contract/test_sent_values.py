@@ -10,7 +10,7 @@ from contract.targets import format_value, kind_of
     [
         *((80, "80"), (0.5, "0.5"), (1e20, "1e+20"), (True, "true"), (None, "null")),
         *(("mars-1", "mars-1"), ("My Cellar", "My Cellar"), ("", "empty"), (" ", "blank")),
-        *(([1], "an array"), ({}, "an object"), (math.nan, "no finite number")),
+        *(([1], "an array"), ({}, "an object"), (math.nan, "not a finite number")),
     ],
 )
 def test_a_value_is_told_as_it_was_sent(value: object, shown: str) -> None:

@@ -36,17 +36,17 @@ def test_a_url_is_http_or_begins_with_a_variable(url: str) -> None:
         (" http://a", "must begin with http://"),
         ("javascript:alert(1)", "must begin with http://"),
         ("a/{{PATH}}", "must begin with http://"),
-        ("http://", "names no host"),
-        ("http:///path", "names no host"),
-        ("http://:80/", "names no host"),
+        ("http://", "has no host"),
+        ("http:///path", "has no host"),
+        ("http://:80/", "has no host"),
         ("http://a:99999/", "port"),
         ("http://a:0/", "port"),
         ("http://a:http/", "port"),
-        ("http://[::1/", "cannot be read"),
+        ("http://[::1/", "only IPv6 addresses have brackets"),
         ("http://a b/", "without scheme, port or path"),
         ("http://a%2fb/", "without scheme, port or path"),
         ("http://a..b/", "two dots in a row"),
-        ("http://300.1.2.3/", "is no IPv4 address"),
+        ("http://300.1.2.3/", "is not a valid IPv4 address"),
         (f"http://{LONG}.test/", "more than 63 characters"),
     ],
 )
@@ -87,15 +87,15 @@ def test_a_host_is_a_name_or_an_address(host: str) -> None:
         ("a b", "without scheme, port or path"),
         ("a\n", "without scheme, port or path"),
         ("a:80", "use the field port"),
-        ("[::1]:80", "is no IPv6 address"),
-        ("::g", "is no IPv6 address"),
-        ("1.2.3.256", "is no IPv4 address"),
+        ("[::1]:80", "is not a valid IPv6 address"),
+        ("::g", "is not a valid IPv6 address"),
+        ("1.2.3.256", "is not a valid IPv4 address"),
         ("[a]", "brackets"),
-        (".a", "two dots in a row or one in front"),
-        ("a..b", "two dots in a row or one in front"),
+        (".a", "two dots in a row or begin with a dot"),
+        ("a..b", "two dots in a row or begin with a dot"),
         (LONG, "more than 63 characters"),
         (".".join(["a" * 60] * 5), "253 characters"),
-        ("\ue000.test", "no name can have"),
+        ("\ue000.test", "no host name can have"),
     ],
 )
 def test_what_cannot_be_a_host_is_refused(host: str, words: str) -> None:
@@ -107,10 +107,10 @@ def test_what_cannot_be_a_host_is_refused(host: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("host", "problem"),
     [
-        ("db.test:5432", "is db.test:5432, which must not hold a port; use the field port"),
-        ("1.2.3.256", "is 1.2.3.256, which is no IPv4 address"),
-        ("root:hush", "must not hold a port; use the field port"),
-        ("u:hush@a", "must be a host name or an address, without scheme, port or path"),
+        ("db.test:5432", "is db.test:5432, which must not contain a port; use the field port"),
+        ("1.2.3.256", "is 1.2.3.256, which is not a valid IPv4 address"),
+        ("root:hush", "must not contain a port; use the field port"),
+        ("u:hush@a", "must be a host name or an IP address, without scheme, port or path"),
         (f"{LONG}", "has a part of more than 63 characters between two dots"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_header_stays_on_its_line() -> None:
     [("a b", "a"), ("Authorization: Bearer hush", "Authorization"), ("x-b3-Id\ty", "x-b3-Id")],
 )
 def test_a_header_name_ends_where_none_may_go_on(name: str, shown: str) -> None:
-    problem = f"is called {shown}…; a name holds neither white space nor a colon"
+    problem = f"is called {shown}…; header names may not contain white space or a colon"
     assert header_problem(name, "hush") == problem
 
 
@@ -169,7 +169,7 @@ def test_a_header_name_ends_where_none_may_go_on(name: str, shown: str) -> None:
     ],
 )
 def test_a_cookie_or_a_key_in_the_place_of_a_headers_name_is_not_told(name: str) -> None:
-    problem = "has a name with white space or a colon; it may hold neither"
+    problem = "has a name with white space or a colon, which header names may not contain"
     assert header_problem(name, "Cookie") == problem
 
 

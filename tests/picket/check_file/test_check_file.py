@@ -97,13 +97,14 @@ REFUSED = {
         ": $.request.assertions[0].regex is no regular expression: missing ): ("
     ),
     "host_with_port.yaml": (
-        ": $.request.hostname is 127.0.0.1:25, which must not hold a port; use the field port"
+        ": $.request.hostname is 127.0.0.1:25, which must not contain a port; use the field port"
     ),
     "jsonpath_that_ends_early.yaml": (
         ": $.assertions[0].property is no JSONPath: unbalanced brackets"
     ),
     "name_server_with_port.yaml": (
-        ": $.request.nameServer is 10.0.0.53:5353, which must not hold a port; use the field port"
+        ": $.request.nameServer is 10.0.0.53:5353, which must not contain a port; "
+        "use the field port"
     ),
     "regex_with_look_behind.yaml": (
         ": $.assertions[0].property is no regular expression: invalid perl operator: (?<="
@@ -113,7 +114,7 @@ REFUSED = {
         ": $.assertions[0].target must be a number, as STATUS_CODE is one"
     ),
     "url_port_out_of_range.yaml": (
-        ": $.request.url names a port that is no number from 1 to 65535"
+        ": $.request.url has an invalid port; use a number from 1 to 65535"
     ),
     "url_without_scheme.yaml": (
         ": $.request.url must begin with http:// or https:// or a {{VARIABLE}}"

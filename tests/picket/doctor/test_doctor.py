@@ -387,7 +387,7 @@ def test_a_misspelt_setting_is_a_warning_with_the_nearest_name() -> None:
     settings = some_settings(AGENT_HEALTH_PROT="what-nobody-reads")
     (found,) = strange_names(settings)
     assert found.health is Health.WARN
-    assert found.seen == "AGENT_HEALTH_PROT is no setting"
+    assert found.seen == "AGENT_HEALTH_PROT is not a setting"
     assert found.fix == "did you mean AGENT_HEALTH_PORT?"
 
 

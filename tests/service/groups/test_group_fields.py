@@ -9,7 +9,8 @@ from tests.builders.made_groups import PATHS, a_group
 from tests.servers.public_api import ApiUser
 
 NO_HEADER_NAME = (
-    '"apiCheckDefaults.headers[0]" is called a…; a name holds neither white space nor a colon.'
+    '"apiCheckDefaults.headers[0]" is called a…; '
+    "header names may not contain white space or a colon."
 )
 NO_SUCH_PLACE = (
     '"privateLocations[0]" is moon, and there is no private location of this slug; there are'
@@ -56,7 +57,7 @@ TWO_ADDRESSES = (
         (
             {"apiCheckDefaults": {"headers": [{"key": "a", "value": "b\r\nc"}]}},
             "apiCheckDefaults.headers[0]",
-            '"apiCheckDefaults.headers[0]" must not hold a line break.',
+            '"apiCheckDefaults.headers[0]" must not contain a line break.',
         ),
         (
             {"apiCheckDefaults": {"headers": [{"key": "a b", "value": "c"}]}},

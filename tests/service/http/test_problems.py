@@ -63,7 +63,10 @@ UNKNOWN = {"source": "STATUS", "comparison": "EQUALS"}
         (
             "tcp",
             with_request("tcp", hostname="db.test:5432"),
-            '"request.hostname" is db.test:5432, which must not hold a port; use the field port.',
+            (
+                '"request.hostname" is db.test:5432, which must not contain a port; '
+                "use the field port."
+            ),
         ),
         (
             "api",
