@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from service.accounts.keys import LOCATION_PREFIX, fresh
+from service.accounts.keys import LOCATION_PREFIX, make_raw_key
 
 
 def main(file: Path) -> None:
@@ -14,7 +14,7 @@ def main(file: Path) -> None:
     os.umask(0o077)
     # Whole or not at all: a start that breaks here must not leave half a key.
     unfinished = file.with_suffix(".new")
-    unfinished.write_text(fresh(LOCATION_PREFIX), encoding="utf-8")
+    unfinished.write_text(make_raw_key(LOCATION_PREFIX), encoding="utf-8")
     unfinished.replace(file)
 
 

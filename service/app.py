@@ -23,7 +23,7 @@ from service.agents.location_keys import LocationKeys
 from service.agents.presence import Presence
 from service.audit import audit
 from service.audit.model import Entry
-from service.bundles.api import BundleDoor
+from service.bundles.api import BundleDownloads
 from service.bundles.bundles import BundleSweep
 from service.bundles.files import BundleFiles
 from service.clock import Clock, ProcessClock
@@ -38,7 +38,7 @@ from service.http.errors import ApiError
 from service.http.fast_path import ShortCut
 from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency import idempotency
-from service.idempotency.idempotency import Answers
+from service.idempotency.idempotency import IdempotencyStore
 from service.jobs import settle
 from service.jobs.long_poll import ClaimQueue, open_desk
 from service.locations.health import LocationWatch
@@ -52,7 +52,7 @@ from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
 from service.settings import BadgeAccess, Settings
 from service.vault.encryption import Vault
-from service.vault.opening import open_vault
+from service.vault.startup import open_vault
 
 log = structlog.get_logger()
 
@@ -218,7 +218,7 @@ def _agents(backend: Backend, desk: ClaimQueue, presence: Presence, metrics: Met
         presence=presence,
         desk=desk,
         artifacts=ArtifactDoor(database, backend.artifacts),
-        bundles=BundleDoor(database, backend.bundles),
+        bundles=BundleDownloads(database, backend.bundles),
         claimed=metrics.claimed,
     )
 
@@ -259,7 +259,7 @@ def _backend(
         monotonic=time.monotonic,
         pepper=pepper,
         keys=ApiKeys(database, pepper=pepper, monotonic=time.monotonic),
-        answers=Answers(pepper),
+        answers=IdempotencyStore(pepper),
         waiters=SessionWaiters(database),
         limits=_limits(settings),
         vault=vault,

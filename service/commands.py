@@ -11,7 +11,7 @@ import click
 from sqlalchemy import Connection
 
 from service.accounts import actions as accounts
-from service.accounts.actions import KeyWish, require_pepper
+from service.accounts.actions import KeyRequest, require_pepper
 from service.accounts.keys import Pepper
 from service.accounts.model import Role, WrongPepperError
 from service.audit import audit
@@ -50,7 +50,7 @@ class Console:
             address=None,
             at_ms=self.now_ms,
         )
-        audit.note(self.connection, entry)
+        audit.record(self.connection, entry)
 
 
 def at_console(settings: Settings, act: Callable[[Console], T]) -> T:
@@ -102,7 +102,7 @@ class NewKeyOptions:
 
 def create_key(options: NewKeyOptions) -> None:
     """Make an API key and print it."""
-    wish = KeyWish(
+    wish = KeyRequest(
         name=options.name[:_MOST_NAME_LETTERS],
         role=Role(options.role.upper()),
         of_user=not options.program,
@@ -123,7 +123,7 @@ def create_key(options: NewKeyOptions) -> None:
 
 def list_keys() -> None:
     """Print all API keys."""
-    for key in _done(lambda console: accounts.all_keys(console.connection)):
+    for key in _done(lambda console: accounts.list_keys(console.connection)):
         ended = "" if key.revoked_ms is None else f"  revoked {_day(key.revoked_ms)}"
         made = f"{key.masked}  {key.role:<10}  {_day(key.created_ms)}"
         click.echo(f"{key.id}  {key.account_id}  {made}  {key.name}{ended}")
@@ -133,7 +133,7 @@ def revoke_key(key_id: str) -> None:
     """End an API key."""
 
     def act(console: Console) -> None:
-        found = [one for one in accounts.all_keys(console.connection) if one.id == key_id]
+        found = [one for one in accounts.list_keys(console.connection) if one.id == key_id]
         if not found or found[0].revoked_ms is not None:
             raise CommandError(f"there is no good key {key_id}; see keys list")
         account_id = found[0].account_id
@@ -159,13 +159,13 @@ def create_account(name: str) -> None:
 
 def list_accounts() -> None:
     """Print all accounts."""
-    for row in _done(lambda console: accounts.all_accounts(console.connection)):
+    for row in _done(lambda console: accounts.list_accounts(console.connection)):
         click.echo(f"{row.id}  {_day(row.created_ms)}  {row.name}")
 
 
 def print_audit(*, limit: int, account: str | None) -> None:
     """Print the newest changes."""
-    entries = _done(lambda c: audit.newest(c.connection, limit=limit, account_id=account))
+    entries = _done(lambda c: audit.list_newest(c.connection, limit=limit, account_id=account))
     for entry in entries:
         at = datetime.fromtimestamp(entry.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
         told = {"at": at, **asdict(entry)}
@@ -190,7 +190,7 @@ def _done(act: Callable[[Console], T]) -> T:
 
 
 def _only_account(console: Console) -> str:
-    found = accounts.all_accounts(console.connection)
+    found = accounts.list_accounts(console.connection)
     if len(found) != 1:
         raise CommandError(f"there are {len(found)} accounts; name one with --account")
     return found[0].id

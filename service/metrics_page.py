@@ -51,7 +51,7 @@ class MetricsPage:
     def _queues(self, connection: Connection) -> Mapping[str, Waiting]:
         """By location id; those without a queue as well."""
         waiting = jobs.waiting(connection, now_ms=self.clock.now_ms(connection))
-        return {each: waiting.get(each, _EMPTY) for each in locations.all_ids(connection)}
+        return {each: waiting.get(each, _EMPTY) for each in locations.list_all_ids(connection)}
 
 
 def is_near(request: HTTPConnection) -> bool:

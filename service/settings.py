@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 
 from contract.suggestions import UnknownName, unknown_names
 from service.accounts.keys import LOCATION_PREFIX, SERVICE_PREFIX, USER_PREFIX
-from service.addresses.model import NOWHERE, StaticAddresses, addresses_of
+from service.addresses.model import NO_ADDRESSES, StaticAddresses, parse_addresses
 from service.errors import SettingsError
-from service.vault.master_keys import keys_of
+from service.vault.master_keys import parse_keys
 
 ValueT = TypeVar("ValueT")
 
@@ -77,7 +77,7 @@ class Settings:
     """METRICS_ACCESS: off, loopback or anyone."""
     badge_access: BadgeAccess = BadgeAccess.KEY
     """BADGE_ACCESS: key or anyone."""
-    static_addresses: StaticAddresses = NOWHERE
+    static_addresses: StaticAddresses = NO_ADDRESSES
     """STATIC_ADDRESSES: where agents' requests come from, as in cellar=192.0.2.7."""
     master_keys: tuple[bytes, ...] = field(default=(), repr=False)
     """SERVICE_MASTER_KEY: what secrets are encrypted with in the database, the current key first.
@@ -171,8 +171,8 @@ def _known(reading: _Reading) -> Settings:
         log_format=reading.value("LOG_FORMAT", _format, default=default_format),
         metrics_access=reading.value("METRICS_ACCESS", _access, default=MetricsAccess.LOOPBACK),
         badge_access=reading.value("BADGE_ACCESS", _badges, default=BadgeAccess.KEY),
-        static_addresses=reading.value("STATIC_ADDRESSES", addresses_of, default=NOWHERE),
-        master_keys=reading.value("SERVICE_MASTER_KEY", keys_of, default=()),
+        static_addresses=reading.value("STATIC_ADDRESSES", parse_addresses, default=NO_ADDRESSES),
+        master_keys=reading.value("SERVICE_MASTER_KEY", parse_keys, default=()),
         key_pepper=reading.value("KEY_PEPPER", _pepper, default=None),
         api_requests=reading.value("API_REQUESTS_PER_MINUTE", _count, default=600),
         result_lists=reading.value("RESULT_LISTS_PER_MINUTE", _count, default=60),

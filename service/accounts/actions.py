@@ -28,7 +28,7 @@ NONE_GIVEN: Final = GivenKeys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyWish:
+class KeyRequest:
     """What kind of API key is to be made."""
 
     name: str
@@ -43,7 +43,7 @@ def require_pepper(connection: Connection, pepper: Pepper) -> None:
     Raises:
         WrongPepperError: they are stored with another one.
     """
-    mark = store.pepper_mark(connection)
+    mark = store.find_pepper_mark(connection)
     if mark is None:
         store.rehash(connection, pepper.keyed)
         locations.rehash_keys(connection, pepper.keyed)
@@ -59,12 +59,12 @@ def first_start(
 
     The secrets are returned here and can never be had again. None: there is an account already.
     """
-    if store.first_account(connection) is not None:
+    if store.find_first_account(connection) is not None:
         return None
     account_id = _add_account(connection, name="Default", now_ms=now_ms)
-    api_key = _given_or_new(pepper, given.api_key, USER_PREFIX)
-    _add_key(connection, account_id, api_key, wish=KeyWish(name="first start"), now_ms=now_ms)
-    location_key = _given_or_new(pepper, given.location_key, LOCATION_PREFIX)
+    api_key = _take_or_make_key(pepper, given.api_key, USER_PREFIX)
+    _add_key(connection, account_id, api_key, wish=KeyRequest(name="first start"), now_ms=now_ms)
+    location_key = _take_or_make_key(pepper, given.location_key, LOCATION_PREFIX)
     location_id = locations.create_first(
         connection, account_id, slug=FIRST_LOCATION, key=location_key, now_ms=now_ms
     )
@@ -77,9 +77,9 @@ def first_start(
     )
 
 
-def all_accounts(connection: Connection) -> tuple[AccountRow, ...]:
+def list_accounts(connection: Connection) -> tuple[AccountRow, ...]:
     """Every account of this service, oldest first."""
-    return store.accounts(connection)
+    return store.list_accounts(connection)
 
 
 def find_account(connection: Connection, account_id: str) -> AccountRow:
@@ -100,7 +100,7 @@ def create_account(connection: Connection, *, name: str, now_ms: int) -> Account
 
 
 def create_key(
-    connection: Connection, pepper: Pepper, account_id: str, *, wish: KeyWish, now_ms: int
+    connection: Connection, pepper: Pepper, account_id: str, *, wish: KeyRequest, now_ms: int
 ) -> tuple[str, NewKey]:
     """Make an API key: its id, and the key, whose raw form exists only here.
 
@@ -112,9 +112,9 @@ def create_key(
     return _add_key(connection, account_id, key, wish=wish, now_ms=now_ms), key
 
 
-def all_keys(connection: Connection) -> tuple[KeyRow, ...]:
+def list_keys(connection: Connection) -> tuple[KeyRow, ...]:
     """The API keys of all accounts, ended ones as well, oldest first."""
-    return store.keys(connection)
+    return store.list_keys(connection)
 
 
 def end_key(connection: Connection, key_id: str, *, account_id: str, now_ms: int) -> bool:
@@ -125,7 +125,7 @@ def end_key(connection: Connection, key_id: str, *, account_id: str, now_ms: int
     return ended
 
 
-def _given_or_new(pepper: Pepper, given: str | None, prefix: str) -> NewKey:
+def _take_or_make_key(pepper: Pepper, given: str | None, prefix: str) -> NewKey:
     return pepper.new_key(prefix) if given is None else pepper.as_key(given)
 
 
@@ -136,7 +136,7 @@ def _add_account(connection: Connection, *, name: str, now_ms: int) -> str:
 
 
 def _add_key(
-    connection: Connection, account_id: str, key: NewKey, *, wish: KeyWish, now_ms: int
+    connection: Connection, account_id: str, key: NewKey, *, wish: KeyRequest, now_ms: int
 ) -> str:
     caller = Caller(account_id=account_id, key_id=new_id(now_ms), role=wish.role)
     store.insert_api_key(connection, key, caller, name=wish.name, now_ms=now_ms)

@@ -74,14 +74,14 @@ AccountId = Annotated[str, Path(alias="accountId", pattern=NO_NUL, max_length=20
 @router.get("", responses=answers(200, list[AccountShown], "The key's account, and no other."))
 async def list_accounts(caller: CallerDep, backend: BackendDep) -> Response:
     """List the accounts that the key speaks for, which is one."""
-    own = await _own(caller, backend)
+    own = await _read_own(caller, backend)
     return json([own.model_dump(mode="json", by_alias=True)])
 
 
 @router.get("/me", responses=answers(200, AccountShown, "The key's account."))
 async def read_own_account(caller: CallerDep, backend: BackendDep) -> Response:
     """Read the account that the key speaks for."""
-    return json_model(await _own(caller, backend))
+    return json_model(await _read_own(caller, backend))
 
 
 @router.get(_ONE, responses=answers(200, AccountShown, "The account.", 404))
@@ -89,13 +89,13 @@ async def read_account(account_id: AccountId, caller: CallerDep, backend: Backen
     """Read an account by its id; another than the key's is not there."""
     if account_id != caller.account_id:
         raise NotFoundError(f"There is no account {account_id}.")
-    return json_model(await _own(caller, backend))
+    return json_model(await _read_own(caller, backend))
 
 
 @router.get("/me" + _WHAT, responses=answers(200, EntitlementsShown, "Everything."))
 async def read_own_entitlements(caller: CallerDep, backend: BackendDep) -> Response:
     """Read what the key's account may use."""
-    return await _entitlements(caller.account_id, backend)
+    return await _read_entitlements(caller.account_id, backend)
 
 
 @router.get(_ONE + _WHAT, responses=answers(200, EntitlementsShown, "Everything.", 404))
@@ -105,15 +105,15 @@ async def read_entitlements(
     """Read what an account may use; another than the key's is not there."""
     if account_id != caller.account_id:
         raise NotFoundError(f"There is no account {account_id}.")
-    return await _entitlements(account_id, backend)
+    return await _read_entitlements(account_id, backend)
 
 
-async def _entitlements(account_id: str, backend: Backend) -> Response:
-    slugs = await backend.database.read(lambda c: locations.ids_by_slug(c, account_id))
+async def _read_entitlements(account_id: str, backend: Backend) -> Response:
+    slugs = await backend.database.read(lambda c: locations.list_ids_by_slug(c, account_id))
     return json_model(render_entitlements(slugs, REGIONS))
 
 
-async def _own(caller: Caller, backend: Backend) -> AccountShown:
+async def _read_own(caller: Caller, backend: Backend) -> AccountShown:
     row = await backend.database.read(lambda c: actions.find_account(c, caller.account_id))
     settings = AlertSettings().model_dump(mode="json", by_alias=True)
     return render_account(row, alert_settings=settings)

@@ -5,7 +5,7 @@ from typing import Final
 
 from service.accounts import store
 from service.accounts.key_cache import MAX_KEY_LETTERS, KeyCache
-from service.accounts.keys import SERVICE_PREFIX, USER_PREFIX, Pepper, digest
+from service.accounts.keys import SERVICE_PREFIX, USER_PREFIX, Pepper, digest_key
 from service.accounts.model import ApiKeyEnded, Caller
 from service.db.engine import Database
 
@@ -20,17 +20,17 @@ class ApiKeys:
         self, database: Database, *, pepper: Pepper, monotonic: Callable[[], float]
     ) -> None:
         self._cache = KeyCache(
-            database, store.good_key, pepper=pepper, monotonic=monotonic, remember_s=REMEMBER_S
+            database, store.find_key, pepper=pepper, monotonic=monotonic, remember_s=REMEMBER_S
         )
         database.listen(ApiKeyEnded, self._forget)
 
     def is_familiar(self, raw_key: str) -> bool:
         """Whether the key was good when it came the last time."""
-        return _may_be_one(raw_key) and digest(raw_key) in self._cache
+        return _may_be_one(raw_key) and digest_key(raw_key) in self._cache
 
     async def caller(self, raw_key: str) -> Caller | None:
         """Whom the key speaks for. None: it is unknown or ended."""
-        return await self._cache.find(digest(raw_key)) if _may_be_one(raw_key) else None
+        return await self._cache.find(digest_key(raw_key)) if _may_be_one(raw_key) else None
 
     def _forget(self, ended: ApiKeyEnded) -> None:
         self._cache.forget(lambda caller: caller.key_id == ended.key_id)

@@ -35,12 +35,12 @@ class Pepper:
 
     def new_key(self, prefix: str) -> NewKey:
         """A fresh key with this prefix."""
-        return self.as_key(fresh(prefix))
+        return self.as_key(make_raw_key(prefix))
 
     def as_key(self, raw: str) -> NewKey:
         """A key that somebody chose beforehand; its prefix is whatever ends at the first `_`."""
         masked = f"{raw.partition('_')[0]}_****{raw[-4:]}"
-        return NewKey(raw=raw, digest=self.keyed(digest(raw)), masked=masked)
+        return NewKey(raw=raw, digest=self.keyed(digest_key(raw)), masked=masked)
 
     def keyed(self, plain: bytes) -> bytes:
         """What is stored of a key with this digest, and looked up by it."""
@@ -51,12 +51,12 @@ class Pepper:
         return self.keyed(_MARK_OF)
 
 
-def fresh(prefix: str) -> str:
+def make_raw_key(prefix: str) -> str:
     """The raw form of a new key."""
     return prefix + secrets.token_urlsafe(32)
 
 
-def digest(raw: str) -> bytes:
+def digest_key(raw: str) -> bytes:
     """By what a key is known while the service runs; asked for at every request.
 
     A plain SHA-256: a slow hash guards guessable passwords, and 256 random bits are none.

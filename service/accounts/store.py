@@ -35,12 +35,12 @@ _REVOKE: Final = (
 )
 
 
-def first_account(connection: Connection) -> str | None:
+def find_first_account(connection: Connection) -> str | None:
     """The id of the oldest account. None: there is none yet."""
     return connection.execute(_ACCOUNTS.limit(1)).scalar()
 
 
-def accounts(connection: Connection) -> tuple[AccountRow, ...]:
+def list_accounts(connection: Connection) -> tuple[AccountRow, ...]:
     """All of them, oldest first."""
     return tuple(AccountRow(**_fields(row)) for row in connection.execute(_ACCOUNTS))
 
@@ -72,7 +72,7 @@ def insert_api_key(
     connection.execute(insert(api_key), row)
 
 
-def good_key(connection: Connection, digest: bytes) -> tuple[bytes, Caller] | None:
+def find_key(connection: Connection, digest: bytes) -> tuple[bytes, Caller] | None:
     """The stored digest of a good key, and whom it speaks for. None: it is unknown or ended."""
     row = connection.execute(_BY_HASH, {"digest": digest}).first()
     if row is None:
@@ -81,7 +81,7 @@ def good_key(connection: Connection, digest: bytes) -> tuple[bytes, Caller] | No
     return row.hash, caller
 
 
-def keys(connection: Connection) -> tuple[KeyRow, ...]:
+def list_keys(connection: Connection) -> tuple[KeyRow, ...]:
     """The API keys of all accounts, ended ones as well, oldest first."""
     rows = connection.execute(_KEYS)
     return tuple(KeyRow(**{**_fields(row), "role": Role(row.role)}) for row in rows)
@@ -93,7 +93,7 @@ def revoke(connection: Connection, key_id: str, *, account_id: str, now_ms: int)
     return connection.execute(_REVOKE, values).rowcount == 1
 
 
-def pepper_mark(connection: Connection) -> bytes | None:
+def find_pepper_mark(connection: Connection) -> bytes | None:
     """The mark of the pepper that all keys are stored with. None: they are stored without one."""
     found: bytes | None = connection.execute(select(key_pepper.c.mark)).scalar()
     return found

@@ -35,7 +35,7 @@ async def list_static_ips_by_region(backend: BackendDep) -> Response:
 @router.get("/static-ips.txt", response_class=Response, responses=_TEXT)
 async def print_static_ips(backend: BackendDep) -> Response:
     """List the IPv4 addresses of check runs as plain text."""
-    return _lines(backend.addresses, 4)
+    return _render_lines(backend.addresses, 4)
 
 
 @router.get("/static-ipv6s", responses=_LIST)
@@ -53,8 +53,8 @@ async def list_static_ipv6_by_region(backend: BackendDep) -> Response:
 @router.get("/static-ipv6s.txt", response_class=Response, responses=_TEXT)
 async def print_static_ipv6(backend: BackendDep) -> Response:
     """List the IPv6 addresses of check runs as plain text."""
-    return _lines(backend.addresses, 6)
+    return _render_lines(backend.addresses, 6)
 
 
-def _lines(addresses: StaticAddresses, version: int) -> Response:
+def _render_lines(addresses: StaticAddresses, version: int) -> Response:
     return PlainTextResponse("".join(f"{one}\n" for one in addresses.of_version(version)))

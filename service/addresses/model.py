@@ -29,24 +29,24 @@ class StaticAddresses:
     def _spelled(self, version: int) -> Iterator[tuple[str, str]]:
         for region, network in self.told:
             if network.version == version:
-                yield region, _text(network)
+                yield region, _format_network(network)
 
 
-NOWHERE: Final = StaticAddresses()
+NO_ADDRESSES: Final = StaticAddresses()
 """Nothing was told."""
 
 
-def addresses_of(text: str) -> StaticAddresses:
+def parse_addresses(text: str) -> StaticAddresses:
     """Read words such as `eu-west-1=203.0.113.7`, with blanks or commas between them.
 
     Raises:
         ValueError: with what is wrong, and with what.
     """
     words = text.replace(",", " ").split()
-    return StaticAddresses(tuple(map(_pair, words)))
+    return StaticAddresses(tuple(map(_parse_pair, words)))
 
 
-def _pair(word: str) -> tuple[str, Network]:
+def _parse_pair(word: str) -> tuple[str, Network]:
     region, equals, address = word.partition("=")
     if not equals or not region:
         raise ValueError(f"has {word}; write a location, = and an address, as in cellar=192.0.2.7")
@@ -56,7 +56,7 @@ def _pair(word: str) -> tuple[str, Network]:
         raise ValueError(f"has {word}, which is no address or network: {problem}") from problem
 
 
-def _text(network: Network) -> str:
+def _format_network(network: Network) -> str:
     """An address by itself has no length behind it."""
     is_one = network.prefixlen == _ALL_BITS[network.version]
     return str(network.network_address) if is_one else str(network)

@@ -29,8 +29,8 @@ def say_hello(connection: Connection, opened: Opened, hello: Hello, *, now_ms: i
         LocationKeyError: the key has ended, or was deleted with its location.
     """
     location_id = opened.location_id
-    location = locations.by_id(connection, location_id)
-    good = (key.id for key in locations.keys_of(connection, [location_id]))
+    location = locations.find_in_any_account(connection, location_id)
+    good = (key.id for key in locations.list_keys(connection, [location_id]))
     if location is None or opened.key_id not in good:
         raise LocationKeyError
     times = {"started_ms": now_ms, "last_seen_ms": now_ms}

@@ -26,7 +26,7 @@ from service.agents.messages import (
 )
 from service.agents.model import Opened
 from service.agents.presence import MIN_AGENT_VERSION, Presence, is_too_old
-from service.bundles.api import BundleDoor
+from service.bundles.api import BundleDownloads
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, take_pings
@@ -135,7 +135,7 @@ class AgentApi:
     presence: Presence
     desk: ClaimQueue
     artifacts: ArtifactDoor
-    bundles: BundleDoor
+    bundles: BundleDownloads
     claimed: Callable[[int], None]
     """Told how many jobs each claim was given."""
 

@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from service.accounts.key_cache import MAX_KEY_LETTERS, KeyCache
-from service.accounts.keys import LOCATION_PREFIX, Pepper, digest
+from service.accounts.keys import LOCATION_PREFIX, Pepper, digest_key
 from service.agents.model import Opened
 from service.db.engine import Database
 from service.locations import actions as locations
@@ -37,7 +37,7 @@ class LocationKeys:
 
 
 def _read(connection: Connection, stored: bytes) -> tuple[bytes, Opened] | None:
-    found = locations.of_key(connection, stored)
+    found = locations.find_key(connection, stored)
     return (found.digest, Opened(found.location_id, found.id)) if found else None
 
 
@@ -45,4 +45,4 @@ def digest_of(raw_key: str) -> bytes | None:
     """The digest by which a location key is known. None: the text cannot be such a key."""
     if len(raw_key) > MAX_KEY_LETTERS or not raw_key.startswith(LOCATION_PREFIX):
         return None
-    return digest(raw_key)
+    return digest_key(raw_key)

@@ -28,13 +28,13 @@ _NEWEST: Final = select(
 _FORGET: Final = delete(audit).where(audit.c.at_ms < bindparam("before_ms"))
 
 
-def note(connection: Connection, entry: Entry) -> None:
+def record(connection: Connection, entry: Entry) -> None:
     """Store an entry, and log it once the change is committed."""
     connection.execute(_INSERT, {**asdict(entry), "fields": list(entry.fields)})
     announce(connection, entry)
 
 
-def newest(
+def list_newest(
     connection: Connection, *, limit: int, account_id: str | None = None
 ) -> tuple[Entry, ...]:
     """The newest entries, newest first. Without an account: of all."""

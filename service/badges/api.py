@@ -49,7 +49,7 @@ class Badge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
+class _StyleMetrics:
     height: int
     radius: int
     letter_width: float
@@ -59,10 +59,12 @@ class _Form:
 
 
 _FORMS: Final = {
-    Style.FLAT: _Form(height=20, radius=3, letter_width=6.6, font_size=11),
-    Style.FLAT_SQUARE: _Form(height=20, radius=0, letter_width=6.6, font_size=11),
-    Style.PLASTIC: _Form(height=18, radius=4, letter_width=6.6, font_size=11, is_shaded=True),
-    Style.FOR_THE_BADGE: _Form(
+    Style.FLAT: _StyleMetrics(height=20, radius=3, letter_width=6.6, font_size=11),
+    Style.FLAT_SQUARE: _StyleMetrics(height=20, radius=0, letter_width=6.6, font_size=11),
+    Style.PLASTIC: _StyleMetrics(
+        height=18, radius=4, letter_width=6.6, font_size=11, is_shaded=True
+    ),
+    Style.FOR_THE_BADGE: _StyleMetrics(
         height=28, radius=0, letter_width=8.2, font_size=10, is_capital=True
     ),
 }
@@ -80,11 +82,11 @@ _SHADE: Final = (
 )
 
 
-def svg(badge: Badge, *, style: Style, theme: Theme) -> str:
+def render_svg(badge: Badge, *, style: Style, theme: Theme) -> str:
     """The badge as a document of its own, with its words for those who do not see it."""
     form = _FORMS[style]
-    label, message = _words(badge.label, form), _words(badge.message, form)
-    left, right = _width(label, form), _width(message, form)
+    label, message = _clip_text(badge.label, form), _clip_text(badge.message, form)
+    left, right = _measure_px(label, form), _measure_px(message, form)
     background, letters = _LABELS[theme]
     size = f'width="{left + right}" height="{form.height}"'
     shade = f'<rect {size} fill="url(#s)"/>' if form.is_shaded else ""
@@ -97,22 +99,22 @@ def svg(badge: Badge, *, style: Style, theme: Theme) -> str:
         f'<rect x="{left}" width="{right}" height="{form.height}" fill="{badge.colour}"/>'
         f"{shade}</g>"
         f'<g font-family="Verdana,DejaVu Sans,sans-serif" font-size="{form.font_size}">'
-        f"{_text(label, x=0, width=left, form=form, colour=letters)}"
-        f"{_text(message, x=left, width=right, form=form, colour='#fff')}</g></svg>"
+        f"{_render_text(label, x=0, width=left, form=form, colour=letters)}"
+        f"{_render_text(message, x=left, width=right, form=form, colour='#fff')}</g></svg>"
     )
 
 
-def _words(text: str, form: _Form) -> str:
+def _clip_text(text: str, form: _StyleMetrics) -> str:
     cut = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
     plain = "".join(letter if letter.isprintable() else " " for letter in cut)
     return plain.upper() if form.is_capital else plain
 
 
-def _width(text: str, form: _Form) -> int:
+def _measure_px(text: str, form: _StyleMetrics) -> int:
     return round(len(text) * form.letter_width) + 2 * _MARGIN
 
 
-def _text(text: str, *, x: int, width: int, form: _Form, colour: str) -> str:
+def _render_text(text: str, *, x: int, width: int, form: _StyleMetrics, colour: str) -> str:
     """Drawn to this very width, whatever fonts its reader has."""
     base = form.height / 2 + form.font_size * 0.36
     return (
@@ -134,7 +136,7 @@ _PICTURE: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-class _Look:
+class _BadgeOptions:
     """How the badge is to look."""
 
     def __init__(
@@ -150,12 +152,12 @@ class _Look:
 
     def answer(self, said: Badge) -> Response:
         """The picture."""
-        picture = svg(said, style=self.style, theme=self.theme)
+        picture = render_svg(said, style=self.style, theme=self.theme)
         headers = {"cache-control": "no-cache", "content-security-policy": "sandbox"}
         return Response(picture, media_type=_SVG, headers=headers)
 
 
-LookDep = Annotated[_Look, Depends(_Look)]
+LookDep = Annotated[_BadgeOptions, Depends(_BadgeOptions)]
 
 
 @router.get(_OF_CHECK, response_class=Response, responses=_PICTURE)
@@ -165,10 +167,10 @@ async def read_check_badge(
     """Draw the status of a check. With `BADGE_ACCESS=anyone` it takes no API key."""
 
     def query(connection: Connection) -> Badge:
-        account_id = caller.account_id if caller else checks.owner_of(connection, check_id)
+        account_id = caller.account_id if caller else checks.find_owner(connection, check_id)
         row = checks.find(connection, account_id or "", check_id)
         newest = results.standings(connection, [check_id]).get(check_id)
-        return badge(row.name, newest, with_time=look.with_time)
+        return render_badge(row.name, newest, with_time=look.with_time)
 
     return look.answer(await backend.database.read(query))
 
@@ -185,9 +187,9 @@ async def read_group_badge(
     def query(connection: Connection) -> Badge:
         account_id = caller.account_id
         group = groups.find(connection, account_id, group_id)
-        members = checks.names_of_group(connection, account_id, group_id)
+        members = checks.list_member_names(connection, account_id, group_id)
         newest = results.standings(connection, [member.id for member in members])
-        return badge(group.name, worst(newest.values()), with_time=look.with_time)
+        return render_badge(group.name, find_worst(newest.values()), with_time=look.with_time)
 
     return look.answer(await backend.database.read(query))
 
@@ -207,7 +209,7 @@ _WORST_LAST: Final = (
 )
 
 
-def badge(name: str, newest: Standing | None, *, with_time: bool) -> Badge:
+def render_badge(name: str, newest: Standing | None, *, with_time: bool) -> Badge:
     """The badge of a check with this name. `newest` is None where it has no result yet."""
     if newest is None:
         return Badge(label=name, message="no result", colour="#777")
@@ -217,6 +219,6 @@ def badge(name: str, newest: Standing | None, *, with_time: bool) -> Badge:
     return Badge(label=name, message=message, colour=colour)
 
 
-def worst(newest: Iterable[Standing]) -> Standing | None:
+def find_worst(newest: Iterable[Standing]) -> Standing | None:
     """The result that a group is judged by. None: none of its checks has one."""
     return max(newest, key=lambda one: _WORST_LAST.index(one.status), default=None)

@@ -38,7 +38,7 @@ _ONE: Final = "/{sha256}"
 router = keyed_operations("Code bundles", prefix=PREFIX)
 
 
-def _sha256(
+def _require_sha256(
     sha256: Annotated[
         str,
         Path(
@@ -52,7 +52,7 @@ def _sha256(
     return sha256
 
 
-Sha256Dep = Annotated[str, Depends(_sha256)]
+Sha256Dep = Annotated[str, Depends(_require_sha256)]
 
 
 @router.put(
@@ -86,7 +86,7 @@ async def read_code_bundle(sha256: Sha256Dep, caller: CallerDep, backend: Backen
     return json_model(_render(row))
 
 
-class BundleDoor:
+class BundleDownloads:
     """Gives agents the bundles of the checks that run at their location."""
 
     def __init__(self, database: Database, files: BundleFiles) -> None:
@@ -101,7 +101,7 @@ class BundleDoor:
         """
         sha256 = str(request.path_params["sha256"])
         account_id = await self._database.read(
-            lambda c: checks.owner_of_bundle(c, location_id, sha256)
+            lambda c: checks.find_bundle_owner(c, location_id, sha256)
         )
         path = self._files.path(account_id, sha256) if account_id else None
         if path is None or not path.is_file():

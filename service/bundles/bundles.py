@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from service.bundles.files import BundleFiles, Kept
+from service.bundles.files import BundleFile, BundleFiles
 from service.bundles.model import BundleRow
 from service.checks import actions as checks
 from service.clock import Clock
@@ -60,7 +60,7 @@ def put(connection: Connection, account_id: str, row: BundleRow) -> None:
         connection.execute(insert(code_bundle), {"account_id": account_id, **asdict(row)})
 
 
-def of_all_accounts(connection: Connection) -> Sequence[tuple[str, BundleRow]]:
+def list_of_all_accounts(connection: Connection) -> Sequence[tuple[str, BundleRow]]:
     """Every bundle, with the account whose it is."""
     return [
         (account_id, BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=created_ms))
@@ -96,17 +96,19 @@ class BundleSweep:
                 await removing  # a service that stops: nothing may go once others may come
         return len(gone)
 
-    def _forget(self, connection: Connection, there: frozenset[Kept]) -> frozenset[Kept]:
+    def _forget(
+        self, connection: Connection, there: frozenset[BundleFile]
+    ) -> frozenset[BundleFile]:
         """The files that nobody knows of from now on.
 
         What is noted without its file is forgotten too, however new it is, so that it is sent
         again; a power cut may have undone what an earlier sweep noted.
         """
         since_ms = self.clock.now_ms(connection) - KEPT_MS
-        used = checks.bundles_in_use(connection)
+        used = checks.list_bundles_in_use(connection)
         known = set()
-        for account_id, row in of_all_accounts(connection):
-            kept = Kept(account_id, row.sha256)
+        for account_id, row in list_of_all_accounts(connection):
+            kept = BundleFile(account_id, row.sha256)
             if row.sha256 in used or (row.created_ms >= since_ms and kept in there):
                 known.add(kept)
             else:

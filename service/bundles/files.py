@@ -20,7 +20,7 @@ _GZIP: Final = b"\x1f\x8b"
 _UNFINISHED: Final = ".part"
 
 
-class Kept(NamedTuple):
+class BundleFile(NamedTuple):
     """A bundle, as its file is named."""
 
     account_id: str
@@ -67,7 +67,7 @@ class BundleFiles:
                 f"The bundle cannot be kept: {problem.strerror}. Send it again later."
             ) from problem
 
-    def there(self) -> frozenset[Kept]:
+    def there(self) -> frozenset[BundleFile]:
         """All that are kept; what an earlier process left half goes."""
         if not self._folder.is_dir():
             return frozenset()
@@ -75,9 +75,11 @@ class BundleFiles:
         half = {file for file in files if file.suffix == _UNFINISHED}
         for file in half - self._arriving:
             file.unlink(missing_ok=True)
-        return frozenset(Kept(file.parent.name, file.name) for file in files if file not in half)
+        return frozenset(
+            BundleFile(file.parent.name, file.name) for file in files if file not in half
+        )
 
-    def remove(self, gone: Iterable[Kept]) -> None:
+    def remove(self, gone: Iterable[BundleFile]) -> None:
         """Let go of these."""
         for one in gone:
             self.path(*one).unlink(missing_ok=True)
@@ -97,7 +99,7 @@ class BundleFiles:
             await asyncio.to_thread(unfinished.unlink, missing_ok=True)
 
     async def _take(self, unfinished: Path, parts: AsyncIterator[bytes], *, sha256: str) -> int:
-        file = await asyncio.to_thread(_decrypt, unfinished)
+        file = await asyncio.to_thread(_open_unfinished, unfinished)
         try:
             size, found = await self._write(file, parts)
         finally:
@@ -130,7 +132,7 @@ class BundleFiles:
         return size, seen.hexdigest()
 
 
-def _decrypt(unfinished: Path) -> IO[bytes]:
+def _open_unfinished(unfinished: Path) -> IO[bytes]:
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     return unfinished.open("xb")
 

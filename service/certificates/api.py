@@ -10,7 +10,12 @@ from starlette.responses import Response
 
 from service.certificates import store
 from service.certificates.model import CertificateRow, place_of
-from service.certificates.rules import HOST_PATTERN, expires_ms_of, host_problem, together_problem
+from service.certificates.rules import (
+    HOST_PATTERN,
+    check_certificate,
+    host_problem,
+    together_problem,
+)
 from service.db.ids import new_id
 from service.http.auth import CallerDep
 from service.http.dependencies import BackendDep
@@ -20,7 +25,7 @@ from service.http.routing import ONE, answers, json, json_model, keyed_operation
 from service.http.schema import NO_NUL, RequestModel, ResponseModel, Text, blank_is_none, judged_by
 from service.http.times import Moment, moment
 from service.vault.encryption import Scope
-from service.vault.texts import Untold
+from service.vault.texts import NotEchoed
 
 MAX_CERT_LETTERS: Final = 32_768
 MAX_KEY_LETTERS: Final = 8_192
@@ -48,12 +53,12 @@ class ClientCertificateWrite(RequestModel):
     of those the newest."""
     cert: Pem
     """PEM; further certificates of its chain may follow."""
-    key: Annotated[Text, Field(min_length=1, max_length=MAX_KEY_LETTERS), Untold]
+    key: Annotated[Text, Field(min_length=1, max_length=MAX_KEY_LETTERS), NotEchoed]
     """The private key of the certificate, in PEM; never shown again."""
     ca: Annotated[Pem | None, BeforeValidator(blank_is_none)] = None
     """PEM of further roots for hosts that are shown it. Null: the agent's alone."""
     passphrase: Annotated[
-        Annotated[Text, Field(min_length=1, max_length=MAX_PASSPHRASE_LETTERS), Untold] | None,
+        Annotated[Text, Field(min_length=1, max_length=MAX_PASSPHRASE_LETTERS), NotEchoed] | None,
         BeforeValidator(blank_is_none),
     ] = None
     """The passphrase of an encrypted key; never shown again. Null: the key is not encrypted."""
@@ -94,7 +99,7 @@ _SHOWN = "The certificate, without its key and passphrase."
 )
 async def list_client_certificates(caller: CallerDep, backend: BackendDep) -> Response:
     """List the client certificates."""
-    rows = await backend.database.read(lambda c: store.of_account(c, caller.account_id))
+    rows = await backend.database.read(lambda c: store.list_all(c, caller.account_id))
     return json([render(row).model_dump(mode="json") for row in rows])
 
 
@@ -105,7 +110,7 @@ async def create_client_certificate(
     """Keep a certificate for the hosts that it matches; runs show it from their next one on."""
     # An encrypted key takes a while to open, which would hold up everyone else.
     expires_ms = await asyncio.to_thread(
-        expires_ms_of, cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca
+        check_certificate, cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca
     )
     ignored = await creating.ignored_fields(body)
 
@@ -142,7 +147,7 @@ def find(connection: Connection, account_id: str, certificate_id: str) -> Certif
     """
     row = store.find(connection, account_id, certificate_id)
     if row is None:
-        raise _none(certificate_id)
+        raise _not_found(certificate_id)
     return row
 
 
@@ -153,10 +158,10 @@ def delete(connection: Connection, account_id: str, certificate_id: str) -> None
         NotFoundError: the account has none with this id.
     """
     if not store.remove(connection, account_id, certificate_id):
-        raise _none(certificate_id)
+        raise _not_found(certificate_id)
 
 
-def _none(certificate_id: str) -> NotFoundError:
+def _not_found(certificate_id: str) -> NotFoundError:
     return NotFoundError(f"There is no client certificate {certificate_id}.")
 
 
@@ -168,8 +173,8 @@ def create(
     Raises:
         InvalidError: the account's certificates would be more than a job can carry.
     """
-    serial = store.newest(connection, scope.account_id) + 1
-    row = _row(scope, body, expires_ms=expires_ms, serial=serial)
+    serial = store.find_newest_serial(connection, scope.account_id) + 1
+    row = _encrypt(scope, body, expires_ms=expires_ms, serial=serial)
     store.add(connection, row)
     if problem := together_problem(store.size_bytes(connection, scope.account_id)):
         raise InvalidError(
@@ -179,7 +184,7 @@ def create(
     return row
 
 
-def _row(
+def _encrypt(
     scope: Scope, body: ClientCertificateWrite, *, expires_ms: int, serial: int
 ) -> CertificateRow:
     account_id, vault = scope.account_id, scope.vault
@@ -192,9 +197,9 @@ def _row(
         host=body.host,
         cert=body.cert,
         ca=body.ca,
-        key=vault.seal(body.key, key_place),
+        key=vault.encrypt(body.key, key_place),
         passphrase=(
-            None if body.passphrase is None else vault.seal(body.passphrase, passphrase_place)
+            None if body.passphrase is None else vault.encrypt(body.passphrase, passphrase_place)
         ),
         expires_ms=expires_ms,
         created_ms=scope.now_ms,

@@ -59,14 +59,14 @@ def cost_problem(key_pem: str) -> str | None:
     if len(found) < key_pem.count(_ENCRYPTED_BEGINS):
         # What opens it might read on past lines that we do not know.
         return "holds more than base64 between its first line and its last; leave that out"
-    if all(map(_opens_soon, found)):
+    if all(map(_decrypts_soon, found)):
         return None
     return "hashes its passphrase too often; encrypt it anew with: openssl pkcs8 -topk8"
 
 
-def _opens_soon(key_base64: str) -> bool:
+def _decrypts_soon(key_base64: str) -> bool:
     try:
-        numbers = tuple(_integers(base64.b64decode("".join(key_base64.split()))))
+        numbers = tuple(_read_integers(base64.b64decode("".join(key_base64.split()))))
     except (binascii.Error, IndexError):
         return True  # it will not open at all
     if len(numbers) < _SCRYPT_NUMBERS:
@@ -74,7 +74,7 @@ def _opens_soon(key_base64: str) -> bool:
     return math.prod(numbers[:_SCRYPT_NUMBERS]) <= _MOST_BLOCKS
 
 
-def _integers(der: bytes) -> Iterator[int]:
+def _read_integers(der: bytes) -> Iterator[int]:
     """The integers of a DER text's sequences, at any depth: rounds, block sizes, lengths."""
     position = 0
     while position < len(der):
@@ -93,7 +93,7 @@ def _integers(der: bytes) -> Iterator[int]:
 _BEGINS: Final = "it begins with -----BEGIN CERTIFICATE-----"
 
 
-def expires_ms_of(*, cert: str, key: str, passphrase: str | None, ca: str | None) -> int:
+def check_certificate(*, cert: str, key: str, passphrase: str | None, ca: str | None) -> int:
     """When the certificate ends, once all of it fits together.
 
     One that has ended fits too: whether it may be shown is for the host to say.
@@ -101,62 +101,64 @@ def expires_ms_of(*, cert: str, key: str, passphrase: str | None, ca: str | None
     Raises:
         InvalidError: names the field to mend.
     """
-    certificate = _certificates(cert, "cert")[0]
+    certificate = _load_certificates(cert, "cert")[0]
     if ca is not None:
-        _certificates(ca, "ca")
-    private = _private_key(key, passphrase)
-    if _bytes_of(_public_key(certificate)) != _bytes_of(private.public_key()):
-        raise _wrong("key", "is not the key of the first certificate in cert")
+        _load_certificates(ca, "ca")
+    private = _load_private_key(key, passphrase)
+    if _encode(_load_public_key(certificate)) != _encode(private.public_key()):
+        raise _field_error("key", "is not the key of the first certificate in cert")
     return int(certificate.not_valid_after_utc.timestamp() * 1000)
 
 
-def _certificates(pem: str, field: str) -> list[Certificate]:
+def _load_certificates(pem: str, field: str) -> list[Certificate]:
     if "PRIVATE KEY-----" in pem:
-        raise _wrong(field, "holds a private key, which would be shown; send that as key")
+        raise _field_error(field, "holds a private key, which would be shown; send that as key")
     try:
         return load_pem_x509_certificates(pem.encode())
     except ValueError as problem:
-        raise _wrong(field, f"is no certificate in PEM; {_BEGINS}") from problem
+        raise _field_error(field, f"is no certificate in PEM; {_BEGINS}") from problem
 
 
-def _public_key(certificate: Certificate) -> PublicKeyTypes:
+def _load_public_key(certificate: Certificate) -> PublicKeyTypes:
     try:
         return certificate.public_key()
     except (ValueError, UnsupportedAlgorithm) as problem:
-        raise _wrong("cert", "has a key of a kind that is not known here") from problem
+        raise _field_error("cert", "has a key of a kind that is not known here") from problem
 
 
-def _private_key(pem: str, passphrase: str | None) -> PrivateKeyTypes:
+def _load_private_key(pem: str, passphrase: str | None) -> PrivateKeyTypes:
     if too_costly := cost_problem(pem):
-        raise _wrong("key", too_costly)
+        raise _field_error("key", too_costly)
     secret = None if passphrase is None else passphrase.encode()
     try:
         # Whether its primes are primes takes four seconds of a long key, in which nobody else is
         # served; we do not use it, and where it is used it shows.
         return load_pem_private_key(pem.encode(), secret, unsafe_skip_rsa_key_validation=True)
     except TypeError as problem:
-        raise _passphrase_matters(passphrase) from problem
+        raise _passphrase_error(passphrase) from problem
     except UnsupportedAlgorithm as problem:
-        raise _wrong("key", "is of a kind that is not known here") from problem
+        raise _field_error("key", "is of a kind that is not known here") from problem
     except ValueError as problem:
-        raise _unreadable(pem, passphrase) from problem
+        raise _key_error(pem, passphrase) from problem
 
 
-def _passphrase_matters(passphrase: str | None) -> InvalidError:
+def _passphrase_error(passphrase: str | None) -> InvalidError:
     if passphrase is None:
-        return _wrong("passphrase", "is missing, and the key is encrypted")
-    return _wrong("passphrase", "is given, and the key is not encrypted; leave it out")
+        return _field_error("passphrase", "is missing, and the key is encrypted")
+    return _field_error("passphrase", "is given, and the key is not encrypted; leave it out")
 
 
-def _unreadable(pem: str, passphrase: str | None) -> InvalidError:
+def _key_error(pem: str, passphrase: str | None) -> InvalidError:
     if passphrase is not None and "ENCRYPTED" in pem:
-        return _wrong("passphrase", "does not open the key")
-    return _wrong("key", "is no private key in PEM; it begins with -----BEGIN PRIVATE KEY-----")
+        return _field_error("passphrase", "does not open the key")
+    return _field_error(
+        "key", "is no private key in PEM; it begins with -----BEGIN PRIVATE KEY-----"
+    )
 
 
-def _bytes_of(key: PublicKeyTypes) -> bytes:
+def _encode(key: PublicKeyTypes) -> bytes:
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
-def _wrong(field: str, sentence: str) -> InvalidError:
+def _field_error(field: str, sentence: str) -> InvalidError:
     return InvalidError(f'"{field}" {sentence}.', keys=(field,))

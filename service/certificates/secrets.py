@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row
 from contract.job import ClientCertificate
 from service.certificates import store
 from service.certificates.model import CertificateRow
-from service.vault.encryption import UnsealableError, Vault
+from service.vault.encryption import DecryptionError, Vault
 from service.vault.reencrypt import EncryptedTable
 
 log = structlog.get_logger()
@@ -18,10 +18,10 @@ log = structlog.get_logger()
 def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
     stored = store.read(row)
     place = stored.place("key")
-    fresh = {"key": vault.seal(vault.open(stored.key, place), place)}
+    fresh = {"key": vault.encrypt(vault.decrypt(stored.key, place), place)}
     if stored.passphrase is not None:
         place = stored.place("passphrase")
-        fresh["passphrase"] = vault.seal(vault.open(stored.passphrase, place), place)
+        fresh["passphrase"] = vault.encrypt(vault.decrypt(stored.passphrase, place), place)
     return fresh
 
 
@@ -40,16 +40,16 @@ def certificates_for_jobs(
 
     One that cannot be opened is left out: it must not keep everybody's jobs back.
     """
-    opened = (_decrypt(row, vault) for row in store.of_account(connection, account_id))
+    opened = (_decrypt(row, vault) for row in store.list_all(connection, account_id))
     return tuple(certificate for certificate in opened if certificate is not None)
 
 
 def _decrypt(row: CertificateRow, vault: Vault) -> ClientCertificate | None:
     try:
-        key = vault.open(row.key, row.place("key"))
+        key = vault.decrypt(row.key, row.place("key"))
         sealed, place = row.passphrase, row.place("passphrase")
-        passphrase = None if sealed is None else vault.open(sealed, place)
-    except UnsealableError as problem:
+        passphrase = None if sealed is None else vault.decrypt(sealed, place)
+    except DecryptionError as problem:
         log.exception("certificates.unreadable", certificate_id=row.id, reason=str(problem))
         return None
     return ClientCertificate(

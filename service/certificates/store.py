@@ -34,7 +34,7 @@ def find(connection: Connection, account_id: str, certificate_id: str) -> Certif
     return None if row is None else read(row)
 
 
-def of_account(connection: Connection, account_id: str) -> tuple[CertificateRow, ...]:
+def list_all(connection: Connection, account_id: str) -> tuple[CertificateRow, ...]:
     """The account's certificates, newest first."""
     return tuple(map(read, connection.execute(_ALL, {"account": account_id})))
 
@@ -44,7 +44,7 @@ def size_bytes(connection: Connection, account_id: str) -> int:
     return int(connection.execute(_SIZE, {"account": account_id}).scalar_one())
 
 
-def newest(connection: Connection, account_id: str) -> int:
+def find_newest_serial(connection: Connection, account_id: str) -> int:
     """The serial of the account's newest certificate; 0 when it has none."""
     return int(connection.execute(_NEWEST, {"account": account_id}).scalar_one())
 

@@ -15,7 +15,7 @@ from service.checks.model import CheckFilter, CheckName, CheckRow, CheckTerms, C
 from service.checks.secrets import UNREADABLE_SPEC, decrypt_bodies, decrypt_spec, encrypt
 from service.http.errors import NotFoundError
 from service.variables import actions as variables
-from service.vault.encryption import UnsealableError, Vault
+from service.vault.encryption import DecryptionError, Vault
 from service.vault.reencrypt import EncryptedTable
 
 
@@ -31,28 +31,28 @@ def find(connection: Connection, account_id: str, check_id: str) -> CheckRow:
     return row
 
 
-def matching(
+def find_matching(
     connection: Connection, account_id: str, wanted: CheckFilter, *, limit: int, offset: int
 ) -> tuple[CheckRow, ...]:
     """A page of the account's checks that match, oldest first."""
-    return store.matching(connection, account_id, wanted, limit=limit, offset=offset)
+    return store.find_matching(connection, account_id, wanted, limit=limit, offset=offset)
 
 
-def with_variables(connection: Connection, rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:
+def add_variables(connection: Connection, rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:
     """The checks with variables of their own, as the API shows them."""
     checks = tuple(rows)
-    found = variables.of_checks(connection, [check.id for check in checks])
+    found = variables.find_of_checks(connection, [check.id for check in checks])
     return tuple(replace(check, variables=found.get(check.id, ())) for check in checks)
 
 
-def of_group(
+def list_members(
     connection: Connection, account_id: str, group_id: int, *, limit: int, offset: int
 ) -> tuple[CheckRow, ...]:
     """A page of a group's checks, in the order in which the group runs them."""
-    return store.members(connection, account_id, group_id, limit=limit, offset=offset)
+    return store.list_members(connection, account_id, group_id, limit=limit, offset=offset)
 
 
-def in_group(connection: Connection, account_id: str, group_id: int, check_id: str) -> CheckRow:
+def find_member(connection: Connection, account_id: str, group_id: int, check_id: str) -> CheckRow:
     """A check of a group.
 
     Raises:
@@ -64,32 +64,36 @@ def in_group(connection: Connection, account_id: str, group_id: int, check_id: s
     return row
 
 
-def users_of_group(
+def find_group_users(
     connection: Connection, account_id: str, group_id: int
 ) -> tuple[int, tuple[str, ...]]:
     """How many checks are in a group, and the names of the first few."""
-    found = store.member_names(connection, account_id, group_id)
+    found = store.list_member_names(connection, account_id, group_id)
     return len(found), tuple(one.name for one in found[:4])
 
 
-def names_of_group(connection: Connection, account_id: str, group_id: int) -> tuple[CheckName, ...]:
+def list_member_names(
+    connection: Connection, account_id: str, group_id: int
+) -> tuple[CheckName, ...]:
     """All checks of a group, in its order, without what they hold."""
-    return store.member_names(connection, account_id, group_id)
+    return store.list_member_names(connection, account_id, group_id)
 
 
-def runnable_of_group(
+def list_runnable_members(
     connection: Connection, account_id: str, group_id: int
 ) -> tuple[CheckRow, ...]:
     """All checks of a group that run, in its order."""
-    return tuple(row for row in store.members(connection, account_id, group_id) if row.activated)
+    return tuple(
+        row for row in store.list_members(connection, account_id, group_id) if row.activated
+    )
 
 
-def names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
+def list_names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
     """All checks of the account, oldest first, without what they hold."""
-    return store.names(connection, account_id)
+    return store.list_names(connection, account_id)
 
 
-def name_of(connection: Connection, account_id: str, check_id: str) -> CheckName:
+def find_name(connection: Connection, account_id: str, check_id: str) -> CheckName:
     """A check of the account, without what it holds.
 
     Raises:
@@ -99,7 +103,7 @@ def name_of(connection: Connection, account_id: str, check_id: str) -> CheckName
     return CheckName(id=row.id, type=CheckType(row.type), name=row.name, created_ms=row.created_ms)
 
 
-def to_run(
+def find_runnable(
     connection: Connection,
     account_id: str,
     *,
@@ -110,58 +114,58 @@ def to_run(
 
     None: any.
     """
-    return store.to_run(connection, account_id, check_ids=check_ids, any_of_tags=any_of_tags)
+    return store.find_runnable(connection, account_id, check_ids=check_ids, any_of_tags=any_of_tags)
 
 
-def terms(connection: Connection, check_id: str) -> CheckTerms | None:
+def find_terms(connection: Connection, check_id: str) -> CheckTerms | None:
     """On what terms a check runs, whosever it is. None: there is no such check."""
-    return store.terms(connection, check_id)
+    return store.find_terms(connection, check_id)
 
 
-def owner_of(connection: Connection, check_id: str) -> str | None:
+def find_owner(connection: Connection, check_id: str) -> str | None:
     """Whose a check is. None: there is no such check."""
-    found = store.terms(connection, check_id)
+    found = store.find_terms(connection, check_id)
     return found.account_id if found else None
 
 
-def locations_of(connection: Connection, check_id: str) -> tuple[str, ...]:
+def find_locations(connection: Connection, check_id: str) -> tuple[str, ...]:
     """The ids of the locations where a check runs, in the order of its round robin."""
-    return store.locations_of(connection, check_id)
+    return store.find_locations(connection, check_id)
 
 
-def locations_of_some(
+def find_locations_of_many(
     connection: Connection, check_ids: Iterable[str]
 ) -> Mapping[str, Sequence[str]]:
     """The locations of several checks, by check; a check without any is left out."""
-    return store.locations_of_some(connection, check_ids)
+    return store.find_locations_of_many(connection, check_ids)
 
 
-def users_of(connection: Connection, location_id: str) -> tuple[int, tuple[str, ...]]:
+def find_location_users(connection: Connection, location_id: str) -> tuple[int, tuple[str, ...]]:
     """How many checks run at a location, and the names of the first few."""
-    return store.users_of(connection, location_id)
+    return store.find_location_users(connection, location_id)
 
 
-def places_in_use(connection: Connection) -> set[str]:
+def list_locations_in_use(connection: Connection) -> set[str]:
     """The ids of the locations where any activated check runs."""
-    return store.places_in_use(connection)
+    return store.list_locations_in_use(connection)
 
 
-def users_of_snippet(
+def find_snippet_users(
     connection: Connection, account_id: str, snippet_id: int
 ) -> tuple[int, tuple[str, ...]]:
     """How many checks have a snippet as a phase, and the names of the first few."""
-    names = store.users_of_snippet(connection, account_id, snippet_id)
+    names = store.find_snippet_users(connection, account_id, snippet_id)
     return len(names), names[:4]
 
 
-def owner_of_bundle(connection: Connection, location_id: str, sha256: str) -> str | None:
+def find_bundle_owner(connection: Connection, location_id: str, sha256: str) -> str | None:
     """The account whose check of this location runs the bundle. None: none does."""
-    return store.owner_of_bundle(connection, location_id, sha256)
+    return store.find_bundle_owner(connection, location_id, sha256)
 
 
-def bundles_in_use(connection: Connection) -> frozenset[str]:
+def list_bundles_in_use(connection: Connection) -> frozenset[str]:
     """The content hashes of all bundles that checks run."""
-    return store.bundles_in_use(connection)
+    return store.list_bundles_in_use(connection)
 
 
 def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
@@ -170,7 +174,7 @@ def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
     whole = decrypt_bodies(stored, row.secrets, vault, **named)
     try:
         spec = decrypt_spec(row.spec, vault, **named)
-    except UnsealableError:
+    except DecryptionError:
         # It must not bind the check's secrets to a key that is to go.
         spec = UNREADABLE_SPEC
     return encrypt({**whole, "spec": spec}, vault, **named)

@@ -36,7 +36,7 @@ from service.vault.encryption import Scope, Viewer
 router = keyed_operations("Checks", prefix="/v1/checks")
 
 
-def _filter(
+def _read_filter(
     tag: Annotated[
         list[Text], Query(max_length=50, description="A tag; repeat it for checks with all.")
     ] = [],  # noqa: B006 - FastAPI copies defaults
@@ -75,17 +75,17 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
     caller: CallerDep,
     backend: BackendDep,
     page: PageDep,
-    wanted: Annotated[CheckFilter, Depends(_filter)],
+    wanted: Annotated[CheckFilter, Depends(_read_filter)],
     *,
     apply_group_settings: _ApplyGroup = False,
 ) -> Response:
     """List checks."""
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
-        found = actions.matching(
+        found = actions.find_matching(
             connection, caller.account_id, wanted, limit=page.one_more, offset=page.offset
         )
-        return actions.with_variables(connection, found)
+        return actions.add_variables(connection, found)
 
     rows = await backend.database.read(query)
     viewer = Viewer(backend.vault, may_write=caller.may_write)
@@ -111,7 +111,7 @@ async def read_check(
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
         found = actions.find(connection, caller.account_id, check_id)
-        return actions.with_variables(connection, [found])
+        return actions.add_variables(connection, [found])
 
     (row,) = await backend.database.read(query)
     base_url, viewer = backend.base_url(request), Viewer(backend.vault, may_write=caller.may_write)
@@ -157,7 +157,7 @@ async def _replace(changing: Mutation, check_id: str, check: CheckWrite) -> Resp
 
     def change(connection: Connection, scope: Scope) -> Changed:
         held = actions.find(connection, scope.account_id, check_id)
-        (before,) = actions.with_variables(connection, [held])
+        (before,) = actions.add_variables(connection, [held])
         seen = compare(before, base_url=base_url, vault=scope.vault)
         row = changes.replace(connection, scope, check_id, check)
         fields = changed_fields(seen, compare(row, base_url=base_url, vault=scope.vault))

@@ -11,16 +11,16 @@ from sqlalchemy.exc import IntegrityError
 
 from contract.checks import CheckType
 from service.checks import store
-from service.checks.actions import find, with_variables
-from service.checks.model import PLACES, CheckRow
+from service.checks.actions import add_variables, find
+from service.checks.model import LOCATION_FIELDS, CheckRow
 from service.checks.resolve import (
-    Owned,
+    AccountLocations,
     ResolvedCheck,
-    doc_of,
-    effect_of,
-    owned_by,
+    build_doc,
+    read_locations,
+    read_variables,
+    resolve_check,
     type_of,
-    variables_of,
 )
 from service.checks.schemas import CheckWrite
 from service.checks.secrets import decrypt, decrypt_spec, encrypt
@@ -39,8 +39,8 @@ from service.triggers import triggers
 from service.triggers.model import Runs, Target
 from service.variables import actions as variables
 from service.variables.model import Owner
-from service.vault.encryption import Scope, UnsealableError, Vault
-from service.vault.masked_values import Stored, kept
+from service.vault.encryption import DecryptionError, Scope, Vault
+from service.vault.masked_values import Stored, restore_hidden
 
 log = structlog.get_logger()
 
@@ -54,10 +54,10 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
         ConflictError: its ping token is another check's.
         UnreadableError: secrets of its group do not open.
     """
-    check_id, doc = new_id(scope.now_ms), _doc(check, stored=None, kept_token=None)
+    check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=None, kept_token=None)
     group = _named_group(connection, scope, doc)
     whole_group = readable_group(group, scope.vault) if group else None
-    effect = _effect(connection, scope, doc, kind=type_of(check), group=whole_group)
+    effect = _resolve(connection, scope, doc, kind=type_of(check), group=whole_group)
     row = {
         **_encrypt(scope, check_id, {**_columns(doc), **effect.columns}),
         "id": check_id,
@@ -68,10 +68,10 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
         "updated_ms": None,
     }
     store.insert_check(connection, row)
-    _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
+    _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
-    begin(connection, check_id, token=_token_of(doc), now_ms=scope.now_ms)
-    return _whole(connection, scope, check_id)
+    begin(connection, check_id, token=_ping_token(doc), now_ms=scope.now_ms)
+    return _find_with_variables(connection, scope, check_id)
 
 
 def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWrite) -> CheckRow:
@@ -84,22 +84,22 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
         UnreadableError: secrets of its group do not open, and its own do: it would run no more.
     """
     before = find(connection, scope.account_id, check_id)
-    _hold_type(before, check)
+    _require_same_type(before, check)
     stored = partial(_stored_doc, before, scope)
-    doc = _doc(check, stored=stored, kept_token=_token_of(before.doc))
+    doc = _build_doc(check, stored=stored, kept_token=_ping_token(before.doc))
     group = _named_group(connection, scope, doc)
-    opens = readable_group if _is_whole(connection, scope, before) else _opened_group
+    opens = readable_group if _is_whole(connection, scope, before) else _decrypt_group
     whole_group = opens(group, scope.vault) if group else None
-    effect = _effect(connection, scope, doc, kind=type_of(check), group=whole_group)
+    effect = _resolve(connection, scope, doc, kind=type_of(check), group=whole_group)
     values = _encrypt(scope, check_id, {**_columns(doc), **effect.columns})
     store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
-    _hang_on(connection, check_id, tags=doc["tags"], effect=effect)
+    _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
-    _run_on(connection, scope, before, effect=effect, token=_token_of(doc))
-    return _whole(connection, scope, check_id)
+    _run_on(connection, scope, before, effect=effect, token=_ping_token(doc))
+    return _find_with_variables(connection, scope, check_id)
 
 
-def _hold_type(before: CheckRow, check: CheckWrite) -> None:
+def _require_same_type(before: CheckRow, check: CheckWrite) -> None:
     if before.type != type_of(check).value:
         path = f"/v1/checks/{CheckType(before.type).path_segment}/{before.id}"
         raise InvalidError(
@@ -125,51 +125,51 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
     Raises:
         InvalidError: one of them cannot run with these settings.
     """
-    changed = _changed_by(connection, scope, opened_group(group, scope.vault))
-    effects = {row.id: _columns_of_member(scope, row, one) for row, one in changed}
-    store.put_effects(connection, effects)
+    changed = _find_changed(connection, scope, opened_group(group, scope.vault))
+    effects = {row.id: _encrypt_member(scope, row, one) for row, one in changed}
+    store.update_resolved(connection, effects)
     for row, one in changed:
-        if any(row.effective[field] != one.columns["applied"][field] for field in PLACES):
+        if any(row.effective[field] != one.columns["applied"][field] for field in LOCATION_FIELDS):
             store.replace_locations(connection, row.id, one.location_ids)
         if one.activated != row.activated:
-            _run_on(connection, scope, row, effect=one, token=_token_of(row.doc))
+            _run_on(connection, scope, row, effect=one, token=_ping_token(row.doc))
 
 
-def _changed_by(
+def _find_changed(
     connection: Connection, scope: Scope, group: GroupRow
 ) -> list[tuple[CheckRow, ResolvedCheck]]:
     """The checks of a group that come to something else by it now."""
-    owned = owned_by(connection, scope.account_id)
-    specs = store.specs_of_group(connection, group.id)
+    owned = read_locations(connection, scope.account_id)
+    specs = store.find_specs(connection, group.id)
     changed = []
-    for stored in store.members(connection, scope.account_id, group.id):
-        row = _opened_member(stored, scope)
-        effect = _effect_in(connection, owned, row, group)
-        if not effect.is_of(row, _spec(scope, row.id, specs[row.id])):
+    for stored in store.list_members(connection, scope.account_id, group.id):
+        row = _decrypt_member(stored, scope)
+        effect = _resolve_member(connection, owned, row, group)
+        if not effect.is_of(row, _decrypt_spec(scope, row.id, specs[row.id])):
             changed.append((row, effect))
     return changed
 
 
-def _opened_member(stored: CheckRow, scope: Scope) -> CheckRow:
+def _decrypt_member(stored: CheckRow, scope: Scope) -> CheckRow:
     """One that does not open stays as it is stored: the others of its group must not wait."""
     try:
         return decrypt(stored, scope.vault)
-    except UnsealableError as problem:
+    except DecryptionError as problem:
         log.exception("checks.unreadable", check_id=stored.id, reason=str(problem))
         return stored
 
 
-def _columns_of_member(scope: Scope, row: CheckRow, effect: ResolvedCheck) -> dict[str, Any]:
+def _encrypt_member(scope: Scope, row: CheckRow, effect: ResolvedCheck) -> dict[str, Any]:
     columns = _encrypt(scope, row.id, {"doc": row.doc, **effect.columns})
     # One that does not open keeps its own, which a key that is brought back may open.
     return columns if row.secrets is None else {**columns, "secrets": row.secrets}
 
 
-def _spec(scope: Scope, check_id: str, stored: bytes) -> bytes | None:
+def _decrypt_spec(scope: Scope, check_id: str, stored: bytes) -> bytes | None:
     """None: it does not open, so that whatever takes its place is another one."""
     try:
         return decrypt_spec(stored, scope.vault, account_id=scope.account_id, check_id=check_id)
-    except UnsealableError:
+    except DecryptionError:
         return None
 
 
@@ -178,10 +178,10 @@ def _encrypt(scope: Scope, check_id: str, columns: Mapping[str, Any]) -> dict[st
 
 
 def _named_group(connection: Connection, scope: Scope, doc: Mapping[str, Any]) -> GroupRow | None:
-    return groups.named(connection, scope.account_id, doc["groupId"])
+    return groups.find_named(connection, scope.account_id, doc["groupId"])
 
 
-def _effect(
+def _resolve(
     connection: Connection,
     scope: Scope,
     doc: Mapping[str, Any],
@@ -189,37 +189,37 @@ def _effect(
     kind: CheckType,
     group: GroupRow | None,
 ) -> ResolvedCheck:
-    owned = owned_by(connection, scope.account_id)
-    effect = effect_of(connection, owned, doc, kind=kind, group=group)
+    owned = read_locations(connection, scope.account_id)
+    effect = resolve_check(connection, owned, doc, kind=kind, group=group)
     lacks_secrets = group is not None and group.secrets is not None and kind is CheckType.API
     return effect.without_spec if lacks_secrets else effect
 
 
 def _is_whole(connection: Connection, scope: Scope, row: CheckRow) -> bool:
     """Whether all that is sealed of a check opens, so that it runs."""
-    terms = store.terms(connection, row.id)
+    terms = store.find_terms(connection, row.id)
     try:
         decrypt(row, scope.vault)
-    except UnsealableError:
+    except DecryptionError:
         return False
-    return terms is not None and _spec(scope, row.id, terms.spec) is not None
+    return terms is not None and _decrypt_spec(scope, row.id, terms.spec) is not None
 
 
-def _opened_group(stored: GroupRow, vault: Vault) -> GroupRow:
+def _decrypt_group(stored: GroupRow, vault: Vault) -> GroupRow:
     """One that does not open stays as it is stored: its checks can be mended before it."""
     try:
         return opened_group(stored, vault)
-    except UnsealableError as problem:
+    except DecryptionError as problem:
         log.exception("groups.unreadable", group_id=str(stored.id), reason=str(problem))
         return stored
 
 
-def _effect_in(
-    connection: Connection, owned: Owned, row: CheckRow, group: GroupRow
+def _resolve_member(
+    connection: Connection, owned: AccountLocations, row: CheckRow, group: GroupRow
 ) -> ResolvedCheck:
     kind = CheckType(row.type)
     try:
-        effect = effect_of(connection, owned, row.doc, kind=kind, group=group)
+        effect = resolve_check(connection, owned, row.doc, kind=kind, group=group)
     except InvalidError as problem:
         sentence = f"The check {row.name} could not run like this: {problem.message}"
         raise InvalidError(sentence, keys=problem.keys) from problem
@@ -242,16 +242,18 @@ def _stored_doc(row: CheckRow, scope: Scope) -> Mapping[str, Any]:
     return decrypt(row, scope.vault).doc
 
 
-def _doc(check: CheckWrite, *, stored: Stored | None, kept_token: str | None) -> Mapping[str, Any]:
+def _build_doc(
+    check: CheckWrite, *, stored: Stored | None, kept_token: str | None
+) -> Mapping[str, Any]:
     """The check as it is stored; a heartbeat that sends no token keeps the one that it has."""
-    doc = dict(kept(doc_of(check), stored))
+    doc = dict(restore_hidden(build_doc(check), stored))
     if isinstance(check, HeartbeatCheckWrite):
         token = check.heartbeat.ping_token or kept_token or str(uuid.uuid4())
         doc["heartbeat"]["pingToken"] = token
     return doc
 
 
-def _token_of(doc: Mapping[str, Any]) -> str | None:
+def _ping_token(doc: Mapping[str, Any]) -> str | None:
     """Heartbeats have a ping token; None: it is none."""
     token: str | None = doc.get("heartbeat", {}).get("pingToken")
     return token
@@ -266,7 +268,7 @@ def _columns(doc: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _hang_on(
+def _store_tags_and_locations(
     connection: Connection, check_id: str, *, tags: Sequence[str], effect: ResolvedCheck
 ) -> None:
     store.replace_tags(connection, check_id, tags)
@@ -274,14 +276,14 @@ def _hang_on(
 
 
 def _put_variables(connection: Connection, scope: Scope, check_id: str, check: CheckWrite) -> None:
-    wanted = variables_of(check)
+    wanted = read_variables(check)
     if wanted is not None:
         owner = Owner.check(scope.account_id, check_id)
         variables.replace(connection, owner, wanted, vault=scope.vault)
 
 
-def _whole(connection: Connection, scope: Scope, check_id: str) -> CheckRow:
-    (row,) = with_variables(connection, [find(connection, scope.account_id, check_id)])
+def _find_with_variables(connection: Connection, scope: Scope, check_id: str) -> CheckRow:
+    (row,) = add_variables(connection, [find(connection, scope.account_id, check_id)])
     return row
 
 

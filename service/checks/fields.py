@@ -29,26 +29,26 @@ from service.http.schema import (
     judged_by,
     zero_is_none,
 )
-from service.vault.texts import Untold
+from service.vault.texts import NotEchoed
 
 T = TypeVar("T")
 
 
-def _none_is_empty(value: list[T] | None) -> list[T]:
+def _replace_none_by_list(value: list[T] | None) -> list[T]:
     return value or []
 
 
-def _none_is_no_text(value: str | None) -> str:
+def _replace_none_by_text(value: str | None) -> str:
     return value or ""
 
 
-def _not_below_a_minute(value: object) -> object:
+def _check_frequency(value: object) -> object:
     if problem := frequency_problem(value):
         raise PydanticCustomError("rule", "{sentence}", {"sentence": problem})
     return value
 
 
-def _a_region(value: object) -> object:
+def _check_region(value: object) -> object:
     """The slug of a private location is the likeliest slip."""
     if isinstance(value, str) and value not in (regions := get_args(_Regions)):
         raise field_error(
@@ -59,7 +59,7 @@ def _a_region(value: object) -> object:
     return value
 
 
-def _a_runtime(value: object) -> object:
+def _check_runtime(value: object) -> object:
     """Clients that read YAML send a number where it was not in quotes."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise field_error(
@@ -73,15 +73,16 @@ def _a_runtime(value: object) -> object:
 MOST_ITEMS: Final = 500
 """Each takes its time to judge, and what a group has is kept with each of its checks."""
 Listing = Annotated[
-    Annotated[list[T], Field(max_length=MOST_ITEMS)] | None, AfterValidator(_none_is_empty)
+    Annotated[list[T], Field(max_length=MOST_ITEMS)] | None, AfterValidator(_replace_none_by_list)
 ]
 """A list; clients send null for an empty one."""
 Joined = Annotated[
-    Annotated[list[T], Field(max_length=2 * MOST_ITEMS)] | None, AfterValidator(_none_is_empty)
+    Annotated[list[T], Field(max_length=2 * MOST_ITEMS)] | None,
+    AfterValidator(_replace_none_by_list),
 ]
 """A list as it is shown: what the group of a check adds to it is as long at most."""
 MOST_PATTERN_LETTERS: Final = 10_000
-MaybeText = Annotated[Text | None, AfterValidator(_none_is_no_text)]
+MaybeText = Annotated[Text | None, AfterValidator(_replace_none_by_text)]
 """Text; clients send null for none."""
 
 _Regions = Literal[
@@ -108,15 +109,15 @@ _Regions = Literal[
     "ap-south-1",
     "af-south-1",
 ]
-Region = Annotated[_Regions, BeforeValidator(_a_region)]
+Region = Annotated[_Regions, BeforeValidator(_check_region)]
 """One of the 22; private locations have a field of their own."""
 Runtime = Literal["2026.04", "2025.04", "2024.09", "2024.02", "2023.09", "2023.02", "2022.10"]
 RuntimeId = Annotated[
-    Literal[Runtime, ""] | None, BeforeValidator(_a_runtime), BeforeValidator(blank_is_none)
+    Literal[Runtime, ""] | None, BeforeValidator(_check_runtime), BeforeValidator(blank_is_none)
 ]
 _WholeMinutes = Literal[1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440]
 Frequency = Annotated[Literal[0, _WholeMinutes], JsonNumber]
-MinuteFrequency = Annotated[_WholeMinutes, BeforeValidator(_not_below_a_minute), JsonNumber]
+MinuteFrequency = Annotated[_WholeMinutes, BeforeValidator(_check_frequency), JsonNumber]
 """The frequency of types that run once a minute at most."""
 Method = Literal["GET", "POST", "PUT", "HEAD", "DELETE", "PATCH"]
 BodyKind = Literal["NONE", "JSON", "FORM", "RAW", "GRAPHQL"]
@@ -165,7 +166,7 @@ class KeyValue(RequestModel):
 
     key: Annotated[Text, Field(min_length=1)]
     """Its name."""
-    value: Annotated[Text, Untold] = ""
+    value: Annotated[Text, NotEchoed] = ""
     """`*********`: the one that is stored for this key."""
     locked: bool = False
     """Shown only to those who may write the check; scrubbed from results like a secret."""
@@ -176,7 +177,7 @@ class BasicAuth(RequestModel):
 
     username: Text
     """The user name."""
-    password: Annotated[Text, Untold]
+    password: Annotated[Text, NotEchoed]
     """`*********`: the one that is stored."""
 
 
@@ -305,7 +306,7 @@ DEFAULT_REGION: Final[Region] = "us-east-1"
 """Where the established service runs what names no place."""
 
 
-def _may_stand(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     if found := config_problem(config):
         raise field_error(*found)
     return config
@@ -321,7 +322,7 @@ ScriptPath = Annotated[
     Annotated[Text, Field(max_length=MAX_PATH_LETTERS), judged_by(path_problem)] | None,
     BeforeValidator(blank_is_none),
 ]
-PlaywrightConfig = Annotated[dict[str, Any], AfterValidator(_may_stand)]
+PlaywrightConfig = Annotated[dict[str, Any], AfterValidator(_check_config)]
 Domain = Annotated[
     Annotated[Text, Field(max_length=253), judged_by(hostname_problem)] | None,
     BeforeValidator(blank_is_none),
@@ -348,14 +349,14 @@ class AgentRuntime(RequestModel):
     skills: Listing[Text] = Field(default_factory=list)
 
 
-def somewhere(regions: list[Region]) -> list[Region]:
+def fill_in_region(regions: list[Region]) -> list[Region]:
     """The regions, or the established service's one where none is named."""
     return regions or [DEFAULT_REGION]
 
 
-def _none_is_default(given: AgentRuntime | None) -> AgentRuntime:
+def _replace_none_by_default(given: AgentRuntime | None) -> AgentRuntime:
     return given or AgentRuntime()
 
 
-MaybeAgentRuntime = Annotated[AgentRuntime | None, AfterValidator(_none_is_default)]
+MaybeAgentRuntime = Annotated[AgentRuntime | None, AfterValidator(_replace_none_by_default)]
 Prompt = Annotated[Text, Field(min_length=1, max_length=10_000)]

@@ -117,11 +117,11 @@ class ScriptedRow:
     """JSON of the contract's spec, sealed if it holds a secret."""
 
 
-PLACES: Final = ("privateLocations", "locations")
-NOWHERE = "You have to set at least one `location` or `privateLocation`"
+LOCATION_FIELDS: Final = ("privateLocations", "locations")
+NO_LOCATION = "You have to set at least one `location` or `privateLocation`"
 
 
-def places(ids: Mapping[str, str], doc: Mapping[str, Any], kind: CheckType) -> list[str]:
+def resolve_locations(ids: Mapping[str, str], doc: Mapping[str, Any], kind: CheckType) -> list[str]:
     """The ids of the locations at which the check runs, in its own order.
 
     `ids`: those of the account, by slug, oldest first.
@@ -129,18 +129,18 @@ def places(ids: Mapping[str, str], doc: Mapping[str, Any], kind: CheckType) -> l
     Raises:
         InvalidError: it names a location that is not there, or none.
     """
-    require_known(doc, list(ids))
+    require_known_locations(doc, list(ids))
     wanted = [*doc["privateLocations"], *doc["locations"]]
     found = [ids[slug] for slug in dict.fromkeys(wanted)]
     if not found and kind is CheckType.HEARTBEAT:
         # Nothing is looked at from there: somebody has to say that the ping did not come.
         found = list(ids.values())[:1]
     if not found:
-        raise InvalidError(NOWHERE, keys=("locations", "privateLocations"))
+        raise InvalidError(NO_LOCATION, keys=("locations", "privateLocations"))
     return found
 
 
-def require_known(doc: Mapping[str, Any], slugs: Sequence[str]) -> None:
+def require_known_locations(doc: Mapping[str, Any], slugs: Sequence[str]) -> None:
     """Refuse a location of a check or a group that is none of these.
 
     Raises:

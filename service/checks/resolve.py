@@ -29,23 +29,23 @@ from contract.runtimes import runtime_problem
 from contract.wire import decode, encode
 from service.bundles import bundles
 from service.checks import store
-from service.checks.model import CheckRow, ScriptedRow, places
+from service.checks.model import CheckRow, ScriptedRow, resolve_locations
 from service.checks.schemas import CheckWrite, VariablesWrite
-from service.checks.secrets import UNREADABLE_SPEC, decrypt_spec, encrypt_spec, is_sealed
+from service.checks.secrets import UNREADABLE_SPEC, decrypt_spec, encrypt_spec, is_encrypted
 from service.checks.types.registry import TYPES
 from service.groups import actions as groups
 from service.groups.model import GroupRow
-from service.groups.rules import applied
+from service.groups.rules import apply_group
 from service.http.errors import InvalidError
 from service.http.schema import RequestModel
 from service.locations import actions as locations
 from service.snippets import actions as snippets
 from service.variables.schemas import EnvironmentVariable
-from service.vault.encryption import UnsealableError, Vault
+from service.vault.encryption import DecryptionError, Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class AccountLocations:
     """What an account has that its checks name."""
 
     account_id: str
@@ -79,14 +79,14 @@ class ResolvedCheck:
         return bool(self.columns["applied"] == row.applied and self.columns["spec"] == spec)
 
 
-def owned_by(connection: Connection, account_id: str) -> Owned:
+def read_locations(connection: Connection, account_id: str) -> AccountLocations:
     """Asked once, however many checks it is for."""
-    return Owned(account_id, locations.ids_by_slug(connection, account_id))
+    return AccountLocations(account_id, locations.list_ids_by_slug(connection, account_id))
 
 
-def effect_of(
+def resolve_check(
     connection: Connection,
-    owned: Owned,
+    owned: AccountLocations,
     doc: Mapping[str, Any],
     *,
     kind: CheckType,
@@ -98,10 +98,12 @@ def effect_of(
         InvalidError: it names a location, snippet, bundle or runtime that is not there, or no
             location.
     """
-    whole = applied(doc, kind, group) if group else doc
-    location_ids = places(owned.locations, whole, kind)
-    spec = completed(connection, owned.account_id, spec_of(whole, kind), doc=whole, group=group)
-    _hold_runtime(whole["runtimeId"], spec)
+    whole = apply_group(doc, kind, group) if group else doc
+    location_ids = resolve_locations(owned.locations, whole, kind)
+    spec = complete_spec(
+        connection, owned.account_id, build_spec(whole, kind), doc=whole, group=group
+    )
+    _require_runtime(whole["runtimeId"], spec)
     columns = {
         "lane": lane(spec).value,
         "activated": whole["activated"],
@@ -114,7 +116,7 @@ def effect_of(
     return ResolvedCheck(columns, location_ids)
 
 
-def _hold_runtime(runtime_id: str | None, spec: CheckSpec) -> None:
+def _require_runtime(runtime_id: str | None, spec: CheckSpec) -> None:
     """Where there is a script, it needs a runtime that agents have; it may be the group's."""
     if runtime_id and lane(spec) is Lane.MAIN and (problem := runtime_problem(runtime_id)):
         raise InvalidError(f'"runtimeId" {problem}.', keys=("runtimeId",))
@@ -128,31 +130,31 @@ def type_of(check: CheckWrite) -> CheckType:
     return check.kind
 
 
-def doc_of(body: RequestModel) -> dict[str, Any]:
+def build_doc(body: RequestModel) -> dict[str, Any]:
     """A body as it is stored, every default filled in; its variables are stored elsewhere."""
     dumped = body.model_dump(mode="json", by_alias=True, exclude=_NOT_IN_DOC)
-    whole: dict[str, Any] = _whole(dumped)
+    whole: dict[str, Any] = _drop_points(dumped)
     return whole
 
 
-def variables_of(check: CheckWrite) -> list[EnvironmentVariable] | None:
+def read_variables(check: CheckWrite) -> list[EnvironmentVariable] | None:
     """The check's own variables. None: its type has none."""
     return check.environment_variables or [] if isinstance(check, VariablesWrite) else None
 
 
-def spec_of(doc: Mapping[str, Any], kind: CheckType) -> CheckSpec:
+def build_spec(doc: Mapping[str, Any], kind: CheckType) -> CheckSpec:
     """What a run of the check needs. Snippets come into a spec by `service.checks.resolve`."""
     return TYPES[kind].write.to_spec(doc)
 
 
-def _whole(value: Any) -> Any:
+def _drop_points(value: Any) -> Any:
     """5000, not 5000.0: some clients read a whole number only without its point."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [_whole(item) for item in value]
+        return [_drop_points(item) for item in value]
     if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
+        return {key: _drop_points(item) for key, item in value.items()}
     return value
 
 
@@ -163,7 +165,7 @@ _SETUP: Final = ("localSetupScript", "setupSnippetId")
 _TEARDOWN: Final = ("localTearDownScript", "tearDownSnippetId")
 
 
-def completed(
+def complete_spec(
     connection: Connection,
     account_id: str,
     spec: CheckSpec,
@@ -178,70 +180,72 @@ def completed(
     """
     match spec:
         case ApiSpec():
-            return _with_phases(connection, account_id, spec, doc=doc, group=group)
+            return _add_phases(connection, account_id, spec, doc=doc, group=group)
         case BrowserSpec() | MultiStepSpec():
             scripts = [spec.script, *(file.content for file in spec.dependencies)]
-            files = snippets.files_for(connection, account_id, scripts)
+            files = snippets.collect_files(connection, account_id, scripts)
             return msgspec.structs.replace(spec, snippets=files)
         case PlaywrightSpec():
-            _hold_bundle(connection, account_id, spec.bundle_sha256)
+            _require_bundle(connection, account_id, spec.bundle_sha256)
             return spec
         case _:
             return spec
 
 
-def refresh(connection: Connection, account_id: str, *, vault: Vault) -> None:
+def refresh_specs(connection: Connection, account_id: str, *, vault: Vault) -> None:
     """A snippet has changed: runs that have not begun yet see it.
 
     Raises:
         InvalidError: a check's snippets are more than a job can carry now.
     """
-    known = groups.of_account(connection, account_id)
+    known = groups.list_by_id(connection, account_id)
     changed: dict[str, dict[str, bytes]] = {}
-    for row in store.scripted(connection, account_id):
+    for row in store.list_scripted(connection, account_id):
         group = known[row.group_id] if row.group_id is not None else None
-        stored = _refresh(connection, row, group, vault=vault)
+        stored = _refresh_spec(connection, row, group, vault=vault)
         if stored is not None:
             changed[row.id] = {"spec": stored}
-    store.put_effects(connection, changed)
+    store.update_resolved(connection, changed)
 
 
-def _refresh(
+def _refresh_spec(
     connection: Connection, row: ScriptedRow, group: GroupRow | None, *, vault: Vault
 ) -> bytes | None:
     """The spec to store. None: it stays, also where it does not open, which no run can mend."""
     named = {"account_id": row.account_id, "check_id": row.id}
     try:
         before = decrypt_spec(row.spec, vault, **named)
-    except UnsealableError as problem:
+    except DecryptionError as problem:
         log.exception("checks.unreadable", check_id=row.id, reason=str(problem))
         return None
     spec = decode(before, SPEC_TYPES[CheckType(row.type)])
-    fresh = encode(completed(connection, row.account_id, spec, doc=row.doc, group=group))
+    fresh = encode(complete_spec(connection, row.account_id, spec, doc=row.doc, group=group))
     if fresh == before:
         return None
-    return encrypt_spec(fresh, vault, **named) if is_sealed(row.spec) else fresh
+    return encrypt_spec(fresh, vault, **named) if is_encrypted(row.spec) else fresh
 
 
-def phases(connection: Connection, account_id: str, doc: _Doc) -> tuple[str | None, str | None]:
+def find_phases(
+    connection: Connection, account_id: str, doc: _Doc
+) -> tuple[str | None, str | None]:
     """The setup and the teardown that a check or a group names. None: there is none.
 
     Raises:
         InvalidError: it names a snippet that the account does not have.
     """
     return (
-        _phase(connection, account_id, doc, _SETUP),
-        _phase(connection, account_id, doc, _TEARDOWN),
+        _find_phase(connection, account_id, doc, _SETUP),
+        _find_phase(connection, account_id, doc, _TEARDOWN),
     )
 
 
-def _with_phases(
+def _add_phases(
     connection: Connection, account_id: str, spec: ApiSpec, *, doc: _Doc, group: GroupRow | None
 ) -> ApiSpec:
-    setup, teardown = phases(connection, account_id, doc)
-    of_group = phases(connection, account_id, group.doc) if group else (None, None)
+    setup, teardown = find_phases(connection, account_id, doc)
+    of_group = find_phases(connection, account_id, group.doc) if group else (None, None)
     scripts = [script for script in (setup, teardown, *of_group) if script]
-    files = snippets.files_for(connection, account_id, scripts)
+    files = snippets.collect_files(connection, account_id, scripts)
     return msgspec.structs.replace(
         spec,
         group_setup_script=of_group[0],
@@ -252,7 +256,7 @@ def _with_phases(
     )
 
 
-def _phase(
+def _find_phase(
     connection: Connection, account_id: str, doc: _Doc, fields: tuple[str, str]
 ) -> str | None:
     own, named = fields
@@ -260,7 +264,7 @@ def _phase(
     if snippet_id is None:
         script: str | None = doc.get(own)
         return script
-    found = snippets.script_of(connection, account_id, snippet_id)
+    found = snippets.find_script(connection, account_id, snippet_id)
     if found is None:
         raise InvalidError(
             f'"{named}" is {snippet_id}, and there is no snippet with this id.', keys=(named,)
@@ -268,7 +272,7 @@ def _phase(
     return found
 
 
-def _hold_bundle(connection: Connection, account_id: str, sha256: str) -> None:
+def _require_bundle(connection: Connection, account_id: str, sha256: str) -> None:
     if not bundles.is_there(connection, account_id, sha256):
         raise InvalidError(
             '"codeBundlePath" names a bundle that was not sent; send the tar.gz to'

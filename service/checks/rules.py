@@ -107,13 +107,13 @@ def heartbeat_problem(period_s: float, grace_s: float) -> tuple[str, str] | None
     """Period 30 seconds to 365 days, grace 0 to 365 days."""
     year_s = 365 * 86_400
     if not 30 <= period_s <= year_s:
-        return "period", f"comes to {_seconds(period_s)}; use 30 seconds to 365 days"
+        return "period", f"comes to {_format_seconds(period_s)}; use 30 seconds to 365 days"
     if not grace_s <= year_s:
-        return "grace", f"comes to {_seconds(grace_s)}; use at most 365 days"
+        return "grace", f"comes to {_format_seconds(grace_s)}; use at most 365 days"
     return None
 
 
-def _seconds(length_s: float) -> str:
+def _format_seconds(length_s: float) -> str:
     return f"{length_s:.15g} seconds"
 
 
@@ -160,10 +160,10 @@ def _pattern_problem(pattern: str) -> str | None:
     try:
         re2.compile(pattern.encode("utf-8", "surrogatepass"), options)
     except re2.error as problem:
-        return _in_words(problem.args[0].decode("utf-8", "replace"))
+        return _explain(problem.args[0].decode("utf-8", "replace"))
     return None
 
 
-def _in_words(reason: str) -> str:
+def _explain(reason: str) -> str:
     """People who know other engines are told what this one does not have."""
     return f"{reason} ({_MISSING})" if reason.startswith(_MISSING_MARKS) else reason

@@ -12,10 +12,10 @@ from service.checks.model import CheckRow
 from service.http.errors import UnreadableError
 from service.vault import bodies
 from service.vault.bodies import Bodies
-from service.vault.encryption import SEALED, Place, UnsealableError, Vault
+from service.vault.encryption import VERSION_BYTE, DecryptionError, Place, Vault
 
 _BODIES: Final = ("doc", "applied")
-UNREADABLE_SPEC: Final = bytes([SEALED])
+UNREADABLE_SPEC: Final = bytes([VERSION_BYTE])
 """Stands for a spec that nobody could work out, because a secret in it does not open: neither does
 this, so that its runs end as our fault instead of asking for something else."""
 
@@ -36,7 +36,7 @@ def decrypt(row: CheckRow, vault: Vault) -> CheckRow:
     """The check with its secrets in it.
 
     Raises:
-        UnsealableError: they do not open.
+        DecryptionError: they cannot be decrypted.
     """
     stored = {"doc": row.doc, "applied": row.applied}
     named = {"account_id": row.account_id, "check_id": row.id}
@@ -50,7 +50,7 @@ def decrypt_bodies(
     """`doc` and `applied` of a check with its secrets in them.
 
     Raises:
-        UnsealableError: they do not open.
+        DecryptionError: they cannot be decrypted.
     """
     return bodies.decrypt(stored, secrets, vault, _place(account_id, check_id, "secrets"))
 
@@ -63,32 +63,32 @@ def decrypt_for_people(row: CheckRow, vault: Vault) -> CheckRow:
     """
     try:
         return decrypt(row, vault)
-    except UnsealableError as problem:
+    except DecryptionError as problem:
         raise UnreadableError(
             f"The stored secrets of the check {row.id} cannot be read: {problem}."
             " Set the check up anew by PUT, or delete it."
         ) from problem
 
 
-def is_sealed(spec: bytes) -> bool:
+def is_encrypted(spec: bytes) -> bool:
     """Whether a stored spec has to be opened first: it is no JSON, so that damage is found too."""
     return not spec.startswith(b"{")
 
 
 def encrypt_spec(spec: bytes, vault: Vault, *, account_id: str, check_id: str) -> bytes:
     """A spec that holds a secret, as it is stored."""
-    return vault.seal(spec.decode(), _place(account_id, check_id, "spec"))
+    return vault.encrypt(spec.decode(), _place(account_id, check_id, "spec"))
 
 
 def decrypt_spec(spec: bytes, vault: Vault, *, account_id: str, check_id: str) -> bytes:
     """A stored spec as JSON.
 
     Raises:
-        UnsealableError: it does not open.
+        DecryptionError: it cannot be decrypted.
     """
-    if not is_sealed(spec):
+    if not is_encrypted(spec):
         return spec
-    return vault.open(spec, _place(account_id, check_id, "spec")).encode()
+    return vault.decrypt(spec, _place(account_id, check_id, "spec")).encode()
 
 
 def _place(account_id: str, check_id: str, column: str) -> Place:

@@ -145,13 +145,13 @@ def find(connection: Connection, account_id: str, check_id: str) -> CheckRow | N
     return None if row is None else read(row)
 
 
-def matching(
+def find_matching(
     connection: Connection, account_id: str, wanted: CheckFilter, *, limit: int, offset: int
 ) -> tuple[CheckRow, ...]:
     """A page of the checks that match, oldest first."""
     query: Select[Any] = (
         select(*COLUMNS)
-        .where(check_.c.account_id == account_id, *_conditions(wanted))
+        .where(check_.c.account_id == account_id, *_build_conditions(wanted))
         .order_by(check_.c.created_ms, check_.c.id)
         .limit(limit)
         .offset(offset)
@@ -159,7 +159,7 @@ def matching(
     return tuple(map(read, connection.execute(query)))
 
 
-def names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
+def list_names(connection: Connection, account_id: str) -> tuple[CheckName, ...]:
     """All checks, oldest first, without what they hold."""
     return tuple(map(read_name, connection.execute(_NAMES, {"account_id": account_id})))
 
@@ -200,7 +200,7 @@ def replace_locations(connection: Connection, check_id: str, location_ids: Seque
     connection.execute(insert(check_location), rows)
 
 
-def terms(connection: Connection, check_id: str) -> CheckTerms | None:
+def find_terms(connection: Connection, check_id: str) -> CheckTerms | None:
     """On what terms a check runs. None: there is no such check."""
     row = connection.execute(_TERMS, {"check_id": check_id}).first()
     if row is None:
@@ -209,43 +209,43 @@ def terms(connection: Connection, check_id: str) -> CheckTerms | None:
     return CheckTerms(**values)
 
 
-def locations_of(connection: Connection, check_id: str) -> tuple[str, ...]:
+def find_locations(connection: Connection, check_id: str) -> tuple[str, ...]:
     """The ids of the locations where the check runs, in order."""
     return tuple(connection.execute(_LOCATIONS, {"check_id": check_id}).scalars())
 
 
-def users_of(connection: Connection, location_id: str) -> tuple[int, tuple[str, ...]]:
+def find_location_users(connection: Connection, location_id: str) -> tuple[int, tuple[str, ...]]:
     """How many checks run at a location, and the names of the first few."""
     values = {"location_id": location_id}
     names = tuple(connection.execute(_USERS, values).scalars())
     return connection.execute(_USES, values).scalar_one(), names
 
 
-def places_in_use(connection: Connection) -> set[str]:
+def list_locations_in_use(connection: Connection) -> set[str]:
     """The locations where any activated check runs."""
     return set(connection.execute(_PLACES_IN_USE).scalars())
 
 
-def scripted(connection: Connection, account_id: str) -> tuple[ScriptedRow, ...]:
+def list_scripted(connection: Connection, account_id: str) -> tuple[ScriptedRow, ...]:
     """The account's checks that may use snippets."""
     rows = connection.execute(_SCRIPTED, {"account_id": account_id})
     return tuple(ScriptedRow(**row._mapping) for row in rows)  # noqa: SLF001 - as in `read`
 
 
-def users_of_snippet(connection: Connection, account_id: str, snippet_id: int) -> tuple[str, ...]:
+def find_snippet_users(connection: Connection, account_id: str, snippet_id: int) -> tuple[str, ...]:
     """The names of the checks that have the snippet as a phase."""
     values = {"account_id": account_id, "snippet_id": snippet_id}
     return tuple(connection.execute(_NAMED_BY, values).scalars())
 
 
-def owner_of_bundle(connection: Connection, location_id: str, sha256: str) -> str | None:
+def find_bundle_owner(connection: Connection, location_id: str, sha256: str) -> str | None:
     """Whose bundle it is that a check of the location runs. None: none does."""
     values = {"location_id": location_id, "sha256": sha256}
     found: str | None = connection.execute(_BUNDLED, values).scalar_one_or_none()
     return found
 
 
-def bundles_in_use(connection: Connection) -> frozenset[str]:
+def list_bundles_in_use(connection: Connection) -> frozenset[str]:
     """The content hashes of all bundles that checks run."""
     return frozenset(connection.execute(_BUNDLES).scalars())
 
@@ -260,7 +260,7 @@ def read_name(row: Row[Any]) -> CheckName:
     return CheckName(id=row.id, type=CheckType(row.type), name=row.name, created_ms=row.created_ms)
 
 
-def _conditions(wanted: CheckFilter) -> list[ColumnElement[bool]]:
+def _build_conditions(wanted: CheckFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.tags:
         found.extend(_has_tag(check_tag.c.tag == tag) for tag in wanted.tags)
@@ -301,7 +301,7 @@ _SPECS_OF_GROUP: Final = select(check_.c.id, check_.c.spec).where(
 )
 
 
-def members(
+def list_members(
     connection: Connection,
     account_id: str,
     group_id: int,
@@ -315,19 +315,21 @@ def members(
     return tuple(map(read, rows))
 
 
-def member_names(connection: Connection, account_id: str, group_id: int) -> tuple[CheckName, ...]:
+def list_member_names(
+    connection: Connection, account_id: str, group_id: int
+) -> tuple[CheckName, ...]:
     """The names of all checks of a group, in its order."""
     rows = connection.execute(_MEMBER_NAMES, {"account_id": account_id, "of_group": group_id})
     return tuple(map(read_name, rows))
 
 
-def specs_of_group(connection: Connection, group_id: int) -> dict[str, bytes]:
+def find_specs(connection: Connection, group_id: int) -> dict[str, bytes]:
     """What runs of a group's checks need, by check."""
     rows = connection.execute(_SPECS_OF_GROUP, {"of_group": group_id})
     return {row.id: row.spec for row in rows}
 
 
-def put_effects(connection: Connection, effects: Mapping[str, Mapping[str, Any]]) -> None:
+def update_resolved(connection: Connection, effects: Mapping[str, Mapping[str, Any]]) -> None:
     """Change what checks come to, by check, without changing the checks; all the same columns."""
     rows = [{**values, "changed": check_id} for check_id, values in effects.items()]
     if rows:
@@ -359,7 +361,7 @@ _GROUP: Final = 500
 """Checks in one statement."""
 
 
-def to_run(
+def find_runnable(
     connection: Connection,
     account_id: str,
     *,
@@ -376,10 +378,12 @@ def to_run(
         query, among = _TAGGED, {"among": list(any_of_tags)}
     else:
         query, among = _TO_RUN, {}
-    return map(_read, connection.execute(query, {"account_id": account_id, **among}))
+    return map(_read_runnable, connection.execute(query, {"account_id": account_id, **among}))
 
 
-def locations_of_some(connection: Connection, check_ids: Iterable[str]) -> dict[str, list[str]]:
+def find_locations_of_many(
+    connection: Connection, check_ids: Iterable[str]
+) -> dict[str, list[str]]:
     """The ids of the locations where each of these checks runs, in order."""
     left, found = iter(check_ids), dict[str, list[str]]()
     while some := list(islice(left, _GROUP)):
@@ -388,7 +392,7 @@ def locations_of_some(connection: Connection, check_ids: Iterable[str]) -> dict[
     return found
 
 
-def _read(row: Row[Any]) -> CheckToRun:
+def _read_runnable(row: Row[Any]) -> CheckToRun:
     return CheckToRun(
         id=row.id,
         type=CheckType(row.type),

@@ -12,7 +12,7 @@ from service.checks.types.registry import TYPES
 from service.http.times import spelled
 from service.variables.schemas import compare as variable
 from service.variables.schemas import render_doc
-from service.vault.encryption import UnsealableError, Vault, Viewer
+from service.vault.encryption import DecryptionError, Vault, Viewer
 
 
 def render(
@@ -28,7 +28,7 @@ def render(
     revealed = viewer.reveal(row, decrypt_for_people)
     doc = revealed.effective if as_it_runs else revealed.doc
     if not viewer.may_write:
-        doc = _for_readers(doc)
+        doc = _hide_ping_token(doc)
     answer: dict[str, Any] = {
         "id": row.id,
         "checkType": row.type,
@@ -40,7 +40,7 @@ def render(
     if issubclass(TYPES[CheckType(row.type)].write, VariablesWrite):
         answer["environmentVariables"] = [render_doc(one, viewer) for one in row.variables]
     if row.type == "HEARTBEAT":
-        answer.update(_with_ping_url(doc["heartbeat"], base_url))
+        answer.update(_add_ping_url(doc["heartbeat"], base_url))
     return answer
 
 
@@ -50,26 +50,26 @@ def compare(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
     Secrets that do not open are like no other, so that whatever takes their place is a change.
     """
     variables = [variable(one, vault) for one in row.variables]
-    bare = replace(_decrypt(row, vault), variables=())
+    bare = replace(_decrypt_or_blank(row, vault), variables=())
     whole = render(bare, base_url=base_url, viewer=Viewer.writer(vault))
     return {**whole, "environmentVariables": variables}
 
 
-def _for_readers(doc: Mapping[str, Any]) -> Mapping[str, Any]:
+def _hide_ping_token(doc: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is stored in clear, without what else opens a door: pings change states."""
     if "heartbeat" not in doc:
         return doc
     return {**doc, "heartbeat": {**doc["heartbeat"], "pingToken": ""}}
 
 
-def _decrypt(row: CheckRow, vault: Vault) -> CheckRow:
+def _decrypt_or_blank(row: CheckRow, vault: Vault) -> CheckRow:
     try:
         return decrypt(row, vault)
-    except UnsealableError:
+    except DecryptionError:
         return replace(row, doc={**row.doc, "request": None}, secrets=None)
 
 
-def _with_ping_url(heartbeat: Mapping[str, Any], base_url: str) -> dict[str, Any]:
+def _add_ping_url(heartbeat: Mapping[str, Any], base_url: str) -> dict[str, Any]:
     token = heartbeat["pingToken"]
     url = f"{base_url}/ping/{token}" if token else ""
     return {"heartbeat": {**heartbeat, "pingUrl": url}, "pingUrl": url}

@@ -27,7 +27,7 @@ def find(connection: Connection, account_id: str, group_id: int) -> GroupRow:
     return row
 
 
-def named(connection: Connection, account_id: str, group_id: int | None) -> GroupRow | None:
+def find_named(connection: Connection, account_id: str, group_id: int | None) -> GroupRow | None:
     """The group that a check's `groupId` names. None: it names none.
 
     Raises:
@@ -43,31 +43,31 @@ def named(connection: Connection, account_id: str, group_id: int | None) -> Grou
     return row
 
 
-def of_account(connection: Connection, account_id: str) -> dict[int, GroupRow]:
+def list_by_id(connection: Connection, account_id: str) -> dict[int, GroupRow]:
     """All groups of an account, by id."""
-    return {row.id: row for row in store.of_account(connection, account_id)}
+    return {row.id: row for row in store.list_all(connection, account_id)}
 
 
-def with_variables(connection: Connection, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
+def add_variables(connection: Connection, rows: Iterable[GroupRow]) -> tuple[GroupRow, ...]:
     """The groups with variables of their own, as the API shows them."""
     groups = tuple(rows)
-    found = variables.of_groups(connection, [group.id for group in groups])
+    found = variables.find_of_groups(connection, [group.id for group in groups])
     return tuple(replace(group, variables=found.get(str(group.id), ())) for group in groups)
 
 
-def users_of_location(connection: Connection, account_id: str, slug: str) -> tuple[str, ...]:
+def find_location_users(connection: Connection, account_id: str, slug: str) -> tuple[str, ...]:
     """The names of the groups that give their checks a location."""
     return tuple(
         row.name
-        for row in store.of_account(connection, account_id)
+        for row in store.list_all(connection, account_id)
         if slug in (*row.doc["privateLocations"], *row.doc["locations"])
     )
 
 
-def users_of_snippet(connection: Connection, account_id: str, snippet_id: int) -> tuple[str, ...]:
+def find_snippet_users(connection: Connection, account_id: str, snippet_id: int) -> tuple[str, ...]:
     """The names of the groups that have a snippet as a phase."""
     return tuple(
         row.name
-        for row in store.of_account(connection, account_id)
+        for row in store.list_all(connection, account_id)
         if any(row.doc[phase] == snippet_id for phase in _PHASES)
     )

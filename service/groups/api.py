@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from service.checks import actions as checks
 from service.checks import changes as check_changes
-from service.checks.model import CheckRow, require_known
-from service.checks.resolve import doc_of, phases
+from service.checks.model import CheckRow, require_known_locations
+from service.checks.resolve import build_doc, find_phases
 from service.checks.types.registry import ANY_CHECK, ANY_CHECKS
 from service.checks.views import render as shown_check
 from service.groups import store
-from service.groups.actions import find, with_variables
+from service.groups.actions import add_variables, find
 from service.groups.model import BASE_URL, GroupFilter, GroupRow
 from service.groups.schemas import (
     AnyGroupWrite,
@@ -51,8 +51,8 @@ from service.variables import actions as variables
 from service.variables.model import Owner
 from service.variables.schemas import EnvironmentVariable
 from service.vault.encryption import Scope, Viewer
-from service.vault.masked_values import Stored, kept
-from service.vault.texts import OF_URL
+from service.vault.masked_values import Stored, restore_hidden
+from service.vault.texts import URL_CREDENTIALS
 
 
 def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRow:
@@ -61,12 +61,12 @@ def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRo
     Raises:
         InvalidError: it names a location or a snippet that is not there.
     """
-    values, doc = _values(connection, scope, body, stored=None)
+    values, doc = _build_columns(connection, scope, body, stored=None)
     made = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
     # Its number, for which secrets are sealed, is known only then.
     group_id = store.add(connection, {**values, **made, "doc": {}})
     store.change(connection, group_id, _encrypt(scope, group_id, doc))
-    return _hang_on(connection, scope, group_id, body, url=_url(doc))
+    return _store_tags_and_variables(connection, scope, group_id, body, url=_read_base_url(doc))
 
 
 def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite) -> GroupRow:
@@ -78,10 +78,12 @@ def replace(connection: Connection, scope: Scope, group_id: int, body: AnyGroupW
             could not run like this.
     """
     before = find(connection, scope.account_id, group_id)
-    values, doc = _values(connection, scope, body, stored=lambda: decrypt(before, scope.vault).doc)
+    values, doc = _build_columns(
+        connection, scope, body, stored=lambda: decrypt(before, scope.vault).doc
+    )
     changed = {**values, **_encrypt(scope, group_id, doc), "updated_ms": scope.now_ms}
     store.change(connection, group_id, changed)
-    group = _hang_on(connection, scope, group_id, body, url=_url(doc))
+    group = _store_tags_and_variables(connection, scope, group_id, body, url=_read_base_url(doc))
     check_changes.apply_group(connection, scope, group)
     return group
 
@@ -94,7 +96,7 @@ def delete(connection: Connection, scope: Scope, group_id: int) -> None:
         ConflictError: checks are in it.
     """
     group = find(connection, scope.account_id, group_id)
-    count, names = checks.users_of_group(connection, scope.account_id, group_id)
+    count, names = checks.find_group_users(connection, scope.account_id, group_id)
     if count:
         shown = ", ".join(names) + (" and others" if count > len(names) else "")
         raise ConflictError(
@@ -106,13 +108,13 @@ def delete(connection: Connection, scope: Scope, group_id: int) -> None:
     store.remove(connection, group_id)
 
 
-def _values(
+def _build_columns(
     connection: Connection, scope: Scope, body: AnyGroupWrite, *, stored: Stored | None
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Columns of its row, and its body."""
-    doc = kept(doc_of(body), stored)
-    require_known(doc, list(locations.ids_by_slug(connection, scope.account_id)))
-    phases(connection, scope.account_id, doc)
+    doc = restore_hidden(build_doc(body), stored)
+    require_known_locations(doc, list(locations.list_ids_by_slug(connection, scope.account_id)))
+    find_phases(connection, scope.account_id, doc)
     return {"name": body.name, "form": body.form}, doc
 
 
@@ -120,28 +122,28 @@ def _encrypt(scope: Scope, group_id: int, doc: Mapping[str, Any]) -> Mapping[str
     return encrypt(doc, scope.vault, account_id=scope.account_id, group_id=group_id)
 
 
-def _hang_on(
+def _store_tags_and_variables(
     connection: Connection, scope: Scope, group_id: int, body: AnyGroupWrite, *, url: str
 ) -> GroupRow:
     store.replace_tags(connection, group_id, body.tags or [])
     owner = Owner.group(scope.account_id, group_id)
-    variables.replace(connection, owner, _variables(body, url), vault=scope.vault)
-    (group,) = with_variables(connection, [find(connection, scope.account_id, group_id)])
+    variables.replace(connection, owner, _build_variables(body, url), vault=scope.vault)
+    (group,) = add_variables(connection, [find(connection, scope.account_id, group_id)])
     return group
 
 
-def _url(doc: Mapping[str, Any]) -> str:
+def _read_base_url(doc: Mapping[str, Any]) -> str:
     url: str = doc["apiCheckDefaults"]["url"]
     return url
 
 
-def _variables(body: AnyGroupWrite, url: str) -> list[EnvironmentVariable]:
+def _build_variables(body: AnyGroupWrite, url: str) -> list[EnvironmentVariable]:
     """The group's own, and its address, which checks read in the same way."""
     own = list(body.environment_variables or ())
     if not url:
         return own
     # Whoever only reads is not shown user and password in it, and must not find them in results.
-    is_secret = OF_URL.hidden(url) != url
+    is_secret = URL_CREDENTIALS.hide(url) != url
     address = {"key": BASE_URL, "value": url, "locked": is_secret}
     return [*own, EnvironmentVariable.model_validate(address)]
 
@@ -169,7 +171,7 @@ def _auto_assign(
     """Accepted, without an effect until there are channels."""
 
 
-def _filter(
+def _read_filter(
     tag: Annotated[Text | None, Query(max_length=1000, description="One of its tags.")] = None,
     name: Annotated[Text | None, Query(max_length=1000, description="Part of its name.")] = None,
 ) -> GroupFilter:
@@ -192,7 +194,7 @@ async def _replace(changing: Mutation, group_id: int, body: AnyGroupWrite) -> Re
 
     def change(connection: Connection, scope: Scope) -> Changed:
         held = find(connection, scope.account_id, group_id)
-        (before,) = with_variables(connection, [held])
+        (before,) = add_variables(connection, [held])
         seen = compare(before, scope.vault)
         group = replace(connection, scope, group_id, body)
         fields = changed_fields(seen, compare(group, scope.vault))
@@ -239,15 +241,15 @@ _ALSO = [Depends(_auto_assign)]
 
 @router.get(_ALL, responses=page_of_sealed(list[GroupShown], "A page of groups, oldest first."))
 async def list_check_groups(
-    reading: ReadingDep, page: PageDep, wanted: Annotated[GroupFilter, Depends(_filter)]
+    reading: ReadingDep, page: PageDep, wanted: Annotated[GroupFilter, Depends(_read_filter)]
 ) -> Response:
     """List check groups."""
 
     def query(connection: Connection) -> tuple[GroupRow, ...]:
-        found = store.page(
+        found = store.list_page(
             connection, reading.account_id, wanted, limit=page.one_more, offset=page.offset
         )
-        return with_variables(connection, found)
+        return add_variables(connection, found)
 
     rows = await reading.backend.database.read(query)
     return page.answer_of(rows, reading.groups())
@@ -277,7 +279,7 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
 
     def query(connection: Connection) -> tuple[GroupRow, ...]:
         found = find(connection, reading.account_id, group_id)
-        return with_variables(connection, [found])
+        return add_variables(connection, [found])
 
     (row,) = await reading.backend.database.read(query)
     return json(render(row, reading.viewer))
@@ -316,10 +318,10 @@ async def list_checks_of_group(group_id: GroupId, reading: ReadingDep, page: Pag
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
         find(connection, reading.account_id, group_id)
-        found = checks.of_group(
+        found = checks.list_members(
             connection, reading.account_id, group_id, limit=page.one_more, offset=page.offset
         )
-        return checks.with_variables(connection, found)
+        return checks.add_variables(connection, found)
 
     rows = await reading.backend.database.read(query)
     return page.answer_of(rows, reading.checks())
@@ -336,8 +338,8 @@ async def read_check_of_group(
     """Read a check of a group as it runs, with its settings."""
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
-        found = checks.in_group(connection, reading.account_id, group_id, check_id)
-        return checks.with_variables(connection, [found])
+        found = checks.find_member(connection, reading.account_id, group_id, check_id)
+        return checks.add_variables(connection, [found])
 
     (row,) = await reading.backend.database.read(query)
     return json(reading.check(row))

@@ -16,7 +16,7 @@ _RETRY_THEMSELVES: Final = frozenset({CheckType.HEARTBEAT, CheckType.PLAYWRIGHT}
 _Doc = Mapping[str, Any]
 
 
-def applied(doc: _Doc, kind: CheckType, group: GroupRow) -> dict[str, Any]:
+def apply_group(doc: _Doc, kind: CheckType, group: GroupRow) -> dict[str, Any]:
     """The check as it runs, in the form of `doc`, which is how it was written."""
     of_group = group.doc
     whole = {
@@ -26,23 +26,23 @@ def applied(doc: _Doc, kind: CheckType, group: GroupRow) -> dict[str, Any]:
         "tags": list(dict.fromkeys([*doc["tags"], *of_group["tags"]])),
         "runParallel": doc["runParallel"] or bool(of_group["runParallel"]),
         "runtimeId": doc["runtimeId"] or of_group["runtimeId"],
-        **_places(doc, of_group),
-        **_alerting(doc, of_group),
+        **_choose_locations(doc, of_group),
+        **_choose_alerting(doc, of_group),
     }
     if kind not in _RETRY_THEMSELVES:
-        whole |= _retries(doc, group)
+        whole |= _choose_retries(doc, group)
     if kind is CheckType.API:
-        whole["request"] = _request(doc["request"], of_group["apiCheckDefaults"])
+        whole["request"] = _join_request(doc["request"], of_group["apiCheckDefaults"])
     return whole
 
 
-def _places(doc: _Doc, of_group: _Doc) -> dict[str, Any]:
+def _choose_locations(doc: _Doc, of_group: _Doc) -> dict[str, Any]:
     """All of one or all of the other: half of a list would be nobody's choice."""
     source = doc if doc["locations"] or doc["privateLocations"] else of_group
     return {field: source[field] for field in ("locations", "privateLocations")}
 
 
-def _retries(doc: _Doc, group: GroupRow) -> dict[str, Any]:
+def _choose_retries(doc: _Doc, group: GroupRow) -> dict[str, Any]:
     given = group.doc["retryStrategy"]
     if doc["retryStrategy"] or not doc["doubleCheck"] or given == GIVES_NO_RETRIES:
         return {}
@@ -51,7 +51,7 @@ def _retries(doc: _Doc, group: GroupRow) -> dict[str, Any]:
     return {"doubleCheck": bool(group.form is Form.V2 or group.doc["doubleCheck"])}
 
 
-def _alerting(doc: _Doc, of_group: _Doc) -> dict[str, Any]:
+def _choose_alerting(doc: _Doc, of_group: _Doc) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if not doc["alertChannelSubscriptions"]:
         found["alertChannelSubscriptions"] = of_group["alertChannelSubscriptions"]
@@ -62,7 +62,7 @@ def _alerting(doc: _Doc, of_group: _Doc) -> dict[str, Any]:
     return found
 
 
-def _request(request: _Doc, defaults: _Doc) -> dict[str, Any]:
+def _join_request(request: _Doc, defaults: _Doc) -> dict[str, Any]:
     credentials = defaults["basicAuth"]
     return {
         **request,
@@ -70,7 +70,8 @@ def _request(request: _Doc, defaults: _Doc) -> dict[str, Any]:
         "queryParameters": _join(
             request["queryParameters"], defaults["queryParameters"], any_case=False
         ),
-        "basicAuth": request["basicAuth"] or (credentials if _is_set(credentials) else None),
+        "basicAuth": request["basicAuth"]
+        or (credentials if _has_credentials(credentials) else None),
         "assertions": [*request["assertions"], *defaults["assertions"]],
     }
 
@@ -86,6 +87,6 @@ def _join(own: Sequence[_Doc], given: Sequence[_Doc], *, any_case: bool) -> list
     return [*own, *(pair for pair in given if name(pair) not in names)]
 
 
-def _is_set(credentials: _Doc | None) -> bool:
+def _has_credentials(credentials: _Doc | None) -> bool:
     """Clients send empty texts for none."""
     return credentials is not None and bool(credentials["username"] or credentials["password"])

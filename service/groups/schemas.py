@@ -31,18 +31,18 @@ from service.http.times import spelled
 from service.variables.model import VariableRow
 from service.variables.schemas import EnvironmentVariables, render_doc
 from service.variables.schemas import compare as variable
-from service.vault.encryption import UnsealableError, Vault, Viewer
-from service.vault.texts import Untold
+from service.vault.encryption import DecryptionError, Vault, Viewer
+from service.vault.texts import NotEchoed
 
 
-def _shape(given: Any) -> str:
+def _tell_strategy(given: Any) -> str:
     return "[word]" if isinstance(given, str) else "[strategy]"
 
 
 GroupRetryStrategy = (
     Annotated[
         Annotated[RetryStrategy, Tag("[strategy]")] | Annotated[Literal["FALLBACK"], Tag("[word]")],
-        Discriminator(_shape),
+        Discriminator(_tell_strategy),
     ]
     | None
 )
@@ -52,7 +52,7 @@ class GroupBasicAuth(RequestModel):
     """Credentials for API checks that have none of their own; the password is scrubbed."""
 
     username: Text = ""
-    password: Annotated[Text, Untold] = ""
+    password: Annotated[Text, NotEchoed] = ""
     """`*********`: the one that is stored."""
 
 
@@ -78,7 +78,7 @@ class ApiCheckDefaults(RequestModel):
         return self
 
 
-def _none_is_default(given: ApiCheckDefaults | None) -> ApiCheckDefaults:
+def _replace_none_by_default(given: ApiCheckDefaults | None) -> ApiCheckDefaults:
     return given or ApiCheckDefaults()
 
 
@@ -100,9 +100,9 @@ class GroupFields(RequestModel):
     """Slugs, as above."""
     concurrency: Annotated[int, Field(ge=1), JsonNumber] = 3
     """How many checks run at once when the group is run as a whole."""
-    api_check_defaults: Annotated[ApiCheckDefaults | None, AfterValidator(_none_is_default)] = (
-        Field(default_factory=ApiCheckDefaults)
-    )
+    api_check_defaults: Annotated[
+        ApiCheckDefaults | None, AfterValidator(_replace_none_by_default)
+    ] = Field(default_factory=ApiCheckDefaults)
     browser_check_defaults: MaybeText = ""
     """Kept as it was sent."""
     runtime_id: RuntimeId = None
@@ -202,7 +202,7 @@ def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
     return {
         "id": group.id,
         **viewer.reveal(group, decrypt_for_people).doc,
-        "environmentVariables": [render_doc(one, viewer) for one in _own(group)],
+        "environmentVariables": [render_doc(one, viewer) for one in _own_variables(group)],
         "created_at": spelled(group.created_ms),
         "updated_at": spelled(group.updated_ms),
     }
@@ -213,18 +213,21 @@ def compare(group: GroupRow, vault: Vault) -> dict[str, Any]:
 
     Secrets that do not open are like no other, so that whatever takes their place is a change.
     """
-    whole = render(_decrypt(group, vault), Viewer.writer(vault))
-    return {**whole, "environmentVariables": [variable(one, vault) for one in _own(group)]}
+    whole = render(_decrypt_or_blank(group, vault), Viewer.writer(vault))
+    return {
+        **whole,
+        "environmentVariables": [variable(one, vault) for one in _own_variables(group)],
+    }
 
 
-def _own(group: GroupRow) -> Sequence[VariableRow]:
+def _own_variables(group: GroupRow) -> Sequence[VariableRow]:
     """Without the group's address, which stands elsewhere in its answer."""
     has_url = bool(group.doc["apiCheckDefaults"]["url"])
     return [one for one in group.variables if not (has_url and one.key == BASE_URL)]
 
 
-def _decrypt(group: GroupRow, vault: Vault) -> GroupRow:
+def _decrypt_or_blank(group: GroupRow, vault: Vault) -> GroupRow:
     try:
         return decrypt(group, vault)
-    except UnsealableError:
+    except DecryptionError:
         return replace(group, doc={**group.doc, "apiCheckDefaults": {"url": None}}, secrets=None)

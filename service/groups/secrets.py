@@ -11,7 +11,7 @@ from service.groups.model import GroupRow, place_of
 from service.http.errors import UnreadableError
 from service.vault import bodies
 from service.vault.bodies import Body
-from service.vault.encryption import UnsealableError, Vault
+from service.vault.encryption import DecryptionError, Vault
 from service.vault.reencrypt import EncryptedTable
 
 
@@ -25,7 +25,7 @@ def decrypt(group: GroupRow, vault: Vault) -> GroupRow:
     """The group with its secrets in it.
 
     Raises:
-        UnsealableError: they cannot be decrypted.
+        DecryptionError: they cannot be decrypted.
     """
     whole: dict[str, Any] = dict(
         bodies.decrypt({"doc": group.doc}, group.secrets, vault, group.place)
@@ -41,7 +41,7 @@ def decrypt_for_people(group: GroupRow, vault: Vault) -> GroupRow:
     """
     try:
         return decrypt(group, vault)
-    except UnsealableError as problem:
+    except DecryptionError as problem:
         raise UnreadableError(
             f"The stored secrets of the check group {group.id} cannot be read: {problem}."
             " Set the group up anew by PUT."

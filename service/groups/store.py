@@ -46,16 +46,16 @@ def find(connection: Connection, account_id: str, group_id: int) -> GroupRow | N
     return None if row is None else read(row)
 
 
-def of_account(connection: Connection, account_id: str) -> tuple[GroupRow, ...]:
+def list_all(connection: Connection, account_id: str) -> tuple[GroupRow, ...]:
     """All groups of an account, oldest first."""
     return tuple(map(read, connection.execute(_ALL, {"account": account_id})))
 
 
-def page(
+def list_page(
     connection: Connection, account_id: str, wanted: GroupFilter, *, limit: int, offset: int
 ) -> tuple[GroupRow, ...]:
     """A page of the groups that match, oldest first."""
-    query = _ALL.where(*_conditions(wanted)).limit(limit).offset(offset)
+    query = _ALL.where(*_build_conditions(wanted)).limit(limit).offset(offset)
     return tuple(map(read, connection.execute(query, {"account": account_id})))
 
 
@@ -84,7 +84,7 @@ def remove(connection: Connection, group_id: int) -> None:
     connection.execute(_REMOVE, {"gone": group_id})
 
 
-def _conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
+def _build_conditions(wanted: GroupFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.tag is not None:
         has_tag = exists().where(

@@ -11,7 +11,7 @@ from contract.wire import decode
 from service.checks import actions as checks
 from service.db.ids import new_id
 from service.heartbeats import store
-from service.heartbeats.model import Event, PingState, ping_state
+from service.heartbeats.model import Event, PingState, judge_ping
 from service.http.errors import NotFoundError
 
 _KEPT_MS: Final = 30 * 86_400_000
@@ -34,7 +34,7 @@ class ReceivedPing:
 
 def watch(connection: Connection, check_id: str, token: str) -> None:
     """Take pings with this token for a check, and with no other."""
-    known = store.token_of(connection, check_id)
+    known = store.find_token(connection, check_id)
     if known is None:
         store.add(connection, check_id, token)
     elif known != token:
@@ -48,7 +48,7 @@ def reset_timer(connection: Connection, check_id: str) -> None:
 
 def is_watched(connection: Connection, token: str) -> bool:
     """Whether a check waits for pings with this token."""
-    return store.watched(connection, token) is not None
+    return store.find_watched(connection, token) is not None
 
 
 def take_pings(connection: Connection, pings: Iterable[ReceivedPing], *, now_ms: int) -> int:
@@ -58,50 +58,52 @@ def take_pings(connection: Connection, pings: Iterable[ReceivedPing], *, now_ms:
 
 def mark_failing(connection: Connection, check_id: str, *, now_ms: int) -> None:
     """No ping came in time: one event per silence."""
-    if store.newest_state(connection, check_id) == PingState.FAILING:
+    if store.find_newest_state(connection, check_id) == PingState.FAILING:
         return
     nobody = ReceivedPing(ping_id=None, token="", age_s=0, method="", source="", user_agent="")
     _add_event(connection, check_id, PingState.FAILING, nobody, received_ms=now_ms)
 
 
-def events(
+def list_events(
     connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
 ) -> tuple[Event, ...]:
     """The newest events of a window (ms since 1970, its end exclusive), newest first."""
-    return store.events(connection, check_id, window=window, limit=limit)
+    return store.list_events(connection, check_id, window=window, limit=limit)
 
 
-def event(connection: Connection, check_id: str, event_id: str) -> Event:
+def find_event(connection: Connection, check_id: str, event_id: str) -> Event:
     """One event of a check.
 
     Raises:
         NotFoundError: it has none with this id.
     """
-    found = store.event(connection, check_id, event_id)
+    found = store.find_event(connection, check_id, event_id)
     if found is None:
         raise NotFoundError(f"There is no event {event_id} of this heartbeat.")
     return found
 
 
-def counts(connection: Connection, check_id: str, *, window: tuple[int, int]) -> dict[str, int]:
+def count_events(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> dict[str, int]:
     """How many events of each state a window has; a state without any is left out."""
-    return store.counts(connection, check_id, window=window)
+    return store.count_events(connection, check_id, window=window)
 
 
 def _take(connection: Connection, ping: ReceivedPing, now_ms: int) -> bool:
-    watched = store.watched(connection, ping.token)
+    watched = store.find_watched(connection, ping.token)
     if watched is None:
         return False
     if ping.age_s > _KEPT_MS / 1000:
         return True  # it would be forgotten at once, and its age may be beyond all numbers
-    terms = checks.terms(connection, watched.check_id)
+    terms = checks.find_terms(connection, watched.check_id)
     if terms is None or not terms.activated or _is_known(connection, ping):
         return True
     received_ms = now_ms - round(ping.age_s * 1000)
     _add_event(
         connection,
         watched.check_id,
-        _state(connection, watched, terms.spec, received_ms),
+        _judge(connection, watched, terms.spec, received_ms),
         ping,
         received_ms=received_ms,
     )
@@ -113,16 +115,16 @@ def _is_known(connection: Connection, ping: ReceivedPing) -> bool:
     return ping.ping_id is not None and store.is_known(connection, ping.ping_id)
 
 
-def _state(
+def _judge(
     connection: Connection, watched: store.Watched, spec_json: bytes, received_ms: int
 ) -> PingState:
     last_ms = watched.last_ping_ms
     spec = decode(spec_json, HeartbeatSpec)
-    return ping_state(
+    return judge_ping(
         None if last_ms is None else max(0, received_ms - last_ms) / 1000,
         period_s=spec.period_s,
         grace_s=spec.grace_s,
-        is_failing=store.newest_state(connection, watched.check_id) == PingState.FAILING,
+        is_failing=store.find_newest_state(connection, watched.check_id) == PingState.FAILING,
     )
 
 

@@ -53,7 +53,7 @@ class PingApi:
             token=token,
             age_s=0,
             method=request.method,
-            source=_source(request.headers),
+            source=_read_source(request.headers),
             user_agent=request.headers.get("user-agent", ""),
         )
 
@@ -79,7 +79,7 @@ class PingApi:
         hold_back(self.limits.wait_s(RateClass.PINGS, token))
 
 
-def _source(headers: Mapping[str, str]) -> str:
+def _read_source(headers: Mapping[str, str]) -> str:
     return headers.get("origin") or headers.get("referer") or ""
 
 
@@ -153,20 +153,22 @@ def render_event(event: Event) -> EventShown:
 def render_period(now: Mapping[str, int], before: Mapping[str, int]) -> PeriodShown:
     """How many events of each state there were in a period, and in the one before it."""
     return PeriodShown(
-        success_ratio=RatioShown(previous_period=_ratio(before), current_period=_ratio(now)),
+        success_ratio=RatioShown(
+            previous_period=_success_ratio(before), current_period=_success_ratio(now)
+        ),
         total_entities_current_period=sum(now.values()),
     )
 
 
-def percentage(good: int, of: int) -> float | None:
+def compute_percentage(good: int, of: int) -> float | None:
     """With two digits behind the point. None: of nothing."""
     return round(100 * good / of, 2) if of else None
 
 
-def _ratio(counts: Mapping[str, int]) -> float | None:
+def _success_ratio(counts: Mapping[str, int]) -> float | None:
     bad = sum(counts.get(state, 0) for state in _BAD)
     total = sum(counts.values())
-    return percentage(total - bad, total)
+    return compute_percentage(total - bad, total)
 
 
 events_router = keyed_operations("Heartbeats", prefix="/v1/checks/heartbeats")
@@ -209,10 +211,10 @@ async def list_heartbeat_events(
     def query(connection: Connection) -> EventsShown:
         now_ms = reading.now_ms(connection)
         between = window.closed(from_ms=0, now_ms=now_ms)
-        found = actions.events(connection, reading.check_id, window=between, limit=limit)
+        found = actions.list_events(connection, reading.check_id, window=between, limit=limit)
         stats = StatsShown(
-            last24_hours=_period(connection, reading.check_id, now_ms, _DAY_MS),
-            last7_days=_period(connection, reading.check_id, now_ms, 7 * _DAY_MS),
+            last24_hours=_read_period(connection, reading.check_id, now_ms, _DAY_MS),
+            last7_days=_read_period(connection, reading.check_id, now_ms, 7 * _DAY_MS),
         )
         return EventsShown(events=[render_event(one) for one in found], stats=stats)
 
@@ -226,7 +228,7 @@ async def read_heartbeat_event(event_id: EventId, reading: ReadingDep) -> Respon
 
     def query(connection: Connection) -> EventShown:
         reading.now_ms(connection)
-        return render_event(actions.event(connection, reading.check_id, event_id))
+        return render_event(actions.find_event(connection, reading.check_id, event_id))
 
     return json_model(await reading.backend.database.read(query))
 
@@ -243,15 +245,15 @@ async def read_heartbeat_availability(reading: ReadingDep, window: WindowDep) ->
             check_id=reading.check_id,
             start_time=moment(from_ms),
             end_time=moment(to_ms),
-            availability=percentage(good, looks),
+            availability=compute_percentage(good, looks),
         )
 
     return json_model(await reading.backend.database.read(query))
 
 
-def _period(connection: Connection, check_id: str, now_ms: int, length_ms: int) -> PeriodShown:
+def _read_period(connection: Connection, check_id: str, now_ms: int, length_ms: int) -> PeriodShown:
     # Its end is exclusive, and an event may be of this very moment.
     end_ms = now_ms + 1
-    now = actions.counts(connection, check_id, window=(end_ms - length_ms, end_ms))
+    now = actions.count_events(connection, check_id, window=(end_ms - length_ms, end_ms))
     earlier = (end_ms - 2 * length_ms, end_ms - length_ms)
-    return render_period(now, actions.counts(connection, check_id, window=earlier))
+    return render_period(now, actions.count_events(connection, check_id, window=earlier))

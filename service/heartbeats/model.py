@@ -33,7 +33,7 @@ _EARLY_BELOW: Final = 0.9
 some per cent off."""
 
 
-def ping_state(
+def judge_ping(
     since_last_s: float | None, *, period_s: float, grace_s: float, is_failing: bool
 ) -> PingState:
     """The state of a ping that came so long after the one before it.

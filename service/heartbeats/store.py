@@ -64,13 +64,13 @@ class Watched(NamedTuple):
     """None: as above."""
 
 
-def watched(connection: Connection, token: str) -> Watched | None:
+def find_watched(connection: Connection, token: str) -> Watched | None:
     """The heartbeat of a token. None: there is none."""
     row = connection.execute(_WATCHED, {"of_token": token}).one_or_none()
     return Watched._make(row) if row else None
 
 
-def token_of(connection: Connection, check_id: str) -> str | None:
+def find_token(connection: Connection, check_id: str) -> str | None:
     """The token of a check. None: the check is watched by none."""
     token: str | None = connection.execute(_OF_CHECK, {"check": check_id}).scalar_one_or_none()
     return token
@@ -94,7 +94,7 @@ def set_timer(
     connection.execute(_SET_TIMER, values)
 
 
-def newest_state(connection: Connection, check_id: str) -> str | None:
+def find_newest_state(connection: Connection, check_id: str) -> str | None:
     """State of the newest event. None: there was none."""
     state: str | None = connection.execute(_NEWEST, {"check": check_id}).scalar_one_or_none()
     return state
@@ -111,27 +111,29 @@ def add_event(connection: Connection, event: dict[str, Any], *, keep_after_ms: i
     connection.execute(_FORGET, {"check": event["check_id"], "before_ms": keep_after_ms})
 
 
-def events(
+def list_events(
     connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
 ) -> tuple[Event, ...]:
     """The newest events of a window, newest first."""
     values = {"check": check_id, "from_ms": window[0], "to_ms": window[1], "most": limit}
-    return tuple(map(_event, connection.execute(_EVENTS, values)))
+    return tuple(map(_read_event, connection.execute(_EVENTS, values)))
 
 
-def event(connection: Connection, check_id: str, event_id: str) -> Event | None:
+def find_event(connection: Connection, check_id: str, event_id: str) -> Event | None:
     """One event. None: the check has none with this id."""
     row = connection.execute(_EVENT, {"check": check_id, "event_id": event_id}).first()
-    return None if row is None else _event(row)
+    return None if row is None else _read_event(row)
 
 
-def counts(connection: Connection, check_id: str, *, window: tuple[int, int]) -> dict[str, int]:
+def count_events(
+    connection: Connection, check_id: str, *, window: tuple[int, int]
+) -> dict[str, int]:
     """How many events of each state a window has."""
     values = {"check": check_id, "from_ms": window[0], "to_ms": window[1]}
     return {row.state: row.number for row in connection.execute(_COUNTS, values)}
 
 
-def _event(row: Row[Any]) -> Event:
+def _read_event(row: Row[Any]) -> Event:
     return Event(
         id=row.id,
         state=PingState(row.state),

@@ -10,12 +10,12 @@ from starlette.requests import Request
 
 from service.accounts.authentication import ApiKeys
 from service.accounts.keys import Pepper
-from service.addresses.model import NOWHERE, StaticAddresses
+from service.addresses.model import NO_ADDRESSES, StaticAddresses
 from service.bundles.files import BundleFiles
 from service.clock import Clock
 from service.db.engine import Database
 from service.http.rate_limit import RateLimits
-from service.idempotency.idempotency import Answers
+from service.idempotency.idempotency import IdempotencyStore
 from service.sessions.waiting import SessionWaiters
 from service.vault.encryption import Vault
 
@@ -30,7 +30,7 @@ class Backend:
     """Seconds; for waits and rates."""
     pepper: Pepper
     keys: ApiKeys
-    answers: Answers
+    answers: IdempotencyStore
     waiters: SessionWaiters
     limits: RateLimits
     vault: Vault
@@ -38,7 +38,7 @@ class Backend:
     bundles: BundleFiles
     artifacts: Path
     """The folder of the files of runs."""
-    addresses: StaticAddresses = NOWHERE
+    addresses: StaticAddresses = NO_ADDRESSES
     """Where checks' requests come from, as the operator tells it."""
     badges_for_anyone: bool = False
     """Badges take no API key."""

@@ -19,7 +19,7 @@ from service.http.errors import InvalidError
 from service.http.rate_limit import address_of
 from service.http.routing import operation_id
 from service.http.validation import ignored_header
-from service.idempotency.model import Asked, Kept
+from service.idempotency.model import IdempotentRequest, StoredResponse
 from service.vault.encryption import Scope
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
@@ -98,7 +98,7 @@ class Mutation:
             address=address_of(self.request),
             at_ms=scope.now_ms,
         )
-        audit.note(connection, entry)
+        audit.record(connection, entry)
         return changed.answer
 
 
@@ -133,7 +133,7 @@ class IdempotentMutation(Mutation):
         asked = await self._asked(self._key)
         return await self.backend.database.write(lambda c: self._make_once(c, change, asked))
 
-    async def _asked(self, key: str) -> Asked:
+    async def _asked(self, key: str) -> IdempotentRequest:
         if not key.strip():
             raise InvalidError(
                 f'"{IDEMPOTENCY_KEY}" must not be empty.', keys=(IDEMPOTENCY_KEY,), source="headers"
@@ -141,9 +141,11 @@ class IdempotentMutation(Mutation):
         url = self.request.url
         head = f"{self.request.method} {url.path}?{url.query}\n".encode()
         request = head + await self.request.body()
-        return Asked(account_id=self.account_id, key=key, request=request)
+        return IdempotentRequest(account_id=self.account_id, key=key, request=request)
 
-    def _make_once(self, connection: Connection, change: Change, asked: Asked) -> Response:
+    def _make_once(
+        self, connection: Connection, change: Change, asked: IdempotentRequest
+    ) -> Response:
         scope, answers = self._scope(connection), self.backend.answers
         kept = answers.find(connection, asked, now_ms=scope.now_ms)
         if kept is not None:
@@ -169,6 +171,6 @@ def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple
     return tuple(sorted(name for name in names if before.get(name) != after.get(name)))
 
 
-def _kept(answer: Response) -> Kept:
+def _kept(answer: Response) -> StoredResponse:
     headers = {name: value for name, value in answer.headers.items() if name not in _NOT_KEPT}
-    return Kept(status=answer.status_code, headers=headers, body=bytes(answer.body))
+    return StoredResponse(status=answer.status_code, headers=headers, body=bytes(answer.body))

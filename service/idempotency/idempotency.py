@@ -19,7 +19,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select
 from service.accounts.keys import Pepper
 from service.db.tables.accounts import idempotency
 from service.http.errors import UsedKeyError
-from service.idempotency.model import Asked, Kept
+from service.idempotency.model import IdempotentRequest, StoredResponse
 
 LIFETIME_MS: Final = 24 * 3600 * 1000
 MOST_PER_ACCOUNT: Final = 10_000
@@ -32,7 +32,7 @@ _NONCE_BYTES: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class IdempotencyStore:
     """The kept answers.
 
     An answer may hold a secret that is shown once, so it is sealed: it opens with the pepper and
@@ -44,7 +44,9 @@ class Answers:
     _since_counted: dict[str, int] = field(default_factory=dict, repr=False)
     """Bytes by account; one that is missing was never counted in this process."""
 
-    def find(self, connection: Connection, asked: Asked, *, now_ms: int) -> Kept | None:
+    def find(
+        self, connection: Connection, asked: IdempotentRequest, *, now_ms: int
+    ) -> StoredResponse | None:
         """The answer to give again. None: the request is new.
 
         Raises:
@@ -57,13 +59,22 @@ class Answers:
             raise UsedKeyError
         nonce, sealed = row.answer[:_NONCE_BYTES], row.answer[_NONCE_BYTES:]
         plain = self._cipher(asked).decrypt(nonce, sealed, None)
-        return msgspec.msgpack.decode(plain, type=Kept)
+        return msgspec.msgpack.decode(plain, type=StoredResponse)
 
-    def keep(self, connection: Connection, asked: Asked, answer: Kept, *, now_ms: int) -> None:
+    def keep(
+        self,
+        connection: Connection,
+        asked: IdempotentRequest,
+        answer: StoredResponse,
+        *,
+        now_ms: int,
+    ) -> None:
         """Keep an answer for a day."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + self._cipher(asked).encrypt(nonce, msgspec.msgpack.encode(answer), None)
-        row = SealedRow(request_hash=self._request_hash(asked), answer=sealed, created_ms=now_ms)
+        row = EncryptedResponse(
+            request_hash=self._request_hash(asked), answer=sealed, created_ms=now_ms
+        )
         put(connection, asked.account_id, self._key_hash(asked), row)
         keep_newest(connection, asked.account_id, MOST_PER_ACCOUNT)
         self._bound(connection, asked.account_id, len(sealed))
@@ -75,17 +86,17 @@ class Answers:
             since = 0
         self._since_counted[account_id] = since
 
-    def _key_hash(self, asked: Asked) -> bytes:
-        return self.pepper.keyed(_plain("find", asked))
+    def _key_hash(self, asked: IdempotentRequest) -> bytes:
+        return self.pepper.keyed(_derive("find", asked))
 
-    def _request_hash(self, asked: Asked) -> bytes:
+    def _request_hash(self, asked: IdempotentRequest) -> bytes:
         return self.pepper.keyed(hashlib.sha256(asked.request).digest())
 
-    def _cipher(self, asked: Asked) -> AESGCM:
-        return AESGCM(self.pepper.keyed(_plain("open", asked)))
+    def _cipher(self, asked: IdempotentRequest) -> AESGCM:
+        return AESGCM(self.pepper.keyed(_derive("open", asked)))
 
 
-def _plain(use: str, asked: Asked) -> bytes:
+def _derive(use: str, asked: IdempotentRequest) -> bytes:
     return f"idempotency {use} {asked.account_id} {asked.key}".encode()
 
 
@@ -117,7 +128,7 @@ _FORGET: Final = delete(idempotency).where(idempotency.c.created_ms < bindparam(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SealedRow:
+class EncryptedResponse:
     """A kept answer as it is stored."""
 
     request_hash: bytes
@@ -125,13 +136,13 @@ class SealedRow:
     created_ms: int
 
 
-def find(connection: Connection, account_id: str, key_hash: bytes) -> SealedRow | None:
+def find(connection: Connection, account_id: str, key_hash: bytes) -> EncryptedResponse | None:
     """What is kept for a key. None: nothing."""
     row = connection.execute(_FIND, {"account": account_id, "key": key_hash}).first()
-    return None if row is None else SealedRow(**row._mapping)  # noqa: SLF001 - its documented face
+    return None if row is None else EncryptedResponse(**row._mapping)  # noqa: SLF001 - its documented face
 
 
-def put(connection: Connection, account_id: str, key_hash: bytes, row: SealedRow) -> None:
+def put(connection: Connection, account_id: str, key_hash: bytes, row: EncryptedResponse) -> None:
     """Keep an answer, in the place of an older one."""
     connection.execute(_REMOVE, {"account": account_id, "key": key_hash})
     values = {

@@ -6,7 +6,7 @@ import msgspec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class IdempotentRequest:
     """A request with an Idempotency-Key."""
 
     account_id: str
@@ -16,7 +16,7 @@ class Asked:
     """Method, path and body: what must be the same again."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredResponse(msgspec.Struct, frozen=True):
     """An answer to give again."""
 
     status: int

@@ -27,7 +27,7 @@ class WantedRuns:
 
 def enqueue(connection: Connection, wanted: WantedRuns, *, now_ms: int) -> None:
     """Queue the runs at once; agents that wait for work get them after the commit."""
-    check = checks.terms(connection, wanted.check_id)
+    check = checks.find_terms(connection, wanted.check_id)
     if check is not None:
         add(connection, runs_of(wanted, check, now_ms=now_ms))
 

@@ -129,7 +129,7 @@ def _unless_paused(
     """A run that comes back after its check was paused is not started again."""
     if isinstance(fate, GiveUp) or job.source != RunSource.SCHEDULER:
         return fate
-    check = checks.terms(connection, job.check_id)
+    check = checks.find_terms(connection, job.check_id)
     is_paused = check is not None and not check.activated
     return GiveUp(RunStatus.MISSED, Cause.PAUSED) if is_paused else fate
 

@@ -32,7 +32,7 @@ def create_first(
 ) -> str:
     """The location that every new account begins with; its id."""
     body = LocationWrite.model_validate({"name": slug.capitalize(), "slugName": slug})
-    return _create(connection, _row(account_id, body, now_ms=now_ms), key).id
+    return _create(connection, _build_row(account_id, body, now_ms=now_ms), key).id
 
 
 def create(
@@ -43,13 +43,13 @@ def create(
     Raises:
         ConflictError: the account has a location with this slug.
     """
-    row = _row(scope.account_id, body, now_ms=scope.now_ms)
+    row = _build_row(scope.account_id, body, now_ms=scope.now_ms)
     key = pepper.new_key(LOCATION_PREFIX)
     proxy_url = restore_proxy(body.proxy_url, None)
-    return _create(connection, _with_proxy(row, proxy_url, scope.vault), key)
+    return _create(connection, _add_proxy(row, proxy_url, scope.vault), key)
 
 
-def _row(account_id: str, body: LocationWrite, *, now_ms: int) -> LocationRow:
+def _build_row(account_id: str, body: LocationWrite, *, now_ms: int) -> LocationRow:
     """What was sent, but for its proxy."""
     return LocationRow(
         id=new_id(now_ms),
@@ -61,56 +61,56 @@ def _row(account_id: str, body: LocationWrite, *, now_ms: int) -> LocationRow:
     )
 
 
-def _with_proxy(row: LocationRow, proxy_url: str | None, vault: Vault) -> LocationRow:
+def _add_proxy(row: LocationRow, proxy_url: str | None, vault: Vault) -> LocationRow:
     columns = encrypt(proxy_url, vault, account_id=row.account_id, location_id=row.id)
     return replace(row, **columns)
 
 
 def _create(connection: Connection, row: LocationRow, key: NewKey) -> NewLocation:
     slug = row.slug_name
-    if any(one.slug_name == slug for one in store.of_account(connection, row.account_id)):
+    if any(one.slug_name == slug for one in store.list_all(connection, row.account_id)):
         raise ConflictError(f"There is a private location {slug} already; use another slugName.")
     store.insert_location(connection, row)
     key_id = _add_key(connection, row.id, key, now_ms=row.created_ms)
     return NewLocation(id=row.id, key_id=key_id, raw_key=key.raw, masked_key=key.masked)
 
 
-def of_account(connection: Connection, account_id: str) -> tuple[LocationRow, ...]:
+def list_all(connection: Connection, account_id: str) -> tuple[LocationRow, ...]:
     """All locations of an account, oldest first."""
-    return store.of_account(connection, account_id)
+    return store.list_all(connection, account_id)
 
 
-def ids_by_slug(connection: Connection, account_id: str) -> dict[str, str]:
+def list_ids_by_slug(connection: Connection, account_id: str) -> dict[str, str]:
     """How checks of an account name its locations, oldest first."""
-    return {row.slug_name: row.id for row in store.of_account(connection, account_id)}
+    return {row.slug_name: row.id for row in store.list_all(connection, account_id)}
 
 
-def all_ids(connection: Connection) -> list[str]:
+def list_all_ids(connection: Connection) -> list[str]:
     """Every location of every account."""
-    return [row.id for row in store.all_locations(connection)]
+    return [row.id for row in store.list_of_all_accounts(connection)]
 
 
-def slugs(connection: Connection, account_id: str) -> dict[str, str]:
+def list_slugs(connection: Connection, account_id: str) -> dict[str, str]:
     """The slug of each location of an account, by id."""
-    return {row.id: row.slug_name for row in store.of_account(connection, account_id)}
+    return {row.id: row.slug_name for row in store.list_all(connection, account_id)}
 
 
-def by_id(connection: Connection, location_id: str) -> LocationRow | None:
+def find_in_any_account(connection: Connection, location_id: str) -> LocationRow | None:
     """A location, whosever it is. None: it is gone."""
-    return store.by_id(connection, location_id)
+    return store.find_in_any_account(connection, location_id)
 
 
-def account_of(connection: Connection, location_id: str) -> str | None:
+def find_account(connection: Connection, location_id: str) -> str | None:
     """Whose a location is. None: it is gone."""
-    return store.account_of(connection, location_id)
+    return store.find_account(connection, location_id)
 
 
-def outages(connection: Connection) -> dict[str, int]:
+def list_outages(connection: Connection) -> dict[str, int]:
     """The locations that are unavailable, and since when; few, if any."""
-    return store.outages(connection)
+    return store.list_outages(connection)
 
 
-def queue_samples(
+def list_samples(
     connection: Connection, account_id: str, location_id: str, *, from_ms: int, until_ms: int
 ) -> tuple[QueueSample, ...]:
     """How a location's queue fared in a window, both ends included, oldest first.
@@ -119,7 +119,7 @@ def queue_samples(
         NotFoundError: the account has none with this id.
     """
     find(connection, account_id, location_id)
-    return store.samples(connection, location_id, from_ms=from_ms, until_ms=until_ms)
+    return store.list_samples(connection, location_id, from_ms=from_ms, until_ms=until_ms)
 
 
 def rehash_keys(connection: Connection, anew: Callable[[bytes], bytes]) -> None:
@@ -127,14 +127,14 @@ def rehash_keys(connection: Connection, anew: Callable[[bytes], bytes]) -> None:
     store.rehash(connection, anew)
 
 
-def of_key(connection: Connection, digest: bytes) -> KeyDigest | None:
+def find_key(connection: Connection, digest: bytes) -> KeyDigest | None:
     """Whom the key that is stored as this speaks for. None: it is unknown or ended."""
-    return store.good_key(connection, digest)
+    return store.find_key(connection, digest)
 
 
-def keys_of(connection: Connection, location_ids: Sequence[str]) -> tuple[KeyRow, ...]:
+def list_keys(connection: Connection, location_ids: Sequence[str]) -> tuple[KeyRow, ...]:
     """The keys of these locations that have not ended, oldest first."""
-    return store.good_keys(connection, location_ids)
+    return store.list_keys(connection, location_ids)
 
 
 def find(connection: Connection, account_id: str, location_id: str) -> LocationRow:
@@ -152,13 +152,13 @@ def find(connection: Connection, account_id: str, location_id: str) -> LocationR
 def change(connection: Connection, scope: Scope, location_id: str, body: LocationChange) -> None:
     """Change name, icon and proxy."""
     row = find(connection, scope.account_id, location_id)
-    stored = partial(_stored_proxy, row, scope.vault)
+    stored = partial(_decrypt_proxy, row, scope.vault)
     proxy_url = restore_proxy(body.proxy_url, stored)
     changed = replace(row, name=body.name, icon=body.icon, updated_ms=scope.now_ms)
-    store.update_location(connection, _with_proxy(changed, proxy_url, scope.vault))
+    store.update_location(connection, _add_proxy(changed, proxy_url, scope.vault))
 
 
-def _stored_proxy(row: LocationRow, vault: Vault) -> str | None:
+def _decrypt_proxy(row: LocationRow, vault: Vault) -> str | None:
     return decrypt(row, vault).proxy_url
 
 
@@ -171,7 +171,7 @@ def create_key(
         ConflictError: the location has two keys already.
     """
     row = find(connection, scope.account_id, location_id)
-    if len(store.good_keys(connection, [location_id])) >= MAX_ACTIVE_KEYS:
+    if len(store.list_keys(connection, [location_id])) >= MAX_ACTIVE_KEYS:
         raise ConflictError(
             f"The private location {row.slug_name} has {MAX_ACTIVE_KEYS} keys, which is the most;"
             " delete one first."

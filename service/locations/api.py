@@ -37,15 +37,15 @@ from service.locations.model import (
     RegionShown,
     render_regions,
 )
-from service.locations.rules import why_no_window
+from service.locations.rules import window_problem
 from service.locations.secrets import decrypt, decrypt_for_people
 from service.locations.views import (
-    location_with_versions,
-    queue_metrics,
     render_location,
+    render_location_with_versions,
     render_new_location,
+    render_queue_metrics,
 )
-from service.vault.encryption import Scope, UnsealableError, Vault, Viewer
+from service.vault.encryption import DecryptionError, Scope, Vault, Viewer
 
 router = keyed_operations("Private locations", prefix="/v1/private-locations")
 regions_router = open_operations("Locations", prefix="/v1/locations")
@@ -59,7 +59,7 @@ _To = Query(alias="to", description="Seconds since 1970, later than `from`.")
 _SHOWN = "The location; keys without their secrets."
 
 
-def _listed() -> dict[int | str, dict[str, Any]]:
+def _list_responses() -> dict[int | str, dict[str, Any]]:
     entries = answers(200, list[LocationWithVersions], "All locations, oldest first.")
     entries[200]["headers"] = OPENAPI
     return entries
@@ -71,7 +71,7 @@ async def list_regions() -> Response:
     return json([region.model_dump(by_alias=True) for region in render_regions()])
 
 
-@router.get("", responses=_listed())
+@router.get("", responses=_list_responses())
 async def list_locations(
     caller: CallerDep,
     backend: BackendDep,
@@ -90,9 +90,9 @@ async def list_locations(
     )
 
     def query(connection: Connection) -> tuple[list[LocationShown], dict[str, str]]:
-        rows, told = items.shown(actions.of_account(connection, caller.account_id))
+        rows, told = items.shown(actions.list_all(connection, caller.account_id))
         now_ms = backend.clock.now_ms(connection)
-        return _seen(connection, rows, now_ms=now_ms, versions=versions), told
+        return _render_all(connection, rows, now_ms=now_ms, versions=versions), told
 
     locations, told = await backend.database.read(query)
     shown = [location.model_dump(by_alias=True, mode="json") for location in locations]
@@ -137,7 +137,7 @@ async def change_location(
     """Change a private location; its slug stays."""
 
     def change(connection: Connection, scope: Scope) -> Changed:
-        before = _compared(find(connection, scope.account_id, location_id), scope.vault)
+        before = _for_comparison(find(connection, scope.account_id, location_id), scope.vault)
         actions.change(connection, scope, location_id, body)
         row = decrypt_for_people(find(connection, scope.account_id, location_id), scope.vault)
         fields = tuple(map(to_camel, changed_fields(before, asdict(row))))
@@ -188,14 +188,14 @@ async def read_location_metrics(
     until: Annotated[str, _To],
 ) -> Response:
     """Read how many runs waited at a private location, and how long the oldest of them had."""
-    from_ms, until_ms = _time_ms("from", since), _time_ms("to", until)
+    from_ms, until_ms = _require_time_ms("from", since), _require_time_ms("to", until)
 
     def query(connection: Connection) -> QueueMetrics:
         now_ms = backend.clock.now_ms(connection)
-        if why := why_no_window(from_ms=from_ms, until_ms=until_ms, now_ms=now_ms):
+        if why := window_problem(from_ms=from_ms, until_ms=until_ms, now_ms=now_ms):
             raise InvalidError(why, keys=("from",), source="query")
-        return queue_metrics(
-            actions.queue_samples(
+        return render_queue_metrics(
+            actions.list_samples(
                 connection, caller.account_id, location_id, from_ms=from_ms, until_ms=until_ms
             )
         )
@@ -203,35 +203,35 @@ async def read_location_metrics(
     return json_model(await backend.database.read(query))
 
 
-def _time_ms(name: str, text: str) -> int:
+def _require_time_ms(name: str, text: str) -> int:
     found = query_time_ms(name, text)
     if found is None:
         raise no_time(name, text)
     return found
 
 
-def _compared(row: LocationRow, vault: Vault) -> dict[str, Any]:
+def _for_comparison(row: LocationRow, vault: Vault) -> dict[str, Any]:
     """To tell what a change changed; a proxy that does not open is like no other."""
     try:
         return asdict(decrypt(row, vault))
-    except UnsealableError:
+    except DecryptionError:
         return {**asdict(row), "proxy_url": "", "sealed_proxy_url": None}
 
 
 def _render(connection: Connection, row: LocationRow, *, now_ms: int) -> LocationShown:
-    keys = actions.keys_of(connection, [row.id])
+    keys = actions.list_keys(connection, [row.id])
     seen = agents.seen_at(connection, [row.id])
-    outages = actions.outages(connection)
+    outages = actions.list_outages(connection)
     return render_location(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms)
 
 
-def _seen(
+def _render_all(
     connection: Connection, rows: Sequence[LocationRow], *, now_ms: int, versions: bool
 ) -> list[LocationShown]:
     ids = [row.id for row in rows]
-    keys, seen = actions.keys_of(connection, ids), agents.seen_at(connection, ids)
-    show = location_with_versions if versions else render_location
-    outages = actions.outages(connection)
+    keys, seen = actions.list_keys(connection, ids), agents.seen_at(connection, ids)
+    show = render_location_with_versions if versions else render_location
+    outages = actions.list_outages(connection)
     return [show(row, keys=keys, agents=seen, outages=outages, now_ms=now_ms) for row in rows]
 
 
@@ -243,20 +243,20 @@ def delete(connection: Connection, scope: Scope, location_id: str) -> None:
         ConflictError: checks run there, or a group gives it to its checks.
     """
     row = find(connection, scope.account_id, location_id)
-    uses, names = checks.users_of(connection, location_id)
+    uses, names = checks.find_location_users(connection, location_id)
     if uses:
         shown = ", ".join(names) + (" and others" if uses > len(names) else "")
         raise ConflictError(
             f"The private location {row.slug_name} is used by {uses} checks ({shown});"
             " change or delete them first."
         )
-    if of_groups := groups.users_of_location(connection, scope.account_id, row.slug_name):
+    if of_groups := groups.find_location_users(connection, scope.account_id, row.slug_name):
         raise ConflictError(
             f"The private location {row.slug_name} is one of the check group {of_groups[0]};"
             " change that first."
         )
     jobs.end_at(connection, location_id, now_ms=scope.now_ms)
-    for key in store.good_keys(connection, [location_id]):
+    for key in store.list_keys(connection, [location_id]):
         announce(connection, LocationKeyEnded(key_id=key.id, location_id=location_id))
     store.delete_location(connection, location_id)
 

@@ -34,7 +34,7 @@ class LocationWatch:
         now_ms = self._clock.now_ms(connection)
         if self._since_ms is None or self._since_ms > now_ms:
             self._since_ms = now_ms
-        locations = store.all_locations(connection)
+        locations = store.list_of_all_accounts(connection)
         changed = self._judge(connection, locations, since_ms=self._since_ms, now_ms=now_ms)
         _sample(connection, locations, now_ms=now_ms)
         return changed
@@ -47,8 +47,8 @@ class LocationWatch:
         since_ms: int,
         now_ms: int,
     ) -> int:
-        used, seen_ms = checks.places_in_use(connection), agents.last_seen_at(connection)
-        known, changed = store.outages(connection), 0
+        used, seen_ms = checks.list_locations_in_use(connection), agents.last_seen_at(connection)
+        known, changed = store.list_outages(connection), 0
         for one in locations:
             out = is_out(
                 is_used=one.id in used,
@@ -60,31 +60,31 @@ class LocationWatch:
             )
             if out != (one.id in known):
                 changed += 1
-                _note(connection, one, out=out, now_ms=now_ms)
+                _store_change(connection, one, out=out, now_ms=now_ms)
         return changed
 
 
-def _note(connection: Connection, location: LocationRow, *, out: bool, now_ms: int) -> None:
+def _store_change(connection: Connection, location: LocationRow, *, out: bool, now_ms: int) -> None:
     if out:
-        _go(connection, location, now_ms=now_ms)
+        _begin_outage(connection, location, now_ms=now_ms)
     else:
-        _come_back(connection, location)
+        _end_outage(connection, location)
 
 
-def _go(connection: Connection, location: LocationRow, *, now_ms: int) -> None:
+def _begin_outage(connection: Connection, location: LocationRow, *, now_ms: int) -> None:
     store.begin_outage(connection, location.id, now_ms=now_ms)
     settle.end_queued_at(connection, location.id, now_ms=now_ms)
     log.warning("location.unavailable", location_id=location.id, location=location.slug_name)
 
 
-def _come_back(connection: Connection, location: LocationRow) -> None:
+def _end_outage(connection: Connection, location: LocationRow) -> None:
     store.end_outage(connection, location.id)
     log.info("location.available", location_id=location.id, location=location.slug_name)
 
 
 def _sample(connection: Connection, locations: tuple[LocationRow, ...], *, now_ms: int) -> None:
     minute_ms = now_ms - now_ms % SAMPLE_MS
-    if store.newest_sample_ms(connection) == minute_ms:
+    if store.find_newest_sample_ms(connection) == minute_ms:
         return
     store.forget_samples(connection, before_ms=now_ms - KEPT_MS, from_ms=minute_ms)
     queues = jobs.waiting(connection, now_ms=now_ms)

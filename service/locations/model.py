@@ -17,18 +17,18 @@ from service.http.schema import (
     judged_by,
 )
 from service.http.times import Moment
-from service.vault.texts import OF_PROXY
+from service.vault.texts import PROXY_CREDENTIALS
 
 MAX_ACTIVE_KEYS = 2
 """One in use and one to take its place."""
 
 
-def _proxy_url(value: str) -> str:
+def _check_proxy_url(value: str) -> str:
     schemes = ("http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://", "{{")
     if not value.lower().startswith(schemes):
         raise field_error("", "must begin with http://, https:// or socks5://")
     # A password may hold any sign, as those that end a host.
-    shown = OF_PROXY.hidden(value)
+    shown = PROXY_CREDENTIALS.hide(value)
     if "{{" not in shown and not _names_a_server(shown):
         raise field_error("", "must name a host, and a port from 1 to 65535 or none")
     return value
@@ -43,7 +43,7 @@ def _names_a_server(address: str) -> bool:
 
 
 ProxyUrl = Annotated[
-    Annotated[Text, Field(max_length=2048), AfterValidator(_proxy_url)] | None,
+    Annotated[Text, Field(max_length=2048), AfterValidator(_check_proxy_url)] | None,
     BeforeValidator(blank_is_none),
 ]
 _SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"

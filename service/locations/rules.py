@@ -26,7 +26,7 @@ def is_out(
     return now_ms - heard_ms >= UNAVAILABLE_AFTER_MS
 
 
-def why_no_window(*, from_ms: int, until_ms: int, now_ms: int) -> str | None:
+def window_problem(*, from_ms: int, until_ms: int, now_ms: int) -> str | None:
     """Why a window of the samples cannot be asked for. None: it can."""
     if from_ms >= until_ms:
         return '"from" must be earlier than "to".'

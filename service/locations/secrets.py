@@ -10,19 +10,19 @@ from service.http.errors import UnreadableError
 from service.locations import store
 from service.locations.model import LocationRow
 from service.vault.bodies import CLEAR
-from service.vault.encryption import Place, UnsealableError, Vault
+from service.vault.encryption import DecryptionError, Place, Vault
 from service.vault.reencrypt import EncryptedTable
-from service.vault.texts import OF_PROXY
+from service.vault.texts import PROXY_CREDENTIALS
 
 
 def encrypt(
     proxy_url: str | None, vault: Vault, *, account_id: str, location_id: str
 ) -> dict[str, Any]:
     """The columns that hold the address of a proxy."""
-    shown = OF_PROXY.hidden(proxy_url or "") or None
+    shown = PROXY_CREDENTIALS.hide(proxy_url or "") or None
     if proxy_url is None or shown == proxy_url:
         return {"proxy_url": proxy_url, "sealed_proxy_url": None}
-    hidden = vault.seal(proxy_url, _place(account_id, location_id))
+    hidden = vault.encrypt(proxy_url, _place(account_id, location_id))
     return {"proxy_url": shown, "sealed_proxy_url": hidden}
 
 
@@ -32,18 +32,18 @@ def decrypt_proxy(
     """The whole address of a proxy. None: there is none.
 
     Raises:
-        UnsealableError: it cannot be decrypted.
+        DecryptionError: it cannot be decrypted.
     """
     if hidden is None or hidden == CLEAR:
         return shown
-    return vault.open(hidden, _place(account_id, location_id))
+    return vault.decrypt(hidden, _place(account_id, location_id))
 
 
 def decrypt(row: LocationRow, vault: Vault) -> LocationRow:
     """The location with its proxy's credentials.
 
     Raises:
-        UnsealableError: they cannot be decrypted.
+        DecryptionError: they cannot be decrypted.
     """
     named = {"account_id": row.account_id, "location_id": row.id}
     whole = decrypt_proxy(row.proxy_url, row.sealed_proxy_url, vault, **named)
@@ -58,7 +58,7 @@ def decrypt_for_people(row: LocationRow, vault: Vault) -> LocationRow:
     """
     try:
         return decrypt(row, vault)
-    except UnsealableError as problem:
+    except DecryptionError as problem:
         raise UnreadableError(
             f"The stored proxyUrl of the private location {row.slug_name} cannot be read:"
             f" {problem}. Set it anew by PUT."

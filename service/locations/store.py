@@ -69,7 +69,7 @@ _SAMPLES: Final = (
 )
 
 
-def of_account(connection: Connection, account_id: str) -> tuple[LocationRow, ...]:
+def list_all(connection: Connection, account_id: str) -> tuple[LocationRow, ...]:
     """All locations of an account, oldest first."""
     return tuple(map(read, connection.execute(_OF_ACCOUNT, {"account_id": account_id})))
 
@@ -104,24 +104,24 @@ def delete_location(connection: Connection, location_id: str) -> None:
     connection.execute(delete(private_location).where(private_location.c.id == location_id))
 
 
-def by_id(connection: Connection, location_id: str) -> LocationRow | None:
+def find_in_any_account(connection: Connection, location_id: str) -> LocationRow | None:
     """A location, whosever it is. None: it is gone."""
     row = connection.execute(_BY_ID, {"location_id": location_id}).first()
     return None if row is None else read(row)
 
 
-def account_of(connection: Connection, location_id: str) -> str | None:
+def find_account(connection: Connection, location_id: str) -> str | None:
     """Whose a location is. None: it is gone."""
     return connection.execute(_ACCOUNT, {"location_id": location_id}).scalar_one_or_none()
 
 
-def good_key(connection: Connection, digest: bytes) -> KeyDigest | None:
+def find_key(connection: Connection, digest: bytes) -> KeyDigest | None:
     """The key with this digest. None: it is unknown or ended."""
     row = connection.execute(_BY_DIGEST, {"digest": digest}).one_or_none()
     return KeyDigest(id=row.id, digest=row.hash, location_id=row.location_id) if row else None
 
 
-def good_keys(connection: Connection, location_ids: Sequence[str]) -> tuple[KeyRow, ...]:
+def list_keys(connection: Connection, location_ids: Sequence[str]) -> tuple[KeyRow, ...]:
     """The keys of these locations that have not ended, oldest first."""
     rows = connection.execute(_KEYS, {"location_ids": list(location_ids)})
     return tuple(
@@ -157,12 +157,12 @@ def revoke_key(connection: Connection, key_id: str, *, location_id: str, now_ms:
     return connection.execute(_REVOKE, values).rowcount == 1
 
 
-def all_locations(connection: Connection) -> tuple[LocationRow, ...]:
+def list_of_all_accounts(connection: Connection) -> tuple[LocationRow, ...]:
     """Every location of every account."""
     return tuple(map(read, connection.execute(select(private_location))))
 
 
-def outages(connection: Connection) -> dict[str, int]:
+def list_outages(connection: Connection) -> dict[str, int]:
     """The locations that are unavailable, and since when."""
     return {row.location_id: row.since_ms for row in connection.execute(_OUTAGES)}
 
@@ -177,7 +177,7 @@ def end_outage(connection: Connection, location_id: str) -> None:
     connection.execute(_END_OUTAGE, {"location": location_id})
 
 
-def newest_sample_ms(connection: Connection) -> int | None:
+def find_newest_sample_ms(connection: Connection) -> int | None:
     """When the queues were last sampled. None: never."""
     newest_ms: int | None = connection.execute(_NEWEST_SAMPLE).scalar_one()
     return newest_ms
@@ -197,7 +197,7 @@ def forget_samples(connection: Connection, *, before_ms: int, from_ms: int) -> N
     connection.execute(_FORGET_SAMPLES, {"before_ms": before_ms, "from_ms": from_ms})
 
 
-def samples(
+def list_samples(
     connection: Connection, location_id: str, *, from_ms: int, until_ms: int
 ) -> tuple[QueueSample, ...]:
     """A location's samples of a window, both ends included, oldest first."""

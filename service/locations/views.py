@@ -42,7 +42,7 @@ def render_location(
     )
 
 
-def location_with_versions(
+def render_location_with_versions(
     row: LocationRow,
     *,
     keys: Iterable[KeyRow],
@@ -51,7 +51,7 @@ def location_with_versions(
     now_ms: int,
 ) -> LocationWithVersions:
     """A location and the versions of the agents that are connected."""
-    running = _running(_connected(row, agents, now_ms))
+    running = _render_versions(_list_connected(row, agents, now_ms))
     return LocationWithVersions(
         **_fields(row, agents, outages, now_ms=now_ms),
         keys=[render_key(key) for key in keys if key.location_id == row.id],
@@ -81,7 +81,7 @@ def version_order(version: str) -> tuple[tuple[int, ...], str]:
     return tuple(int(number) for number in re.findall(r"\d{1,9}", version)), version
 
 
-def queue_metrics(samples: Sequence[QueueSample]) -> QueueMetrics:
+def render_queue_metrics(samples: Sequence[QueueSample]) -> QueueMetrics:
     """A location's samples as parallel arrays."""
     return QueueMetrics(
         timestamps=[moment(one.at_ms) for one in samples],
@@ -103,13 +103,13 @@ def _fields(
         "created_at": moment(row.created_ms),
         "updated_at": maybe_moment(row.updated_ms),
         "last_seen": maybe_moment(max(seen, default=None)),
-        "agent_count": len(_connected(row, agents, now_ms)),
+        "agent_count": len(_list_connected(row, agents, now_ms)),
         "available": row.id not in outages,
         "unavailable_since": maybe_moment(outages.get(row.id)),
     }
 
 
-def _connected(row: LocationRow, agents: Sequence[AgentSeen], now_ms: int) -> list[AgentSeen]:
+def _list_connected(row: LocationRow, agents: Sequence[AgentSeen], now_ms: int) -> list[AgentSeen]:
     return [
         agent
         for agent in agents
@@ -117,16 +117,16 @@ def _connected(row: LocationRow, agents: Sequence[AgentSeen], now_ms: int) -> li
     ]
 
 
-def _running(agents: list[AgentSeen]) -> list[RunningVersion]:
+def _render_versions(agents: list[AgentSeen]) -> list[RunningVersion]:
     """By version, lowest first."""
     ordered = sorted(agents, key=lambda agent: version_order(agent.version))
     return [
-        _version(version, list(members))
+        _render_version(version, list(members))
         for version, members in groupby(ordered, key=lambda agent: agent.version)
     ]
 
 
-def _version(version: str, members: list[AgentSeen]) -> RunningVersion:
+def _render_version(version: str, members: list[AgentSeen]) -> RunningVersion:
     return RunningVersion(
         version=version,
         count=len(members),

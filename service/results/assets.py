@@ -39,7 +39,7 @@ def assets_of(
 ) -> tuple[Asset, ...]:
     """The files that a result names; those of a location that has gone are not found any more."""
     artifacts = result.detail.outcome.artifacts if result.detail else ()
-    location_id = locations.ids_by_slug(connection, account_id).get(result.location)
+    location_id = locations.list_ids_by_slug(connection, account_id).get(result.location)
     return tuple(
         Asset(one, _path(result, location_id or "gone", one.name, folder))
         for one in artifacts

@@ -118,8 +118,8 @@ def _after_the_run(batch: _Batch, one: Arrived, location_id: str) -> Verdict:
 
 def _is_of_account(batch: _Batch, check_id: str, location_id: str) -> bool:
     """Whether check and location have one owner."""
-    check = checks.terms(batch.connection, check_id)
-    owner = locations.account_of(batch.connection, location_id)
+    check = checks.find_terms(batch.connection, check_id)
+    owner = locations.find_account(batch.connection, location_id)
     return check is not None and check.account_id == owner
 
 
@@ -176,7 +176,7 @@ def _ms(duration_s: float) -> int:
 
 def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> Return | None:
     """The next attempt of a failed run. None: the failure is final."""
-    check = checks.terms(batch.connection, job.check_id)
+    check = checks.find_terms(batch.connection, job.check_id)
     strategy = strategy_of(check.doc, check.type) if check else None
     if check is None or strategy is None or not check.activated:
         return None
@@ -203,7 +203,7 @@ def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> Return | 
 
 def _elsewhere(batch: _Batch, job: HeldJob) -> str:
     """The location after this one in the check's list, so that retries see other networks."""
-    places = checks.locations_of(batch.connection, job.check_id)
+    places = checks.find_locations(batch.connection, job.check_id)
     if job.location_id not in places:
         return job.location_id
     place = places[(places.index(job.location_id) + 1) % len(places)]

@@ -15,7 +15,7 @@ def plan(connection: Connection, check_id: str, *, now_ms: int) -> None:
     result, and by its phase from then on. One that is not active is planned no more, and its
     queued runs end as MISSED (paused). Deleting a check takes its schedule along by itself.
     """
-    check = checks.terms(connection, check_id)
+    check = checks.find_terms(connection, check_id)
     if check is None or not check.activated:
         store.remove(connection, check_id)
         end_queued(connection, check_id, now_ms=now_ms)

@@ -68,7 +68,7 @@ def _give_up_where_nobody_is(
     connection: Connection, runs: Sequence[NewRun], *, now_ms: int
 ) -> None:
     """At a location that is unavailable runs do not pile up: they are missed at once."""
-    if out := locations.outages(connection):
+    if out := locations.list_outages(connection):
         for location_id in {run.location_id for run in runs} & out.keys():
             settle.end_queued_at(connection, location_id, now_ms=now_ms)
 

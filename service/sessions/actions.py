@@ -93,9 +93,9 @@ def _time_out(connection: Connection, session: Session, *, now_ms: int) -> None:
 
 def _places(connection: Connection, session: Session) -> list[str]:
     """Where a session that waited runs; a location may have gone meanwhile, and a check paused."""
-    check = checks.terms(connection, session.check_id)
+    check = checks.find_terms(connection, session.check_id)
     runs = check is not None and check.activated
-    ids = locations.ids_by_slug(connection, check.account_id) if check and runs else {}
+    ids = locations.list_ids_by_slug(connection, check.account_id) if check and runs else {}
     return [ids[slug] for slug in session.locations if slug in ids]
 
 

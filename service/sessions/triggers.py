@@ -57,8 +57,8 @@ def trigger(
     """
     chosen = _chosen(connection, account_id, target)
     starter = _Starter(
-        locations.slugs(connection, account_id),
-        checks.locations_of_some(connection, [check.id for check in chosen]),
+        locations.list_slugs(connection, account_id),
+        checks.find_locations_of_many(connection, [check.id for check in chosen]),
         now_ms,
         target,
     )
@@ -79,7 +79,7 @@ def _needed(wanted: MatchTags | None) -> frozenset[str] | None:
 
 
 def _chosen(connection: Connection, account_id: str, target: Target) -> list[CheckToRun]:
-    found = checks.to_run(
+    found = checks.find_runnable(
         connection, account_id, check_ids=target.check_ids, any_of_tags=_needed(target.match_tags)
     )
     meant = [check for check in found if _means(target, check)]
@@ -176,7 +176,7 @@ def run_group(
         InvalidError: none of them runs at the location.
     """
     group = groups.find(connection, account_id, wanted.group_id)
-    members = checks.runnable_of_group(connection, account_id, group.id)
+    members = checks.list_runnable_members(connection, account_id, group.id)
     rows = [row for row in members if row.type != CheckType.HEARTBEAT]
     if not rows:
         raise NotFoundError(f"No check of the group {group.name} can be run.")
@@ -218,11 +218,11 @@ def _places(
     connection: Connection, account_id: str, rows: Sequence[CheckRow], location: str | None
 ) -> Mapping[str, list[str]]:
     """The slugs at which each check runs, by its id; none: not at the location that is wanted."""
-    slugs = locations.slugs(connection, account_id)
+    slugs = locations.list_slugs(connection, account_id)
     found = {
         row.id: [
             slugs[place]
-            for place in checks.locations_of(connection, row.id)
+            for place in checks.find_locations(connection, row.id)
             if location in (None, slugs[place])
         ]
         for row in rows

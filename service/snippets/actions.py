@@ -33,13 +33,13 @@ def find(connection: Connection, account_id: str, snippet_id: int) -> SnippetRow
     return row
 
 
-def script_of(connection: Connection, account_id: str, snippet_id: int) -> str | None:
+def find_script(connection: Connection, account_id: str, snippet_id: int) -> str | None:
     """The code of a snippet. None: the account has none with this id."""
     row = store.find(connection, account_id, snippet_id) if 0 < snippet_id < _MOST else None
     return None if row is None else row.script
 
 
-def files_for(
+def collect_files(
     connection: Connection, account_id: str, scripts: Iterable[str]
 ) -> tuple[Dependency, ...]:
     """The snippets that scripts import, and those that these import, as files beside a script.
@@ -50,17 +50,17 @@ def files_for(
         InvalidError: they are more than a job can carry.
     """
     wanted = snippets_of_scripts(scripts)
-    known = store.names(connection, account_id) if wanted else frozenset()
+    known = store.list_names(connection, account_id) if wanted else frozenset()
     found: dict[str, str] = {}
     while more := (wanted & known) - found.keys():
-        scripts_of = store.scripts(connection, account_id, sorted(more))
+        scripts_of = store.list_scripts(connection, account_id, sorted(more))
         found.update(scripts_of)
         wanted = frozenset().union(*map(snippets_of_snippet, scripts_of.values()))
-    _hold_size(found.values())
+    _require_size(found.values())
     return tuple(Dependency(path=snippet_path(name), content=found[name]) for name in sorted(found))
 
 
-def _hold_size(scripts: Iterable[str]) -> None:
+def _require_size(scripts: Iterable[str]) -> None:
     size = sum(map(size_bytes, scripts))
     if size > MAX_SCRIPTS_BYTES:
         raise InvalidError(

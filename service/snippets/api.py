@@ -29,7 +29,7 @@ SnippetId = Annotated[int, Path(alias="id", ge=1, le=(1 << 63) - 1)]
 async def list_snippets(caller: CallerDep, backend: BackendDep, page: PageDep) -> Response:
     """List snippets."""
     rows = await backend.database.read(
-        lambda c: store.page(c, caller.account_id, limit=page.one_more, offset=page.offset)
+        lambda c: store.list_page(c, caller.account_id, limit=page.one_more, offset=page.offset)
     )
     return page.answer(rows, lambda row: render(row).model_dump(mode="json"))
 
@@ -83,10 +83,10 @@ def create(connection: Connection, scope: Scope, body: SnippetWrite) -> SnippetR
     Raises:
         ConflictError: the account has one of this name.
     """
-    _hold_free(connection, scope.account_id, body.name, but=None)
+    _require_free(connection, scope.account_id, body.name, but=None)
     row = {"account_id": scope.account_id, "name": body.name, "script": body.script}
     snippet_id = store.add(connection, {**row, "created_ms": scope.now_ms, "updated_ms": None})
-    resolve.refresh(connection, scope.account_id, vault=scope.vault)
+    resolve.refresh_specs(connection, scope.account_id, vault=scope.vault)
     return find(connection, scope.account_id, snippet_id)
 
 
@@ -100,10 +100,10 @@ def replace(
         ConflictError: another one has this name.
     """
     find(connection, scope.account_id, snippet_id)
-    _hold_free(connection, scope.account_id, body.name, but=snippet_id)
+    _require_free(connection, scope.account_id, body.name, but=snippet_id)
     values = {"name": body.name, "script": body.script, "updated_ms": scope.now_ms}
     store.change(connection, snippet_id, values)
-    resolve.refresh(connection, scope.account_id, vault=scope.vault)
+    resolve.refresh_specs(connection, scope.account_id, vault=scope.vault)
     return find(connection, scope.account_id, snippet_id)
 
 
@@ -115,22 +115,22 @@ def delete(connection: Connection, scope: Scope, snippet_id: int) -> None:
         ConflictError: it is a phase of a check or a group.
     """
     row = find(connection, scope.account_id, snippet_id)
-    uses, names = checks.users_of_snippet(connection, scope.account_id, snippet_id)
+    uses, names = checks.find_snippet_users(connection, scope.account_id, snippet_id)
     if uses:
         shown = ", ".join(names) + (" and others" if uses > len(names) else "")
         raise ConflictError(
             f"The snippet {row.name} is the setup or teardown of {uses} checks ({shown});"
             " change or delete them first."
         )
-    if of_groups := groups.users_of_snippet(connection, scope.account_id, snippet_id):
+    if of_groups := groups.find_snippet_users(connection, scope.account_id, snippet_id):
         raise ConflictError(
             f"The snippet {row.name} is the setup or teardown of the check group {of_groups[0]};"
             " change that first."
         )
     store.remove(connection, snippet_id)
-    resolve.refresh(connection, scope.account_id, vault=scope.vault)
+    resolve.refresh_specs(connection, scope.account_id, vault=scope.vault)
 
 
-def _hold_free(connection: Connection, account_id: str, name: str, *, but: int | None) -> None:
-    if store.id_of(connection, account_id, name) not in (None, but):
+def _require_free(connection: Connection, account_id: str, name: str, *, but: int | None) -> None:
+    if store.find_id(connection, account_id, name) not in (None, but):
         raise ConflictError(f"There is a snippet {name} already; use another name.")

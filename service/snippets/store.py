@@ -33,7 +33,7 @@ def find(connection: Connection, account_id: str, snippet_id: int) -> SnippetRow
     return None if row is None else _read(row)
 
 
-def page(
+def list_page(
     connection: Connection, account_id: str, *, limit: int, offset: int
 ) -> tuple[SnippetRow, ...]:
     """A page of the account's snippets, oldest first."""
@@ -41,7 +41,7 @@ def page(
     return tuple(map(_read, rows))
 
 
-def id_of(connection: Connection, account_id: str, name: str) -> int | None:
+def find_id(connection: Connection, account_id: str, name: str) -> int | None:
     """The snippet with this name. None: the account has none."""
     found: int | None = connection.execute(
         _NAMED, {"account": account_id, "wanted": name}
@@ -49,12 +49,12 @@ def id_of(connection: Connection, account_id: str, name: str) -> int | None:
     return found
 
 
-def names(connection: Connection, account_id: str) -> frozenset[str]:
+def list_names(connection: Connection, account_id: str) -> frozenset[str]:
     """What the account's snippets are called."""
     return frozenset(connection.execute(_NAMES, {"account": account_id}).scalars())
 
 
-def scripts(connection: Connection, account_id: str, wanted: Iterable[str]) -> dict[str, str]:
+def list_scripts(connection: Connection, account_id: str, wanted: Iterable[str]) -> dict[str, str]:
     """The scripts of these snippets, by name."""
     rows = connection.execute(_SCRIPTS, {"account": account_id, "wanted": list(wanted)})
     return {row.name: row.script for row in rows}

@@ -61,7 +61,7 @@ async def list_check_statuses(caller: CallerDep, backend: BackendDep) -> Respons
     def query(connection: Connection) -> Response:
         # The answer is written here, in the reader's thread: of 10,000 checks it has 3.5 MB.
         return json_fast(
-            _statuses(connection, backend, checks.names(connection, caller.account_id))
+            _render_statuses(connection, backend, checks.list_names(connection, caller.account_id))
         )
 
     return await backend.database.read(query)
@@ -72,13 +72,13 @@ async def read_check_status(check_id: CheckId, caller: CallerDep, backend: Backe
     """Read the status of a check."""
 
     def query(connection: Connection) -> dict[str, Any]:
-        named = checks.name_of(connection, caller.account_id, check_id)
-        return _statuses(connection, backend, [named])[0]
+        named = checks.find_name(connection, caller.account_id, check_id)
+        return _render_statuses(connection, backend, [named])[0]
 
     return json(await backend.database.read(query))
 
 
-def _statuses(
+def _render_statuses(
     connection: Connection, backend: Backend, named: Sequence[CheckName]
 ) -> list[dict[str, Any]]:
     ids = [one.id for one in named]

@@ -47,7 +47,7 @@ GroupId = Annotated[int, Path(alias="groupId", ge=1, le=(1 << 63) - 1)]
 Token = Annotated[str, Path(pattern=NO_NUL, max_length=200)]
 
 
-def _place(
+def _read_location(
     location: Annotated[
         Text | None,
         Query(alias="runLocation", description="Slug: run there alone, not at all locations."),
@@ -66,14 +66,14 @@ def _place(
     return location or None
 
 
-class _Call:
+class _LinkCall:
     """A call of a link."""
 
     def __init__(
         self,
         request: Request,
         backend: BackendDep,
-        place: Annotated[str | None, Depends(_place)],
+        place: Annotated[str | None, Depends(_read_location)],
     ) -> None:
         self.backend: Backend = backend
         self.place = place
@@ -95,7 +95,7 @@ class _Call:
         )
 
 
-CallDep = Annotated[_Call, Depends(_Call)]
+CallDep = Annotated[_LinkCall, Depends(_LinkCall)]
 
 
 @router.get(_OF_CHECK, responses=_ANSWERS)
@@ -136,24 +136,28 @@ async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> R
     return await _run(call, target, token, start=start)
 
 
-async def _run(call: _Call, target: Target, token: str, *, start: Start) -> Response:
+async def _run(call: _LinkCall, target: Target, token: str, *, start: Start) -> Response:
     """Open the trigger, start what it runs, wait for the end of all of it."""
     backend = call.backend
-    row = await _decrypt(backend, target, token)
+    row = await _find_trigger(backend, target, token)
 
     def change(connection: Connection) -> Sequence[Session]:
         now_ms = backend.clock.now_ms(connection)
         triggers.note_call(connection, row, now_ms=now_ms)
         started = start(connection, row, now_ms)
-        audit.note(connection, call.noted(row, target, now_ms=now_ms))
+        audit.record(connection, call.noted(row, target, now_ms=now_ms))
         return started
 
     sessions = await backend.database.write(change)
     until_s = backend.monotonic() + MAX_WAIT_S
-    return _verdict([await _end_of(backend, row, one, until_s=until_s) for one in sessions])
+    return _render_verdict(
+        [await _await_end(backend, row, one, until_s=until_s) for one in sessions]
+    )
 
 
-async def _end_of(backend: Backend, row: TriggerRow, started: Session, *, until_s: float) -> Seen:
+async def _await_end(
+    backend: Backend, row: TriggerRow, started: Session, *, until_s: float
+) -> Seen:
     """A session at its end.
 
     Raises:
@@ -170,7 +174,7 @@ async def _end_of(backend: Backend, row: TriggerRow, started: Session, *, until_
     )
 
 
-async def _decrypt(backend: Backend, target: Target, token: str) -> TriggerRow:
+async def _find_trigger(backend: Backend, target: Target, token: str) -> TriggerRow:
     """The trigger of a link.
 
     Raises:
@@ -187,16 +191,16 @@ async def _decrypt(backend: Backend, target: Target, token: str) -> TriggerRow:
     return row
 
 
-def _verdict(seen: Sequence[Seen]) -> Response:
+def _render_verdict(seen: Sequence[Seen]) -> Response:
     finals = [[one for one in each.results if one.result_type is _FINAL] for each in seen]
     facts = VerdictShown(
         has_failures=any(one.status.has_failures for each in finals for one in each),
-        response_time=_longest(one for each in finals for one in each),
+        response_time=_longest_ms(one for each in finals for one in each),
     ).model_dump()
     bad = {
         each.session.id: why
         for each, own in zip(seen, finals, strict=True)
-        if (why := _why_not(each.session, own))
+        if (why := _failure_reason(each.session, own))
     }
     if not bad:
         return JSONResponse(facts, headers=dict(_FRESH))
@@ -205,12 +209,12 @@ def _verdict(seen: Sequence[Seen]) -> Response:
     return JSONResponse({**body_of(refusal), **facts}, status_code=503, headers=dict(_FRESH))
 
 
-def _longest(finals: Iterable[StoredResult]) -> int | None:
+def _longest_ms(finals: Iterable[StoredResult]) -> int | None:
     times = [one.response_time_ms for one in finals if one.response_time_ms is not None]
     return math.floor(max(times)) if times else None
 
 
-def _why_not(session: Session, finals: Sequence[StoredResult]) -> str:
+def _failure_reason(session: Session, finals: Sequence[StoredResult]) -> str:
     """Why a check did not pass; empty: it did."""
     if finals and all(one.status in _GOOD for one in finals):
         return ""

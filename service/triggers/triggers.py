@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 from sqlalchemy import delete as delete_from
 
-from service.accounts.keys import NewKey, Pepper, digest
+from service.accounts.keys import NewKey, Pepper, digest_key
 from service.db.tables.runs import run_trigger
 from service.http.errors import NotFoundError
 from service.triggers.model import PREFIX, Target, TriggerRow
@@ -49,7 +49,7 @@ def find(connection: Connection, target: Target) -> TriggerRow:
     Raises:
         NotFoundError: it has none.
     """
-    row = connection.execute(_ONE, _values(target)).first()
+    row = connection.execute(_ONE, _target_values(target)).first()
     if row is None:
         raise NotFoundError(f"The {target.runs} {target.owner_id} has no trigger.")
     return _read(row)
@@ -59,7 +59,7 @@ def find_by_token(
     connection: Connection, target: Target, *, token: str, pepper: Pepper
 ) -> TriggerRow | None:
     """The trigger of this target, and of no other, that the token opens. None: there is none."""
-    values = {**_values(target), "digest": pepper.keyed(digest(token))}
+    values = {**_target_values(target), "digest": pepper.keyed(digest_key(token))}
     row = connection.execute(_ONE_BY_TOKEN, values).first()
     return None if row is None else _read(row)
 
@@ -76,7 +76,7 @@ def delete(connection: Connection, target: Target) -> None:
 
 def forget(connection: Connection, target: Target) -> None:
     """End the target's trigger if it has one, as when the target itself is deleted."""
-    connection.execute(_REMOVE, _values(target))
+    connection.execute(_REMOVE, _target_values(target))
 
 
 def note_call(connection: Connection, row: TriggerRow, *, now_ms: int) -> None:
@@ -84,7 +84,7 @@ def note_call(connection: Connection, row: TriggerRow, *, now_ms: int) -> None:
     connection.execute(_CALLED.values(called_ms=now_ms), {"trigger_id": row.id})
 
 
-def _values(target: Target) -> dict[str, str]:
+def _target_values(target: Target) -> dict[str, str]:
     return {"of_runs": target.runs.value, "of_owner": target.owner_id}
 
 

@@ -21,7 +21,7 @@ from service.variables.schemas import (
     VariableValue,
     VariableWrite,
 )
-from service.vault.encryption import OVERHEAD_BYTES, Scope, UnsealableError, Vault
+from service.vault.encryption import OVERHEAD_BYTES, DecryptionError, Scope, Vault
 from service.vault.texts import HIDDEN
 
 
@@ -37,14 +37,18 @@ def find(connection: Connection, account_id: str, key: str) -> VariableRow:
     return row
 
 
-def of_checks(connection: Connection, check_ids: Iterable[str]) -> Mapping[str, list[VariableRow]]:
+def find_of_checks(
+    connection: Connection, check_ids: Iterable[str]
+) -> Mapping[str, list[VariableRow]]:
     """The variables of several checks, by check; one without any is left out."""
-    return store.of_some(connection, Level.CHECK, check_ids)
+    return store.find_of_many(connection, Level.CHECK, check_ids)
 
 
-def of_groups(connection: Connection, group_ids: Iterable[int]) -> Mapping[str, list[VariableRow]]:
+def find_of_groups(
+    connection: Connection, group_ids: Iterable[int]
+) -> Mapping[str, list[VariableRow]]:
     """The variables of several groups, by the group's id as text."""
-    return store.of_some(connection, Level.GROUP, map(str, group_ids))
+    return store.find_of_many(connection, Level.GROUP, map(str, group_ids))
 
 
 FIELD: Final = "environmentVariables"
@@ -58,8 +62,8 @@ def create(connection: Connection, scope: Scope, body: VariableWrite) -> Variabl
         InvalidError: an empty secret, or more than an account may have.
     """
     owner = Owner.account(scope.account_id)
-    _hold_free(connection, owner, body.key)
-    return _put(connection, _Sealing(scope.vault, owner).row(body.key, body, before=None))
+    _require_free(connection, owner, body.key)
+    return _put(connection, _VariableWriter(scope.vault, owner).row(body.key, body, before=None))
 
 
 def replace_one(
@@ -76,8 +80,8 @@ def replace_one(
     before = find(connection, scope.account_id, key)
     owner, wanted = before.owner, body.key or key
     if wanted != key:
-        _hold_free(connection, owner, wanted)
-    row = _Sealing(scope.vault, owner).row(wanted, body, before=before)
+        _require_free(connection, owner, wanted)
+    row = _VariableWriter(scope.vault, owner).row(wanted, body, before=before)
     store.remove(connection, owner, key)
     return _put(connection, row)
 
@@ -105,13 +109,13 @@ def replace(
         InvalidError: a new secret is empty, the value of a kept one cannot be read, or they are
             more than one owner may have.
     """
-    before = {row.key: row for row in store.of(connection, owner)}
-    sealing = _Sealing(vault, owner)
+    before = {row.key: row for row in store.list_all(connection, owner)}
+    sealing = _VariableWriter(vault, owner)
     rows = [
         sealing.row(one.key, one, before=before.get(one.key), field=f"{FIELD}[{order}].value")
         for order, one in enumerate(wanted)
     ]
-    _hold_size(sum(map(_size_bytes, rows)), FIELD)
+    _require_size(sum(map(_size_bytes, rows)), FIELD)
     if before:
         store.remove_all(connection, owner)
     store.add(connection, rows)
@@ -123,7 +127,7 @@ def forget(connection: Connection, owner: Owner) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sealing:
+class _VariableWriter:
     vault: Vault
     owner: Owner
 
@@ -136,7 +140,7 @@ class _Sealing:
         return VariableRow(
             owner=self.owner,
             key=key,
-            value=self.vault.seal(value, self.owner.place(key, secret=sent.secret)),
+            value=self.vault.encrypt(value, self.owner.place(key, secret=sent.secret)),
             locked=sent.locked,
             secret=sent.secret,
         )
@@ -147,8 +151,8 @@ class _Sealing:
         if before is None or why_not:
             raise InvalidError(f'"{field}" {why_not}.', keys=(field,))
         try:
-            return self.vault.open(before.value, before.place)
-        except UnsealableError as problem:
+            return self.vault.decrypt(before.value, before.place)
+        except DecryptionError as problem:
             raise InvalidError(
                 f'"{field}" is {sent.value or "empty"}, and the value that it had cannot be read'
                 f" any more: {problem}. Send the value.",
@@ -157,7 +161,7 @@ class _Sealing:
 
 
 def _put(connection: Connection, row: VariableRow) -> VariableRow:
-    _hold_size(store.size_bytes(connection, row.owner) + _size_bytes(row), "value")
+    _require_size(store.size_bytes(connection, row.owner) + _size_bytes(row), "value")
     store.add(connection, [row])
     return row
 
@@ -166,11 +170,11 @@ def _size_bytes(row: VariableRow) -> int:
     return len(row.key) + len(row.value) - OVERHEAD_BYTES
 
 
-def _hold_size(size_bytes: int, field: str) -> None:
+def _require_size(size_bytes: int, field: str) -> None:
     if problem := together_problem(size_bytes):
         raise InvalidError(f"These variables would have {problem}.", keys=(field,))
 
 
-def _hold_free(connection: Connection, owner: Owner, key: str) -> None:
+def _require_free(connection: Connection, owner: Owner, key: str) -> None:
     if store.find(connection, owner, key) is not None:
         raise ConflictError(f"There is a variable {key} already; use another key, or PUT.")

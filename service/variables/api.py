@@ -38,7 +38,7 @@ async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) 
     """List the account's variables and secrets."""
     owner = Owner.account(caller.account_id)
     rows = await backend.database.read(
-        lambda c: store.page(c, owner, limit=page.one_more, offset=page.offset)
+        lambda c: store.list_page(c, owner, limit=page.one_more, offset=page.offset)
     )
     viewer = Viewer(backend.vault, may_write=caller.may_write)
     items = Items(

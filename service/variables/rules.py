@@ -46,7 +46,7 @@ def keeping_problem(value: str, *, secret: bool, was_secret: bool | None) -> str
     return None
 
 
-def twice(keys: Iterable[str]) -> str | None:
+def find_repeated(keys: Iterable[str]) -> str | None:
     """The first key that came before. None: each comes once."""
     seen: set[str] = set()
     for key in keys:

@@ -13,11 +13,11 @@ from service.variables.rules import (
     KEY_WORDS,
     MAX_KEY_LETTERS,
     MAX_VALUE_BYTES,
-    twice,
+    find_repeated,
     value_problem,
 )
-from service.vault.encryption import UnsealableError, Vault, Viewer
-from service.vault.texts import HIDDEN, Untold
+from service.vault.encryption import DecryptionError, Vault, Viewer
+from service.vault.texts import HIDDEN, NotEchoed
 
 MAX_OF_ONE: Final = 50
 """Variables of one check or group."""
@@ -32,7 +32,7 @@ Key = Annotated[
     spelled(KEY_PATTERN, KEY_WORDS),
 ]
 """What templates and scripts call it by."""
-Value = Annotated[Text, Field(max_length=MAX_VALUE_BYTES), judged_by(value_problem), Untold]
+Value = Annotated[Text, Field(max_length=MAX_VALUE_BYTES), judged_by(value_problem), NotEchoed]
 
 
 class VariableValue(RequestModel):
@@ -67,15 +67,15 @@ class EnvironmentVariable(VariableValue):
     key: Key
 
 
-def _each_once(given: list[EnvironmentVariable] | None) -> list[EnvironmentVariable]:
-    if key := twice(one.key for one in given or ()):
+def _check_repeated(given: list[EnvironmentVariable] | None) -> list[EnvironmentVariable]:
+    if key := find_repeated(one.key for one in given or ()):
         raise field_error("", f"holds {key} twice; use each key once")
     return given or []
 
 
 EnvironmentVariables = Annotated[
     Annotated[list[EnvironmentVariable], Field(max_length=MAX_OF_ONE)] | None,
-    AfterValidator(_each_once),
+    AfterValidator(_check_repeated),
 ]
 """The field of checks and groups; null is an empty one."""
 
@@ -130,16 +130,16 @@ def compare(row: VariableRow, vault: Vault) -> dict[str, Any]:
     A value that does not open is like no other, so that whatever takes its place is a change.
     """
     try:
-        value = vault.open(row.value, row.place)
-    except UnsealableError:
+        value = vault.decrypt(row.value, row.place)
+    except DecryptionError:
         value = None
     return {"key": row.key, "value": value, "locked": row.locked, "secret": row.secret}
 
 
 def _decrypt(row: VariableRow, vault: Vault) -> str:
     try:
-        return vault.open(row.value, row.place)
-    except UnsealableError as problem:
+        return vault.decrypt(row.value, row.place)
+    except DecryptionError as problem:
         level, owner_id = row.owner.level, row.owner.owner_id
         where = {"level": level.value, "owner": owner_id, "key": row.key}
         log.exception("variables.unreadable", reason=str(problem), **where)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row
 from contract.job import Variable
 from service.variables import sqlite, store
 from service.variables.model import Owner, VariableRow
-from service.vault.encryption import UnsealableError, Vault
+from service.vault.encryption import DecryptionError, Vault
 from service.vault.reencrypt import EncryptedTable
 
 log = structlog.get_logger()
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 def _reencrypt(row: Row[Any], vault: Vault) -> Mapping[str, Any]:
     stored = store.read(row)
-    return {"value": vault.seal(vault.open(stored.value, stored.place), stored.place)}
+    return {"value": vault.encrypt(vault.decrypt(stored.value, stored.place), stored.place)}
 
 
 ENCRYPTED: Final = EncryptedTable(
@@ -60,20 +60,22 @@ class RunVariables:
 
     def _opened_now(self, row: VariableRow) -> Variable | None:
         try:
-            value = self._vault.open(row.value, row.place)
-        except UnsealableError as problem:
+            value = self._vault.decrypt(row.value, row.place)
+        except DecryptionError as problem:
             where = {"level": row.owner.level.value, "owner": row.owner.owner_id, "key": row.key}
             log.exception("variables.unreadable", reason=str(problem), **where)
             return None
         return Variable(key=row.key, value=value, locked=row.locked, secret=row.secret)
 
 
-def secrets_for_jobs(
+def variables_for_jobs(
     connection: Connection, vault: Vault, account_id: str, *, owners: Iterable[Owner]
 ) -> RunVariables:
     """The variables of an account and of these groups and checks of it."""
     ids: dict[str, list[str]] = defaultdict(list)
     for owner in owners:
         ids[owner.level].append(owner.owner_id)
-    rows = sqlite.of_runs(connection, account_id, group_ids=ids["group"], check_ids=ids["check"])
+    rows = sqlite.find_for_jobs(
+        connection, account_id, group_ids=ids["group"], check_ids=ids["check"]
+    )
     return RunVariables(rows, vault)

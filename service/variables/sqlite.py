@@ -21,7 +21,7 @@ WHERE level = 'check' AND owner_id IN (SELECT value FROM json_each(?))
 """
 
 
-def of_runs(
+def find_for_jobs(
     connection: Connection,
     account_id: str,
     *,

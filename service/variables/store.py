@@ -56,24 +56,24 @@ _REMOVE: Final = _REMOVE_ALL.where(variable.c.key == bindparam("wanted"))
 
 def find(connection: Connection, owner: Owner, key: str) -> VariableRow | None:
     """One variable. None: the owner has none of this key."""
-    row = connection.execute(_ONE, {**_named(owner), "wanted": key}).first()
+    row = connection.execute(_ONE, {**_owner_values(owner), "wanted": key}).first()
     return None if row is None else read(row)
 
 
-def page(
+def list_page(
     connection: Connection, owner: Owner, *, limit: int, offset: int
 ) -> tuple[VariableRow, ...]:
     """A page of the owner's variables, by key."""
-    rows = connection.execute(_BY_KEY.limit(limit).offset(offset), _named(owner))
+    rows = connection.execute(_BY_KEY.limit(limit).offset(offset), _owner_values(owner))
     return tuple(map(read, rows))
 
 
-def of(connection: Connection, owner: Owner) -> tuple[VariableRow, ...]:
+def list_all(connection: Connection, owner: Owner) -> tuple[VariableRow, ...]:
     """All variables of an owner, in the order in which they were sent."""
-    return tuple(map(read, connection.execute(_IN_ORDER, _named(owner))))
+    return tuple(map(read, connection.execute(_IN_ORDER, _owner_values(owner))))
 
 
-def of_some(
+def find_of_many(
     connection: Connection, level: Level, owner_ids: Iterable[str]
 ) -> dict[str, list[VariableRow]]:
     """The variables of several checks or groups, by their ids, in the order as above."""
@@ -86,27 +86,27 @@ def of_some(
 
 def size_bytes(connection: Connection, owner: Owner) -> int:
     """How many bytes the keys and values of an owner have together."""
-    return int(connection.execute(_SIZE, _named(owner)).scalar_one())
+    return int(connection.execute(_SIZE, _owner_values(owner)).scalar_one())
 
 
 def add(connection: Connection, rows: Sequence[VariableRow]) -> None:
     """Store variables, in this order."""
-    values = [_stored(row, position) for position, row in enumerate(rows)]
+    values = [_row_values(row, position) for position, row in enumerate(rows)]
     if values:
         connection.execute(insert(variable), values)
 
 
 def remove(connection: Connection, owner: Owner, key: str) -> bool:
     """Forget a variable. False: the owner has none of this key."""
-    return connection.execute(_REMOVE, {**_named(owner), "wanted": key}).rowcount == 1
+    return connection.execute(_REMOVE, {**_owner_values(owner), "wanted": key}).rowcount == 1
 
 
 def remove_all(connection: Connection, owner: Owner) -> None:
     """Forget all variables of an owner."""
-    connection.execute(_REMOVE_ALL, _named(owner))
+    connection.execute(_REMOVE_ALL, _owner_values(owner))
 
 
-def _named(owner: Owner) -> Mapping[str, str]:
+def _owner_values(owner: Owner) -> Mapping[str, str]:
     return {
         "account": owner.account_id,
         "of_level": owner.level.value,
@@ -114,7 +114,7 @@ def _named(owner: Owner) -> Mapping[str, str]:
     }
 
 
-def _stored(row: VariableRow, position: int) -> dict[str, Any]:
+def _row_values(row: VariableRow, position: int) -> dict[str, Any]:
     return {
         "account_id": row.owner.account_id,
         "level": row.owner.level.value,

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from service.vault.encryption import Place, UnsealableError, Vault
-from service.vault.texts import HIDDEN, OF_URL
+from service.vault.encryption import DecryptionError, Place, Vault
+from service.vault.texts import HIDDEN, URL_CREDENTIALS
 
 Body = Mapping[str, Any]
 Bodies = Mapping[str, Body | None]
@@ -31,7 +31,7 @@ class _Secret(NamedTuple):
     text: str
 
 
-class _Found(NamedTuple):
+class _FoundSecret(NamedTuple):
     path: Path
     text: str
     shown: str
@@ -42,61 +42,63 @@ def encrypt(
     bodies: Bodies, vault: Vault, place: Place
 ) -> tuple[dict[str, Body | None], bytes | None]:
     """The bodies without what is secret in them, and that, sealed. None: nothing is."""
-    found = [one for column, body in bodies.items() for one in _found(column, body)]
+    found = [one for column, body in bodies.items() for one in _find_secrets(column, body)]
     if not found:
         return dict(bodies), None
-    bare = with_texts(bodies, ((one.path, one.shown) for one in found))
+    bare = replace_texts(bodies, ((one.path, one.shown) for one in found))
     secrets = [_Secret(one.path, one.text) for one in found]
-    return bare, vault.seal(msgspec.json.encode(secrets).decode(), place)
+    return bare, vault.encrypt(msgspec.json.encode(secrets).decode(), place)
 
 
 def decrypt(bodies: Bodies, secrets: bytes | None, vault: Vault, place: Place) -> Bodies:
     """The bodies whole. No secrets: they are that already.
 
     Raises:
-        UnsealableError: the secrets were changed, or belong to another row or to other bodies.
+        DecryptionError: the secrets were changed, or belong to another row or to other bodies.
     """
     if secrets is None or secrets == CLEAR:
         return bodies
-    found = msgspec.json.decode(vault.open(secrets, place), type=list[_Secret])
+    found = msgspec.json.decode(vault.decrypt(secrets, place), type=list[_Secret])
     try:
-        return with_texts(bodies, found)
+        return replace_texts(bodies, found)
     except (LookupError, TypeError, ValueError) as problem:
-        raise UnsealableError("it does not fit what is stored beside it") from problem
+        raise DecryptionError("it does not fit what is stored beside it") from problem
 
 
-def _found(column: str, body: Body | None) -> Iterator[_Found]:
+def _find_secrets(column: str, body: Body | None) -> Iterator[_FoundSecret]:
     for name in REQUESTS:
         request = (body or {}).get(name)
         if request:
-            yield from (one._replace(path=(column, name, *one.path)) for one in _of(request))
+            yield from (
+                one._replace(path=(column, name, *one.path)) for one in _find_in_request(request)
+            )
 
 
-def _of(request: Body) -> Iterator[_Found]:
+def _find_in_request(request: Body) -> Iterator[_FoundSecret]:
     """What of a check's request, or of what a group adds to it, is secret."""
     for name in PAIRS:
         for order, pair in enumerate(request.get(name, ())):
             if pair.get("locked") and pair["value"]:
-                yield _Found((name, order, "value"), pair["value"], HIDDEN)
+                yield _FoundSecret((name, order, "value"), pair["value"], HIDDEN)
     password = (request.get("basicAuth") or {}).get("password")
     if password:
-        yield _Found(("basicAuth", "password"), password, HIDDEN)
+        yield _FoundSecret(("basicAuth", "password"), password, HIDDEN)
     url = request.get("url") or ""
-    if (shown := OF_URL.hidden(url)) != url:
-        yield _Found(("url",), url, shown)
+    if (shown := URL_CREDENTIALS.hide(url)) != url:
+        yield _FoundSecret(("url",), url, shown)
 
 
-def with_texts(body: Mapping[str, Any], texts: Iterable[tuple[Path, str]]) -> dict[str, Any]:
+def replace_texts(body: Mapping[str, Any], texts: Iterable[tuple[Path, str]]) -> dict[str, Any]:
     """A copy of the body, or of several, with these texts in it."""
     whole: dict[str, Any] = dict(body)
     for path, text in texts:
-        whole = _with_text(whole, path, text)
+        whole = _replace_text(whole, path, text)
     return whole
 
 
-def _with_text(part: Any, path: Path, text: str) -> Any:
+def _replace_text(part: Any, path: Path, text: str) -> Any:
     """A copy of what lies on the path, since the rest may be large."""
     copy: Any = list(part) if isinstance(part, list) else dict(part)
     step, *rest = path
-    copy[step] = _with_text(part[step], tuple(rest), text) if rest else text
+    copy[step] = _replace_text(part[step], tuple(rest), text) if rest else text
     return copy

@@ -13,7 +13,7 @@ from service.http.errors import UnreadableError
 from service.vault.master_keys import KEY_ID_BYTES, key_id
 
 _VERSION: Final = b"\1"
-SEALED: Final = _VERSION[0]
+VERSION_BYTE: Final = _VERSION[0]
 """The first byte of a sealed value; no text of ours begins with it."""
 HEAD_BYTES: Final = len(_VERSION) + KEY_ID_BYTES
 """A sealed value begins with its version and the id of its key."""
@@ -27,7 +27,7 @@ Place = tuple[str, ...]
 """Where a value belongs: table, account, and what names its row and column there."""
 
 
-class UnsealableError(Exception):
+class DecryptionError(Exception):
     """A stored value does not open here: it was changed, moved, or sealed with an unknown key."""
 
 
@@ -42,26 +42,30 @@ class Vault:
     def __repr__(self) -> str:
         return f"Vault({', '.join(head[1:].hex() for head in self._ciphers)})"
 
-    def seal(self, text: str, place: Place) -> bytes:
+    def encrypt(self, text: str, place: Place) -> bytes:
         """The text, readable with this vault and at this place only."""
         nonce = os.urandom(_NONCE_BYTES)
-        sealed = self._ciphers[self._head].encrypt(nonce, text.encode(), _bond(self._head, place))
+        sealed = self._ciphers[self._head].encrypt(
+            nonce, text.encode(), _associated_data(self._head, place)
+        )
         return self._head + nonce + sealed
 
-    def open(self, sealed: bytes, place: Place) -> str:
+    def decrypt(self, sealed: bytes, place: Place) -> str:
         """The text that was sealed for this place.
 
         Raises:
-            UnsealableError: nothing was, or not with a key of this vault.
+            DecryptionError: nothing was, or not with a key of this vault.
         """
         head, nonce = sealed[:HEAD_BYTES], sealed[HEAD_BYTES : HEAD_BYTES + _NONCE_BYTES]
         cipher = self._ciphers.get(head)
         if cipher is None:
-            raise UnsealableError("it was sealed with a key that this vault does not have")
+            raise DecryptionError("it was encrypted with a key that this vault does not have")
         try:
-            text = cipher.decrypt(nonce, sealed[HEAD_BYTES + _NONCE_BYTES :], _bond(head, place))
+            text = cipher.decrypt(
+                nonce, sealed[HEAD_BYTES + _NONCE_BYTES :], _associated_data(head, place)
+            )
         except (InvalidTag, ValueError) as problem:
-            raise UnsealableError("it was changed, or belongs somewhere else") from problem
+            raise DecryptionError("it was changed, or belongs somewhere else") from problem
         return text.decode()
 
     def knows(self, head: bytes) -> bool:
@@ -73,7 +77,7 @@ class Vault:
         return head == self._head
 
 
-def _bond(head: bytes, place: Place) -> bytes:
+def _associated_data(head: bytes, place: Place) -> bytes:
     return head + msgspec.json.encode(place)
 
 

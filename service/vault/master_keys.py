@@ -19,7 +19,7 @@ def new_key() -> str:
     return secrets.token_hex(KEY_BYTES)
 
 
-def keys_of(text: str) -> tuple[bytes, ...]:
+def parse_keys(text: str) -> tuple[bytes, ...]:
     """The keys in a text, in order, each once.
 
     Raises:
@@ -28,7 +28,7 @@ def keys_of(text: str) -> tuple[bytes, ...]:
     words = [word for word in _BETWEEN.split(text) if word]
     if not words:
         raise ValueError("holds no key; make one with: openssl rand -hex 32")
-    return tuple(dict.fromkeys(map(_key, words)))
+    return tuple(dict.fromkeys(map(_parse_key, words)))
 
 
 def key_id(key: bytes) -> bytes:
@@ -36,7 +36,7 @@ def key_id(key: bytes) -> bytes:
     return hmac.digest(key, _NAME_OF, hashlib.sha256)[:KEY_ID_BYTES]
 
 
-def _key(word: str) -> bytes:
+def _parse_key(word: str) -> bytes:
     for read in (bytes.fromhex, _from_base64):
         try:
             key = read(word)

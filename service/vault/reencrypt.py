@@ -7,7 +7,7 @@ from typing import Any, Final
 import structlog
 from sqlalchemy import Column, Connection, Row, func, select, update
 
-from service.vault.encryption import HEAD_BYTES, UnsealableError, Vault
+from service.vault.encryption import HEAD_BYTES, DecryptionError, Vault
 
 log = structlog.get_logger()
 
@@ -51,7 +51,7 @@ class EncryptedTable:
     def _rotate_row(self, connection: Connection, row: Row[Any], vault: Vault) -> bool:
         try:
             fresh = self.reencrypt(row, vault)
-        except UnsealableError as problem:
+        except DecryptionError as problem:
             log.exception(self.unreadable, reason=str(problem), **self.describe(row))
             return False
         table: Final = self.column.table

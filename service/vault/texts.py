@@ -19,7 +19,7 @@ class Credentials:
     pattern: re.Pattern[str]
     """What stands before them, and they."""
 
-    def hidden(self, address: str) -> str:
+    def hide(self, address: str) -> str:
         """The address as it is shown to those who only read."""
         return self.pattern.sub(lambda found: f"{found[1] or ''}{HIDDEN}@", address)
 
@@ -28,7 +28,7 @@ class Credentials:
         found = self.pattern.match(address)
         return found is not None and found[2] == HIDDEN
 
-    def moved(self, stored: str, address: str) -> str | None:
+    def restore(self, stored: str, address: str) -> str | None:
         """The address with those of the stored one. None: that has none."""
         found = self.pattern.match(stored)
         if found is None:
@@ -36,17 +36,17 @@ class Credentials:
         return self.pattern.sub(lambda place: f"{place[1] or ''}{found[2]}@", address)
 
 
-OF_URL: Final = Credentials(re.compile(r"^([^/?#]*//)([^/?#]*)@"))
-OF_PROXY: Final = Credentials(re.compile(r"^([^/?#]*//)?(.*)@", re.DOTALL))
+URL_CREDENTIALS: Final = Credentials(re.compile(r"^([^/?#]*//)([^/?#]*)@"))
+PROXY_CREDENTIALS: Final = Credentials(re.compile(r"^([^/?#]*//)?(.*)@", re.DOTALL))
 """Credentials of a proxy: they end at the last @, since a password may hold any character."""
 
 
-def _is_text(value: Any) -> Any:
+def _require_text(value: Any) -> Any:
     """Other refusals tell a number; here it may be a PIN."""
     if isinstance(value, str):
         return value
     raise field_error("", "must be a string")
 
 
-Untold: Final = BeforeValidator(_is_text)
+NotEchoed: Final = BeforeValidator(_require_text)
 """Goes last in an Annotated, or the schema loses its limits."""

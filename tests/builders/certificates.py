@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from service.certificates import api
 from service.certificates.api import ClientCertificateWrite
 from service.certificates.model import CertificateRow
-from service.certificates.rules import expires_ms_of
+from service.certificates.rules import check_certificate
 from service.vault.encryption import Scope, Vault
 
 NOW = dt.datetime.now(dt.UTC)
@@ -52,6 +52,8 @@ def a_client_certificate(
     cert, key = issued()
     given = {"host": "*.shop.test", "cert": cert, "key": encrypted(key, "open sesame")}
     body = ClientCertificateWrite(**{**given, "passphrase": "open sesame", **fields})
-    expires_ms = expires_ms_of(cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca)
+    expires_ms = check_certificate(
+        cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca
+    )
     scope = Scope(account_id, int(NOW.timestamp() * 1000), vault)
     return api.create(connection, scope, body, expires_ms=expires_ms)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from service.checks.resolve import doc_of
+from service.checks.resolve import build_doc
 from service.groups.model import Form, GroupRow
 from service.groups.schemas import AnyGroupWrite, GroupV2Write, GroupWrite
 
@@ -16,7 +16,7 @@ def group_body(**fields: Any) -> dict[str, Any]:
 
 def a_group(form: Form = Form.V1, **fields: Any) -> GroupRow:
     """The same as it is stored."""
-    doc = doc_of(_MODELS[form].model_validate(group_body(**fields)))
+    doc = build_doc(_MODELS[form].model_validate(group_body(**fields)))
     return GroupRow(
         id=1, account_id="a-1", name="Shop", form=form, doc=doc, created_ms=0, updated_ms=None
     )

@@ -287,7 +287,7 @@ REMOVALS: Final = (
         "::test_no_password_stands_in_the_files_however_it_came_and_wherever_it_went",
     ),
     Removal(
-        "service/vault/opening.py",
+        "service/vault/startup.py",
         "    return sum(table.rotate(connection, vault) for table in _TABLES)\n",
         "    return 0\n",
         "tests/service/vault/test_at_rest.py"

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from service.accounts import actions as accounts
-from service.accounts.actions import KeyWish
+from service.accounts.actions import KeyRequest
 from service.accounts.authentication import ApiKeys
 from service.accounts.keys import LOCATION_PREFIX, Pepper
 from service.accounts.model import FirstSecrets, Role
@@ -24,7 +24,7 @@ from service.db.sqlite import open_sqlite
 from service.db.tables.metadata import metadata
 from service.http.dependencies import Backend
 from service.http.rate_limit import Allowance, RateClass, RateLimits
-from service.idempotency.idempotency import Answers
+from service.idempotency.idempotency import IdempotencyStore
 from service.locations import actions as locations
 from service.routers import install_api
 from service.sessions.waiting import SessionWaiters
@@ -103,7 +103,7 @@ class PublicApi:
             now_ms = self.backend.clock.now_ms(connection)
             account_id = accounts.create_account(connection, name=name, now_ms=now_ms).id
             _, key = accounts.create_key(
-                connection, PEPPER, account_id, wish=KeyWish(name=name), now_ms=now_ms
+                connection, PEPPER, account_id, wish=KeyRequest(name=name), now_ms=now_ms
             )
             place = PEPPER.new_key(LOCATION_PREFIX)
             location_id = locations.create_first(
@@ -125,7 +125,7 @@ class PublicApi:
 
         def change(connection: Any) -> str:
             now_ms = self.backend.clock.now_ms(connection)
-            wish = KeyWish(name=name, role=role)
+            wish = KeyRequest(name=name, role=role)
             _, key = accounts.create_key(
                 connection, PEPPER, secrets.account_id, wish=wish, now_ms=now_ms
             )
@@ -165,7 +165,7 @@ def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend
         monotonic=time.monotonic,
         pepper=PEPPER,
         keys=ApiKeys(database, pepper=PEPPER, monotonic=time.monotonic),
-        answers=Answers(PEPPER),
+        answers=IdempotencyStore(PEPPER),
         waiters=SessionWaiters(database),
         limits=RateLimits(
             monotonic=time.monotonic,

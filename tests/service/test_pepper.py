@@ -10,7 +10,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
 
-from service.accounts.keys import digest
+from service.accounts.keys import digest_key
 from service.app import running
 from service.commands import at_console
 from service.db.migrate import SCRIPTS
@@ -85,7 +85,7 @@ def make_earlier_database(connection: Connection, keys: Sequence[str]) -> None:
     config.set_main_option("script_location", str(SCRIPTS))
     config.attributes["connection"] = connection
     command.upgrade(config, "0004")
-    hashes = dict(zip(("api", "location"), map(digest, keys), strict=True))
+    hashes = dict(zip(("api", "location"), map(digest_key, keys), strict=True))
     for row in EARLIER:
         connection.execute(text(f"INSERT INTO {row}"), hashes)
 
@@ -119,7 +119,7 @@ async def test_keys_of_an_earlier_version_go_on_opening(tmp_path: Path) -> None:
     stored = (tmp_path / "service.db").read_bytes()
     pepper = pepper_of(chosen)
     for key in keys:
-        assert digest(key) not in stored
+        assert digest_key(key) not in stored
         assert pepper.as_key(key).digest in stored
 
 

@@ -14,7 +14,7 @@ from service.checks.fields import (
     MinuteFrequency,
     Prompt,
     Region,
-    somewhere,
+    fill_in_region,
 )
 from service.checks.rules import NO_PHASES, NO_VARIABLES
 from service.checks.schemas import MinuteCheckWrite
@@ -41,7 +41,7 @@ class AgenticCheckWrite(MinuteCheckWrite):
     refused = NO_PHASES | NO_VARIABLES | _NOT_AGENTIC
     double_check: bool = False
     """Not followed: there are no retries."""
-    locations: Annotated[Listing[Region], AfterValidator(somewhere)] = Field(
+    locations: Annotated[Listing[Region], AfterValidator(fill_in_region)] = Field(
         default=[DEFAULT_REGION]
     )
     """Regions, each of which takes a private location with its name. Null or empty: us-east-1."""

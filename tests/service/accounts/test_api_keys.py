@@ -3,9 +3,9 @@ import re
 from pathlib import Path
 
 from service.accounts import actions as accounts
-from service.accounts.actions import KeyWish
+from service.accounts.actions import KeyRequest
 from service.accounts.authentication import REMEMBER_S, ApiKeys
-from service.accounts.keys import Pepper, digest
+from service.accounts.keys import Pepper, digest_key
 from service.db.sqlite import open_sqlite
 from tests.servers.public_api import PEPPER, ApiUser, PublicApi
 
@@ -16,7 +16,7 @@ def test_a_key_holds_256_random_bits_and_hides_them() -> None:
     assert key.raw not in repr(key)
     assert key.digest == PEPPER.as_key(key.raw).digest
     assert key.digest != Pepper(b"another").as_key(key.raw).digest
-    assert digest(key.raw) not in (key.digest, hashlib.sha256(key.digest).digest())
+    assert digest_key(key.raw) not in (key.digest, hashlib.sha256(key.digest).digest())
     assert key.masked == f"cu_****{key.raw[-4:]}"
     assert PEPPER.new_key("cu_").raw != key.raw
 
@@ -81,7 +81,7 @@ async def test_a_key_that_another_process_ended_is_refused_after_a_while(
 
 async def test_a_service_key_speaks_for_its_account(api: PublicApi) -> None:
     account_id = api.alice.secrets.account_id
-    wish = KeyWish(name="ci", of_user=False)
+    wish = KeyRequest(name="ci", of_user=False)
     _, key = await api.database.write(
         lambda c: accounts.create_key(c, PEPPER, account_id, wish=wish, now_ms=1)
     )

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from service.addresses.model import addresses_of
+from service.addresses.model import parse_addresses
 from tests.servers.public_api import ApiUser, PublicApi, serve_public_api
 
 TOLD = "eu-west-1=203.0.113.7 eu-west-1=2001:db8::/56, cellar=198.51.100.0/29 cellar=203.0.113.7"
@@ -11,7 +11,7 @@ TOLD = "eu-west-1=203.0.113.7 eu-west-1=2001:db8::/56, cellar=198.51.100.0/29 ce
 
 async def told(api: PublicApi) -> ApiUser:
     """Somebody without a key, at a service whose operator told its addresses."""
-    api.app.state.backend = replace(api.backend, addresses=addresses_of(TOLD))
+    api.app.state.backend = replace(api.backend, addresses=parse_addresses(TOLD))
     return ApiUser(api.url, api.http, api.alice.secrets, {"authorization": "Bearer nothing"})
 
 
@@ -65,4 +65,4 @@ async def test_too_many_requests_are_answered_as_the_specification_says(tmp_path
 )
 def test_a_wrong_setting_is_told_with_what_is_wrong(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        addresses_of(text)
+        parse_addresses(text)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.badges.api import Badge, Style, Theme, svg
+from service.badges.api import Badge, Style, Theme, render_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -12,7 +12,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def drawn(label: str = "Shop", message: str = "passing", **look: object) -> ET.Element:
     badge = Badge(label=label, message=message, colour="#2a8a3e")
     chosen = {"style": Style.FLAT, "theme": Theme.DEFAULT, **look}
-    return ET.fromstring(svg(badge, **chosen))  # type: ignore[arg-type]
+    return ET.fromstring(render_svg(badge, **chosen))  # type: ignore[arg-type]
 
 
 @given(st.text(max_size=100), st.text(max_size=20))

@@ -7,7 +7,7 @@ import pytest
 
 from service.bundles import bundles
 from service.bundles.bundles import KEPT_MS, BundleSweep
-from service.bundles.files import BundleFiles, Kept
+from service.bundles.files import BundleFile, BundleFiles
 from service.bundles.model import BundleRow
 from service.db.engine import Database, DatabaseBusyError
 from service.http.errors import InvalidError
@@ -72,7 +72,7 @@ async def test_a_bundle_that_is_sent_while_it_is_swept_is_there_afterwards(
     files, removing, go_on = api.backend.bundles, threading.Event(), threading.Event()
     remove = files.remove
 
-    def remove_late(gone: Iterable[Kept]) -> None:
+    def remove_late(gone: Iterable[BundleFile]) -> None:
         removing.set()
         assert go_on.wait(60)
         remove(gone)
@@ -169,7 +169,7 @@ async def test_only_what_an_earlier_process_left_half_is_removed(tmp_path: Path)
     assert files.there() == frozenset()
     looked.set()
     assert await keeping == len(BODY)
-    assert files.there() == {Kept("a", SHA)}
+    assert files.there() == {BundleFile("a", SHA)}
     assert not left.exists()
 
 

@@ -24,7 +24,7 @@ from contract.requests import (
     RecordType,
 )
 from contract.wire import decode, encode
-from service.checks.resolve import doc_of, spec_of, type_of
+from service.checks.resolve import build_doc, build_spec, type_of
 from service.checks.schemas import CheckWrite
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.dns import DnsCheckWrite
@@ -50,10 +50,10 @@ def read(kind: str, body: dict[str, Any]) -> CheckWrite:
 
 def spec(check: CheckWrite, *, token: str = "t") -> CheckSpec:
     """Of the check as it is stored."""
-    doc = doc_of(check)
+    doc = build_doc(check)
     if isinstance(check, HeartbeatCheckWrite):
         doc["heartbeat"]["pingToken"] = token
-    return spec_of(doc, type_of(check))
+    return build_spec(doc, type_of(check))
 
 
 @pytest.mark.parametrize("kind", LEAST)
@@ -145,12 +145,12 @@ def test_a_heartbeat_counts_in_seconds() -> None:
 def test_null_is_taken_for_empty_as_go_clients_send_it() -> None:
     body = with_request("api", headers=None, queryParameters=None, assertions=None, body=None)
     check = read("api", {**body, "tags": None, "runtimeId": "", "groupId": 0})
-    doc = doc_of(check)
+    doc = build_doc(check)
     assert doc["request"]["headers"] == doc["tags"] == []
     assert (doc["request"]["body"], doc["runtimeId"], doc["groupId"]) == ("", None, None)
     assert spec(check)
 
 
 def test_whole_numbers_are_stored_without_a_point() -> None:
-    doc = doc_of(read("url", check_body("url", maxResponseTime=4000.0)))
+    doc = build_doc(read("url", check_body("url", maxResponseTime=4000.0)))
     assert repr(doc["maxResponseTime"]) == "4000"

@@ -71,14 +71,14 @@ async def test_what_was_read_can_be_sent_back_and_the_secret_stays(
         lambda c: c.execute(select(variable).where(variable.c.key == "TOKEN")).one()
     )
     place = ("variable", row.account_id, "check", check["id"], "TOKEN", "secret")
-    assert api.backend.vault.open(row.value, place) == SECRET
+    assert api.backend.vault.decrypt(row.value, place) == SECRET
 
 
 async def test_variables_that_cannot_be_read_any_more_can_be_replaced(
     api: PublicApi, alice: ApiUser
 ) -> None:
     check = await made(alice, "api", URL, TOKEN)
-    path, lost = f"/v1/checks/{check['id']}", Vault([bytes(32)]).seal("lost", ("variable",))
+    path, lost = f"/v1/checks/{check['id']}", Vault([bytes(32)]).encrypt("lost", ("variable",))
     await api.database.write(lambda c: c.execute(update(variable).values(value=lost)))
     unreadable = await alice.get(path)
     assert unreadable.status == 500
@@ -231,7 +231,7 @@ async def test_another_value_of_a_secret_is_noted_as_a_change(
     path = f"/v1/checks/api/{check['id']}"
     await alice.put(path, check)
     await alice.put(path, {**check, "environmentVariables": [{**TOKEN, "value": "another"}]})
-    same, other = reversed(await api.database.read(lambda c: audit.newest(c, limit=2)))
+    same, other = reversed(await api.database.read(lambda c: audit.list_newest(c, limit=2)))
     assert (same.fields, other.fields) == ((), ("environmentVariables",))
 
 
@@ -254,7 +254,7 @@ async def test_another_password_is_noted_as_a_change_and_the_same_one_is_not(
     await alice.put(path, check)
     other = {**check["request"], "basicAuth": {**PASSWORD, "password": "another"}}
     await alice.put(path, {**check, "request": other})
-    first, second = reversed(await api.database.read(lambda c: audit.newest(c, limit=2)))
+    first, second = reversed(await api.database.read(lambda c: audit.list_newest(c, limit=2)))
     assert (first.fields, second.fields) == ((), ("request",))
 
 
@@ -262,7 +262,7 @@ async def test_a_check_whose_password_cannot_be_read_any_more_can_be_set_up_anew
     api: PublicApi, alice: ApiUser
 ) -> None:
     check = await a_check_with_a_password(alice)
-    path, lost = f"/v1/checks/{check['id']}", Vault([bytes(32)]).seal("lost", ("check",))
+    path, lost = f"/v1/checks/{check['id']}", Vault([bytes(32)]).encrypt("lost", ("check",))
     await api.database.write(lambda c: c.execute(update(check_).values(secrets=lost)))
     unreadable = await alice.get(path)
     assert unreadable.status == 500
@@ -272,7 +272,7 @@ async def test_a_check_whose_password_cannot_be_read_any_more_can_be_set_up_anew
     bob = await api.colleague("Bob", role=Role.READ_ONLY)
     assert (await bob.get(path)).body["request"]["basicAuth"] == {**PASSWORD, "password": HIDDEN}
     assert (await alice.put(f"/v1/checks/api/{check['id']}", check)).status == 200
-    [entry] = await api.database.read(lambda c: audit.newest(c, limit=1))
+    [entry] = await api.database.read(lambda c: audit.list_newest(c, limit=1))
     assert entry.fields == ("request",)
     assert (await alice.get(path)).body["request"] == check["request"]
 

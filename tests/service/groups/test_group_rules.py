@@ -5,12 +5,12 @@ from typing import Any, Final
 import pytest
 
 from contract.checks import CheckType
-from service.checks.resolve import doc_of
+from service.checks.resolve import build_doc
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.checks.types.url import UrlCheckWrite
 from service.groups.model import Form, GroupRow
-from service.groups.rules import applied
+from service.groups.rules import apply_group
 from service.jobs.rules import strategy_of
 from tests.builders.check_bodies import LEAST
 from tests.builders.groups import a_group
@@ -23,11 +23,11 @@ FORMS: Final = tuple(Form)
 
 def a_doc(kind: str = "url", **fields: Any) -> dict[str, Any]:
     model = {"url": UrlCheckWrite, "api": ApiCheckWrite, "heartbeat": HeartbeatCheckWrite}[kind]
-    return doc_of(model.model_validate({**LEAST[kind], **fields}))
+    return build_doc(model.model_validate({**LEAST[kind], **fields}))
 
 
 def in_group(group: GroupRow, kind: str = "url", **fields: Any) -> dict[str, Any]:
-    return applied(a_doc(kind, **fields), CheckType(kind.upper()), group)
+    return apply_group(a_doc(kind, **fields), CheckType(kind.upper()), group)
 
 
 @pytest.mark.parametrize("form", FORMS)

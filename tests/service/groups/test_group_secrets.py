@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from service.audit import audit
 from service.checks.secrets import decrypt_spec
 from service.db.tables.checks import check_, check_group
-from service.vault.encryption import UnsealableError
+from service.vault.encryption import DecryptionError
 from tests.builders.check_bodies import check_body
 from tests.builders.made_groups import PATHS, SECRET, TOKEN, a_check, a_group, changed
 from tests.servers.public_api import ApiUser, PublicApi
@@ -19,7 +19,7 @@ async def test_the_audit_log_names_what_changed_and_no_secret(
 ) -> None:
     group = await a_group(alice, environmentVariables=[TOKEN])
     await changed(alice, group, muted=True, environmentVariables=[{**TOKEN, "value": "other"}])
-    log = await api.database.read(lambda c: audit.newest(c, limit=10))
+    log = await api.database.read(lambda c: audit.list_newest(c, limit=10))
     newest = log[0]
     assert (newest.operation, newest.resource_id) == ("replaceCheckGroup", str(group["id"]))
     assert newest.fields == ("environmentVariables", "muted")
@@ -41,7 +41,7 @@ async def test_another_password_of_a_group_is_noted_and_reaches_its_checks_seale
         assert (await alice.put(path, {**group, "apiCheckDefaults": given})).status == 200
         query = select(check_.c.spec)
         specs.append(await api.database.read(lambda c, q=query: c.execute(q).scalar_one()))
-    log = [one.fields for one in await api.database.read(lambda c: audit.newest(c, limit=2))]
+    log = [one.fields for one in await api.database.read(lambda c: audit.list_newest(c, limit=2))]
     assert log == [("apiCheckDefaults",), ()]
     assert specs[0] == specs[1] != specs[2], "the same password leaves the checks as they are"
     assert not any(b"another" in spec or SECRET.encode() in spec for spec in specs)
@@ -63,7 +63,7 @@ async def test_a_group_whose_password_cannot_be_read_any_more_can_be_set_up_anew
     assert [one.status for one in refused] == [500, 500]
     assert all(one.body["message"].startswith(sentence) for one in refused)
     assert (await alice.put(path, group)).status == 200
-    [entry] = await api.database.read(lambda c: audit.newest(c, limit=1))
+    [entry] = await api.database.read(lambda c: audit.list_newest(c, limit=1))
     assert entry.fields == ("apiCheckDefaults",)
     assert (await alice.get(path)).body["apiCheckDefaults"] == group["apiCheckDefaults"]
 
@@ -80,7 +80,7 @@ async def stored_spec(api: PublicApi, check: dict[str, Any]) -> bytes:
     """What runs of the check need.
 
     Raises:
-        UnsealableError: it does not open, and the runs end as our fault.
+        DecryptionError: it cannot be decrypted, and the runs end as our fault.
     """
     row = await api.database.read(lambda c: c.execute(select(check_)).one())
     named = {"account_id": row.account_id, "check_id": check["id"]}
@@ -98,7 +98,7 @@ async def test_a_check_that_cannot_be_read_keeps_its_group_from_no_change(
     assert (answer.status, answer.body["muted"]) == (200, True)
     row = await api.database.read(lambda c: c.execute(select(check_)).one())
     assert (row.activated, row.muted, row.secrets) == (False, True, b"\1 not sealed")
-    with pytest.raises(UnsealableError):
+    with pytest.raises(DecryptionError):
         await stored_spec(api, check)
     assert (await alice.get(f"/v1/checks/{check['id']}")).status == 500
 
@@ -122,7 +122,7 @@ async def test_a_group_and_a_check_of_it_that_cannot_be_read_are_mended_in_eithe
         assert answer.status == 200, answer.body
         is_last = path == (puts[1] if first == "check" else puts[0])[0]
         if not is_last:
-            with pytest.raises(UnsealableError):
+            with pytest.raises(DecryptionError):
                 await stored_spec(api, check)
     spec = await stored_spec(api, check)
     assert SECRET.encode() in spec

@@ -1,6 +1,6 @@
 import pytest
 
-from service.heartbeats.model import PingState, ping_state
+from service.heartbeats.model import PingState, judge_ping
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from service.heartbeats.model import PingState, ping_state
 def test_a_ping_is_judged_by_the_time_since_the_one_before(
     since_s: float | None, state: PingState
 ) -> None:
-    assert ping_state(since_s, period_s=100, grace_s=30, is_failing=False) is state
+    assert judge_ping(since_s, period_s=100, grace_s=30, is_failing=False) is state
 
 
 def test_a_ping_to_a_failing_check_starts_it_anew() -> None:
-    assert ping_state(1000, period_s=100, grace_s=30, is_failing=True) is PingState.RECEIVED
+    assert judge_ping(1000, period_s=100, grace_s=30, is_failing=True) is PingState.RECEIVED

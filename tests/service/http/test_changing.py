@@ -12,7 +12,7 @@ from service.db.tables.accounts import idempotency
 from service.idempotency import idempotency as answers
 from service.idempotency import idempotency as store
 from service.idempotency.idempotency import LIFETIME_MS
-from service.idempotency.model import Asked, Kept
+from service.idempotency.model import IdempotentRequest, StoredResponse
 from tests.builders.check_bodies import check_body
 from tests.servers.public_api import PEPPER, Answer, ApiUser, PublicApi
 
@@ -25,7 +25,7 @@ def key(value: str = "one") -> dict[str, Any]:
 
 async def noted(api: PublicApi) -> list[Entry]:
     """Oldest first."""
-    found = await api.database.read(lambda c: audit.newest(c, limit=100))
+    found = await api.database.read(lambda c: audit.list_newest(c, limit=100))
     return list(reversed(found))
 
 
@@ -125,7 +125,7 @@ async def test_an_accounts_answers_are_bounded(api: PublicApi, alice: ApiUser) -
 
     def put(connection: Any) -> list[int]:
         for number in range(5):
-            row = store.SealedRow(request_hash=b"", answer=b"", created_ms=number)
+            row = store.EncryptedResponse(request_hash=b"", answer=b"", created_ms=number)
             store.put(connection, account_id, b"%d" % number, row)
             store.keep_newest(connection, account_id, 3)
         rows = connection.execute(select(idempotency.c.created_ms))
@@ -137,12 +137,14 @@ async def test_an_accounts_answers_are_bounded(api: PublicApi, alice: ApiUser) -
 async def test_an_accounts_answers_are_bounded_by_their_bytes(
     api: PublicApi, alice: ApiUser
 ) -> None:
-    mebibyte, kept = 1024 * 1024, answers.Answers(PEPPER, most_bytes=12 * 1024 * 1024)
+    mebibyte, kept = 1024 * 1024, answers.IdempotencyStore(PEPPER, most_bytes=12 * 1024 * 1024)
 
     def keep(connection: Any) -> list[int]:
         for number in range(40):
-            asked = Asked(account_id=alice.secrets.account_id, key=f"{number}", request=b"")
-            answer = Kept(status=201, headers={}, body=bytes(mebibyte))
+            asked = IdempotentRequest(
+                account_id=alice.secrets.account_id, key=f"{number}", request=b""
+            )
+            answer = StoredResponse(status=201, headers={}, body=bytes(mebibyte))
             kept.keep(connection, asked, answer, now_ms=number)
         rows = connection.execute(select(idempotency.c.created_ms))
         return sorted(row.created_ms for row in rows)
@@ -155,12 +157,14 @@ async def test_an_accounts_answers_are_bounded_by_their_bytes(
 async def test_an_answer_that_is_too_long_by_itself_is_kept_all_the_same(
     api: PublicApi, alice: ApiUser
 ) -> None:
-    kept = answers.Answers(PEPPER, most_bytes=1000)
+    kept = answers.IdempotencyStore(PEPPER, most_bytes=1000)
 
     def keep(connection: Any) -> list[int]:
         for number in range(3):
-            asked = Asked(account_id=alice.secrets.account_id, key=f"{number}", request=b"")
-            answer = Kept(status=201, headers={}, body=bytes(5 * 1024 * 1024))
+            asked = IdempotentRequest(
+                account_id=alice.secrets.account_id, key=f"{number}", request=b""
+            )
+            answer = StoredResponse(status=201, headers={}, body=bytes(5 * 1024 * 1024))
             kept.keep(connection, asked, answer, now_ms=number)
         return [row.created_ms for row in connection.execute(select(idempotency.c.created_ms))]
 

@@ -15,7 +15,7 @@ from tests.builders.check_bodies import with_request
 from tests.servers.public_api import ApiUser, PublicApi
 
 SECRET: Final = "s3cr3t-of-nobody"
-LOST: Final = Vault([bytes(32)]).seal("lost", ("nowhere",))
+LOST: Final = Vault([bytes(32)]).encrypt("lost", ("nowhere",))
 CREDENTIALS: Final = {"username": "u", "password": SECRET}
 
 
@@ -82,7 +82,7 @@ async def test_what_a_list_shows_of_a_damaged_item_makes_no_password(
     answer = await alice.put(f"/v1/checks/api/{lost['id']}", lost)
     assert answer.status == 400
     assert answer.body["message"].endswith(
-        "that cannot be read any more: it was sealed with a key that this vault does not have."
+        "that cannot be read any more: it was encrypted with a key that this vault does not have."
         " Send the value."
     )
     mended = {**lost, "request": {**lost["request"], "url": "http://shop.test/"}}

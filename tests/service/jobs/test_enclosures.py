@@ -21,7 +21,7 @@ from service.db.tables.locations import private_location
 from service.variables import actions
 from service.variables.model import Owner
 from service.variables.schemas import EnvironmentVariable, VariableWrite
-from service.variables.secrets import secrets_for_jobs
+from service.variables.secrets import variables_for_jobs
 from service.vault.encryption import Scope
 from tests.builders.certificates import a_client_certificate
 from tests.builders.specs import (
@@ -123,7 +123,7 @@ async def test_a_group_stands_between_its_checks_and_the_account(world: World) -
     own = [EnvironmentVariable(key="C", value="check")]
     await world.database.write(lambda c: actions.replace(c, check, own, vault=world.vault))
     found = await world.database.read(
-        lambda c: secrets_for_jobs(c, world.vault, world.account_id, owners=[group, check])
+        lambda c: variables_for_jobs(c, world.vault, world.account_id, owners=[group, check])
     )
     merged = found.of([Owner.account(world.account_id), group, check])
     assert {one.key: one.value for one in merged} == {"A": "account", "B": "group", "C": "check"}

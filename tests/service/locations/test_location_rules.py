@@ -8,7 +8,7 @@ from service.locations.rules import (
     SAMPLE_MS,
     UNAVAILABLE_AFTER_MS,
     is_out,
-    why_no_window,
+    window_problem,
 )
 
 NOW_MS = 1_795_255_200_000
@@ -41,7 +41,7 @@ def test_a_location_is_out_when_checks_run_where_nobody_was_for_long(
 
 def test_a_window_runs_forwards_and_not_too_far_back() -> None:
     def why(from_ms: int, until_ms: int = NOW_MS) -> str | None:
-        return why_no_window(from_ms=from_ms, until_ms=until_ms, now_ms=NOW_MS)
+        return window_problem(from_ms=from_ms, until_ms=until_ms, now_ms=NOW_MS)
 
     assert why(NOW_MS - KEPT_MS) is None
     assert "15 days" in str(why(NOW_MS - KEPT_MS - SAMPLE_MS - 1))

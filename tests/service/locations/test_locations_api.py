@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
-from service.accounts.keys import digest
+from service.accounts.keys import digest_key
 from service.accounts.model import Role
 from service.agents.location_keys import LocationKeys
 from service.agents.model import Opened
@@ -125,10 +125,10 @@ async def test_an_ended_key_opens_nothing_from_then_on(api: PublicApi, alice: Ap
     location = await made(alice)
     (key,) = location["keys"]
     keys = LocationKeys(api.database, pepper=PEPPER, monotonic=lambda: 0.0)
-    assert await keys.opened_with(digest(key["rawKey"])) == Opened(location["id"], key["id"])
+    assert await keys.opened_with(digest_key(key["rawKey"])) == Opened(location["id"], key["id"])
     path = f"{PATH}/{location['id']}/keys/{key['id']}"
     assert (await alice.delete(path)).status == 204
-    assert await keys.opened_with(digest(key["rawKey"])) is None
+    assert await keys.opened_with(digest_key(key["rawKey"])) is None
     assert (await alice.delete(path)).status == 404
 
 
@@ -324,5 +324,5 @@ async def test_a_proxy_that_cannot_be_read_any_more_can_be_set_anew(
     assert answer.status == 500
     assert "The stored proxyUrl of the private location cellar cannot" in answer.body["message"]
     assert (await alice.put(path, body)).body["proxyUrl"] == CELLAR["proxyUrl"]
-    again, same = await api.database.read(lambda c: audit.newest(c, limit=2))
+    again, same = await api.database.read(lambda c: audit.list_newest(c, limit=2))
     assert (same.fields, again.fields) == ((), ("proxyUrl",))

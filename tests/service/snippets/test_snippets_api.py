@@ -8,7 +8,7 @@ from contract.checks import ApiSpec, BrowserSpec, Dependency
 from contract.requests import BasicAuth
 from contract.scripts import MAX_SCRIPT_BYTES
 from contract.wire import decode
-from service.checks.secrets import decrypt_spec, is_sealed
+from service.checks.secrets import decrypt_spec, is_encrypted
 from service.db.tables.checks import check_
 from tests.builders.check_bodies import check_body, script_body
 from tests.builders.groups import group_body
@@ -225,7 +225,7 @@ async def test_a_check_with_a_password_has_the_changed_snippet_and_stays_sealed(
     await alice.put(f"/v1/snippets/{snippet_id}", {"name": "sign", "script": "new"})
     query = select(check_.c.spec)
     stored = await api.database.read(lambda c: c.execute(query).scalar_one())
-    assert is_sealed(stored)
+    assert is_encrypted(stored)
     named = {"account_id": alice.secrets.account_id, "check_id": check["id"]}
     spec = decode(decrypt_spec(stored, api.backend.vault, **named), ApiSpec)
     assert (spec.setup_script, spec.request.basic_auth) == (

@@ -74,7 +74,7 @@ async def test_a_run_by_a_link_is_in_the_audit_log_with_its_group(
 ) -> None:
     group = await a_group(alice, "A")
     await called(api, await a_link(alice, group), passed())
-    (entry,) = await api.database.read(lambda c: audit.newest(c, limit=1))
+    (entry,) = await api.database.read(lambda c: audit.list_newest(c, limit=1))
     assert (entry.operation, entry.resource) == ("runGroupByLink", "check-groups")
     assert (entry.resource_id, entry.key_id) == (str(group["id"]), None)
 

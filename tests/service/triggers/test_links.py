@@ -151,7 +151,7 @@ async def test_a_run_by_a_link_is_in_the_audit_log(api: PublicApi, alice: ApiUse
     check = await a_check(alice)
     link = await a_link(alice, check)
     await called(api, check, f"{link}?runLocation=default", passed())
-    (entry,) = await api.database.read(lambda c: audit.newest(c, limit=1))
+    (entry,) = await api.database.read(lambda c: audit.list_newest(c, limit=1))
     assert (entry.operation, entry.resource, entry.resource_id) == (
         "runCheckByLink",
         "checks",
@@ -169,7 +169,7 @@ async def test_a_link_that_runs_nothing_is_not_in_the_audit_log(
     link = await a_link(alice, check)
     for wrong in (f"{link}x", f"{link}?runLocation=attic"):
         assert (await stranger(api).get(wrong)).status in {400, 404}
-    (entry,) = await api.database.read(lambda c: audit.newest(c, limit=1))
+    (entry,) = await api.database.read(lambda c: audit.list_newest(c, limit=1))
     assert entry.operation == "createCheckTrigger"
 
 

@@ -6,8 +6,8 @@ from service.variables.rules import (
     KEY_PATTERN,
     MAX_TOGETHER_BYTES,
     MAX_VALUE_BYTES,
+    find_repeated,
     together_problem,
-    twice,
     value_problem,
 )
 
@@ -35,5 +35,5 @@ def test_all_variables_of_one_owner_fit_into_a_programs_environment() -> None:
 
 
 def test_the_first_key_that_comes_again_is_told() -> None:
-    assert twice(["A", "B", "a"]) is None
-    assert twice(["A", "B", "B", "A"]) == "B"
+    assert find_repeated(["A", "B", "a"]) is None
+    assert find_repeated(["A", "B", "B", "A"]) == "B"

@@ -82,7 +82,7 @@ async def stored_value(api: PublicApi, key: str) -> str:
     row = await api.database.read(lambda c: c.execute(query).one())
     kind = "secret" if row.secret else "plain"
     place = ("variable", row.account_id, row.level, row.owner_id, row.key, kind)
-    return api.backend.vault.open(row.value, place)
+    return api.backend.vault.decrypt(row.value, place)
 
 
 async def test_a_secret_that_is_sent_back_empty_keeps_its_value_also_under_a_new_key(
@@ -127,7 +127,7 @@ async def test_what_is_marked_as_no_secret_behind_our_back_is_not_shown(
 
 async def lose_values(api: PublicApi) -> None:
     """Nobody has the key any more that all variables are sealed with."""
-    lost = Vault([bytes(32)]).seal("lost", ("variable",))
+    lost = Vault([bytes(32)]).encrypt("lost", ("variable",))
     await api.database.write(lambda c: c.execute(update(variable).values(value=lost)))
 
 
@@ -140,7 +140,7 @@ async def test_a_value_that_cannot_be_read_any_more_can_be_replaced(
     again = await alice.put(f"{PATH}/TOKEN", {"value": "another", "secret": secret})
     assert again.status == 200
     assert await stored_value(api, "TOKEN") == "another"
-    (entry,) = await api.database.read(lambda c: audit.newest(c, limit=1))
+    (entry,) = await api.database.read(lambda c: audit.list_newest(c, limit=1))
     assert entry.fields == ("value",)
 
 
@@ -277,7 +277,7 @@ async def test_changes_are_noted_by_names_a_secrets_new_value_too(
         path = f"{PATH}/TOKEN"
         assert (await alice.put(path, body)).status == 200
     await alice.delete(f"{PATH}/OTHER")
-    entries = await api.database.read(lambda c: audit.newest(c, limit=10))
+    entries = await api.database.read(lambda c: audit.list_newest(c, limit=10))
     assert [(one.operation, one.resource_id, one.fields) for one in reversed(entries)] == [
         ("createVariable", "TOKEN", ("key", "secret", "value")),
         ("replaceVariable", "TOKEN", ("value",)),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.vault.bodies import CLEAR, decrypt, encrypt
-from service.vault.encryption import UnsealableError
+from service.vault.encryption import DecryptionError
 from service.vault.texts import HIDDEN
 from tests.builders.vaults import a_vault
 
@@ -92,7 +92,7 @@ def test_a_body_whose_secrets_are_still_in_it_is_whole(secrets: bytes | None) ->
 
 def test_secrets_open_for_no_other_row() -> None:
     bare, secrets = encrypt(a_body(url=f"https://u:{SECRET}@a"), a_vault(), PLACE)
-    with pytest.raises(UnsealableError):
+    with pytest.raises(DecryptionError):
         decrypt(bare, secrets, a_vault(), (*PLACE[:2], "check-2", PLACE[3]))
 
 
@@ -108,5 +108,5 @@ def test_secrets_open_for_no_other_row() -> None:
 def test_secrets_that_do_not_fit_their_body_are_told(other: dict[str, Any]) -> None:
     locked = {"key": "a", "value": SECRET, "locked": True}
     _, secrets = encrypt(a_body(headers=[locked]), a_vault(), PLACE)
-    with pytest.raises(UnsealableError, match="does not fit what is stored beside it"):
+    with pytest.raises(DecryptionError, match="does not fit what is stored beside it"):
         decrypt(other, secrets, a_vault(), PLACE)

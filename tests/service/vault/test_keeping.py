@@ -7,8 +7,8 @@ from service.groups.model import BASE_URL
 from service.http.errors import InvalidError
 from service.variables import store as variables
 from service.variables.model import Owner
-from service.vault.encryption import UnsealableError
-from service.vault.masked_values import kept, restore_proxy
+from service.vault.encryption import DecryptionError
+from service.vault.masked_values import restore_hidden, restore_proxy
 from service.vault.texts import HIDDEN
 from tests.builders.check_bodies import check_body, with_request
 from tests.servers.public_api import ApiUser, PublicApi
@@ -33,7 +33,7 @@ STORED: Final = a_body(
 
 
 def damaged() -> dict[str, Any]:
-    raise UnsealableError("it was changed")
+    raise DecryptionError("it was changed")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def damaged() -> dict[str, Any]:
 def test_what_is_sent_back_as_it_was_shown_stays(sent: dict[str, Any], stays: str) -> None:
     body = a_body(**sent)
     before = str(body)
-    whole = str(kept(body, lambda: STORED))
+    whole = str(restore_hidden(body, lambda: STORED))
     assert stays in whole
     assert HIDDEN not in whole
     assert str(body) == before, "what was sent is not touched"
@@ -57,14 +57,14 @@ def test_what_is_sent_back_as_it_was_shown_stays(sent: dict[str, Any], stays: st
 
 def test_headers_of_one_name_keep_their_values_in_order() -> None:
     sent = [pair("b", HIDDEN), pair("a", HIDDEN), pair("b", HIDDEN)]
-    whole = kept(a_body(headers=sent), lambda: STORED)
+    whole = restore_hidden(a_body(headers=sent), lambda: STORED)
     assert [one["value"] for one in whole["request"]["headers"]] == ["first", "1", "second"]
 
 
 def test_where_nothing_is_hidden_nothing_is_opened() -> None:
     body = a_body(headers=[pair("a", "x")], url="https://u:p@shop.test/")
-    assert kept(body, damaged) is body
-    assert kept({"name": "Beat"}, damaged) == {"name": "Beat"}
+    assert restore_hidden(body, damaged) is body
+    assert restore_hidden({"name": "Beat"}, damaged) == {"name": "Beat"}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_where_nothing_is_hidden_nothing_is_opened() -> None:
 )
 def test_nothing_is_kept_that_could_be_another_one(sent: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidError) as caught:
-        kept(a_body(**sent), lambda: STORED)
+        restore_hidden(a_body(**sent), lambda: STORED)
     assert caught.value.keys == (field,)
     assert caught.value.message == (
         f'"{field}" holds {HIDDEN}, which keeps the stored value, and there is none here that it'
@@ -97,13 +97,13 @@ def test_what_was_never_there_cannot_stay(sent: dict[str, Any], field: str) -> N
     bare = a_body(basicAuth={"username": "u", "password": ""}, url="https://shop.test/")
     for stored in (None, lambda: a_body(basicAuth=None), lambda: bare, dict):
         with pytest.raises(InvalidError) as caught:
-            kept(a_body(**sent), stored)
+            restore_hidden(a_body(**sent), stored)
         assert caught.value.keys == (field,)
 
 
 def test_what_does_not_open_cannot_stay() -> None:
     with pytest.raises(InvalidError, match="which keeps the stored value, and that cannot be read"):
-        kept(a_body(url=f"https://{HIDDEN}@shop.test/"), damaged)
+        restore_hidden(a_body(url=f"https://{HIDDEN}@shop.test/"), damaged)
     with pytest.raises(InvalidError, match="cannot be read any more: it was changed"):
         restore_proxy(f"http://{HIDDEN}@proxy.test", lambda: str(damaged()))
 
@@ -173,9 +173,9 @@ async def test_a_group_that_a_reader_has_read_loses_nothing_when_a_writer_sends_
     assert {**after, "updated_at": None} == before
     assert SECRET not in str(shown)
     row = await api.database.read(
-        lambda c: variables.of(c, Owner.group(api.alice.secrets.account_id, group["id"]))
+        lambda c: variables.list_all(c, Owner.group(api.alice.secrets.account_id, group["id"]))
     )
-    urls = [api.backend.vault.open(one.value, one.place) for one in row if one.key == BASE_URL]
+    urls = [api.backend.vault.decrypt(one.value, one.place) for one in row if one.key == BASE_URL]
     assert urls == [given["url"]]
     runs = (await alice.get(f"/v1/checks/{check['id']}?applyGroupSettings=true")).body
     assert runs["request"]["basicAuth"] == given["basicAuth"]
@@ -210,9 +210,9 @@ async def test_a_variable_is_kept_unless_a_secret_would_be_shown_by_it(
     answer = await alice.put("/v1/variables/TOKEN", {"value": HIDDEN, **sent})
     assert answer.status == status, answer.body
     (row,) = await api.database.read(
-        lambda c: variables.of(c, Owner.account(api.alice.secrets.account_id))
+        lambda c: variables.list_all(c, Owner.account(api.alice.secrets.account_id))
     )
-    assert api.backend.vault.open(row.value, row.place) == SECRET
+    assert api.backend.vault.decrypt(row.value, row.place) == SECRET
     fresh = await alice.post("/v1/variables", {"key": "NEW", "value": HIDDEN, **sent})
     assert fresh.status == 400
     assert fresh.body["message"] == (

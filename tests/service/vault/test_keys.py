@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from service.vault.master_keys import KEY_BYTES, key_id, keys_of, new_key
+from service.vault.master_keys import KEY_BYTES, key_id, new_key, parse_keys
 
 KEY = bytes(range(200, 200 + KEY_BYTES))
 
@@ -18,12 +18,12 @@ KEY = bytes(range(200, 200 + KEY_BYTES))
     ],
 )
 def test_a_key_is_read_in_hex_and_in_base64_of_either_kind(spelled: str) -> None:
-    assert keys_of(f" {spelled}\n") == (KEY,)
+    assert parse_keys(f" {spelled}\n") == (KEY,)
 
 
 def test_several_keys_stand_one_after_the_other_and_count_once() -> None:
     other = bytes(KEY_BYTES)
-    assert keys_of(f"{KEY.hex()},{other.hex()}\n{KEY.hex()}") == (KEY, other)
+    assert parse_keys(f"{KEY.hex()},{other.hex()}\n{KEY.hex()}") == (KEY, other)
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,13 @@ def test_several_keys_stand_one_after_the_other_and_count_once() -> None:
 )
 def test_what_is_no_key_is_told_without_showing_it(text: str) -> None:
     with pytest.raises(ValueError, match="openssl rand -hex 32") as caught:
-        keys_of(text)
+        parse_keys(text)
     assert "hunter2" not in str(caught.value)
     assert KEY.hex()[:8] not in str(caught.value)
 
 
 def test_new_keys_differ_and_their_ids_show_nothing_of_them() -> None:
-    (one,), (other,) = keys_of(new_key()), keys_of(new_key())
+    (one,), (other,) = parse_keys(new_key()), parse_keys(new_key())
     assert one != other
     assert key_id(one) != key_id(other)
     assert key_id(one) not in one

@@ -18,7 +18,7 @@ from service.settings import Settings
 from service.variables import secrets as variables
 from service.vault.bodies import CLEAR
 from service.vault.encryption import Vault
-from service.vault.master_keys import keys_of, new_key
+from service.vault.master_keys import new_key, parse_keys
 from service.vault.reencrypt import EncryptedTable
 
 log = structlog.get_logger()
@@ -41,26 +41,26 @@ async def open_vault(settings: Settings, database: Database) -> Vault:
     Raises:
         SettingsError: there is no key, or not the one that most values were sealed with.
     """
-    heads = await database.read(_heads)
+    heads = await database.read(_read_heads)
     by_keys = heads - {CLEAR}
-    vault = _vault(settings, may_make=not by_keys)
+    vault = _load_vault(settings, may_make=not by_keys)
     if not all(map(vault.knows, by_keys)):
-        _hold_key(settings, vault, await database.read(_counts))
+        _require_key(settings, vault, await database.read(_count_heads))
     if not all(map(vault.is_current, heads)):
         log.info("vault.sealed_anew", values=await database.write(lambda c: _rotate(c, vault)))
     return vault
 
 
-def _heads(connection: Connection) -> frozenset[bytes]:
+def _read_heads(connection: Connection) -> frozenset[bytes]:
     return frozenset[bytes]().union(*(table.heads(connection) for table in _TABLES))
 
 
-def _counts(connection: Connection) -> Counter[bytes]:
+def _count_heads(connection: Connection) -> Counter[bytes]:
     """How many rows there are of each beginning."""
     return Counter(table.head(row) for table in _TABLES for row in table.rows(connection))
 
 
-def _hold_key(settings: Settings, vault: Vault, counts: Counter[bytes]) -> None:
+def _require_key(settings: Settings, vault: Vault, counts: Counter[bytes]) -> None:
     """A few values of another key are damaged, and keep nobody from starting.
 
     By number: after a change of keys a damaged value is left of the key before, and that key alone
@@ -73,7 +73,7 @@ def _hold_key(settings: Settings, vault: Vault, counts: Counter[bytes]) -> None:
     unknown = Counter({head: rows for head, rows in by_keys.items() if not vault.knows(head)})
     if unknown.total() * 2 >= by_keys.total():
         [(head, _)] = unknown.most_common(1)
-        raise _wrong_key(settings, head[1:].hex())
+        raise _wrong_key_error(settings, head[1:].hex())
     keys = sorted(head[1:].hex() for head in unknown)
     log.error("vault.keys_unknown", keys=keys, values=unknown.total())
 
@@ -82,33 +82,35 @@ def _rotate(connection: Connection, vault: Vault) -> int:
     return sum(table.rotate(connection, vault) for table in _TABLES)
 
 
-def _vault(settings: Settings, *, may_make: bool) -> Vault:
+def _load_vault(settings: Settings, *, may_make: bool) -> Vault:
     if settings.master_keys:
         return Vault(settings.master_keys)
-    file = _file(settings)
+    file = _key_file(settings)
     try:
         if may_make and not file.exists():
             make_own_file(file, f"{new_key()}\n".encode())
-        return Vault(keys_of(file.read_text(encoding="ascii")))
+        return Vault(parse_keys(file.read_text(encoding="ascii")))
     except FileNotFoundError as problem:
-        raise _unusable(f"{file}, the key that secrets are encrypted with, is gone") from problem
+        raise _unusable_error(
+            f"{file}, the key that secrets are encrypted with, is gone"
+        ) from problem
     except OSError as problem:
-        raise _unusable(f"{file} cannot be used ({problem.strerror})") from problem
+        raise _unusable_error(f"{file} cannot be used ({problem.strerror})") from problem
     except UnicodeDecodeError as problem:
-        raise _unusable(f"{file} holds no key in hex or base64") from problem
+        raise _unusable_error(f"{file} holds no key in hex or base64") from problem
     except ValueError as problem:
         raise SettingsError((f"{file} {problem}",)) from problem
 
 
-def _unusable(what: str) -> SettingsError:
+def _unusable_error(what: str) -> SettingsError:
     return SettingsError((f"{what}; bring it back, or set SERVICE_MASTER_KEY",))
 
 
-def _wrong_key(settings: Settings, unknown: str) -> SettingsError:
-    where = "SERVICE_MASTER_KEY" if settings.master_keys else str(_file(settings))
+def _wrong_key_error(settings: Settings, unknown: str) -> SettingsError:
+    where = "SERVICE_MASTER_KEY" if settings.master_keys else str(_key_file(settings))
     with_it = f"key {unknown}, with which secrets in the database are encrypted"
     return SettingsError((f"{where} does not hold the {with_it}; add that key at its end",))
 
 
-def _file(settings: Settings) -> Path:
+def _key_file(settings: Settings) -> Path:
     return settings.database_file.with_name(FILE)

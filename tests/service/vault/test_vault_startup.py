@@ -32,8 +32,8 @@ from service.variables import actions, store
 from service.variables.model import Owner
 from service.variables.schemas import EnvironmentVariable, VariableWrite
 from service.variables.secrets import ENCRYPTED
-from service.vault.encryption import HEAD_BYTES, Scope, UnsealableError, Vault
-from service.vault.opening import open_vault
+from service.vault.encryption import HEAD_BYTES, DecryptionError, Scope, Vault
+from service.vault.startup import open_vault
 from tests.builders.certificates import a_client_certificate
 from tests.builders.check_bodies import check_body
 from tests.builders.groups import group_body
@@ -75,9 +75,9 @@ async def test_a_first_start_makes_a_key_that_only_its_owner_reads(
     vault = await open_vault(settings(tmp_path), database)
     file = tmp_path / "master-key"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    sealed = vault.seal("s3cr3t", ("here",))
+    sealed = vault.encrypt("s3cr3t", ("here",))
     again = await open_vault(settings(tmp_path), database)
-    assert again.open(sealed, ("here",)) == "s3cr3t"
+    assert again.decrypt(sealed, ("here",)) == "s3cr3t"
     assert "master-key" in files(tmp_path)
     assert not any(name.startswith("master-key.") for name in files(tmp_path))
 
@@ -127,7 +127,7 @@ async def test_a_new_key_before_the_old_one_seals_everything_anew(
     await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
     for row in map(store.read, await database.read(ENCRYPTED.rows)):
-        assert alone.open(row.value, row.place) in {"s3cr3t", "http://10.0.0.1"}
+        assert alone.decrypt(row.value, row.place) in {"s3cr3t", "http://10.0.0.1"}
     assert certificate_id
 
 
@@ -181,7 +181,7 @@ async def test_bodies_that_do_not_open_keep_no_start_back(
 ) -> None:
     vault = Vault([MASTER_KEY])
     ids = await seal_bodies(database, vault)
-    moved = vault.seal("moved", ("elsewhere",))
+    moved = vault.encrypt("moved", ("elsewhere",))
     for table, column in (
         (check_, "secrets"),
         (check_group, "secrets"),
@@ -204,7 +204,7 @@ async def test_what_does_not_open_keeps_no_new_key_and_no_start_back(
     account_id, certificate_id = await seal(database, vault)
     kept = VariableWrite(key="KEPT", value="kept")
     await database.write(lambda c: actions.create(c, Scope(account_id, 1, vault), kept))
-    moved = vault.seal("moved", ("elsewhere",))
+    moved = vault.encrypt("moved", ("elsewhere",))
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=moved)
     await database.write(lambda c: c.execute(lost))
     await database.write(lambda c: c.execute(update(client_certificate).values(key=moved)))
@@ -227,13 +227,13 @@ async def test_one_value_of_an_unknown_key_beside_others_keeps_no_start_back(
     account_id, _ = await seal(database, vault)
     kept = VariableWrite(key="KEPT", value="kept")
     await database.write(lambda c: actions.create(c, Scope(account_id, 1, vault), kept))
-    other = Vault([NEW_KEY]).seal("other", ("elsewhere",))
+    other = Vault([NEW_KEY]).encrypt("other", ("elsewhere",))
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=other)
     await database.write(lambda c: c.execute(lost))
     with capture_logs() as told:
         opened = await open_vault(settings(tmp_path, MASTER_KEY), database)
     rows = {row.key: store.read(row) for row in await database.read(ENCRYPTED.rows)}
-    assert opened.open(rows["KEPT"].value, rows["KEPT"].place) == "kept"
+    assert opened.decrypt(rows["KEPT"].value, rows["KEPT"].place) == "kept"
     by_event = {line["event"]: line for line in told}
     assert by_event["vault.keys_unknown"]["keys"] == [other[1:HEAD_BYTES].hex()]
     assert by_event["variables.unreadable"]["key"] == "TOKEN"
@@ -245,14 +245,14 @@ async def test_the_key_before_is_refused_though_a_value_that_was_left_of_it_is_t
     """It would open nothing, and seal whatever comes."""
     vault = Vault([NEW_KEY])
     account_id, _ = await seal(database, vault)
-    left = Vault([MASTER_KEY]).seal("left", ("elsewhere",))
+    left = Vault([MASTER_KEY]).encrypt("left", ("elsewhere",))
     lost = update(variable).where(variable.c.key == "TOKEN").values(value=left)
     await database.write(lambda c: c.execute(lost))
     kept = VariableWrite(key="KEPT", value="kept")
     await database.write(lambda c: actions.create(c, Scope(account_id, 1, vault), kept))
     with pytest.raises(SettingsError) as caught:
         await open_vault(settings(tmp_path, MASTER_KEY), database)
-    assert vault.seal("any", ("where",))[1:HEAD_BYTES].hex() in str(caught.value)
+    assert vault.encrypt("any", ("where",))[1:HEAD_BYTES].hex() in str(caught.value)
 
 
 async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does_not_open(
@@ -261,7 +261,7 @@ async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does
     """Or they would be lost with the key before."""
     vault = Vault([MASTER_KEY])
     await seal_bodies(database, vault)
-    lost = update(check_).values(spec=vault.seal("moved", ("elsewhere",)))
+    lost = update(check_).values(spec=vault.encrypt("moved", ("elsewhere",)))
     await database.write(lambda c: c.execute(lost))
     await open_vault(settings(tmp_path, NEW_KEY, MASTER_KEY), database)
     alone = await open_vault(settings(tmp_path, NEW_KEY), database)
@@ -270,5 +270,5 @@ async def test_secrets_of_a_check_are_sealed_anew_though_what_its_runs_need_does
     stored = {"doc": check.doc, "applied": check.applied}
     bodies = check_sealing.decrypt_bodies(stored, check.secrets, alone, **named)
     assert PASSWORD in str(bodies["applied"])
-    with pytest.raises(UnsealableError):
+    with pytest.raises(DecryptionError):
         check_sealing.decrypt_spec(check.spec, alone, **named)
