@@ -153,8 +153,8 @@ async def test_a_secret_that_cannot_be_read_any_more_cannot_be_kept(
     refused = await alice.put(f"{PATH}/TOKEN", {**read, "locked": True})
     assert refused.status == 400
     assert refused.body["message"] == (
-        '"value" is empty, and the value that it had cannot be read any more: it was sealed with a'
-        " key that this vault does not have. Send the value."
+        '"value" is empty, and the value that it had cannot be read any more: it was encrypted with'
+        " a key that this vault does not have. Send the value."
     )
 
 
