@@ -7,6 +7,7 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,17 @@ SHORT_S = (1.0, 5.0, 30.0)
 """Limits to try in turn, of which a script may first see the last one."""
 WITH_FEWEST = "root with five capabilities"
 AS_ROOT = os.geteuid() == 0
-WORLDS = ("root of a container", "nobody") if AS_ROOT else ("as we are",)
-in_every_world = pytest.mark.parametrize("world", WORLDS)
 needs_root = pytest.mark.skipif(not AS_ROOT, reason="only root can lend users")
+
+
+def in_every_world(test: Callable[..., None]) -> Callable[..., None]:
+    """Play the test as root and as nobody; only root can.
+
+    What a script leaves is all that its user still runs, so that user must be nobody else's:
+    not the one whose shell runs these tests.
+    """
+    in_both = pytest.mark.parametrize("world", ["root of a container", "nobody"])
+    return needs_root(in_both(test))
 
 
 class NotBegunError(AssertionError):
@@ -58,7 +67,6 @@ def prefix(world: str, number: int | None) -> list[str]:
     """`number`: who nobody is. None: somebody new."""
     number = number or secrets.choice(strangers())  # not `random`: all workers draw the same
     is_user = {
-        "as we are": [],
         "root of a container": kept(DOCKERS_OWN),
         WITH_FEWEST: kept(FEWEST),
         "nobody": [f"--reuid={number}", f"--regid={number}", "--clear-groups"],
