@@ -164,7 +164,7 @@ async def test_a_value_that_cannot_be_shown_is_named(api: PublicApi, alice: ApiU
     answer = await alice.get(f"{PATH}/API_URL")
     assert answer.status == 500
     assert answer.body["message"] == (
-        "The stored value of the variable API_URL of the account cannot be read: it was sealed"
+        "The stored value of the variable API_URL of the account cannot be read: it was encrypted"
         " with a key that this vault does not have. Set it anew, or delete it."
     )
     assert (await alice.delete(f"{PATH}/API_URL")).status == 204
