@@ -1,8 +1,7 @@
 """`python -m agent`: the agent in the foreground, set up by its environment variables.
 
-Keeps the idle agent small: what its libraries load without need stays out of the process.
-
-Must run before structlog and aiohttp are imported; where they are already, it changes nothing.
+The idle agent stays small: what its libraries load without need stays out of the process, unless
+structlog and aiohttp were imported before.
 """
 
 import gc

@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What was found out so far; what is in neither part has not been tried yet."""
+    """What this agent has been found to run or not; what is in neither part is not tried yet."""
 
     working: frozenset[Trial] = frozenset()
     unavailable: tuple[UnavailableType, ...] = ()
@@ -48,9 +48,9 @@ class Abilities:
         return tuple(kind for kind in SPEC_TYPES if kind in types)
 
     def updated(self, found: "Abilities") -> "Abilities":
-        """With what another look has found, which counts more.
+        """These abilities, with those that a later check found in their place.
 
-        Where the cause is another in its figures only, it stays as it was reported.
+        A cause that differs in its figures only stays as it was reported.
         """
         tried = found.working | {_trial_of(one) for one in found.unavailable}
         still = (one for one in self.unavailable if _trial_of(one) not in tried)
@@ -64,32 +64,32 @@ def _trial_of(one: UnavailableType) -> Trial:
     return Trial(check_type=one.type, with_scripts=one.only_with_scripts)
 
 
-async def first_abilities(ground: AgentContext) -> Abilities:
+async def first_abilities(context: AgentContext) -> Abilities:
     """Try what needs no Node, which is quick; of the rest, what has no use trying.
 
     Raises:
         OSError: there is no descriptor or port for the boot check.
     """
-    trials = _trials(ground)
+    trials = _trials(context)
     quick = {one for one in trials if not _needs_node(one)}
-    missing = find_missing(trials - quick, ground.harness, ground.scripts_problem)
-    return _take(Abilities(), (*await _try(ground, quick), *missing))
+    missing = find_missing(trials - quick, context.harness, context.scripts_problem)
+    return _take(Abilities(), (*await _try(context, quick), *missing))
 
 
 async def learn(
-    known: Abilities, ground: AgentContext, introduction: Handshake, dispatcher: Dispatcher
+    known: Abilities, context: AgentContext, handshake: Handshake, dispatcher: Dispatcher
 ) -> None:
     """Find out what else runs here, which takes seconds, and offer it then.
 
     Checks without scripts do not wait for a browser's first start. What fails is tried again: a
     machine that was busy then, or is put right later, must not cost the agent a type for its life.
     """
-    trials = _trials(ground)
-    untried, wait_s = {one for one in trials if _needs_node(one)}, ground.makeup.pace.recheck_s
+    trials = _trials(context)
+    untried, wait_s = {one for one in trials if _needs_node(one)}, context.options.pace.recheck_s
     while untried:
-        found = _take(known, await _try_if_possible(ground, untried))
+        found = _take(known, await _try_if_possible(context, untried))
         if found != known:
-            await _offer(found, ground, introduction, dispatcher)
+            await _offer(found, context, handshake, dispatcher)
         known = found
         untried = trials - known.working
         if untried:
@@ -97,25 +97,25 @@ async def learn(
         wait_s = min(wait_s * 2, _LONGEST_RECHECK_S)
 
 
-def hello_of(ground: AgentContext, abilities: Abilities) -> Hello:
+def hello_of(context: AgentContext, abilities: Abilities) -> Hello:
     """What this agent says of itself."""
-    settings, types = ground.settings, abilities.check_types
+    settings, types = context.settings, abilities.check_types
     slots = {Lane.UPTIME: settings.uptime_concurrency, Lane.MAIN: settings.job_concurrency}
     with_scripts = API_WITH_SCRIPTS in abilities.working
     return Hello(
-        agent_id=ground.agent_id,
+        agent_id=context.agent_id,
         version=RELEASE,
         platform=platform_name(),
-        runtimes=runtimes(None if ground.harness is None else ground.harness.runtimes),
+        runtimes=runtimes(None if context.harness is None else context.harness.runtimes),
         check_types=types,
         unavailable=abilities.unavailable,
         slots=served_slots(slots, types, with_scripts=with_scripts),
     )
 
 
-def _trials(ground: AgentContext) -> set[Trial]:
-    """Of all that this agent has a runner for."""
-    specs = {runner.spec for runner in ground.makeup.runners}
+def _trials(context: AgentContext) -> set[Trial]:
+    """Everything that this agent has a runner for."""
+    specs = {runner.spec for runner in context.options.runners}
     types = {kind for kind, spec in SPEC_TYPES.items() if spec in specs}
     own = {Trial(check_type=kind) for kind in types}
     return own | ({API_WITH_SCRIPTS} if CheckType.API in types else set())
@@ -125,15 +125,15 @@ def _needs_node(trial: Trial) -> bool:
     return trial.with_scripts or trial.check_type in MAIN_LANE_TYPES
 
 
-async def _try(ground: AgentContext, trials: Iterable[Trial]) -> tuple[TypeChecked, ...]:
+async def _try(context: AgentContext, trials: Iterable[Trial]) -> tuple[TypeChecked, ...]:
     wanted = tuple(trials)
-    harness, problem = ground.harness, ground.scripts_problem
-    if not ground.makeup.checks_itself:
+    harness, problem = context.harness, context.scripts_problem
+    if not context.options.checks_itself:
         missing = find_missing(wanted, harness, problem)
         lost = {one.trial for one in missing}
         here = (TypeChecked(trial=one, unavailable=None) for one in wanted if one not in lost)
         return (*here, *missing)
-    runners = {runner.spec: runner for runner in ground.makeup.runners}
+    runners = {runner.spec: runner for runner in context.options.runners}
 
     def runner_for(spec: CheckSpec) -> Runner[Any]:
         return runners[type(spec)]
@@ -142,11 +142,11 @@ async def _try(ground: AgentContext, trials: Iterable[Trial]) -> tuple[TypeCheck
 
 
 async def _try_if_possible(
-    ground: AgentContext, trials: Iterable[Trial]
+    context: AgentContext, trials: Iterable[Trial]
 ) -> tuple[TypeChecked, ...]:
     wanted = tuple(trials)
     try:
-        return await _try(ground, wanted)
+        return await _try(context, wanted)
     except OSError as problem:  # no descriptor or port for the boot check: the others go on
         cause = f"the boot check has no place: {summarize(str(problem))}"
         return tuple(
@@ -178,16 +178,16 @@ def _take(known: Abilities, checked: Iterable[TypeChecked]) -> Abilities:
 
 
 async def _offer(
-    found: Abilities, ground: AgentContext, introduction: Handshake, dispatcher: Dispatcher
+    found: Abilities, context: AgentContext, handshake: Handshake, dispatcher: Dispatcher
 ) -> None:
-    hello, served = hello_of(ground, found), introduction.slots()
-    introduction.learn(hello)
+    hello, served = hello_of(context, found), handshake.slots()
+    handshake.learn(hello)
     # Claims name the types too: none of them waits for what becomes of one hello.
     for on, slots in hello.slots.items():
         if slots and not served[on]:
             dispatcher.serve(on, slots)
     with suppress(KeyRefusedError, VersionRefusedError):  # claims meet it too, and try on
-        await introduction.first_hello(Backoff(ground.makeup.pace), until=ground.lifecycle.draining)
+        await handshake.first_hello(Backoff(context.options.pace), until=context.lifecycle.draining)
 
 
 def _log(one: UnavailableType, crash: Exception | None) -> None:

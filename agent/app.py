@@ -4,33 +4,32 @@ import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
 from agent.abilities import Abilities, first_abilities, hello_of, learn
 from agent.api_client.client import ServiceClient
-from agent.api_client.connection import door_of, open_session
+from agent.api_client.connection import endpoint_of, open_session
 from agent.api_client.errors import KeyRefusedError, ServiceError, VersionRefusedError
 from agent.api_client.hello import Handshake, runtimes
 from agent.api_client.retry import Backoff
-from agent.heartbeats.pings import LastPings, PingIntake, PingPort, PingRelay, PingSink, open_store
+from agent.heartbeats.pings import LastPings, PingIntake, PingPort, PingRelay, open_store
 from agent.heartbeats.store import PingClock
 from agent.jobs.leases import Leases
 from agent.jobs.releases import Releases
 from agent.jobs.running import RunningJobs
-from agent.lifecycle import Lifecycle, end_what_outlasts, exit_at_once, on_signals
+from agent.lifecycle import Lifecycle, exit_at_once, on_signals
 from agent.outbox.artifact_files import ParcelFolder
 from agent.outbox.artifact_sender import Uploads
-from agent.outbox.artifacts import Artifacts, Heirs
+from agent.outbox.artifacts import Artifacts
 from agent.outbox.result_files import SegmentFolder
 from agent.outbox.result_sender import Delivery
 from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
 from agent.settings import Settings
 from agent.telemetry import logs
-from agent.telemetry.error_reports import AgentFacts, ErrorReporter, EventSink, Silence
-from agent.telemetry.health import HealthServer, LagGauge, Pulse, Readiness
+from agent.telemetry.error_reports import AgentFacts, ErrorReporter, Silence
+from agent.telemetry.health import HealthServer, Pulse
 from agent.telemetry.logs import Redactor
 from agent.telemetry.metrics import Metrics
 from agent.wiring import (
@@ -42,6 +41,7 @@ from agent.wiring import (
     open_scripts,
     resolver_of,
 )
+from contract.agent_api import ReleaseReason
 from contract.checks import Lane
 from contract.release import RELEASE
 from runners.net.dns.resolve import Resolver
@@ -57,7 +57,7 @@ Loop = Callable[[], Coroutine[object, object, None]]
 log = structlog.get_logger(__name__)
 
 
-async def run(settings: Settings, makeup: AgentOptions = STANDARD) -> int:
+async def run(settings: Settings, options: AgentOptions = STANDARD) -> int:
     """Live as an agent until told to stop; the exit code (0 stopped, 3 refused).
 
     Raises:
@@ -66,129 +66,133 @@ async def run(settings: Settings, makeup: AgentOptions = STANDARD) -> int:
     lifecycle = Lifecycle(ready_grace_s=settings.ready_grace_s, exit_at_once=exit_at_once)
     metrics = Metrics(version=RELEASE, runtime=f"python-{runtimes()['python']}")
     agent_id = uuid.uuid4().hex
-    door = door_of(settings, agent_id=agent_id, version=RELEASE)
+    endpoint = endpoint_of(settings, agent_id=agent_id, version=RELEASE)
     with on_signals(lifecycle):
         async with open_session(settings) as session:
-            client = ServiceClient(door, session, contact=lifecycle, meter=metrics)
-            ground = AgentContext(
+            client = ServiceClient(endpoint, session, lifecycle=lifecycle, metrics=metrics)
+            context = AgentContext(
                 agent_id=agent_id,
                 settings=settings,
-                makeup=makeup,
+                options=options,
                 client=client,
                 lifecycle=lifecycle,
                 metrics=metrics,
             )
-            return await Agent(ground).live()
+            return await Agent(context).live()
 
 
 class Agent:
     """One agent, from its first hello to its last result."""
 
-    def __init__(self, ground: AgentContext) -> None:
-        self._ground = ground
-        settings, client, metrics = ground.settings, ground.client, ground.metrics
-        pace = ground.makeup.pace
-        self._reporter = reporter_of(settings, client)
+    def __init__(self, context: AgentContext) -> None:
+        self._context = context
+        settings, client, metrics = context.settings, context.client, context.metrics
+        pace = context.options.pace
+        self._reporter = _reporter_of(settings, client)
         logs.configure(
             settings.log_level,
             settings.log_format,
             secrets=settings.secret_values(),
-            tap=self._reporter,
+            on_error=self._reporter.note,
         )
         self._running = RunningJobs()
-        self._leases = Leases(client, meter=metrics)
-        self._releases = Releases(client, meter=metrics, pace=pace)
-        self._spool = _spool_of(ground)
-        self._files = _files_of(ground, self._spool, self._leases)
-        self._uploads = Uploads(client, self._files, pace=pace)
-        self._delivery = Delivery(client, self._spool, meter=metrics, pace=pace)
-        self._faces = HttpEndpoints(
-            settings, client, readiness=ground.lifecycle, running=self._running, metrics=metrics
+        self._leases = Leases(client, metrics=metrics)
+        self._releases = Releases(client, metrics=metrics, pace=pace)
+        self._spool = _spool_of(context)
+        self._artifacts = _artifacts_of(context, self._spool, self._leases)
+        self._uploads = Uploads(client, self._artifacts, pace=pace)
+        self._delivery = Delivery(client, self._spool, metrics=metrics, pace=pace)
+        self._endpoints = HttpEndpoints(
+            settings, client, lifecycle=context.lifecycle, running=self._running, metrics=metrics
         )
 
     async def live(self) -> int:
         """Start every loop, work until told to stop; the exit code."""
-        log.info("agent.starting", agent_id=self._ground.agent_id, version=RELEASE)
-        for unknown in self._ground.settings.unknown:
+        log.info("agent.starting", agent_id=self._context.agent_id, version=RELEASE)
+        for unknown in self._context.settings.unknown:
             log.warning("settings.unknown", name=unknown.name, did_you_mean=unknown.nearest)
         try:
-            await self._faces.open()
+            await self._endpoints.open()
             await self._spool.open()
-            await self._files.open()
+            await self._artifacts.open()
             async with asyncio.TaskGroup() as group:
                 loops = [
                     group.create_task(loop(), name=name) for name, loop in self._loops().items()
                 ]
-                async with open_scripts(self._ground.settings, self._ground.client) as scripts:
-                    code = await self._serve(_with_scripts(self._ground, scripts))
+                async with open_scripts(self._context.settings, self._context.client) as scripts:
+                    code = await self._serve(_with_scripts(self._context, scripts))
                 for task in loops:
                     task.cancel()
         finally:
-            await self._files.close()
+            await self._artifacts.close()
             await self._spool.persist()
-            self._ground.lifecycle.stopped()
-            await self._faces.close()
+            self._context.lifecycle.stopped()
+            await self._endpoints.close()
         log.info("agent.stopped", exit_code=code, results_left=self._results_waiting())
         return code
 
     def _loops(self) -> dict[str, Loop]:
-        end_runs = partial(
-            end_what_outlasts,
-            self._ground.lifecycle,
-            self._running,
-            self._uploads,
-            grace_s=self._ground.settings.shutdown_grace_s,
-        )
         return {
             "leases": self._leases.keep,
             "releases": self._releases.run,
             "spool": self._spool.keep,
             "delivery": self._delivery.run,
-            "files": self._files.keep,
+            "files": self._artifacts.keep,
             "uploads": self._uploads.run,
             "reports": self._reporter.run,
-            "shutdown": end_runs,
+            "shutdown": self._stop_after_grace,
             "gauges": self._show_gauges,
-            **self._faces.loops(),
+            **self._endpoints.loops(),
         }
 
-    async def _serve(self, ground: AgentContext) -> int:
-        resolver = resolver_of(ground.settings)
-        abilities = await first_abilities(ground)
-        hello = hello_of(ground, abilities)
-        introduction = Handshake(ground.client, hello, on_limits=self._delivery.keep_to)
-        backoff = Backoff(ground.makeup.pace)
+    async def _stop_after_grace(self) -> None:
+        """Once draining: stop what still runs after the grace, or at the second request to stop."""
+        lifecycle, grace_s = self._context.lifecycle, self._context.settings.shutdown_grace_s
+        await lifecycle.draining.wait()
         try:
-            greeted = await introduction.first_hello(backoff, until=ground.lifecycle.draining)
+            await asyncio.wait_for(lifecycle.cancelling.wait(), grace_s)
+        except TimeoutError:
+            log.warning("agent.grace_is_over", running=len(self._running), grace_s=grace_s)
+        self._running.stop_all(ReleaseReason.DRAINING)
+        self._uploads.let_go()
+
+    async def _serve(self, context: AgentContext) -> int:
+        resolver = resolver_of(context.settings)
+        abilities = await first_abilities(context)
+        hello = hello_of(context, abilities)
+        handshake = Handshake(context.client, hello, on_limits=self._delivery.keep_to)
+        backoff = Backoff(context.options.pace)
+        try:
+            greeted = await handshake.first_hello(backoff, until=context.lifecycle.draining)
         except (KeyRefusedError, VersionRefusedError) as refusal:
             log.error("agent.refused", because=str(refusal))  # noqa: TRY400 - no mistake of ours
             return EXIT_REFUSED
         if greeted:
-            await self._work(ground, abilities, introduction, resolver)
+            await self._work(context, abilities, handshake, resolver)
         await self._hand_over()
         return EXIT_STOPPED
 
     async def _work(
         self,
-        ground: AgentContext,
+        context: AgentContext,
         abilities: Abilities,
-        introduction: Handshake,
+        handshake: Handshake,
         resolver: Resolver,
     ) -> None:
         """Take jobs until told to stop; those with scripts as soon as it is known that they run."""
         opening = open_dispatcher(
-            ground,
-            hello_of(ground, abilities),
-            introduction,
+            context,
+            hello_of(context, abilities),
+            handshake,
             loops=self._work_loops(),
             resolver=resolver,
         )
         async with opening as dispatcher:
-            ground.lifecycle.ready()
+            context.lifecycle.ready()
             async with asyncio.TaskGroup() as group:
-                learning = learn(abilities, ground, introduction, dispatcher)
+                learning = learn(abilities, context, handshake, dispatcher)
                 task = group.create_task(learning, name="learn")
-                await dispatcher.run(ground.lifecycle.draining)
+                await dispatcher.run(context.lifecycle.draining)
                 task.cancel()
 
     def _work_loops(self) -> Loops:
@@ -196,62 +200,64 @@ class Agent:
             releases=self._releases,
             leases=self._leases,
             spool=self._spool,
-            files=self._files,
+            artifacts=self._artifacts,
             running=self._running,
-            pings=self._faces.book,
+            pings=self._endpoints.last_pings,
         )
 
     async def _hand_over(self) -> None:
         """Deliver what is left, results first, each within a limit; the rest waits on disk."""
-        waited = self._files.waiting()
-        limit_s = self._ground.makeup.pace.flush_s
+        waited = self._artifacts.waiting()
+        limit_s = self._context.options.pace.flush_s
         await self._flush(limit_s)
         await self._uploads.flush(limit_s=limit_s)
-        await self._files.let_results_go()
-        if self._files.waiting() < waited:  # these results follow their files
+        await self._artifacts.let_results_go()
+        if self._artifacts.waiting() < waited:  # these results follow their files
             await self._flush(limit_s)
 
     async def _flush(self, limit_s: float) -> None:
         async with asyncio.TaskGroup() as last:
             last.create_task(self._releases.flush(limit_s=limit_s), name="flush-releases")
             last.create_task(self._delivery.flush(limit_s=limit_s), name="flush-results")
-            last.create_task(self._faces.flush(limit_s=limit_s), name="flush-pings")
+            last.create_task(self._endpoints.flush(limit_s=limit_s), name="flush-pings")
 
     def _results_waiting(self) -> int:
-        return self._spool.waiting() + self._files.waiting()
+        return self._spool.waiting() + self._artifacts.waiting()
 
     async def _show_gauges(self) -> None:
-        metrics = self._ground.metrics
+        metrics = self._context.metrics
         while True:
             metrics.results_spooled(self._results_waiting())
-            metrics.artifacts_spooled(self._files.waiting_files())
+            metrics.artifacts_spooled(self._artifacts.waiting_files())
             for on in Lane:
                 metrics.oldest_wait(on, wait_s=self._running.oldest_wait_s(on))
             await asyncio.sleep(_GAUGES_EACH_S)
 
 
-def _with_scripts(ground: AgentContext, scripts: Scripts) -> AgentContext:
-    return replace(ground, harness=scripts.harness, scripts_problem=scripts.problem)
+def _with_scripts(context: AgentContext, scripts: Scripts) -> AgentContext:
+    return replace(context, harness=scripts.harness, scripts_problem=scripts.problem)
 
 
 def _limits_of(settings: Settings) -> SpoolLimits:
     return SpoolLimits(max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
 
 
-def _spool_of(ground: AgentContext) -> DiskSpool:
+def _spool_of(context: AgentContext) -> DiskSpool:
     return DiskSpool(
-        SegmentFolder(ground.settings.data_dir / "results", agent_id=ground.agent_id),
-        limits=_limits_of(ground.settings),
-        meter=ground.metrics,
+        SegmentFolder(context.settings.data_dir / "results", agent_id=context.agent_id),
+        limits=_limits_of(context.settings),
+        metrics=context.metrics,
         wall_clock=steady_time(),
     )
 
 
-def _files_of(ground: AgentContext, spool: DiskSpool, leases: Leases) -> Artifacts:
+def _artifacts_of(context: AgentContext, spool: DiskSpool, leases: Leases) -> Artifacts:
     return Artifacts(
-        ParcelFolder(ground.settings.data_dir / "artifacts", agent_id=ground.agent_id),
-        Heirs(spool=spool, leases=leases, meter=ground.metrics),
-        limits=_limits_of(ground.settings),
+        ParcelFolder(context.settings.data_dir / "artifacts", agent_id=context.agent_id),
+        spool,
+        leases,
+        metrics=context.metrics,
+        limits=_limits_of(context.settings),
         wall_clock=steady_time(),
     )
 
@@ -259,23 +265,12 @@ def _files_of(ground: AgentContext, spool: DiskSpool, leases: Leases) -> Artifac
 _PINGS_KEPT_S: Final = 86400.0
 
 
-class Sink(PingSink, EventSink, Protocol):
-    """The service, as far as pings and error reports go."""
-
-
-class MetricsFace(LagGauge, Protocol):
-    """What the health port shows at `/metrics`."""
-
-    def text(self) -> bytes:
-        """The Prometheus text format."""
-
-
-def reporter_of(settings: Settings, sink: EventSink) -> ErrorReporter | Silence:
+def _reporter_of(settings: Settings, client: ServiceClient) -> ErrorReporter | Silence:
     """Whoever reports errors to the service, or nobody, as the settings say."""
     if not settings.external_observability:
         return Silence()
     facts = AgentFacts(agent_version=RELEASE)
-    return ErrorReporter(sink, facts, secrets=settings.secret_values())
+    return ErrorReporter(client, facts, secrets=settings.secret_values())
 
 
 class HttpEndpoints:
@@ -284,15 +279,15 @@ class HttpEndpoints:
     def __init__(
         self,
         settings: Settings,
-        sink: Sink,
+        client: ServiceClient,
         *,
-        readiness: Readiness,
+        lifecycle: Lifecycle,
         running: RunningJobs,
-        metrics: MetricsFace,
+        metrics: Metrics,
     ) -> None:
         self.pulse = Pulse(running, metrics)
         self._health = HealthServer(
-            readiness=readiness,
+            lifecycle=lifecycle,
             pulse=self.pulse,
             metrics_text=metrics.text,
             port=settings.health_port,
@@ -300,9 +295,9 @@ class HttpEndpoints:
         )
         self._clock = PingClock()
         self._store = open_store(settings.data_dir)
-        self.book = LastPings()
+        self.last_pings = LastPings()
         self.relay = PingRelay(
-            sink,
+            client,
             self._store,
             clock=self._clock,
             max_age_s=min(settings.spool_max_age_s, _PINGS_KEPT_S),
@@ -315,7 +310,7 @@ class HttpEndpoints:
         Raises:
             PortUnavailableError: a port is taken or not allowed.
         """
-        self.book.recall(self._store.waiting(), self._clock)
+        self.last_pings.recall(self._store.waiting(), self._clock)
         self._health.start()
         if self._ping_port is not None:
             await self._ping_port.start()
@@ -327,7 +322,7 @@ class HttpEndpoints:
         self._store.close()
         await self._health.stop()
 
-    def loops(self) -> dict[str, Callable[[], Coroutine[object, object, None]]]:
+    def loops(self) -> dict[str, Loop]:
         """What runs as long as the agent does, by task name."""
         return {"pulse": self.pulse.beat, "ping-relay": self.relay.run}
 
@@ -341,5 +336,7 @@ class HttpEndpoints:
 
     def _port_of(self, settings: Settings) -> PingPort:
         redactor = Redactor(settings.secret_values())
-        intake = PingIntake(self.book, take=self.relay.take, clock=self._clock, clean=redactor.text)
+        intake = PingIntake(
+            self.last_pings, take=self.relay.take, clock=self._clock, clean=redactor.text
+        )
         return PingPort(intake, port=settings.heartbeat_port)

@@ -1,13 +1,14 @@
 """Brings the code of suites from the service, and says where an agent keeps what suites need."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import ServiceAwayError, ServiceError
 from agent.data_folder import unusable
 from runners.scripting.suites.bundle_cache import MAX_BUNDLE_BYTES, BundleCache, BundleError
@@ -22,22 +23,11 @@ WAITS_S: Final = (1.0, 5.0)
 log = structlog.get_logger(__name__)
 
 
-class BundleGiver(Protocol):
-    """The service, as far as bundles go."""
-
-    async def get_bundle(self, sha256: str, take: Callable[[bytes], object]) -> None:
-        """Hand over a bundle part by part.
-
-        Raises:
-            ServiceError: it cannot be had now.
-        """
-
-
 class ServiceBundles:
     """Downloads, and tries again when the service is away for a moment."""
 
-    def __init__(self, service: BundleGiver, *, waits_s: tuple[float, ...] = WAITS_S) -> None:
-        self._service = service
+    def __init__(self, client: ServiceClient, *, waits_s: tuple[float, ...] = WAITS_S) -> None:
+        self._client = client
         self._waits_s = waits_s
 
     async def download(self, sha256: str, target: Path) -> None:
@@ -68,12 +58,12 @@ class ServiceBundles:
                 if file.tell() > MAX_BUNDLE_BYTES:
                     raise BundleError(f"The bundle has more than {MAX_BUNDLE_BYTES} bytes.")
 
-            await self._service.get_bundle(sha256, take)
+            await self._client.get_bundle(sha256, take)
 
 
 @contextmanager
 def suite_places(
-    service: BundleGiver, data_dir: Path, proxies: Mapping[str, str]
+    client: ServiceClient, data_dir: Path, proxies: Mapping[str, str]
 ) -> Iterator[SuiteOptions]:
     """Where an agent keeps bundles and packages, for as long as the block lasts.
 
@@ -84,7 +74,7 @@ def suite_places(
     """
     with _usable_folder(data_dir) as folder:
         yield SuiteOptions(
-            bundles=BundleCache(ServiceBundles(service), folder / "bundles"),
+            bundles=BundleCache(ServiceBundles(client), folder / "bundles"),
             packages=folder / "packages",
             environment=proxies,
         )

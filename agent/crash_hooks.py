@@ -28,15 +28,15 @@ def install_crash_hooks(environ: Mapping[str, str]) -> None:
     logs.configure(
         logs.LogLevel.INFO, logs.default_format(sys.stdout), secrets=likely_secrets(environ)
     )
-    sys.excepthook = _of_process
-    sys.unraisablehook = _of_finaliser
-    threading.excepthook = _of_thread
+    sys.excepthook = _log_crash
+    sys.unraisablehook = _log_finaliser
+    threading.excepthook = _log_thread
     with suppress(OSError, ValueError):  # where it is refused, there was none before either
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def likely_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Of variables whose names tell it, as long as nobody has read them properly."""
+    """The values of variables with a secret's name; the settings have not been read yet."""
     return tuple(
         value
         for name, value in environ.items()
@@ -44,7 +44,7 @@ def likely_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def _of_process(
+def _log_crash(
     kind: type[BaseException], problem: BaseException, trace: TracebackType | None
 ) -> None:
     if issubclass(kind, KeyboardInterrupt):
@@ -52,13 +52,13 @@ def _of_process(
     log.error("agent.crashed", exc_info=(kind, problem, trace))
 
 
-def _of_thread(broke: threading.ExceptHookArgs) -> None:
+def _log_thread(broke: threading.ExceptHookArgs) -> None:
     if broke.exc_value is not None and not issubclass(broke.exc_type, SystemExit):
         problem = (broke.exc_type, broke.exc_value, broke.exc_traceback)
         log.error("thread.broke", exc_info=problem)
 
 
-def _of_finaliser(broke: "sys.UnraisableHookArgs") -> None:
+def _log_finaliser(broke: "sys.UnraisableHookArgs") -> None:
     if broke.exc_value is not None:
         log.error(
             "finaliser.broke", exc_info=(broke.exc_type, broke.exc_value, broke.exc_traceback)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 _MOST_TRIES: Final = 20
-"""So often a folder may be gone again between its making and its lock."""
+"""How often a folder is made again because it was removed before it could be locked."""
 _LOOK_EACH_S: Final = 0.05
 
 

@@ -7,12 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
-
-from agent.jobs.running import RunningJobs
-from contract.agent_api import ReleaseReason
 
 log = structlog.get_logger(__name__)
 
@@ -134,23 +131,3 @@ def on_signals(lifecycle: Lifecycle) -> Iterator[None]:
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
-
-
-class Uploading(Protocol):
-    """Files on their way."""
-
-    def let_go(self) -> None:
-        """Leave what is not uploaded yet."""
-
-
-async def end_what_outlasts(
-    lifecycle: Lifecycle, running: RunningJobs, uploads: Uploading, *, grace_s: float
-) -> None:
-    """Once draining: stop what still runs after the grace, or at the second request to stop."""
-    await lifecycle.draining.wait()
-    try:
-        await asyncio.wait_for(lifecycle.cancelling.wait(), grace_s)
-    except TimeoutError:
-        log.warning("agent.grace_is_over", running=len(running), grace_s=grace_s)
-    running.stop_all(ReleaseReason.DRAINING)
-    uploads.let_go()

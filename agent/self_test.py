@@ -1,13 +1,6 @@
-"""Runs one check of each type before the first job is claimed.
-
-The boot check: one real check of every type against targets of our own on loopback.
+"""The boot check: one real check of every type, against servers of our own on loopback.
 
 A type that fails here is reported with its cause and remedy, and not claimed; the others go on.
-
-The suite of the boot check: one test in our Chromium, with the runtime's own Playwright.
-
-It needs no registry: what is installed is a link to the packages that the runtime has. The
-runtime's npm has to start: by its name alone, the host's would do.
 """
 
 import asyncio
@@ -444,7 +437,7 @@ _SAID: Final = re.compile(r"^\[pid=\d+\]\[err\] (.*)", re.MULTILINE)
 """A line that the browser printed."""
 _EXIT: Final = re.compile(r"<process did exit: (.*?)>")
 _LOG_HEAD: Final = re.compile(r"^\[[\d:/.]+:(?P<level>[A-Z]+\d*):[^\]]*\] ?")
-"""Of Chromium: process, thread, time, level and line of its source."""
+"""How a line of Chromium's log begins: process, thread, time, level and source line."""
 _STACK: Final = re.compile(r"\s*(?:#\d+ 0x|\[end of stack trace\]|(?:\w+: [0-9a-f]{16}\s*)+$)")
 _PID: Final = re.compile(r"[([]?\bpid[=: ]+\d+[])]?:? ?", re.IGNORECASE)
 _OUR_FOLDER: Final = re.compile(r"/[\w./-]*/(?:new-)?picket-[a-z]+-\w{8}(?:/[^\s'\":;,]*)?")

@@ -223,11 +223,11 @@ class Setting:
 
     name: str
     field: str
-    """Of `Settings`."""
+    """The field of `Settings` that it fills."""
     read: Callable[[str], object]
     """Raises ValueError for what is not allowed."""
     default: str
-    """As a person reads it; `required` when there is none."""
+    """The default as a person reads it, or `required`."""
     allowed: str
     """Completes the sentence `NAME is VALUE; use …`."""
     meaning: str

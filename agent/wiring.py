@@ -8,7 +8,6 @@ from contextlib import (
     closing,
 )
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -17,25 +16,24 @@ from agent.api_client.client import ServiceClient
 from agent.api_client.hello import Handshake
 from agent.api_client.proxies import proxy_environment
 from agent.api_client.retry import Pace
-from agent.bundles import BundleGiver, suite_places
+from agent.bundles import suite_places
 from agent.jobs.dispatcher import (
     Dispatcher,
     DispatcherParts,
-    JobLeases,
-    ResultSpool,
-    RunFiles,
     Slots,
 )
+from agent.jobs.leases import Leases
 from agent.jobs.releases import Releases
 from agent.jobs.running import JobRunner, RunningJobs
 from agent.jobs.source import ServiceSource
 from agent.lifecycle import Lifecycle
+from agent.outbox.artifacts import Artifacts
 from agent.outbox.redact import ArtifactRedactor, ResultRedactor
+from agent.outbox.results import DiskSpool
 from agent.self_test import summarize
 from agent.settings import Settings
 from agent.telemetry.metrics import Metrics
 from contract.agent_api import Hello
-from redaction.files import clean_in_child
 from redaction.policy import why_unhidden
 from redaction.result import Scrubber
 from runners.execute import execute
@@ -64,7 +62,7 @@ class AgentContext:
 
     agent_id: str
     settings: Settings
-    makeup: AgentOptions
+    options: AgentOptions
     client: ServiceClient
     lifecycle: Lifecycle
     metrics: Metrics
@@ -84,9 +82,9 @@ class Loops:
     """The parts that have a loop of their own and outlive the work."""
 
     releases: Releases
-    leases: JobLeases
-    spool: ResultSpool
-    files: RunFiles
+    leases: Leases
+    spool: DiskSpool
+    artifacts: Artifacts
     running: RunningJobs
     pings: LastPings
 
@@ -108,19 +106,19 @@ class Scripts:
 
 @asynccontextmanager
 async def open_scripts(
-    settings: Settings, service: BundleGiver | None = None
+    settings: Settings, client: ServiceClient | None = None
 ) -> AsyncIterator[Scripts]:
     """What scripts run with, for as long as the block lasts.
 
-    `service`: where the code of suites comes from; without it no suite runs.
+    `client`: where the code of suites comes from; without it no suite runs.
     """
     async with AsyncExitStack() as stack:
         found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
         _tell_left_out(found)
         suites: SuiteOptions | None = None
         try:
-            if service is not None:
-                places = suite_places(service, settings.data_dir, proxy_environment_of(settings))
+            if client is not None:
+                places = suite_places(client, settings.data_dir, proxy_environment_of(settings))
                 suites = stack.enter_context(places)
             opening = open_harness(found, extra_roots=settings.extra_ca_certs, suites=suites)
             harness = await stack.enter_async_context(opening)
@@ -176,48 +174,39 @@ def scrubber_of(settings: Settings) -> Scrubber:
 
 @asynccontextmanager
 async def open_dispatcher(
-    ground: AgentContext, hello: Hello, introduction: Handshake, *, loops: Loops, resolver: Resolver
+    context: AgentContext, hello: Hello, handshake: Handshake, *, loops: Loops, resolver: Resolver
 ) -> AsyncIterator[Dispatcher]:
     """The dispatcher with everything it needs, and the network for as long as the block lasts."""
-    pace = ground.makeup.pace
-    scrubber = scrubber_of(ground.settings)
-    envelopes = ResultRedactor(scrubber, agent_id=ground.agent_id, meter=ground.metrics)
-    async with _open_network(ground, resolver) as network:
-        works = DispatcherParts(
-            source=ServiceSource(ground.client, loops.releases, introduction, pace=pace),
+    pace = context.options.pace
+    scrubber = scrubber_of(context.settings)
+    redactor = ResultRedactor(scrubber, agent_id=context.agent_id, metrics=context.metrics)
+    async with _open_network(context, resolver) as network:
+        parts = DispatcherParts(
+            source=ServiceSource(context.client, loops.releases, handshake, pace=pace),
             leases=loops.leases,
-            runner=_runs(ground, network, loops.pings),
-            envelopes=envelopes,
+            runner=JobRunner(
+                context.options.runners,
+                execute,
+                network=network,
+                pings=loops.pings,
+                location_secrets=context.settings.service_secrets,
+            ),
+            result_redactor=redactor,
+            artifact_redactor=ArtifactRedactor(scrubber, metrics=context.metrics),
             spool=loops.spool,
-            enclosures=_enclosures(scrubber, ground),
-            files=loops.files,
-            meter=ground.metrics,
+            artifacts=loops.artifacts,
+            metrics=context.metrics,
         )
-        slots = Slots(hello.slots, linger_s=pace.linger_s, gauge=ground.metrics)
-        with closing(envelopes):
-            yield Dispatcher(works, slots, loops.running)
+        slots = Slots(hello.slots, linger_s=pace.linger_s, metrics=context.metrics)
+        with closing(redactor):
+            yield Dispatcher(parts, slots, loops.running)
 
 
-def _open_network(ground: AgentContext, resolver: Resolver) -> AbstractAsyncContextManager[Tools]:
-    roots = ground.settings.extra_ca_certs
+def _open_network(context: AgentContext, resolver: Resolver) -> AbstractAsyncContextManager[Tools]:
+    roots = context.settings.extra_ca_certs
     return open_tools(
-        ground.settings.egress,
+        context.settings.egress,
         resolver=resolver,
         extra_ca_pem=None if roots is None else roots.read_text(),
-        harness=ground.harness,
+        harness=context.harness,
     )
-
-
-def _runs(ground: AgentContext, network: Tools, pings: LastPings) -> JobRunner:
-    return JobRunner(
-        ground.makeup.runners,
-        execute,
-        network=network,
-        pings=pings,
-        location_secrets=ground.settings.service_secrets,
-    )
-
-
-def _enclosures(scrubber: Scrubber, ground: AgentContext) -> ArtifactRedactor:
-    clean = partial(clean_in_child, header_names=scrubber.header_names)
-    return ArtifactRedactor(scrubber, clean, meter=ground.metrics)

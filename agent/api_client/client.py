@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -26,9 +26,11 @@ from agent.api_client.errors import (
     VersionRefusedError,
 )
 from agent.api_client.proxies import Proxy
-from agent.outbox.artifact_sender import Chunk
+from agent.lifecycle import Lifecycle
+from agent.telemetry.metrics import Metrics
 from contract import agent_api as api
 from contract.job import Lease
+from contract.result import Artifact
 from contract.wire import UnreadableMessageError, decode, encode
 
 MessageT = TypeVar("MessageT", bound=msgspec.Struct)
@@ -44,7 +46,7 @@ _REFUSALS: Final[dict[int, type[ServiceError]]] = {
 
 
 class Response(NamedTuple):
-    """What came back."""
+    """An HTTP answer of the service."""
 
     status: int
     body: bytes
@@ -53,13 +55,13 @@ class Response(NamedTuple):
 
 
 def usual_refusal(answer: Response, sentence: str) -> ServiceError | None:
-    """What will not pass by itself. None: it may."""
+    """The error for a status that will not pass by itself. None: it may pass."""
     refusal = _REFUSALS.get(answer.status)
     return None if refusal is None else refusal(sentence)
 
 
 def artifact_refusal(answer: Response, sentence: str) -> ServiceError | None:
-    """The same for files; only the service's own word counts."""
+    """What will not pass by itself when a file is uploaded; a proxy's 404 or 416 may pass."""
     with suppress(UnreadableMessageError):
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             offset = decode(answer.body, api.RangeRefusal).attributes.offset
@@ -70,7 +72,7 @@ def artifact_refusal(answer: Response, sentence: str) -> ServiceError | None:
 
 
 def bundle_refusal(answer: Response, sentence: str) -> ServiceError | None:
-    """The same for code bundles: one that is not there is no fault of the line."""
+    """What will not pass by itself when a code bundle is fetched: a missing one stays missing."""
     if answer.status == HTTPStatus.NOT_FOUND:
         return RequestRefusedError(sentence)
     return usual_refusal(answer, sentence)
@@ -122,33 +124,23 @@ _GZIP_IN_THREAD_BYTES: Final = 512 * 1024
 _GZIP_WINDOW: Final = 31
 
 
-class Contact(Protocol):
-    """Whoever wants to know how the agent stands with its service."""
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of an artifact, as it is uploaded."""
 
-    def service_answered(self) -> None:
-        """It took a request."""
-
-    def service_away(self) -> None:
-        """It could not be reached, or could not serve us."""
-
-    def service_refused(self, because: str) -> None:
-        """It refuses our key or our version."""
-
-
-class RequestMeter(Protocol):
-    """Where requests are counted."""
-
-    def service_request(self, call: str, status: str) -> None:
-        """One request ended with this HTTP status, or a word when there was no answer."""
+    lease: Lease
+    artifact: Artifact
+    first: int
+    """Where it begins in the file, in bytes."""
+    content: bytes
 
 
 class Nothing(msgspec.Struct):
-    """The answer of calls that answer nothing."""
+    """The empty answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceEndpoint:
-    """Where the service is and how to get in."""
+    """The service's address, and what its requests need."""
 
     url: str
     api_key: str = field(repr=False)
@@ -160,7 +152,7 @@ class ServiceEndpoint:
     """Whether large bodies are sent as gzip."""
 
     def headers(self) -> dict[str, str]:
-        """What stands on every request."""
+        """The headers of every request."""
         return {
             "authorization": f"Bearer {self.api_key}",
             "user-agent": f"{api.USER_AGENT_PREFIX}{self.version}",
@@ -174,22 +166,22 @@ class ServiceClient:
 
     def __init__(
         self,
-        door: ServiceEndpoint,
+        endpoint: ServiceEndpoint,
         session: aiohttp.ClientSession,
         *,
-        contact: Contact,
-        meter: RequestMeter,
+        lifecycle: Lifecycle,
+        metrics: Metrics,
     ) -> None:
-        self._door = door
+        self._endpoint = endpoint
         self._session = session
-        self._contact = contact
-        self._meter = meter
-        self._headers = door.headers()
-        self._proxy = None if door.proxy is None else door.proxy.url
-        self._proxy_headers = _proxy_headers(door.proxy)
+        self._lifecycle = lifecycle
+        self._metrics = metrics
+        self._headers = endpoint.headers()
+        self._proxy = None if endpoint.proxy is None else endpoint.proxy.url
+        self._proxy_headers = _proxy_headers(endpoint.proxy)
 
     def __repr__(self) -> str:
-        return f"ServiceClient({self._door.url})"
+        return f"ServiceClient({self._endpoint.url})"
 
     async def hello(self, hello: api.Hello) -> api.HelloAnswer:
         """Introduce this agent."""
@@ -222,18 +214,25 @@ class ServiceClient:
         """Report errors of this agent."""
         await self._ask(api.EVENTS, encode(events), Nothing)
 
-    async def put_artifact(self, piece: Chunk) -> api.ArtifactStored:
-        """Store a piece of a file; see `PieceTaker` for what else it raises."""
-        name = f"{quote(piece.lease.job_id, safe='')}/{piece.artifact.name}"
+    async def put_artifact(self, chunk: Chunk) -> api.ArtifactStored:
+        """Upload a part of a file.
+
+        Raises:
+            ElsewhereError: it begins elsewhere than where the stored bytes end.
+            JobGoneError: the service expects no files of this job any more.
+            RequestRefusedError: the service will never take this file.
+            ServiceError: it did not arrive.
+        """
+        name = f"{quote(chunk.lease.job_id, safe='')}/{chunk.artifact.name}"
         call = _Call(
             "artifacts",
             f"{api.ARTIFACTS}/{name}",
             method="PUT",
-            headers=_headers_of(piece),
+            headers=_headers_of(chunk),
             compresses=False,
             refusal=artifact_refusal,
         )
-        return await self._exchange(call, piece.content, api.ArtifactStored, SUBMIT_LIMIT_S)
+        return await self._exchange(call, chunk.content, api.ArtifactStored, SUBMIT_LIMIT_S)
 
     async def get_bundle(self, sha256: str, take: Callable[[bytes], object]) -> None:
         """Fetch a code bundle, handed over part by part.
@@ -262,23 +261,23 @@ class ServiceClient:
         try:
             found = read(await self._send(call, body, limit_s=limit_s), kind, call.refusal)
         except (KeyRefusedError, VersionRefusedError) as problem:
-            self._contact.service_refused(str(problem))
+            self._lifecycle.service_refused(str(problem))
             raise
         except ServiceAwayError:
-            self._contact.service_away()
+            self._lifecycle.service_away()
             raise
-        self._contact.service_answered()
+        self._lifecycle.service_answered()
         return found
 
     async def _send(self, call: "_Call", body: bytes, *, limit_s: float) -> Response:
         headers = {**self._headers, **call.headers} if call.headers else self._headers
-        if self._door.compresses and call.compresses and len(body) > api.GZIP_ABOVE_BYTES:
+        if self._endpoint.compresses and call.compresses and len(body) > api.GZIP_ABOVE_BYTES:
             body = await _gzipped(body)
             headers = {**headers, "content-encoding": "gzip"}
         try:
             async with self._session.request(
                 call.method,
-                self._door.url + call.path,
+                self._endpoint.url + call.path,
                 data=body,
                 headers=headers,
                 proxy=self._proxy,
@@ -288,10 +287,10 @@ class ServiceClient:
             ) as answer:
                 content = await _content(answer, call.take)
         except (aiohttp.ClientError, OSError, TimeoutError) as problem:
-            self._meter.service_request(call.name, _word_for(problem))
+            self._metrics.service_request(call.name, _word_for(problem))
             # No cause: aiohttp's errors hold the request's headers, and so the key.
-            raise ServiceAwayError(_unreachable(self._door, problem)) from None
-        self._meter.service_request(call.name, str(answer.status))
+            raise ServiceAwayError(_unreachable(self._endpoint, problem)) from None
+        self._metrics.service_request(call.name, str(answer.status))
         return Response(answer.status, content, answer.headers.get("retry-after", ""))
 
 
@@ -303,7 +302,7 @@ class _Call:
     path: str
     method: str = "POST"
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Besides those of every request."""
+    """Headers beside those of every request."""
     compresses: bool = True
     refusal: Refusal = usual_refusal
     take: Callable[[bytes], object] | None = None
@@ -319,15 +318,15 @@ async def _content(answer: aiohttp.ClientResponse, take: Callable[[bytes], objec
     return b""
 
 
-def _headers_of(piece: Chunk) -> dict[str, str]:
-    artifact, end = piece.artifact, piece.first + len(piece.content)
+def _headers_of(chunk: Chunk) -> dict[str, str]:
+    artifact, end = chunk.artifact, chunk.first + len(chunk.content)
     headers = {
         "content-type": artifact.content_type,
-        api.ARTIFACT_FENCE_HEADER: str(piece.lease.fence),
+        api.ARTIFACT_FENCE_HEADER: str(chunk.lease.fence),
         api.ARTIFACT_DIGEST_HEADER: artifact.sha256,
     }
-    if artifact.size_bytes:  # of an empty file there is no range
-        headers["content-range"] = f"bytes {piece.first}-{end - 1}/{artifact.size_bytes}"
+    if artifact.size_bytes:  # an empty file has no range
+        headers["content-range"] = f"bytes {chunk.first}-{end - 1}/{artifact.size_bytes}"
     return headers
 
 
@@ -335,12 +334,12 @@ def _word_for(problem: Exception) -> str:
     return "timeout" if isinstance(problem, TimeoutError) else "unreachable"
 
 
-def _unreachable(door: ServiceEndpoint, problem: Exception) -> str:
+def _unreachable(endpoint: ServiceEndpoint, problem: Exception) -> str:
     if isinstance(problem, TimeoutError):
-        return f"{door.url} did not answer in time."
+        return f"{endpoint.url} did not answer in time."
     if isinstance(problem, aiohttp.ClientResponseError):
-        return f"The proxy for {door.url} answered {problem.status}."
-    return f"{door.url} cannot be reached: {cause_of(problem)}."
+        return f"The proxy for {endpoint.url} answered {problem.status}."
+    return f"{endpoint.url} cannot be reached: {cause_of(problem)}."
 
 
 async def _gzipped(body: bytes) -> bytes:

@@ -27,20 +27,20 @@ _KEEPALIVE: Final = (
 something was sent on it, and after 30 s when we only wait, as a long poll does."""
 
 
-def door_of(settings: Settings, *, agent_id: str, version: str) -> ServiceEndpoint:
+def endpoint_of(settings: Settings, *, agent_id: str, version: str) -> ServiceEndpoint:
     """Where the service is and how to get in, by the settings."""
     return ServiceEndpoint(
         url=settings.service_url,
         api_key=settings.api_key,
         agent_id=agent_id,
         version=version,
-        proxy=door_proxy(settings),
+        proxy=service_proxy(settings),
         # On this machine there is no network to spare, and gzip is the dearest part of a batch.
         compresses=not is_loopback(settings.service_url),
     )
 
 
-def door_proxy(settings: Settings) -> Proxy | None:
+def service_proxy(settings: Settings) -> Proxy | None:
     """The proxy on the way to the service. None: direct."""
     return proxy_for(
         settings.service_url,
@@ -53,7 +53,7 @@ def door_proxy(settings: Settings) -> Proxy | None:
 @asynccontextmanager
 async def open_session(settings: Settings) -> AsyncIterator[aiohttp.ClientSession]:
     """The pool, for as long as the block lasts; it heeds the settings alone, no environment."""
-    proxy = door_proxy(settings)
+    proxy = service_proxy(settings)
     secure = settings.service_url.startswith("https:") or (
         proxy is not None and proxy.url.startswith("https:")
     )

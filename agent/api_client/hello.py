@@ -3,33 +3,26 @@
 import asyncio
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 import structlog
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import KeyRefusedError, ServiceError, VersionRefusedError
 from agent.api_client.retry import Backoff
-from contract.agent_api import Hello, HelloAnswer, Limits
+from contract.agent_api import Hello, Limits
 from contract.checks import MAIN_LANE_TYPES, CheckType, Lane
 from runners.scripting.node.runtimes import Runtimes
 
 log = structlog.get_logger(__name__)
 
 
-class HelloTaker(Protocol):
-    """The service, as far as it greets agents."""
-
-    async def hello(self, hello: Hello) -> HelloAnswer:
-        """Raises ServiceError when that failed."""
-
-
 class Handshake:
-    """The agent's hello, said again whenever the service may have forgotten it."""
+    """Says hello to the service, and again whenever the service may have forgotten the agent."""
 
     def __init__(
-        self, taker: HelloTaker, hello: Hello, *, on_limits: Callable[[Limits], None]
+        self, client: ServiceClient, hello: Hello, *, on_limits: Callable[[Limits], None]
     ) -> None:
-        self._taker = taker
+        self._client = client
         self._hello = hello
         self._on_limits = on_limits
 
@@ -45,12 +38,12 @@ class Handshake:
         return self._hello.slots
 
     def learn(self, hello: Hello) -> None:
-        """The agent can do more, or less: say so from now on."""
+        """Send this hello from now on: the agent can run more, or less."""
         self._hello = hello
 
     async def say_hello(self) -> None:
         """Introduce the agent; raises ServiceError when that failed."""
-        answer = await self._taker.hello(self._hello)
+        answer = await self._client.hello(self._hello)
         self._on_limits(answer.limits)
         log.info("agent.greeted", location=answer.location.slug_name)
 
@@ -103,7 +96,7 @@ def served_slots(
 
 
 def platform_name() -> str:
-    """As in linux-x86_64."""
+    """The system and its architecture, such as `linux-x86_64`."""
     return f"{platform.system().lower()}-{platform.machine()}"
 
 

@@ -37,13 +37,13 @@ def proxy_for(
 def proxy_environment(
     *, https_proxy: str | None, http_proxy: str | None, no_proxy: tuple[str, ...]
 ) -> dict[str, str]:
-    """The same for programs that the agent starts, by the names that they read."""
-    told = {
+    """The environment variables that tell programs which the agent starts about its proxies."""
+    variables = {
         "HTTPS_PROXY": https_proxy or http_proxy,
         "HTTP_PROXY": http_proxy,
         "NO_PROXY": ",".join(no_proxy),
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in variables.items() if value}
 
 
 def bypasses(host: str, *, port: int, no_proxy: tuple[str, ...]) -> bool:

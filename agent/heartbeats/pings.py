@@ -8,12 +8,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import RequestRefusedError, ServiceError
 from agent.api_client.retry import Backoff, Pace
 from agent.data_folder import unusable
@@ -33,18 +34,6 @@ _IDLE_LIMIT_S: Final = 15.0
 _STOP_LIMIT_S: Final = 2.0
 
 log = structlog.get_logger(__name__)
-
-
-class PingSink(Protocol):
-    """The service, as far as pings go."""
-
-    async def relay_pings(self, pings: Pings) -> None:
-        """Hand pings over.
-
-        Raises:
-            RequestRefusedError: the service will never take these.
-            ServiceError: they did not arrive.
-        """
 
 
 class LastPings:
@@ -90,14 +79,14 @@ class PingRelay:
 
     def __init__(
         self,
-        sink: PingSink,
+        client: ServiceClient,
         store: PingStore,
         *,
         clock: PingClock,
         max_age_s: float,
         pace: Pace = Pace(),  # noqa: B008 - a frozen value
     ) -> None:
-        self._sink = sink
+        self._client = client
         self._store = store
         self._spare = PingsInMemory()
         """For when the disk takes no more."""
@@ -161,7 +150,7 @@ class PingRelay:
     async def _relay(self, batch: list[StoredPing]) -> None:
         pings = Pings(pings=tuple(self._clock.relayed(ping) for ping in batch))
         try:
-            await self._sink.relay_pings(pings)
+            await self._client.relay_pings(pings)
         except RequestRefusedError as problem:
             # Kept, these would stand before all later pings for ever.
             self._dropped += len(batch)

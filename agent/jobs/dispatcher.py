@@ -5,50 +5,47 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
 from agent.api_client.errors import ServiceError
-from agent.jobs.running import Run, RunningJobs
-from agent.outbox.redact import Enclosed
+from agent.jobs.leases import Leases
+from agent.jobs.running import JobRunner, Run, RunningJobs
+from agent.jobs.source import ServiceSource
+from agent.outbox.artifacts import Artifacts
+from agent.outbox.redact import ArtifactRedactor, ResultRedactor
+from agent.outbox.results import DiskSpool
+from agent.telemetry.metrics import Metrics
 from contract.agent_api import ReleaseReason
-from contract.checks import CheckType, Lane, check_type, lane
+from contract.checks import Lane, check_type, lane
 from contract.job import Job
-from contract.result import Outcome, Status
-from redaction.clean import Clean, CleanFile
+from contract.result import Outcome
+from redaction.clean import CleanFile
 from redaction.files import CLEANING_LIMIT_S
-from sandbox.workspace import Workspace
 
 _WORTH_ASKING: Final = 4
 """A busy lane asks for jobs once this part of its slots is free, or after a short while."""
 
 
-class SlotGauge(Protocol):
-    """Where free slots are shown."""
-
-    def slots_free(self, lane: Lane, count: int) -> None:
-        """So many more jobs may start in the lane."""
-
-
 class Slots:
     """Counts free slots; a lane without any slots is not served."""
 
-    def __init__(self, slots: Mapping[Lane, int], *, linger_s: float, gauge: SlotGauge) -> None:
+    def __init__(self, slots: Mapping[Lane, int], *, linger_s: float, metrics: Metrics) -> None:
         self._all = {on: count for on, count in slots.items() if count > 0}
         self._free = dict(self._all)
         self._linger_s = linger_s
-        self._gauge = gauge
+        self._metrics = metrics
         self._freed = {on: asyncio.Event() for on in self._all}
         self._many_freed = {on: asyncio.Event() for on in self._all}
         for on, count in self._all.items():
-            gauge.slots_free(on, count)
+            metrics.slots_free(on, count)
 
     def open(self, on: Lane, count: int) -> None:
         """Serve a lane that was not served before."""
         self._all[on] = self._free[on] = count
         self._freed[on], self._many_freed[on] = asyncio.Event(), asyncio.Event()
-        self._gauge.slots_free(on, count)
+        self._metrics.slots_free(on, count)
 
     def __repr__(self) -> str:
         free = ", ".join(f"{on.value} {self._free[on]}/{self._all[on]}" for on in self._all)
@@ -68,13 +65,13 @@ class Slots:
         if self._free[on] == 0:
             return False
         self._free[on] -= 1
-        self._gauge.slots_free(on, self._free[on])
+        self._metrics.slots_free(on, self._free[on])
         return True
 
     def give_back(self, on: Lane) -> None:
         """A job has left its slot."""
         self._free[on] += 1
-        self._gauge.slots_free(on, self._free[on])
+        self._metrics.slots_free(on, self._free[on])
         if self._free[on] == 1:
             self._freed[on].set()
         if self._is_worth_asking(on):
@@ -107,95 +104,18 @@ _STOPPING: Final = "The agent is stopping."
 log = structlog.get_logger(__name__)
 
 
-class JobSource(Protocol):
-    """Where jobs come from and go back to."""
-
-    async def claim(self, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
-        """At most as many jobs as there are free slots; it waits for work within a limit."""
-
-    def release(self, job: Job, reason: ReleaseReason, *, message: str = "") -> None:
-        """Give a job back soon."""
-
-    async def give_back_abandoned(self) -> None:
-        """Release what claims that were cancelled may have got."""
-
-
-class ResultSpool(Protocol):
-    """Where results go; only clean ones."""
-
-    def put(self, clean: Clean) -> None:
-        """Keep this result until it is delivered."""
-
-
-class RunFiles(Protocol):
-    """Where runs work on files, and where those go that a result names; only clean ones."""
-
-    def workspace(self) -> Workspace:
-        """A folder for one run."""
-
-    async def put(self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float) -> None:
-        """Keep a result and its files until they are delivered."""
-
-
-class FileEnclosures(Protocol):
-    """Makes files ready to leave."""
-
-    async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
-        """Those that may leave, and the outcome that names them."""
-
-
-class JobLeases(Protocol):
-    """Keeps the leases of running jobs."""
-
-    def hold(self, run: Run, *, claimed_at: float) -> None:
-        """Renew this run's lease until it is dropped."""
-
-    def drop(self, job: Job) -> None:
-        """The job does not run any more."""
-
-    async def confirm(self, job: Job) -> bool:
-        """Whether the lease is good; raises ServiceError when nobody knows."""
-
-
-class JobRunner(Protocol):
-    """Looks at targets."""
-
-    def can_run(self, job: Job) -> bool:
-        """Whether there is a runner for this job."""
-
-    async def run(self, job: Job, workspace: Workspace) -> Outcome:
-        """Look once, and judge; whatever it raises is our fault, never the target's."""
-
-
-class Envelopes(Protocol):
-    """Makes results that may leave the agent."""
-
-    async def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
-        """The outcome in its envelope, without secrets; what it raises is our fault."""
-
-
-class JobMeter(Protocol):
-    """Where runs are counted."""
-
-    def job_started(self, *, lag_s: float) -> None:
-        """A run began this long after it was due."""
-
-    def job_finished(self, check_type: CheckType, status: Status, *, took_s: float) -> None:
-        """A run came to a verdict."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherParts:
     """What the dispatcher puts to work."""
 
-    source: JobSource
-    leases: JobLeases
+    source: ServiceSource
+    leases: Leases
     runner: JobRunner
-    envelopes: Envelopes
-    spool: ResultSpool
-    enclosures: FileEnclosures
-    files: RunFiles
-    meter: JobMeter
+    result_redactor: ResultRedactor
+    artifact_redactor: ArtifactRedactor
+    spool: DiskSpool
+    artifacts: Artifacts
+    metrics: Metrics
 
 
 class Dispatcher:
@@ -203,13 +123,13 @@ class Dispatcher:
 
     def __init__(
         self,
-        works: DispatcherParts,
+        parts: DispatcherParts,
         slots: Slots,
         running: RunningJobs,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._works = works
+        self._parts = parts
         self._slots = slots
         self._clock = clock
         self._running = running
@@ -238,7 +158,7 @@ class Dispatcher:
                 for claim in open_claims:
                     claim.cancel()
             self._running.stop_those_that_have_not_started(ReleaseReason.DRAINING)
-            await self._works.source.give_back_abandoned()
+            await self._parts.source.give_back_abandoned()
 
     async def _open_claims(
         self,
@@ -255,7 +175,7 @@ class Dispatcher:
         while True:
             with warn_when_saturated(on, self._running):
                 free = await self._slots.some_free(on)
-            claimed = await self._works.source.claim({on: free})
+            claimed = await self._parts.source.claim({on: free})
             claimed_at = self._clock()
             for job in claimed:
                 self._start(job, jobs, claimed_at=claimed_at)
@@ -263,16 +183,16 @@ class Dispatcher:
     def _start(self, job: Job, jobs: asyncio.TaskGroup, *, claimed_at: float) -> None:
         on = lane(job.spec)
         if self._stopping:
-            self._works.source.release(job, ReleaseReason.DRAINING, message=_STOPPING)
-        elif on not in self._slots.lanes or not self._works.runner.can_run(job):
-            self._works.source.release(job, ReleaseReason.UNSUPPORTED, message=_UNSUPPORTED)
+            self._parts.source.release(job, ReleaseReason.DRAINING, message=_STOPPING)
+        elif on not in self._slots.lanes or not self._parts.runner.can_run(job):
+            self._parts.source.release(job, ReleaseReason.UNSUPPORTED, message=_UNSUPPORTED)
         elif not self._slots.take(on):
-            self._works.source.release(job, ReleaseReason.NO_ROOM)
+            self._parts.source.release(job, ReleaseReason.NO_ROOM)
         else:
-            workspace = self._works.files.workspace()
+            workspace = self._parts.artifacts.workspace()
             run = Run(job=job, lane=on, claimed_at=claimed_at, workspace=workspace)
             self._running.add(run)
-            self._works.leases.hold(run, claimed_at=claimed_at)
+            self._parts.leases.hold(run, claimed_at=claimed_at)
             run.task = jobs.create_task(self._work(run), name=job.job_id)
 
     async def _work(self, run: Run) -> None:
@@ -300,41 +220,41 @@ class Dispatcher:
         """What came of the job. None: it did not run, for it was stopped or its lease is gone."""
         if run.is_stopped:
             return None
-        if run.lane is not Lane.UPTIME and not await self._works.leases.confirm(run.job):
+        if run.lane is not Lane.UPTIME and not await self._parts.leases.confirm(run.job):
             return None
         return await self._look(run)
 
     async def _look(self, run: Run) -> Outcome:
         run.start(self._clock())
-        self._works.meter.job_started(lag_s=run.job.lag_s)
-        return await self._works.runner.run(run.job, run.workspace)
+        self._parts.metrics.job_started(lag_s=run.job.lag_s)
+        return await self._parts.runner.run(run.job, run.workspace)
 
     async def _finish(self, run: Run, outcome: Outcome) -> None:
         ended_at = self._clock()
         files: Sequence[CleanFile] = ()
-        run.stay(until=ended_at + CLEANING_LIMIT_S)
+        run.extend_deadline(until=ended_at + CLEANING_LIMIT_S)
         if outcome.artifacts:
-            enclosed = await self._works.enclosures.of(run.job, outcome, run.workspace)
+            enclosed = await self._parts.artifact_redactor.redact(run.job, outcome, run.workspace)
             outcome, files = enclosed.outcome, enclosed.files
-        clean = await self._works.envelopes.seal(run, outcome, ended_at=ended_at)
+        clean = await self._parts.result_redactor.redact(run, outcome, ended_at=ended_at)
         if files:
-            await self._works.files.put(clean, files, lease_s=run.job.lease_s)
+            await self._parts.artifacts.put(clean, files, lease_s=run.job.lease_s)
         else:
-            self._works.spool.put(clean)
+            self._parts.spool.put(clean)
         result = clean.result
-        self._works.meter.job_finished(
+        self._parts.metrics.job_finished(
             result.check_type, result.outcome.status, took_s=result.took_s
         )
 
     def _take_blame(self, job: Job, problem: Exception) -> None:
         because = f"{type(problem).__name__} in the agent"
-        self._works.source.release(job, ReleaseReason.AGENT_ERROR, message=because)
+        self._parts.source.release(job, ReleaseReason.AGENT_ERROR, message=because)
 
     def _leave(self, run: Run) -> None:
         if run.stop_reason is not None:
-            self._works.source.release(run.job, run.stop_reason)
+            self._parts.source.release(run.job, run.stop_reason)
         self._running.remove(run)
-        self._works.leases.drop(run.job)
+        self._parts.leases.drop(run.job)
         self._slots.give_back(run.lane)
         if run.workspace.has_folder:
             asyncio.get_running_loop().run_in_executor(None, run.workspace.remove)

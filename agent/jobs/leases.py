@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import ServiceError
 from agent.api_client.retry import asked_wait_s
+from agent.jobs.running import Run
+from agent.telemetry.metrics import Metrics
 from contract.agent_api import RenewAnswer
 from contract.job import Job, Lease
 
@@ -22,37 +25,9 @@ _LONGEST_SLEEP_S: Final = 600.0
 log = structlog.get_logger(__name__)
 
 
-class Renewer(Protocol):
-    """Whoever can make leases last longer."""
-
-    async def renew(self, leases: Sequence[Lease]) -> RenewAnswer:
-        """Renew all of these; raises ServiceError when that failed."""
-
-
-class RenewMeter(Protocol):
-    """Where failed renewals are counted."""
-
-    def renew_failed(self) -> None:
-        """A renewal did not reach the service."""
-
-
-class LeasedRun(Protocol):
-    """A run that must end when its lease does."""
-
-    @property
-    def job(self) -> Job:
-        """What it runs."""
-
-    def lose(self) -> None:
-        """The lease is gone: end, send nothing."""
-
-    def cancel(self) -> None:
-        """The run is not wanted any more: end, and give the job back."""
-
-
 @dataclass(slots=True)
 class _Held:
-    run: LeasedRun | None
+    run: Run | None
     """None: it is over, and its result waits for its files."""
     lease_s: float
     good_at: float
@@ -71,13 +46,13 @@ class Leases:
 
     def __init__(
         self,
-        renewer: Renewer,
+        client: ServiceClient,
         *,
-        meter: RenewMeter,
+        metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._renewer = renewer
-        self._meter = meter
+        self._client = client
+        self._metrics = metrics
         self._clock = clock
         self._held: dict[Lease, _Held] = {}
         self._retry_at = 0.0
@@ -87,7 +62,7 @@ class Leases:
         self._sooner = asyncio.Event()
         """A lease came that must be renewed before that."""
 
-    def hold(self, run: LeasedRun, *, claimed_at: float) -> None:
+    def hold(self, run: Run, *, claimed_at: float) -> None:
         """Renew this run's lease until it is dropped."""
         self._hold(run.job.lease, _Held(run, run.job.lease_s, claimed_at))
 
@@ -115,7 +90,7 @@ class Leases:
     async def confirm(self, job: Job) -> bool:
         """Renew one lease now; whether it is good. Raises ServiceError when nobody knows."""
         asked_at = self._clock()
-        answer = await self._renewer.renew([job.lease])
+        answer = await self._client.renew([job.lease])
         self._apply([job.lease], answer, good_at=asked_at)
         return job.lease not in (*answer.lost, *answer.cancel)
 
@@ -139,16 +114,16 @@ class Leases:
         asked_at = self._clock()  # the service may have counted from then on
         try:
             async with asyncio.timeout(max(shortest_s / 3, 0.1)):
-                answer = await self._renewer.renew(leases)
+                answer = await self._client.renew(leases)
         except (ServiceError, TimeoutError) as problem:
             self._retry_at = self._retry_after(asked_wait_s(problem), shortest_s=shortest_s)
-            self._meter.renew_failed()
+            self._metrics.renew_failed()
             log.warning("leases.renewal_failed", leases=len(leases), because=str(problem))
             return
         self._apply(leases, answer, good_at=asked_at)
 
     def _retry_after(self, asked_s: float, *, shortest_s: float) -> float:
-        """As late as the service asked, but once more before the first lease runs out."""
+        """The next try: when the service asked for it, yet once before the first lease runs out."""
         step_s = shortest_s / 3 / _RETRIES_PER_THIRD
         now = self._clock()
         # While nobody answered, every run may have ended.

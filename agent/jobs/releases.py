@@ -3,14 +3,16 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 import structlog
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import RequestRefusedError, ServiceError
 from agent.api_client.retry import Backoff, Pace
-from contract.agent_api import Released, ReleaseReason
+from agent.telemetry.metrics import Metrics
+from contract.agent_api import Released
 
 MOST_WAITING: Final = 4096
 """More are forgotten, oldest first: their leases run out by themselves."""
@@ -19,33 +21,19 @@ _BATCH: Final = 256
 log = structlog.get_logger(__name__)
 
 
-class ReleaseTaker(Protocol):
-    """The service, as far as it takes jobs back."""
-
-    async def release(self, jobs: Sequence[Released]) -> None:
-        """Raises ServiceError when that failed."""
-
-
-class ReleaseMeter(Protocol):
-    """Where released jobs are counted."""
-
-    def job_released(self, reason: ReleaseReason) -> None:
-        """A job was given back without a result."""
-
-
 class Releases:
     """Jobs on their way back; one whose lease has run out needs no giving back."""
 
     def __init__(
         self,
-        taker: ReleaseTaker,
+        client: ServiceClient,
         *,
-        meter: ReleaseMeter,
+        metrics: Metrics,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._taker = taker
-        self._meter = meter
+        self._client = client
+        self._metrics = metrics
         self._backoff = Backoff(pace)
         self._clock = clock
         self._waiting: deque[tuple[Released, float]] = deque(maxlen=MOST_WAITING)
@@ -55,7 +43,7 @@ class Releases:
 
     def put(self, released: Released, *, lease_s: float) -> None:
         """Give this job back soon, as long as its lease can hold."""
-        self._meter.job_released(released.reason)
+        self._metrics.job_released(released.reason)
         self._waiting.append((released, self._clock() + lease_s))
         self._gone.clear()
         self._arrived.set()
@@ -84,7 +72,7 @@ class Releases:
         if not batch:
             return
         try:
-            await self._taker.release([released for released, _ in batch])
+            await self._client.release([released for released, _ in batch])
         except RequestRefusedError as problem:
             log.exception("releases.refused", because=str(problem))
         except ServiceError as problem:

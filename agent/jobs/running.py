@@ -42,7 +42,7 @@ class Run:
         self.started_at: float | None = None
         """None: it waits for its start."""
         self.started_on: datetime | None = None
-        """The same by the calendar, for the reader only."""
+        """The calendar time of the start, for readers only. None: it waits for its start."""
         self.deadline_at = math.inf
         self.task: asyncio.Task[None] | None = None
         """None: it is being made."""
@@ -58,8 +58,8 @@ class Run:
         self.started_on = datetime.now(UTC)
         self.deadline_at = now + self.job.deadline_s
 
-    def stay(self, *, until: float) -> None:
-        """The run is over, and what it left takes a while to be made clean."""
+    def extend_deadline(self, *, until: float) -> None:
+        """Move the deadline: the run is over, and its result and files are being redacted."""
         self.deadline_at = max(self.deadline_at, until)
 
     def lose(self) -> None:
@@ -97,11 +97,11 @@ class RunningJobs:
         return iter(tuple(self._runs))
 
     def add(self, run: Run) -> None:
-        """This job has got a slot."""
+        """Note that this job has taken a slot."""
         self._runs[run] = None
 
     def remove(self, run: Run) -> None:
-        """It has left it."""
+        """Note that this job has left its slot."""
         del self._runs[run]
 
     def stop_all(self, reason: ReleaseReason) -> None:
@@ -130,7 +130,7 @@ class RunningJobs:
 
 
 _SPARE_S: Final = 0.5
-"""So long before its deadline a runner ends by itself, and says what it was waiting for."""
+"""How long before its deadline a runner ends by itself, to say what it was waiting for."""
 
 Execute = Callable[[Job, Runner[Any], RunContext], Coroutine[Any, Any, Outcome]]
 
@@ -161,7 +161,7 @@ class JobRunner:
         return type(job.spec) in self._by_spec
 
     def run(self, job: Job, workspace: Workspace) -> Coroutine[Any, Any, Outcome]:
-        """Look once, and judge; whatever it raises is our fault, never the target's."""
+        """Run the check once and judge it; what this raises is our fault, never the target's."""
         has_scripts = lane(job.spec) is not Lane.UPTIME
         ctx = RunContext(
             network=self._network,

@@ -4,50 +4,30 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import structlog
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import RequestRefusedError, ServiceAwayError, ServiceError
+from agent.api_client.hello import Handshake
 from agent.api_client.retry import LONGEST_RETRY_AFTER_S, Backoff, Pace
+from agent.jobs.releases import Releases
 from contract.agent_api import Claim, ClaimAnswer, Released, ReleaseReason
-from contract.checks import CheckType, Lane
+from contract.checks import Lane
 from contract.job import Job, JobHead
 from contract.wire import UnreadableMessageError, decode
 
 UNREAD_LEASE_S: Final = 60.0
 """How long a job that could not be read is taken to be ours."""
 SAME_CLAIM_S: Final = 30.0
-"""So long a claim is repeated under its id; later the jobs it may have got are better let go."""
+"""How long a claim is repeated under its id; after that, the leases of jobs it may have got are
+left to run out."""
 _REPEAT_LIMIT_S: Final = 5.0
 _LONGEST_MESSAGE: Final = 500
 
 log = structlog.get_logger(__name__)
-
-
-class ClaimTaker(Protocol):
-    """The service, as far as it hands out jobs."""
-
-    async def claim(self, claim: Claim) -> ClaimAnswer:
-        """Raises ServiceError when that failed."""
-
-
-class ReleaseQueue(Protocol):
-    """Jobs on their way back."""
-
-    def put(self, released: Released, *, lease_s: float) -> None:
-        """Give this job back soon."""
-
-
-class Introducer(Protocol):
-    """Whoever says what this agent is."""
-
-    def check_types(self, lanes: Iterable[Lane]) -> tuple[CheckType, ...]:
-        """What it can run now of the jobs that come by these lanes."""
-
-    async def say_hello(self) -> None:
-        """Introduce the agent; raises ServiceError when that failed."""
 
 
 class ServiceSource:
@@ -55,20 +35,20 @@ class ServiceSource:
 
     def __init__(
         self,
-        taker: ClaimTaker,
-        releases: ReleaseQueue,
-        introducer: Introducer,
+        client: ServiceClient,
+        releases: Releases,
+        handshake: Handshake,
         *,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._taker = taker
+        self._client = client
         self._releases = releases
-        self._introducer = introducer
+        self._handshake = handshake
         self._pace = pace
         self._clock = clock
         self._not_before: dict[Lane, float] = {}
-        """When the service wants the lane's next claim."""
+        """When the lane may claim again, as the service asked. Monotonic."""
         self._abandoned: list[Claim] = []
         """Claims that were cut off by us, and may have got jobs."""
 
@@ -102,7 +82,7 @@ class ServiceSource:
             again = msgspec.structs.replace(claim, wait_s=0)
             try:
                 async with asyncio.timeout(_REPEAT_LIMIT_S):
-                    answer = await self._taker.claim(again)
+                    answer = await self._client.claim(again)
             except (ServiceError, TimeoutError) as problem:
                 log.warning("claim.not_settled", because=str(problem) or "no answer in time")
                 continue
@@ -113,10 +93,10 @@ class ServiceSource:
         """The answer. None: there was none, and the wait before the next try is over."""
         try:
             if backoff.has_failed:  # a service that was away may be another one now
-                await self._introducer.say_hello()
-            answer = await self._taker.claim(claim)
+                await self._handshake.say_hello()
+            answer = await self._client.claim(claim)
             if answer.say_hello:
-                await self._introducer.say_hello()
+                await self._handshake.say_hello()
         except ServiceError as problem:
             await asyncio.sleep(_note_trouble(problem, backoff))
             return None
@@ -151,7 +131,7 @@ class ServiceSource:
         return Claim(
             claim_id=uuid.uuid4().hex,
             slots=dict(slots),
-            check_types=self._introducer.check_types(slots),
+            check_types=self._handshake.check_types(slots),
             wait_s=self._pace.claim_wait_s,
         )
 

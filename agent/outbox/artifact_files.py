@@ -1,6 +1,4 @@
-"""Artifacts on disk: batches, their manifests, their folder.
-
-The folder of an agent's parcels, on a disk that it may share with others.
+"""Artifacts on disk: batches, their manifests, and their folder, on a disk that agents may share.
 
 An agent holds a lock on its folder as long as it lives; whoever starts on the same disk takes over
 the parcels in folders that nobody holds any more, and removes what runs left there.

@@ -1,15 +1,15 @@
-"""Brings files to the service: in pieces, from where it says that it stopped."""
+"""Uploads artifacts in chunks, each from the offset that the service names."""
 
 import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-import msgspec
 import structlog
 
+from agent.api_client.client import Chunk, ServiceClient
 from agent.api_client.errors import (
     ElsewhereError,
     JobGoneError,
@@ -19,75 +19,22 @@ from agent.api_client.errors import (
 )
 from agent.api_client.retry import Backoff, Pace
 from agent.outbox.artifact_files import ArtifactBatch
-from contract.agent_api import ArtifactStored
+from agent.outbox.artifacts import Artifacts
 from contract.job import Lease
 from contract.result import Artifact
 from redaction.clean import Clean
 from sandbox.workspace import open_regular_file
 
-FIRST_PIECE_BYTES: Final = 64 * 1024
-"""Small: the service may have it already, and say where to go on."""
-PIECE_BYTES: Final = 1024 * 1024
-_LAST_PIECE_BYTES: Final = 256 * 1024
-"""While the agent stops: a slow line shows sooner that it moves."""
-_MOST_LEAPS: Final = 20
-"""So often the place to go on from may change without a byte being taken: the service may still
-be reading what is left of a broken connection."""
+FIRST_CHUNK_BYTES: Final = 64 * 1024
+"""Small, as the service may have the file already, and name the offset to go on from."""
+CHUNK_BYTES: Final = 1024 * 1024
+_LAST_CHUNK_BYTES: Final = 256 * 1024
+"""The size of chunks while the agent stops: a slow connection shows progress sooner."""
+_MOST_OFFSET_RESETS: Final = 20
+"""How often the service may name another offset without taking a byte: it may still be reading
+what is left of a broken connection."""
 
 log = structlog.get_logger(__name__)
-
-
-class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a file, on its way."""
-
-    lease: Lease
-    artifact: Artifact
-    first: int
-    """Where it begins in the file."""
-    content: bytes
-
-
-class PieceTaker(Protocol):
-    """The service, as far as it takes files."""
-
-    async def put_artifact(self, piece: Chunk) -> ArtifactStored:
-        """Store a piece.
-
-        Raises:
-            ElsewhereError: it begins elsewhere than where the stored bytes end.
-            JobGoneError: nobody waits for files of this job any more.
-            RequestRefusedError: the service will never take this file.
-            ServiceError: it did not arrive.
-        """
-
-
-class Outbox(Protocol):
-    """Results with files that wait."""
-
-    arrived: asyncio.Event
-
-    def waiting(self) -> int:
-        """How many results wait for their files."""
-
-    async def next(self) -> ArtifactBatch | None:
-        """The one whose turn it is. None: none waits."""
-
-    def put_back(self, parcel: ArtifactBatch) -> None:
-        """It could not be delivered now; others come first."""
-
-    async def unpack(self, parcel: ArtifactBatch) -> Clean | None:
-        """The result. None: it is broken, and given up."""
-
-    async def give_up(
-        self, parcel: ArtifactBatch, clean: Clean, artifact: Artifact, because: str
-    ) -> Clean:
-        """A file will never be delivered; the result without it."""
-
-    async def give_up_rest(self, parcel: ArtifactBatch, because: str) -> None:
-        """Nothing more of it will be delivered but its result."""
-
-    async def delivered(self, parcel: ArtifactBatch, clean: Clean) -> None:
-        """All its files are settled."""
 
 
 class Uploads:
@@ -95,14 +42,14 @@ class Uploads:
 
     def __init__(
         self,
-        taker: PieceTaker,
-        outbox: Outbox,
+        client: ServiceClient,
+        artifacts: Artifacts,
         *,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._taker = taker
-        self._outbox = outbox
+        self._client = client
+        self._artifacts = artifacts
         self._pace = pace
         self._backoff = Backoff(pace)
         self._clock = clock
@@ -120,15 +67,15 @@ class Uploads:
         """Upload whatever arrives; runs until it is cancelled, or its `flush` is over."""
         self._running = asyncio.current_task()
         while True:
-            await self._outbox.arrived.wait()
-            self._outbox.arrived.clear()
+            await self._artifacts.arrived.wait()
+            self._artifacts.arrived.clear()
             try:
                 while await self._send_next():
                     pass
                 self._over.set()
             except (ServiceError, OSError) as problem:
                 await self._wait_out(problem)
-                self._outbox.arrived.set()
+                self._artifacts.arrived.set()
 
     async def flush(self, *, limit_s: float) -> None:
         """Upload all there is, then end `run`.
@@ -139,13 +86,13 @@ class Uploads:
             self._over.clear()
         self._moved_at = self._clock()
         self._hurry.set()
-        self._outbox.arrived.set()
+        self._artifacts.arrived.set()
         while not self._over.is_set() and (left_s := self._left_s(limit_s)) > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s):
                     await self._over.wait()
         await self._stop()
-        if left := self._outbox.waiting():
+        if left := self._artifacts.waiting():
             log.warning("artifacts.left", results=left)
 
     def let_go(self) -> None:
@@ -163,27 +110,27 @@ class Uploads:
 
     async def _send_next(self) -> bool:
         """Deliver one result's files; whether there may be more."""
-        parcel = await self._outbox.next()
+        parcel = await self._artifacts.next()
         if parcel is None:
             return False
         try:
             await self._deliver(parcel)
         except BaseException:
-            self._outbox.put_back(parcel)
+            self._artifacts.put_back(parcel)
             raise
         return True
 
     async def _deliver(self, parcel: ArtifactBatch) -> None:
         try:
-            clean = await self._outbox.unpack(parcel)
+            clean = await self._artifacts.unpack(parcel)
             if clean is not None:
-                await self._outbox.delivered(parcel, await self._send(parcel, clean))
+                await self._artifacts.delivered(parcel, await self._send(parcel, clean))
         except (ServiceError, OSError):
             raise
         except Exception as problem:  # our fault, whatever it is: it must not stop all the others
             log.exception("artifacts.broke", job_id=parcel.lease.job_id)
             because = f"{type(problem).__name__} in the agent"
-            await self._outbox.give_up_rest(parcel, because)
+            await self._artifacts.give_up_rest(parcel, because)
 
     async def _send(self, parcel: ArtifactBatch, clean: Clean) -> Clean:
         """Deliver the files; the result, which names those that arrived."""
@@ -194,7 +141,7 @@ class Uploads:
             try:
                 await self._upload(path, artifact, parcel.lease)
             except (JobGoneError, RequestRefusedError) as problem:
-                clean = await self._outbox.give_up(parcel, clean, artifact, str(problem))
+                clean = await self._artifacts.give_up(parcel, clean, artifact, str(problem))
             else:
                 with suppress(OSError):  # then it goes with its parcel
                     path.unlink(missing_ok=True)
@@ -209,18 +156,18 @@ class Uploads:
 
     async def _upload_once(self, path: Path, artifact: Artifact, lease: Lease) -> None:
         """Send a file from its beginning, or from where the service says."""
-        first, leaps, size = 0, 0, FIRST_PIECE_BYTES
+        first, resets, size = 0, 0, FIRST_CHUNK_BYTES
         while True:
             content = await asyncio.to_thread(_read, path, first, size)
             if not content and first < artifact.size_bytes:
                 raise RequestRefusedError("it is shorter than it was")
-            piece = Chunk(lease=lease, artifact=artifact, first=first, content=content)
+            chunk = Chunk(lease=lease, artifact=artifact, first=first, content=content)
             try:
-                stored = await self._taker.put_artifact(piece)
+                stored = await self._client.put_artifact(chunk)
             except ElsewhereError as elsewhere:
-                first, leaps = elsewhere.offset, leaps + 1
+                first, resets = elsewhere.offset, resets + 1
                 log.info("artifact.resumed", job_id=lease.job_id, at_bytes=first)
-                if leaps > _MOST_LEAPS:
+                if resets > _MOST_OFFSET_RESETS:
                     raise ServiceAwayError(str(elsewhere)) from elsewhere
                 continue
             self._backoff.succeeded()
@@ -228,10 +175,10 @@ class Uploads:
             if stored.complete:
                 log.debug("artifact.delivered", job_id=lease.job_id, began_at=first)
                 return
-            first, leaps, size = stored.offset, 0, self._piece_bytes()
+            first, resets, size = stored.offset, 0, self._chunk_bytes()
 
-    def _piece_bytes(self) -> int:
-        return _LAST_PIECE_BYTES if self._hurry.is_set() else PIECE_BYTES
+    def _chunk_bytes(self) -> int:
+        return _LAST_CHUNK_BYTES if self._hurry.is_set() else CHUNK_BYTES
 
     async def _wait_out(self, problem: Exception) -> None:
         away = problem if isinstance(problem, ServiceError) else ServiceAwayError(str(problem))
@@ -246,7 +193,7 @@ class Uploads:
 
 
 def _read(path: Path, first: int, size: int) -> bytes:
-    """A piece of a file, and never of what a link leads to.
+    """A chunk of a file, and never of what a link leads to.
 
     Raises:
         RequestRefusedError: this is no file.

@@ -3,13 +3,13 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
 from agent.data_folder import unusable
+from agent.jobs.leases import Leases
 from agent.outbox.artifact_files import (
     ArtifactBatch,
     Broken,
@@ -22,8 +22,8 @@ from agent.outbox.artifact_files import (
     write_letter,
 )
 from agent.outbox.redact import without
-from agent.outbox.results import SpoolLimits
-from contract.job import Lease
+from agent.outbox.results import DiskSpool, SpoolLimits
+from agent.telemetry.metrics import Metrics
 from contract.result import Artifact
 from redaction.clean import Clean, CleanFile, saying
 from sandbox.workspace import Workspace
@@ -31,21 +31,11 @@ from sandbox.workspace import Workspace
 log = structlog.get_logger(__name__)
 
 
-class DropMeter(Protocol):
-    """Where it is counted what nobody will get."""
-
-    def artifacts_dropped(self, count: int) -> None:
-        """So many files were given up."""
-
-    def results_dropped(self, count: int) -> None:
-        """So many results were given up."""
-
-
 class Losses:
     """Counts each loss once."""
 
-    def __init__(self, meter: DropMeter) -> None:
-        self._meter = meter
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
 
     def without(self, clean: Clean, artifacts: Sequence[Artifact], because: str) -> Clean:
         """The result, which says so. Encoded anew: what is added is not a target's word."""
@@ -84,41 +74,15 @@ class Losses:
             self._result("broken", because=broken.because)
 
     def _files(self, count: int, reason: str, **more: str) -> None:
-        self._meter.artifacts_dropped(count)
+        self._metrics.artifacts_dropped(count)
         log.error("artifacts.dropped", count=count, reason=reason, **more)
 
     def _result(self, reason: str, **more: str) -> None:
-        self._meter.results_dropped(1)
+        self._metrics.results_dropped(1)
         log.error("results.dropped", count=1, reason=reason, **more)
 
 
 _LOOK_EACH_S: Final = 60.0
-
-
-class ResultSpool(Protocol):
-    """Where a result goes once its files are delivered."""
-
-    def put(self, clean: Clean) -> None:
-        """Keep this result until it is delivered."""
-
-
-class WaitingLeases(Protocol):
-    """Keeps the leases of runs that are over, and whose files are on their way."""
-
-    def wait_for(self, lease: Lease, *, lease_s: float) -> None:
-        """Renew this lease until it is let go."""
-
-    def let_go(self, lease: Lease) -> None:
-        """The result is on its way."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heirs:
-    """Who is told what became of a result with files."""
-
-    spool: ResultSpool
-    leases: WaitingLeases
-    meter: DropMeter
 
 
 class Artifacts:
@@ -127,17 +91,20 @@ class Artifacts:
     The event loop's thread only; files are moved, written and read by worker threads.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it keeps files in, and what it hands their results to
         self,
         folder: ParcelFolder,
-        heirs: Heirs,
+        spool: DiskSpool,
+        leases: Leases,
         *,
+        metrics: Metrics,
         limits: SpoolLimits,
         wall_clock: Callable[[], float],
     ) -> None:
         self._folder = folder
-        self._spool, self._leases = heirs.spool, heirs.leases
-        self._losses = Losses(heirs.meter)
+        self._spool = spool
+        self._leases = leases
+        self._losses = Losses(metrics)
         self._limits = limits
         self._wall_clock = wall_clock
         self._parcels: deque[ArtifactBatch] = deque()

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import structlog
 
 from agent.jobs.running import Run
+from agent.telemetry.metrics import Metrics
 from contract.agent_api import ARTIFACT_NAME, MAX_ARTIFACT_BYTES
 from contract.checks import check_type
 from contract.job import Job
@@ -25,65 +26,34 @@ from redaction.clean import (
     Withheld,
     let_file_through,
 )
-from redaction.policy import TypedAmong, none_typed
+from redaction.files import clean_in_child
+from redaction.result import Scrubber
 from runners.execute import ThreadWorkers
 from sandbox.workspace import RunFile, Workspace
 
 log = structlog.get_logger(__name__)
 
 
-class Cleaner(Protocol):
-    """The only one who can make a result clean."""
-
-    def at_once(
-        self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
-    ) -> Clean | None:
-        """The result if no secret has to be looked for in it. None: that takes its time."""
-
-    def clean(
-        self,
-        result: Result,
-        *,
-        job: Job | None = None,
-        found: tuple[str, ...] = (),
-        typed_among: TypedAmong = none_typed,
-    ) -> Clean:
-        """The result without secrets, those of its job and those found in its run included."""
-
-
-class ScrubMeter(Protocol):
-    """Where the scrubber's work is counted."""
-
-    def scrubbed(self, replacements: int) -> None:
-        """So many secrets were taken out."""
-
-    def scrub_refused(self) -> None:
-        """A result could not be made clean, so it was not sent."""
-
-    def leak_withheld(self, member: MemberKind) -> None:
-        """The scanner found a secret in what had been scrubbed."""
-
-
 class ResultRedactor:
     """Results of this agent; secrets are looked for in a thread beside the event loop."""
 
-    def __init__(self, cleaner: Cleaner, *, agent_id: str, meter: ScrubMeter) -> None:
-        self._cleaner = cleaner
+    def __init__(self, scrubber: Scrubber, *, agent_id: str, metrics: Metrics) -> None:
+        self._scrubber = scrubber
         self._agent_id = agent_id
-        self._meter = meter
+        self._metrics = metrics
         # One thread: what the cleaner remembers of a set of secrets has no lock.
         self._search = ThreadWorkers(threads=1, name="search")
 
-    async def seal(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
+    async def redact(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
         """The outcome in its envelope, without secrets; what it raises is our fault."""
         result = self._in_envelope(run, outcome, ended_at=ended_at)
         try:
             clean = await self._clean(result, run)
         except Exception:
-            self._meter.scrub_refused()
+            self._metrics.scrub_refused()
             raise
         if clean.replacements:
-            self._meter.scrubbed(clean.replacements)
+            self._metrics.scrubbed(clean.replacements)
         return clean
 
     def close(self) -> None:
@@ -93,13 +63,13 @@ class ResultRedactor:
     async def _clean(self, result: Result, run: Run) -> Clean:
         because = run.workspace.unsearchable_because
         if because is not None:
-            self._meter.scrub_refused()
+            self._metrics.scrub_refused()
             return await self._without_details(result, run, because)
         try:
             return await self._cleaned(result, run)
         except (LeakError, UnscannableError) as problem:
             because = str(problem)
-        self._meter.leak_withheld(MemberKind.RESULT)
+        self._metrics.leak_withheld(MemberKind.RESULT)
         return await self._without_details(result, run, because)
 
     async def _without_details(self, result: Result, run: Run, because: str) -> Clean:
@@ -108,12 +78,12 @@ class ResultRedactor:
 
     async def _cleaned(self, result: Result, run: Run) -> Clean:
         job, found = run.job, run.workspace.secrets
-        clean = self._cleaner.at_once(result, job=job, found=found)
+        clean = self._scrubber.at_once(result, job=job, found=found)
         if clean is not None:
             return clean
         typed = run.workspace.find_typed
         return await self._search.run(
-            partial(self._cleaner.clean, result, job=job, found=found, typed_among=typed)
+            partial(self._scrubber.clean, result, job=job, found=found, typed_among=typed)
         )
 
     def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
@@ -159,50 +129,6 @@ _STRANGE: Final = Withheld(because="its name does not fit")
 _TOO_LONG: Final = Withheld(because=f"it has more than {MAX_ARTIFACT_BYTES} bytes")
 
 
-class SecretKeeper(Protocol):
-    """Knows what must not leave."""
-
-    def secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
-        """All that is secret in what comes of a job; `found`: what its run came upon."""
-
-    def explained(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
-        """With where the secrets come from, if without them the file would be kept."""
-
-
-class FileCleaner(Protocol):
-    """Makes files clean, and finds out whether they are."""
-
-    async def __call__(
-        self,
-        files: Sequence[RunFile],
-        secrets: tuple[str, ...],
-        /,
-        *,
-        typed: tuple[str, ...],
-        in_sight: tuple[str, ...],
-    ) -> tuple[FileVerdict, ...]:
-        """One verdict a file; it never fails.
-
-        `typed`: what was typed letter by letter. `in_sight`: what the run's scripts knew.
-        """
-
-
-class FileMeter(Protocol):
-    """Where it is counted what became of files."""
-
-    def scrubbed(self, replacements: int) -> None:
-        """So many secrets were taken out."""
-
-    def scrub_refused(self) -> None:
-        """A file could not be made clean, so it was not sent."""
-
-    def leak_withheld(self, member: MemberKind) -> None:
-        """The scanner found a secret in a file that had been scrubbed."""
-
-    def artifacts_dropped(self, count: int) -> None:
-        """So many files were given up."""
-
-
 @dataclass(frozen=True, slots=True)
 class Enclosed:
     """An outcome, and the files that it names."""
@@ -214,26 +140,32 @@ class Enclosed:
 class ArtifactRedactor:
     """Makes what a run brought back ready to leave."""
 
-    def __init__(self, keeper: SecretKeeper, clean: FileCleaner, *, meter: FileMeter) -> None:
-        self._keeper = keeper
-        self._clean = clean
-        self._meter = meter
+    def __init__(self, scrubber: Scrubber, *, metrics: Metrics) -> None:
+        self._scrubber = scrubber
+        self._metrics = metrics
 
-    async def of(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
+    async def redact(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
         """The files that may leave; the outcome names these alone, as they are now."""
         enclosed = Enclosed(msgspec.structs.replace(outcome, artifacts=()), ())
         files = [workspace.run_file(one) for one in outcome.artifacts]
         fitting = [file for file in files if _fits(file.artifact)]
-        secrets = self._keeper.secrets_with(job, workspace.secrets)
+        secrets = self._scrubber.secrets_with(job, workspace.secrets)
         typed = workspace.find_typed(secrets)
         in_sight = workspace.script_secrets
-        unsearched = without_search(fitting, workspace)
-        verdicts = unsearched or await self._clean(fitting, secrets, typed=typed, in_sight=in_sight)
+        verdicts: Sequence[FileVerdict] = without_search(fitting, workspace)
+        if not verdicts:
+            verdicts = await clean_in_child(
+                fitting,
+                secrets,
+                typed=typed,
+                header_names=self._scrubber.header_names,
+                in_sight=in_sight,
+            )
         known = dict(zip((file.artifact.name for file in fitting), verdicts, strict=True))
         for file in files:
             verdict = known.get(file.artifact.name, _STRANGE)
             if isinstance(verdict, Withheld):
-                verdict = self._keeper.explained(verdict, job=job, found=workspace.secrets)
+                verdict = self._scrubber.explained(verdict, job=job, found=workspace.secrets)
             enclosed = self._with(enclosed, file, verdict, job)
         return enclosed
 
@@ -244,7 +176,7 @@ class ArtifactRedactor:
             self._count(verdict)
             return _format_value(enclosed, file.artifact, verdict, job=job)
         if verdict.replacements:
-            self._meter.scrubbed(verdict.replacements)
+            self._metrics.scrubbed(verdict.replacements)
         clean = let_file_through(file, verdict)
         named = (*enclosed.outcome.artifacts, clean.artifact)
         outcome = msgspec.structs.replace(enclosed.outcome, artifacts=named)
@@ -252,11 +184,11 @@ class ArtifactRedactor:
         return Enclosed(outcome, (*enclosed.files, clean))
 
     def _count(self, withheld: Withheld) -> None:
-        self._meter.artifacts_dropped(1)
+        self._metrics.artifacts_dropped(1)
         if withheld.leak is not None:
-            self._meter.leak_withheld(withheld.leak)
+            self._metrics.leak_withheld(withheld.leak)
         elif withheld.is_unsearchable:
-            self._meter.scrub_refused()
+            self._metrics.scrub_refused()
 
 
 def without_search(files: Sequence[RunFile], workspace: Workspace) -> tuple[Withheld, ...]:

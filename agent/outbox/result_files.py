@@ -17,7 +17,7 @@ from contract.wire import UnreadableMessageError, Wire, decode, encode
 _NAME: Final = re.compile(r"results-(\d{15})-(\d{6})-(\d+)-[0-9a-f]+\.jsonl")
 _BROKEN: Final = ".broken"
 _UNFINISHED: Final = ".part"
-_LEFT_OVER_AFTER_S: Final = 60.0
+_ABANDONED_AFTER_S: Final = 60.0
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +31,7 @@ class Header(Wire, frozen=True, kw_only=True):
 
     count: int
     crc: int
-    """Of everything after the first line."""
+    """The CRC-32 of everything after the first line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class SegmentFolder:
         if not os.access(self._folder, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(f"{self._folder} may not be written")
         entries = sorted(self._folder.iterdir())
-        self.remove(path for path in entries if _is_left_over(path, now_s=time.time()))
+        self.remove(path for path in entries if _is_abandoned(path, now_s=time.time()))
         found = [segment for path in entries if (segment := _describe(path)) is not None]
         return found, [path for path in entries if path.suffix == _BROKEN]
 
@@ -137,10 +137,10 @@ def _describe(path: Path) -> ResultFile | None:
     )
 
 
-def _is_left_over(path: Path, *, now_s: float) -> bool:
+def _is_abandoned(path: Path, *, now_s: float) -> bool:
     """Whether nobody can be writing this unfinished file any more."""
     try:
-        return path.suffix == _UNFINISHED and now_s - path.stat().st_mtime > _LEFT_OVER_AFTER_S
+        return path.suffix == _UNFINISHED and now_s - path.stat().st_mtime > _ABANDONED_AFTER_S
     except FileNotFoundError:
         return False
 

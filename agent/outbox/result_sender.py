@@ -1,58 +1,25 @@
-"""Brings results to the service: in batches, until each is settled."""
+"""Sends results to the service in batches, until each is settled."""
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 import structlog
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import RequestRefusedError, ServiceError
 from agent.api_client.retry import Backoff, Pace
-from agent.outbox.results import Waiting
-from contract.agent_api import Limits, SubmissionAnswer
+from agent.outbox.results import DiskSpool, Waiting
+from agent.telemetry.metrics import Metrics
+from contract.agent_api import Limits
 
 ENOUGH: Final = 64
-"""So many results are sent without waiting for more."""
+"""This many waiting results are sent at once, without waiting for more."""
 _PERSIST_EACH_S: Final = 1.0
 """While the service is away, new results go to disk this often."""
 
 log = structlog.get_logger(__name__)
-
-
-class ResultTaker(Protocol):
-    """The service, as far as it takes results."""
-
-    async def submit(self, results: Sequence[bytes]) -> SubmissionAnswer:
-        """Raises ServiceError when that failed."""
-
-
-class Outbox(Protocol):
-    """Results that wait for delivery."""
-
-    arrived: asyncio.Event
-
-    def waiting(self) -> int:
-        """How many results are not settled yet."""
-
-    async def next_batch(self, *, most: int, most_bytes: int) -> tuple[Waiting, ...]:
-        """The oldest results; none when none waits."""
-
-    async def delivered(self, batch: tuple[Waiting, ...]) -> None:
-        """These are settled."""
-
-    def put_back(self, batch: tuple[Waiting, ...]) -> None:
-        """These could not be delivered now."""
-
-    async def persist(self) -> None:
-        """Move what is in memory to disk."""
-
-
-class DropMeter(Protocol):
-    """Where results are counted that nobody will get."""
-
-    def results_dropped(self, count: int) -> None:
-        """So many more were given up."""
 
 
 class Delivery:
@@ -60,16 +27,16 @@ class Delivery:
 
     def __init__(
         self,
-        taker: ResultTaker,
-        outbox: Outbox,
+        client: ServiceClient,
+        spool: DiskSpool,
         *,
-        meter: DropMeter,
+        metrics: Metrics,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._taker = taker
-        self._outbox = outbox
-        self._meter = meter
+        self._client = client
+        self._spool = spool
+        self._metrics = metrics
         self._pace = pace
         self._backoff = Backoff(pace)
         self._clock = clock
@@ -82,16 +49,16 @@ class Delivery:
     async def run(self) -> None:
         """Deliver whatever arrives; runs until it is cancelled."""
         while True:
-            await self._outbox.arrived.wait()
+            await self._spool.arrived.wait()
             await self._linger()
-            self._outbox.arrived.clear()
+            self._spool.arrived.clear()
             try:
                 while await self._send_next():
                     self._backoff.succeeded()
                 self._empty.set()
             except ServiceError as problem:
                 await self._wait_out(problem)
-                self._outbox.arrived.set()
+                self._spool.arrived.set()
 
     def keep_to(self, limits: Limits) -> None:
         """What the service takes in one request, as it said at the last hello."""
@@ -101,20 +68,20 @@ class Delivery:
         """Deliver all there is while `run` goes on, or as much as the limit allows."""
         self._hurry.set()
         self._empty.clear()
-        self._outbox.arrived.set()
+        self._spool.arrived.set()
         try:
             await asyncio.wait_for(self._empty.wait(), limit_s)
         except TimeoutError:
-            log.warning("results.left", results=self._outbox.waiting())
+            log.warning("results.left", results=self._spool.waiting())
 
     async def _linger(self) -> None:
         """Let a batch gather: a request costs as much as forty results."""
-        if self._outbox.waiting() < ENOUGH and not self._hurry.is_set():
+        if self._spool.waiting() < ENOUGH and not self._hurry.is_set():
             await asyncio.sleep(self._pace.linger_s)
 
     async def _send_next(self) -> bool:
         """Deliver one batch; whether there may be more."""
-        batch = await self._outbox.next_batch(
+        batch = await self._spool.next_batch(
             most=self._limits.results, most_bytes=self._limits.results_bytes - 64
         )
         if not batch:
@@ -122,21 +89,21 @@ class Delivery:
         try:
             await self._send(batch)
         except BaseException:
-            self._outbox.put_back(batch)
+            self._spool.put_back(batch)
             raise
-        await self._outbox.delivered(batch)
+        await self._spool.delivered(batch)
         return True
 
     async def _send(self, batch: tuple[Waiting, ...]) -> None:
         try:
-            answer = await self._taker.submit([waiting.body for waiting in batch])
+            answer = await self._client.submit([waiting.body for waiting in batch])
         except RequestRefusedError as problem:
             await self._send_in_halves(batch, problem)
             return
         for refused in answer.rejected:
             log.error("result.rejected", job_id=refused.job_id, because=refused.reason)
         if answer.rejected:
-            self._meter.results_dropped(len(answer.rejected))
+            self._metrics.results_dropped(len(answer.rejected))
         log.debug(
             "results.delivered", accepted=len(answer.accepted), duplicates=len(answer.duplicates)
         )
@@ -147,7 +114,7 @@ class Delivery:
         """Find the results that the service cannot read, so that they hold up no others."""
         if len(batch) == 1:
             log.error("result.refused", job_id=batch[0].lease.job_id, because=str(problem))
-            self._meter.results_dropped(1)
+            self._metrics.results_dropped(1)
             return
         middle = len(batch) // 2
         await self._send(batch[:middle])
@@ -158,9 +125,9 @@ class Delivery:
         wait_s = self._backoff.failed(problem)
         log.warning("results.not_delivered", because=str(problem), wait_s=round(wait_s, 1))
         ends_at = self._clock() + wait_s
-        await self._outbox.persist()
+        await self._spool.persist()
         while (left_s := ends_at - self._clock()) > 0 and not self._hurry.is_set():
             await asyncio.sleep(min(left_s, _PERSIST_EACH_S))
-            await self._outbox.persist()
+            await self._spool.persist()
         if self._hurry.is_set():
             await asyncio.sleep(min(wait_s, self._pace.first_s))

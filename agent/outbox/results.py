@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import structlog
 
 from agent.data_folder import unusable
 from agent.outbox.result_files import ResultFile, SegmentFolder, UnreadableSegmentError
+from agent.telemetry.metrics import Metrics
 from contract.agent_api import MAX_RESULTS, MAX_RESULTS_BYTES
 from contract.job import Lease
 from redaction.clean import Clean
@@ -33,13 +34,6 @@ def steady_time() -> Callable[[], float]:
     """
     booted_at_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     return lambda: booted_at_s + time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-class DropMeter(Protocol):
-    """Where results are counted that nobody will get."""
-
-    def results_dropped(self, count: int) -> None:
-        """So many more were given up."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -72,12 +66,12 @@ class DiskSpool:
         folder: SegmentFolder,
         *,
         limits: SpoolLimits,
-        meter: DropMeter,
+        metrics: Metrics,
         wall_clock: Callable[[], float],
     ) -> None:
         self._folder = folder
         self._limits = limits
-        self._meter = meter
+        self._metrics = metrics
         self._wall_clock = wall_clock
         self._fresh: deque[Waiting] = deque()
         self._fresh_bytes = 0
@@ -262,5 +256,5 @@ class DiskSpool:
             self._drop(dropped, "no room in memory, or too old")
 
     def _drop(self, count: int, reason: str, *, because: str = "") -> None:
-        self._meter.results_dropped(count)
+        self._metrics.results_dropped(count)
         log.error("results.dropped", count=count, reason=reason, because=because)

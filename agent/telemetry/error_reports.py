@@ -1,12 +1,8 @@
-"""Errors reported to the service, without secrets.
+"""Errors reported to the service: the specification's five facts, without secrets.
 
-Error reports to the service: the specification's five facts, and silence when told so.
+A report that fails is dropped, and reporting never raises.
 
-Best effort by design: a report that fails is forgotten, and reporting never raises.
-
-An exception as text that holds nothing but what stands in our own source code.
-
-A message is kept word by word, and only words that are constants of the code that raised it, or
+Of an exception's message only words are kept that are constants of the code that raised it, or
 that the interpreter itself uses. URLs, headers, response bodies, configuration and keys come from
 elsewhere, so they cannot pass; there is no list of bad patterns to be incomplete.
 """
@@ -26,17 +22,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
+from agent.api_client.client import ServiceClient
 from agent.api_client.errors import ServiceError
 from agent.telemetry.logs import Redactor
 from contract.agent_api import ErrorEvent, Events
 from redaction.policy import HIDDEN, SHORTEST_CHARS
 
 SAME_ERROR_S: Final = 60.0
-"""The same error is reported once in this time."""
+"""How long an error that was reported is not reported again."""
 REPORTS_PER_MINUTE: Final = 30
 SEND_LIMIT_S: Final = 10.0
 _QUEUE: Final = 64
@@ -45,20 +42,9 @@ _REMEMBERED: Final = 256
 _MESSAGE_LIMIT: Final = 1_000
 
 _reporting: ContextVar[bool] = ContextVar("reporting", default=False)
-"""True inside the reporter, whose own trouble is nobody's news."""
+"""True inside the reporter, whose own errors are not reported."""
 
 log = structlog.get_logger(__name__)
-
-
-class EventSink(Protocol):
-    """The service, as far as error reports go."""
-
-    async def send_events(self, events: Events) -> None:
-        """Send once.
-
-        Raises:
-            ServiceError: they did not arrive.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +77,14 @@ class ErrorReporter:
 
     def __init__(
         self,
-        sink: EventSink,
+        client: ServiceClient,
         facts: AgentFacts,
         *,
         secrets: Iterable[str] = (),
         environment: Mapping[str, str] = os.environ,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sink = sink
+        self._client = client
         self._facts = facts
         self._redactor = Redactor(secrets)
         self._environment_values = _telling_values(environment)
@@ -141,7 +127,7 @@ class ErrorReporter:
     async def _send(self, batch: tuple[ErrorEvent, ...]) -> None:
         try:
             async with asyncio.timeout(SEND_LIMIT_S):
-                await self._sink.send_events(Events(events=batch))
+                await self._client.send_events(Events(events=batch))
         except (ServiceError, TimeoutError) as problem:
             log.debug("report.lost", count=len(batch), because=type(problem).__name__)
 

@@ -7,18 +7,20 @@ import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
 
+from agent.jobs.running import RunningJobs
+from agent.lifecycle import Lifecycle
 from agent.telemetry.http_server import HttpPort, bound_port, open_port, server_log
-from agent.telemetry.metrics import CONTENT_TYPE
+from agent.telemetry.metrics import CONTENT_TYPE, Metrics
 
 SETTING: Final = "AGENT_HEALTH_PORT"
 STUCK_AFTER_S: Final = 30.0
-"""So long without a turn of the loop, or past a job's deadline, and the agent is not live."""
+"""How long the loop may stand still, or a job be past its deadline, while the agent is live."""
 BEAT_S: Final = 0.5
 _READ_LIMIT_S: Final = 10.0
 """Idle connections of scrapers are closed after this."""
@@ -28,38 +30,14 @@ _STOP_LIMIT_S: Final = 2.0
 log = structlog.get_logger(__name__)
 
 
-class Readiness(Protocol):
-    """Whether the agent should be given work; read from another thread."""
-
-    def unready_because(self) -> str | None:
-        """One sentence. None: it is ready."""
-
-
-class Jobs(Protocol):
-    """The running jobs."""
-
-    def longest_overdue_s(self) -> float:
-        """How long the worst running job is past its deadline; 0: none is."""
-
-
-class LagGauge(Protocol):
-    """Where the loop's lag is shown."""
-
-    def loop_lag(self, lag_s: float) -> None:
-        """The loop came this much too late."""
-
-    def tasks(self, count: int) -> None:
-        """So many tasks are alive."""
-
-
 class Pulse:
     """Proof that the event loop turns, and how the jobs stand, for readers in other threads."""
 
     def __init__(
-        self, jobs: Jobs, gauge: LagGauge, *, clock: Callable[[], float] = time.monotonic
+        self, running: RunningJobs, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._jobs = jobs
-        self._gauge = gauge
+        self._running = running
+        self._metrics = metrics
         self._clock = clock
         self._beaten_at = clock()
         self._overdue_s = 0.0
@@ -70,12 +48,12 @@ class Pulse:
             due_at = self._clock() + BEAT_S
             await asyncio.sleep(BEAT_S)
             self.beat_once(lag_s=max(0.0, self._clock() - due_at))
-            self._gauge.tasks(len(asyncio.all_tasks()))
+            self._metrics.tasks(len(asyncio.all_tasks()))
 
     def beat_once(self, *, lag_s: float) -> None:
         """Note that the loop turned, this much late."""
-        self._gauge.loop_lag(lag_s)
-        self._overdue_s = self._jobs.longest_overdue_s()
+        self._metrics.loop_lag(lag_s)
+        self._overdue_s = self._running.longest_overdue_s()
         self._beaten_at = self._clock()
 
     def dead_because(self) -> str | None:
@@ -97,7 +75,7 @@ class HealthServer:
     def __init__(  # noqa: PLR0913 - what it shows, where, and what it leaves out
         self,
         *,
-        readiness: Readiness,
+        lifecycle: Lifecycle,
         pulse: Pulse,
         metrics_text: Callable[[], bytes],
         port: int,
@@ -110,7 +88,7 @@ class HealthServer:
         self._host = host
         self._metrics_text = metrics_text
         self._verdicts: dict[str, Callable[[], str | None]] = {
-            "/-/readiness": readiness.unready_because,
+            "/-/readiness": lifecycle.unready_because,
             "/-/liveness": pulse.dead_because,
             "/health": _nothing_wrong,
         }

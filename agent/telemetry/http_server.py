@@ -1,9 +1,7 @@
-"""Small HTTP servers of the agent, and their ports.
+"""The small HTTP servers of the agent, and their ports.
 
-A listening socket that answers HTTP.
-
-Made of aiohttp's low-level parts: `aiohttp.web` as a whole brings routes, files and web sockets,
-which are 1.3 MB of the idle agent and never used.
+They are made of aiohttp's low-level parts: `aiohttp.web` as a whole brings routes, files and web
+sockets, which are 1.3 MB of the idle agent and never used.
 """
 
 import asyncio
@@ -23,7 +21,7 @@ Answer = Callable[[BaseRequest], Awaitable[StreamResponse]]
 
 _BACKLOG: Final = 128
 _UNREAD_BODY_LIMIT_S: Final = 1.0
-"""So long the rest of a body that the answer did not need is taken in."""
+"""How long the rest of a request body that the answer did not need is read."""
 
 
 class HttpPort:

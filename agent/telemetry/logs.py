@@ -3,11 +3,11 @@
 import logging
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Final, Protocol, TextIO
+from typing import Any, Final, TextIO
 
 import msgspec
 import structlog
@@ -90,13 +90,8 @@ class LogFormat(StrEnum):
     CONSOLE = "console"
 
 
-class ErrorTap(Protocol):
-    """Whoever wants to know of lines of level error."""
-
-    def note(self, event: str, error: BaseException | None) -> None:
-        """An error-level line was logged; `event` is its constant part."""
-
-
+OnError = Callable[[str, BaseException | None], None]
+"""Called with the constant part of an error-level line, and its exception if it has one."""
 _STDLIB_LEVELS: Final = {
     LogLevel.DEBUG: logging.DEBUG,
     LogLevel.INFO: logging.INFO,
@@ -120,17 +115,17 @@ def configure(
     *,
     secrets: Iterable[str] = (),
     stream: TextIO | None = None,
-    tap: ErrorTap | None = None,
+    on_error: OnError | None = None,
 ) -> None:
     """Set how this process logs; the standard library's loggers go the same way.
 
     The `secrets` appear in no line, in no encoding. Without a `stream` lines go to standard
-    output. The `tap` is told of each line of level error.
+    output. `on_error` is called for each line of level error.
     """
     target = _Stream(stream or sys.stdout)
     front: list[Processor] = [structlog.contextvars.merge_contextvars, _stamp]
-    if tap is not None:
-        front.append(_Tapping(tap))
+    if on_error is not None:
+        front.append(_ErrorTap(on_error))
     front.append(_Redaction(Redactor(secrets)))
     back = _renderers(log_format, colors=target.isatty())
     structlog.configure(
@@ -187,18 +182,18 @@ def _stamp(_logger: object, method: str, line: EventDict) -> EventDict:
     return {"ts": ts, "level": _LEVEL_NAMES.get(method, method), "event": event, **line}
 
 
-class _Tapping:
-    """Passes error-level lines to the tap, before anything is turned into text."""
+class _ErrorTap:
+    """Passes error-level lines on, before anything is turned into text."""
 
-    def __init__(self, tap: ErrorTap) -> None:
-        self._tap = tap
+    def __init__(self, on_error: OnError) -> None:
+        self._on_error = on_error
 
     def __call__(self, _logger: object, _method: str, line: EventDict) -> EventDict:
         if line["level"] == "error":
             record = line.get("_record")
             # A record's template is constant; the formatted text may hold anything.
             event = record.msg if isinstance(record, logging.LogRecord) else line["event"]
-            self._tap.note(str(event), _error_of(line.get("exc_info")))
+            self._on_error(str(event), _error_of(line.get("exc_info")))
         return line
 
 

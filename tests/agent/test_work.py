@@ -79,12 +79,12 @@ async def ground_with(harness: Harness | None) -> AgentContext:
 
 
 def a_ground(
-    client: ServiceClient, harness: Harness | None, makeup: AgentOptions = EVERY_TYPE
+    client: ServiceClient, harness: Harness | None, options: AgentOptions = EVERY_TYPE
 ) -> AgentContext:
     return AgentContext(
         agent_id="agent-1",
         settings=settings(),
-        makeup=makeup,
+        options=options,
         client=client,
         lifecycle=a_lifecycle(),
         metrics=metrics(),
@@ -94,29 +94,27 @@ def a_ground(
 
 @asynccontextmanager
 async def an_agent_at_work(
-    service: FakeService, makeup: AgentOptions = EVERY_TYPE, **changes: Any
+    service: FakeService, options: AgentOptions = EVERY_TYPE, **changes: Any
 ) -> AsyncIterator[tuple[MemoryFiles, MemorySpool]]:
     """It said hello with the types that need no Node, and learns of the others meanwhile."""
     files, spool = MemoryFiles(), MemorySpool()
     async with open_scripts(settings(**changes)) as scripts, a_client(service) as client:
-        ground = a_ground(client, scripts.harness, makeup)
-        abilities = await first_abilities(ground)
-        hello = hello_of(ground, abilities)
-        introduction = Handshake(client, hello, on_limits=lambda _limits: None)
+        context = a_ground(client, scripts.harness, options)
+        abilities = await first_abilities(context)
+        hello = hello_of(context, abilities)
+        handshake = Handshake(client, hello, on_limits=lambda _limits: None)
         loops = Loops(
-            releases=Releases(client, meter=ground.metrics, pace=QUICK),
-            leases=Leases(client, meter=ground.metrics),
+            releases=Releases(client, metrics=context.metrics, pace=QUICK),
+            leases=Leases(client, metrics=context.metrics),
             spool=spool,
-            files=files,
+            artifacts=files,
             running=RunningJobs(),
             pings=PingTable(),
         )
-        opening = open_dispatcher(
-            ground, hello, introduction, loops=loops, resolver=SystemResolver()
-        )
+        opening = open_dispatcher(context, hello, handshake, loops=loops, resolver=SystemResolver())
         async with opening as dispatcher, asyncio.TaskGroup() as group:
-            running = group.create_task(dispatcher.run(ground.lifecycle.draining))
-            learning = group.create_task(learn(abilities, ground, introduction, dispatcher))
+            running = group.create_task(dispatcher.run(context.lifecycle.draining))
+            learning = group.create_task(learn(abilities, context, handshake, dispatcher))
             yield files, spool
             learning.cancel()
             running.cancel()
@@ -125,8 +123,8 @@ async def an_agent_at_work(
 async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) -> None:
     async with open_scripts(settings(runtimes_dir=tmp_path)) as scripts:
         assert scripts.harness is None
-    ground = await ground_with(None)
-    hello = hello_of(ground, await first_abilities(ground))
+    context = await ground_with(None)
+    hello = hello_of(context, await first_abilities(context))
     assert CheckType.API in hello.check_types
     assert hello.slots[Lane.MAIN] == 0
     assert {one.what for one in hello.unavailable} == {
@@ -153,8 +151,8 @@ async def test_why_no_script_runs_at_all_is_said_of_each_type(
 
     monkeypatch.setattr("sandbox.sandbox.find_tools", find_none)
     async with open_scripts(settings()) as scripts:
-        ground = replace(await ground_with(scripts.harness), scripts_problem=scripts.problem)
-    found = await first_abilities(ground)
+        context = replace(await ground_with(scripts.harness), scripts_problem=scripts.problem)
+    found = await first_abilities(context)
     assert len(found.unavailable) == 4
     assert {(one.cause, one.remedy) for one in found.unavailable} == {
         ("Scripts cannot be isolated: prlimit not found", "install util-linux")
@@ -179,13 +177,13 @@ async def test_a_code_cache_that_is_left_out_is_told_with_what_to_do(tmp_path: P
 async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed() -> None:
     async with open_scripts(settings()) as scripts:
         assert scripts.harness is not None, "no runtime is installed: run `make test`"
-        ground = await ground_with(scripts.harness)
-        known = await first_abilities(ground)
-        assert hello_of(ground, known).slots[Lane.MAIN] == 0
+        context = await ground_with(scripts.harness)
+        known = await first_abilities(context)
+        assert hello_of(context, known).slots[Lane.MAIN] == 0
         working = {API_WITH_SCRIPTS, Trial(check_type=CheckType.MULTI_STEP)}
         for one in working:
             more = known.updated(Abilities(working=frozenset({one})))
-            assert hello_of(ground, more).slots[Lane.MAIN] == 1
+            assert hello_of(context, more).slots[Lane.MAIN] == 1
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ async def a_client(
     url = service if isinstance(service, str) else service.url
     async with aiohttp.ClientSession() as session:
         yield ServiceClient(
-            door(url, **changes), session, contact=lifecycle or a_lifecycle(), meter=metrics()
+            door(url, **changes), session, lifecycle=lifecycle or a_lifecycle(), metrics=metrics()
         )
 
 

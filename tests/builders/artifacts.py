@@ -12,7 +12,7 @@ from typing import Any
 from agent.jobs.leases import Leases
 from agent.outbox.artifact_files import ParcelFolder
 from agent.outbox.artifact_sender import Uploads
-from agent.outbox.artifacts import Artifacts, Heirs
+from agent.outbox.artifacts import Artifacts
 from agent.outbox.result_files import SegmentFolder
 from agent.outbox.result_sender import Delivery
 from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
@@ -58,18 +58,20 @@ class Bench:
         self.spool = DiskSpool(
             SegmentFolder(folder / "results", agent_id=agent_id),
             limits=held,
-            meter=self.meter,
+            metrics=self.meter,
             wall_clock=clock,
         )
-        self.leases = Leases(client, meter=self.meter)
+        self.leases = Leases(client, metrics=self.meter)
         self.files = Artifacts(
             ParcelFolder(folder / "artifacts", agent_id=agent_id),
-            Heirs(spool=self.spool, leases=self.leases, meter=self.meter),
+            self.spool,
+            self.leases,
+            metrics=self.meter,
             limits=held,
             wall_clock=lambda: clock() + self.now_s,
         )
         self.uploads = Uploads(client, self.files, pace=QUICK)
-        self.delivery = Delivery(client, self.spool, meter=self.meter, pace=QUICK)
+        self.delivery = Delivery(client, self.spool, metrics=self.meter, pace=QUICK)
 
     def lease(self, *job_ids: str) -> None:
         """Let the service know jobs as handed out."""

@@ -11,7 +11,6 @@ from agent.jobs.running import RunningJobs
 from agent.outbox.redact import ArtifactRedactor, ResultRedactor
 from contract.checks import Lane
 from contract.job import Job
-from redaction.files import clean_in_child
 from redaction.result import Scrubber
 from tests.builders.agents import MemoryFiles, MemorySource, MemorySpool, ScriptedRunner, metrics
 from tests.builders.patience import LONG_S
@@ -57,16 +56,20 @@ class Bench:
         self.source, self.spool, self.leases = MemorySource(), MemorySpool(), Leases()
         self.runner, self.running, self.meter = runner, RunningJobs(), metrics()
         self.draining, self.files = asyncio.Event(), MemoryFiles(folder)
-        self.slots = Slots({Lane.UPTIME: uptime, Lane.MAIN: main}, linger_s=0.001, gauge=self.meter)
+        self.slots = Slots(
+            {Lane.UPTIME: uptime, Lane.MAIN: main}, linger_s=0.001, metrics=self.meter
+        )
         works = DispatcherParts(
             source=self.source,
             leases=self.leases,
             runner=runner,
-            envelopes=ResultRedactor(cleaner or Scrubber(), agent_id="agent-1", meter=self.meter),
+            result_redactor=ResultRedactor(
+                cleaner or Scrubber(), agent_id="agent-1", metrics=self.meter
+            ),
             spool=self.spool,
-            enclosures=ArtifactRedactor(Scrubber(), clean_in_child, meter=self.meter),
-            files=self.files,
-            meter=self.meter,
+            artifact_redactor=ArtifactRedactor(Scrubber(), metrics=self.meter),
+            artifacts=self.files,
+            metrics=self.meter,
         )
         self.dispatcher = Dispatcher(works, self.slots, self.running)
 

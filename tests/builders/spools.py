@@ -38,7 +38,7 @@ async def opened(
     spool = DiskSpool(
         SegmentFolder(folder, agent_id="abc123"),
         limits=limits,
-        meter=drops or Drops(),
+        metrics=drops or Drops(),
         wall_clock=clock or Clock(),
     )
     await spool.open()

@@ -73,7 +73,7 @@ def pulse(vitals: Vitals, metrics: Metrics) -> Pulse:
 @pytest.fixture
 async def agent_port(vitals: Vitals, pulse: Pulse, metrics: Metrics) -> AsyncIterator[int]:
     server = HealthServer(
-        readiness=vitals, pulse=pulse, metrics_text=metrics.text, port=0, host="127.0.0.1"
+        lifecycle=vitals, pulse=pulse, metrics_text=metrics.text, port=0, host="127.0.0.1"
     )
     server.start()
     yield server.port

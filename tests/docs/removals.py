@@ -144,8 +144,8 @@ REMOVALS: Final = (
     ),
     Removal(
         "agent/outbox/artifact_sender.py",
-        "                first, leaps = elsewhere.offset, leaps + 1\n",
-        "                first, leaps = 0, leaps + 1\n",
+        "                first, resets = elsewhere.offset, resets + 1\n",
+        "                first, resets = 0, resets + 1\n",
         "tests/agent/outbox/test_artifacts.py::test_an_upload_goes_on_in_the_next_process",
     ),
     Removal(

@@ -93,8 +93,8 @@ async def test_where_the_scrubber_fails_the_verdict_stands_and_its_details_stay_
     run.start(0.0)
     failure = Failure(kind=FailureKind.CONNECT, message=f"refused {SECRET}", detail={"a": SECRET})
     outcome = an_outcome(status=Status.FAILED, failure=failure, response_time_ms=12.5)
-    envelopes = ResultRedactor(Blind(), agent_id="agent-1", meter=meter)
-    clean = await envelopes.seal(run, outcome, ended_at=1.0)
+    envelopes = ResultRedactor(Blind(), agent_id="agent-1", metrics=meter)
+    clean = await envelopes.redact(run, outcome, ended_at=1.0)
     assert SECRET.encode() not in clean.body
     left = clean.result.outcome
     assert (left.status, left.response_time_ms, left.evidence) == (Status.FAILED, 12.5, None)

@@ -115,9 +115,7 @@ async def test_a_result_says_that_an_artifact_is_withheld_and_the_metrics_count_
     workspace = Workspace(tmp_path)
     (workspace.folder / "a.txt").write_text(str([*SECRET.encode()]))
     outcome = an_outcome(artifacts=(workspace.artifact("a.txt", "log"),))
-    enclosed = await ArtifactRedactor(Scrubber(), clean_in_child, meter=meter).of(
-        job, outcome, workspace
-    )
+    enclosed = await ArtifactRedactor(Scrubber(), metrics=meter).redact(job, outcome, workspace)
     assert (enclosed.files, enclosed.outcome.artifacts) == ((), ())
     assert enclosed.outcome.status is Status.PASSED
     assert [line.message for line in enclosed.outcome.log] == [

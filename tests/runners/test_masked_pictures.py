@@ -8,7 +8,6 @@ import pytest
 from agent.outbox.redact import ArtifactRedactor
 from contract.checks import BrowserSpec, CheckSpec
 from contract.result import Artifact, Outcome
-from redaction.files import clean_in_child
 from redaction.result import Scrubber
 from runners.browser import BrowserRunner
 from runners.judging.judge import judge
@@ -96,8 +95,8 @@ async def pictured(script: str, secrets: dict[str, str], **changes: Any) -> Seen
 async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> Seen:
     """What an agent sends of it."""
     scrubber = Scrubber(ctx.location_secrets.values())
-    enclosures = ArtifactRedactor(scrubber, clean_in_child, meter=metrics())
-    enclosed = await enclosures.of(a_job(spec), outcome, ctx.workspace)
+    enclosures = ArtifactRedactor(scrubber, metrics=metrics())
+    enclosed = await enclosures.redact(a_job(spec), outcome, ctx.workspace)
     left = enclosed.outcome.artifacts
     return Seen(enclosed.outcome, tuple(one for one in left if one.kind == "screenshot"))
 

@@ -13,7 +13,6 @@ import pytest
 from agent.outbox.redact import ArtifactRedactor
 from contract.checks import BrowserSpec, CheckSpec, PlaywrightSpec
 from contract.result import Outcome
-from redaction.files import clean_in_child
 from redaction.result import Scrubber
 from runners.browser import BrowserRunner
 from runners.judging.judge import judge
@@ -138,8 +137,8 @@ def assert_no_beginning_is_left(left: dict[str, bytes]) -> None:
 async def left_of(outcome: Outcome, ctx: RunContext, spec: CheckSpec) -> dict[str, bytes]:
     """What an agent sends of it: its files by their names, and its result."""
     scrubber, job, workspace = Scrubber(ctx.location_secrets.values()), a_job(spec), ctx.workspace
-    enclosures = ArtifactRedactor(scrubber, clean_in_child, meter=metrics())
-    enclosed = await enclosures.of(job, outcome, workspace)
+    enclosures = ArtifactRedactor(scrubber, metrics=metrics())
+    enclosed = await enclosures.redact(job, outcome, workspace)
     result = a_result(outcome=enclosed.outcome)
     clean = scrubber.clean(
         result, job=job, found=workspace.secrets, typed_among=workspace.find_typed
@@ -181,8 +180,8 @@ async def test_nothing_leaves_where_so_much_was_told_that_a_secret_could_be_set_
     spec = BrowserSpec(script=script, runtime_id=newest)
     async with a_scripted_context(location_secrets={"SERVICE_SECRET_TOKEN": SECRET}) as ctx:
         outcome = judge(spec, await BrowserRunner().observe(spec, ctx))
-        enclosures = ArtifactRedactor(Scrubber(), clean_in_child, meter=metrics())
-        enclosed = await enclosures.of(a_job(spec), outcome, ctx.workspace)
+        enclosures = ArtifactRedactor(Scrubber(), metrics=metrics())
+        enclosed = await enclosures.redact(a_job(spec), outcome, ctx.workspace)
         assert any("trace" in one.name for one in outcome.artifacts)
         assert (enclosed.outcome.artifacts, enclosed.files) == ((), ())
         assert ctx.workspace.unsearchable_because is not None

@@ -27,8 +27,8 @@ async def test_hello_is_tried_until_the_service_answers() -> None:
     limits: list[Limits] = []
     async with FakeService(limits=Limits(results=7)) as service, a_client(service) as client:
         service.fail("hello", Fault(status=503), Fault(cut="before"), Fault(status=500))
-        introduction = Handshake(client, HELLO, on_limits=limits.append)
-        assert await introduction.first_hello(Backoff(QUICK), until=asyncio.Event())
+        handshake = Handshake(client, HELLO, on_limits=limits.append)
+        assert await handshake.first_hello(Backoff(QUICK), until=asyncio.Event())
     assert [limit.results for limit in limits] == [7]
     assert service.hellos == [HELLO]
 
@@ -37,9 +37,9 @@ async def test_hello_is_tried_until_the_service_answers() -> None:
 async def test_a_refusal_ends_the_tries(status: int, error: type[Exception]) -> None:
     async with FakeService() as service, a_client(service) as client:
         service.fail_always("hello", Fault(status=status))
-        introduction = Handshake(client, HELLO, on_limits=lambda _limits: None)
+        handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
         with pytest.raises(error):
-            await introduction.first_hello(Backoff(QUICK), until=asyncio.Event())
+            await handshake.first_hello(Backoff(QUICK), until=asyncio.Event())
     assert service.calls("hello") == 1
 
 
@@ -47,8 +47,8 @@ async def test_an_agent_that_is_told_to_stop_says_hello_no_more() -> None:
     stop = asyncio.Event()
     async with FakeService() as service, a_client(service) as client:
         service.fail_always("hello", Fault(status=503))
-        introduction = Handshake(client, HELLO, on_limits=lambda _limits: None)
-        trying = asyncio.create_task(introduction.first_hello(Backoff(QUICK), until=stop))
+        handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
+        trying = asyncio.create_task(handshake.first_hello(Backoff(QUICK), until=stop))
         await service.until(lambda: service.calls("hello") > 1)
         stop.set()
         assert await trying is False
@@ -58,8 +58,8 @@ async def test_an_agent_that_is_told_to_stop_waits_for_no_answer() -> None:
     stop = asyncio.Event()
     async with FakeService() as service, a_client(service) as client:
         service.fail_always("hello", Fault(delay_s=600))
-        introduction = Handshake(client, HELLO, on_limits=lambda _limits: None)
-        trying = asyncio.create_task(introduction.first_hello(Backoff(QUICK), until=stop))
+        handshake = Handshake(client, HELLO, on_limits=lambda _limits: None)
+        trying = asyncio.create_task(handshake.first_hello(Backoff(QUICK), until=stop))
         await service.until(lambda: service.calls("hello") == 1)
         stop.set()
         assert await asyncio.wait_for(trying, LONG_S) is False
@@ -86,6 +86,6 @@ async def test_an_agent_without_scripts_for_api_checks_claims_none_by_the_main_l
     types = (CheckType.URL, CheckType.API, CheckType.MULTI_STEP)
     hello = msgspec.structs.replace(HELLO, check_types=types, unavailable=(lost,))
     async with a_client("http://127.0.0.1:9") as client:
-        introduction = Handshake(client, hello, on_limits=lambda _limits: None)
-    assert introduction.check_types([Lane.UPTIME]) == types
-    assert introduction.check_types([Lane.MAIN]) == (CheckType.URL, CheckType.MULTI_STEP)
+        handshake = Handshake(client, hello, on_limits=lambda _limits: None)
+    assert handshake.check_types([Lane.UPTIME]) == types
+    assert handshake.check_types([Lane.MAIN]) == (CheckType.URL, CheckType.MULTI_STEP)

@@ -37,7 +37,7 @@ class Bench:
     def __init__(self) -> None:
         self.now = 0.0
         self.renewer = Renewer()
-        self.leases = Leases(self.renewer, meter=metrics(), clock=lambda: self.now)
+        self.leases = Leases(self.renewer, metrics=metrics(), clock=lambda: self.now)
 
     def hold(self, job_id: str, *, lease_s: float = 60, claimed_at: float = 0.0) -> Run:
         run = a_run(a_job(job_id=job_id, lease_s=lease_s), claimed_at=claimed_at)
@@ -115,7 +115,7 @@ async def test_a_renewal_counts_from_when_it_was_asked_for() -> None:
             return await super().renew(leases)
 
     slow = Slow()
-    it.leases = Leases(slow, meter=metrics(), clock=lambda: it.now)
+    it.leases = Leases(slow, metrics=metrics(), clock=lambda: it.now)
     it.leases.hold(run, claimed_at=0)
     it.now = 20.0
     await it.leases.renew_all()

@@ -18,7 +18,7 @@ def a_release(number: int = 1) -> Released:
 @asynccontextmanager
 async def running(service: FakeService, **changes: object) -> AsyncIterator[Releases]:
     async with a_client(service) as client:
-        releases = Releases(client, meter=metrics(), pace=QUICK, **changes)  # type: ignore[arg-type]
+        releases = Releases(client, metrics=metrics(), pace=QUICK, **changes)  # type: ignore[arg-type]
         task = asyncio.create_task(releases.run())
         try:
             yield releases

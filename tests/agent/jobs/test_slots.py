@@ -13,7 +13,7 @@ from tests.builders.patience import LONG_S
 
 
 def slots(counts: Mapping[Lane, int], *, linger_s: float = 0.01) -> Slots:
-    return Slots(counts, linger_s=linger_s, gauge=metrics())
+    return Slots(counts, linger_s=linger_s, metrics=metrics())
 
 
 @given(total=st.integers(1, 20), steps=st.lists(st.booleans(), max_size=100))
@@ -36,7 +36,7 @@ def test_a_lane_without_slots_is_not_served() -> None:
 
 def test_what_is_free_is_shown_before_the_first_job() -> None:
     shown = metrics()
-    Slots({Lane.UPTIME: 256, Lane.MAIN: 2}, linger_s=1, gauge=shown)
+    Slots({Lane.UPTIME: 256, Lane.MAIN: 2}, linger_s=1, metrics=shown)
     told = shown.text().decode()
     assert 'slots_free{lane="uptime"} 256' in told
     assert 'slots_free{lane="main"} 2' in told
@@ -77,7 +77,7 @@ async def test_one_free_slot_does_not_wait_for_ever() -> None:
 
 
 async def test_a_wait_that_is_cancelled_as_slots_come_free_is_cancelled() -> None:
-    slots = Slots({Lane.UPTIME: 8}, linger_s=60, gauge=metrics())
+    slots = Slots({Lane.UPTIME: 8}, linger_s=60, metrics=metrics())
     for _ in range(7):
         slots.take(Lane.UPTIME)
     waiting = asyncio.create_task(slots.some_free(Lane.UPTIME))

@@ -69,7 +69,7 @@ async def test_an_upload_goes_on_in_the_next_process(tmp_path: Path) -> None:
             await it.arrived("job-1")
         sent = sum(one.length for one in service.seen if one.call == "artifacts")
         assert service.artifacts["job-1/a.bin"] == BIG
-        assert sent == module.FIRST_PIECE_BYTES + len(BIG) - 100_000, "and not from its beginning"
+        assert sent == module.FIRST_CHUNK_BYTES + len(BIG) - 100_000, "and not from its beginning"
 
 
 async def test_a_process_takes_nothing_from_one_that_lives(tmp_path: Path) -> None:

@@ -42,11 +42,11 @@ async def bench(folder: Path, *, known: int = 0) -> AsyncIterator[Bench]:
         spool = DiskSpool(
             SegmentFolder(folder, agent_id="a1"),
             limits=LIMITS,
-            meter=metrics(),
+            metrics=metrics(),
             wall_clock=steady_time(),
         )
         await spool.open()
-        delivery = Delivery(client, spool, meter=metrics(), pace=QUICK)
+        delivery = Delivery(client, spool, metrics=metrics(), pace=QUICK)
         it = Bench(service, spool, delivery)
         it.lease(*(f"job-{number}" for number in range(known)))
         task = asyncio.create_task(delivery.run())

@@ -4,33 +4,13 @@ from pathlib import Path
 
 from agent.outbox.redact import ArtifactRedactor, Enclosed
 from contract.result import Outcome, Status
-from redaction.clean import MemberKind
-from redaction.files import clean_in_child
 from redaction.result import Scrubber
 from sandbox.workspace import Workspace
+from tests.builders.agents import metrics
 from tests.builders.archives import PAGE, PICTURE, a_zip, lines
 from tests.builders.specs import a_job, a_secret
 
 SECRET = "s3cr3t-T0ken"
-
-
-class Meter:
-    """Counts."""
-
-    def __init__(self) -> None:
-        self.hidden = self.refused = self.dropped = 0
-
-    def scrubbed(self, replacements: int) -> None:
-        self.hidden += replacements
-
-    def scrub_refused(self) -> None:
-        self.refused += 1
-
-    def leak_withheld(self, member: MemberKind) -> None:
-        raise AssertionError(member)
-
-    def artifacts_dropped(self, count: int) -> None:
-        self.dropped += count
 
 
 def a_trace(text: str) -> bytes:
@@ -54,9 +34,7 @@ async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> 
         ),
     )
     job = a_job(variables=(a_secret("TOKEN", SECRET),))
-    return await ArtifactRedactor(Scrubber(), clean_in_child, meter=Meter()).of(
-        job, outcome, workspace
-    )
+    return await ArtifactRedactor(Scrubber(), metrics=metrics()).redact(job, outcome, workspace)
 
 
 LEFT_OUT = "1 x a frame of the film strip, whose page showed a secret"

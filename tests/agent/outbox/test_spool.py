@@ -186,7 +186,7 @@ async def test_a_calendar_that_jumps_drops_nothing(
 ) -> None:
     drops = Drops()
     folder = SegmentFolder(tmp_path, agent_id="abc123")
-    spool = DiskSpool(folder, limits=ROOMY, meter=drops, wall_clock=steady_time())
+    spool = DiskSpool(folder, limits=ROOMY, metrics=drops, wall_clock=steady_time())
     await spool.open()
     put(spool, 1)
     await spool.persist()

@@ -51,7 +51,7 @@ def pulse(vitals: Vitals, metrics: Metrics) -> Pulse:
 @pytest.fixture
 async def server(vitals: Vitals, pulse: Pulse, metrics: Metrics) -> AsyncIterator[HealthServer]:
     server = HealthServer(
-        readiness=vitals, pulse=pulse, metrics_text=metrics.text, port=0, host="127.0.0.1"
+        lifecycle=vitals, pulse=pulse, metrics_text=metrics.text, port=0, host="127.0.0.1"
     )
     server.start()
     yield server
@@ -187,7 +187,7 @@ def test_a_taken_port_is_one_clear_line(
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         server = HealthServer(
-            readiness=vitals, pulse=pulse, metrics_text=metrics.text, port=port, host=host
+            lifecycle=vitals, pulse=pulse, metrics_text=metrics.text, port=port, host=host
         )
         with pytest.raises(PortUnavailableError) as caught:
             server.start()
@@ -200,7 +200,7 @@ def test_a_taken_port_is_one_clear_line(
 async def test_every_address_of_the_machine_is_served_by_default(
     vitals: Vitals, pulse: Pulse, metrics: Metrics
 ) -> None:
-    server = HealthServer(readiness=vitals, pulse=pulse, metrics_text=metrics.text, port=0)
+    server = HealthServer(lifecycle=vitals, pulse=pulse, metrics_text=metrics.text, port=0)
     server.start()
     async with aiohttp.ClientSession() as http:
         assert await status_of(http, f"http://127.0.0.1:{server.port}/health") == 200

@@ -53,7 +53,7 @@ def tap() -> Tap:
 
 @pytest.fixture
 def log(stream: io.StringIO, tap: Tap) -> Any:
-    configure(LogLevel.INFO, LogFormat.JSON, secrets=[SECRET], stream=stream, tap=tap)
+    configure(LogLevel.INFO, LogFormat.JSON, secrets=[SECRET], stream=stream, on_error=tap.note)
     return structlog.get_logger("test")
 
 

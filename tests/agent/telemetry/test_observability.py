@@ -261,7 +261,7 @@ async def report_through(
             proxy=Proxy(url=proxy.url),
             compresses=False,
         )
-        sink = ServiceClient(door, session, contact=Standing(), meter=Standing())
+        sink = ServiceClient(door, session, lifecycle=Standing(), metrics=Standing())
         reporter = ErrorReporter(sink, FACTS, environment=environment) if on else Silence()
         task = asyncio.create_task(reporter.run(), name="reporter")
         for planted in PLANTED:
