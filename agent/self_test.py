@@ -23,18 +23,21 @@ from contract.checks import (
     BrowserSpec,
     CheckSpec,
     CheckType,
+    DnsRequest,
     DnsSpec,
     HeartbeatSpec,
+    IcmpRequest,
     IcmpSpec,
     Lane,
     MultiStepSpec,
     PlaywrightSpec,
+    TcpRequest,
     TcpSpec,
     UrlSpec,
     lane,
 )
 from contract.job import Job
-from contract.requests import DnsRequest, HttpRequest, IcmpRequest, IpFamily, TcpRequest
+from contract.requests import HttpRequest, IpFamily
 from contract.result import FailureKind, Outcome, Status
 from runners.execute import execute
 from runners.net.egress.rules import EgressRules

@@ -1,4 +1,4 @@
-"""What a check of each type needs in order to run: one Spec per type.
+"""What a check of each type needs in order to run: one Spec per type, beside its request.
 
 A Spec has no schedule, no alerts and no ids, which belong to the service's Check.
 Its class variables say what the type is; all other modules read them from here.
@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Final, Literal, get_args
 import msgspec
 
 from contract.assertions import OF_EQUALITY, OF_NUMBERS, Assertion, Comparison, Source
-from contract.requests import DnsRequest, HttpRequest, IcmpRequest, TcpRequest
+from contract.requests import DnsProtocol, Hostname, HttpRequest, IpFamily, Port, RecordType
 from contract.wire import Milliseconds, Wire
 
 
@@ -249,6 +249,24 @@ class ApiSpec(HttpSpec, frozen=True, kw_only=True, tag_field="type", tag="API"):
     """The runtime that the scripts run on. None: the newest one of the agent."""
 
 
+class HostRequest(Wire, frozen=True, kw_only=True):
+    """A request to a host name or an IP address rather than a URL."""
+
+    hostname: Hostname
+
+
+class TcpRequest(HostRequest, frozen=True, kw_only=True):
+    """A TCP connection that may send data and may read a response."""
+
+    port: Port
+    data: str | None = None
+    """Text that is sent after connecting, in UTF-8. None: nothing is sent."""
+    ip_family: IpFamily = IpFamily.IPV4
+    tls: bool = False
+    """Whether a TLS handshake follows the connection."""
+    skip_ssl: bool = msgspec.field(default=False, name="skipSSL")
+
+
 class TcpSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="TCP"):
     """Does this port accept connections, and answer as it should?"""
 
@@ -269,6 +287,18 @@ class TcpSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="TCP")
     failed_after_ms: ShortThreshold | None = msgspec.field(default=5000, name="maxResponseTime")
 
 
+class DnsRequest(Wire, frozen=True, kw_only=True):
+    """A DNS query."""
+
+    query: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+    record_type: RecordType = RecordType.A
+    name_server: Annotated[str, msgspec.Meta(max_length=253)] | None = None
+    """The host name or IP address of the name server. None: the agent's default resolvers."""
+    port: Port | None = None
+    """The port of the name server. None: 53."""
+    protocol: DnsProtocol = DnsProtocol.UDP
+
+
 class DnsSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="DNS"):
     """Does this name resolve as it should?"""
 
@@ -282,6 +312,13 @@ class DnsSpec(TimedSpec, frozen=True, kw_only=True, tag_field="type", tag="DNS")
         default=500, name="degradedResponseTime"
     )
     failed_after_ms: ShortThreshold | None = msgspec.field(default=1000, name="maxResponseTime")
+
+
+class IcmpRequest(HostRequest, frozen=True, kw_only=True):
+    """ICMP echo requests, sent every 500 ms."""
+
+    ip_family: IpFamily = IpFamily.IPV4
+    ping_count: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10
 
 
 class IcmpSpec(RequestSpec, frozen=True, kw_only=True, tag_field="type", tag="ICMP"):

@@ -1,4 +1,7 @@
-"""The request of each check type, with its limits and defaults."""
+"""The HTTP request, and what requests of all types are made of: families, protocols, ports.
+
+The requests of the other types stand beside their Specs in `contract.checks`.
+"""
 
 from enum import StrEnum
 from typing import Annotated
@@ -114,40 +117,3 @@ class HttpRequest(Wire, frozen=True, kw_only=True):
     query_parameters: tuple[KeyValue, ...] = ()
     basic_auth: BasicAuth | None = None
     """Credentials for the Authorization header. None: none is added."""
-
-
-class HostRequest(Wire, frozen=True, kw_only=True):
-    """A request to a host name or an IP address rather than a URL."""
-
-    hostname: Hostname
-
-
-class TcpRequest(HostRequest, frozen=True, kw_only=True):
-    """A TCP connection that may send data and may read a response."""
-
-    port: Port
-    data: str | None = None
-    """Text that is sent after connecting, in UTF-8. None: nothing is sent."""
-    ip_family: IpFamily = IpFamily.IPV4
-    tls: bool = False
-    """Whether a TLS handshake follows the connection."""
-    skip_ssl: bool = msgspec.field(default=False, name="skipSSL")
-
-
-class DnsRequest(Wire, frozen=True, kw_only=True):
-    """A DNS query."""
-
-    query: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
-    record_type: RecordType = RecordType.A
-    name_server: Annotated[str, msgspec.Meta(max_length=253)] | None = None
-    """The host name or IP address of the name server. None: the agent's default resolvers."""
-    port: Port | None = None
-    """The port of the name server. None: 53."""
-    protocol: DnsProtocol = DnsProtocol.UDP
-
-
-class IcmpRequest(HostRequest, frozen=True, kw_only=True):
-    """ICMP echo requests, sent every 500 ms."""
-
-    ip_family: IpFamily = IpFamily.IPV4
-    ping_count: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10

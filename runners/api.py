@@ -11,7 +11,7 @@ from contract.job import Variable
 from contract.requests import HttpRequest
 from contract.result import CheckFailed, Failure, LogLine
 from redaction.policy import secret_names
-from runners.net.http.exchange import Answer, HttpExchange
+from runners.net.http.exchange import HttpExchange, HttpResponse
 from runners.net.http.probe import probe
 from runners.runner import Observation, RunContext
 from runners.scripting.node.protocol import (
@@ -34,7 +34,7 @@ from runners.timing import time_limit
 
 
 class ApiRunner:
-    """Looks at APIs."""
+    """Requests APIs."""
 
     spec = ApiSpec
 
@@ -47,20 +47,20 @@ class ApiRunner:
         """
         sources = frozenset(assertion.source for assertion in spec.assertions)
         if is_scripted(spec):
-            return await look_with_scripts(spec, ctx, sources=sources)
+            return await probe_with_scripts(spec, ctx, sources=sources)
         return await probe(spec.request, ctx, sources=sources)
 
 
 LIMIT_S: Final = 10.0
-"""Of each script."""
+"""How long each script may run."""
 REQUEST_LIMIT_S: Final = 30.0
-"""Of the request between them, as of one without scripts."""
+"""How long the request may take, with scripts around it or without."""
 _LEAST_S: Final = 0.05
 _GROUP_SETUP: Final = ScriptName("group-setup.js", "the group's setup script")
 _GROUP_TEARDOWN: Final = ScriptName("group-teardown.js", "the group's teardown script")
 
 
-async def look_with_scripts(
+async def probe_with_scripts(
     spec: ApiSpec, ctx: RunContext, *, sources: Collection[Source]
 ) -> Observation:
     """Run the scripts and send the request between them.
@@ -76,24 +76,24 @@ async def look_with_scripts(
         try:
             request = await phases.set_up()
             its = phases.context_of_the_request()
-            seen = await probe(request, its, sources=sources, alter=phases.tear_down)
+            seen = await probe(request, its, sources=sources, transform=phases.tear_down)
         except CheckFailed as failed:
             return Observation(failure=failed.failure, log=tuple(phases.log))
     return msgspec.structs.replace(seen, log=tuple(phases.log), script_failure=phases.failure)
 
 
 class _Phases:
-    """The scripts of one run, and what they hand on to each other."""
+    """The scripts of one run, and what they pass to each other."""
 
     def __init__(self, spec: ApiSpec, ctx: RunContext, runner: ScriptRunner) -> None:
         self.log: list[LogLine] = []
         self.failure: Failure | None = None
-        """The first of a teardown script. None: there is none."""
+        """How the first teardown script that failed did so. None: none failed."""
         self._spec, self._ctx, self._runner = spec, ctx, runner
         of_run = {**ctx.environment, "RUNTIME_VERSION": runner.runtime.id}
         self._given = {**ctx.location_secrets, **of_run}
         self._own = {one.key: one.value for one in ctx.variables}
-        """The check's, which win over those of the same name that tell of the run."""
+        """The check's variables, which win over the run's own of the same name."""
         # What an operator sets takes nothing of what a check may pass.
         of_location = msgspec.json.encode(dict(ctx.location_secrets))
         self._limit_bytes = LIMIT_BYTES + len(of_location) - len("{}")
@@ -152,7 +152,7 @@ class _Phases:
         return msgspec.structs.replace(exchanged, answer=replace_body(answer, body))
 
     async def _body_after(
-        self, exchanged: HttpExchange, answer: Answer, name: ScriptName, script: str
+        self, exchanged: HttpExchange, answer: HttpResponse, name: ScriptName, script: str
     ) -> str:
         if answer.body_cut or answer.body_bytes > LIMIT_BYTES:
             self._fail(fail_too_large(name, "The response", answer.body_bytes), "teardown")
@@ -202,7 +202,7 @@ class _Phases:
             self._fail(fail_no_time(job.name), job.phase)
         limit = f"its limit of {time_limit(LIMIT_S)}"
         if limit_s < LIMIT_S:
-            limit = f"the run's limit of {time_limit(self._ctx.told_limit_s)}"
+            limit = f"the run's limit of {time_limit(self._ctx.stated_limit_s)}"
         ran = await self._runner.run(job, limit_s=limit_s, limit=limit)
         self.log += (msgspec.structs.replace(line, phase=job.phase) for line in ran.log)
         if isinstance(ran.ending, Failure):

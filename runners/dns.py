@@ -15,16 +15,22 @@ from contract.assertions import Source
 from contract.checks import DnsSpec
 from contract.requests import IpFamily
 from contract.result import CheckFailed, DnsEvidence, Failure, LogLine, Timings
-from runners.net.dns.messages import TYPE_NUMBERS, Question, as_json, as_text, ask_for
+from runners.net.dns.messages import (
+    TYPE_NUMBERS,
+    Question,
+    build_question,
+    render_json,
+    render_text,
+)
 from runners.net.dns.name_servers import DNS_PORT, HostFiles, NameServer
 from runners.net.dns.query import DnsAnswer, ask
-from runners.net.sockets import literal_family, without_brackets
+from runners.net.sockets import literal_family, strip_brackets
 from runners.runner import Fact, JsonText, Number, Observation, RunContext, Text
 from runners.timing import ms_since, probe_within
 from runners.tools import resolve_allowed
 
 SERVER_TIMEOUT_S: Final = 5.0
-"""How long one server is waited for: the largest threshold of a DNS check."""
+"""How long to wait for one server: the largest threshold of a DNS check."""
 NO_ERROR: Final = "NOERROR"
 
 NameServers = Callable[[], Sequence[NameServer]]
@@ -38,7 +44,7 @@ def system_name_servers(files: HostFiles | None = None) -> NameServers:
 
 
 class DnsRunner:
-    """Looks at names by asking DNS servers."""
+    """Queries DNS servers."""
 
     spec = DnsSpec
 
@@ -47,12 +53,12 @@ class DnsRunner:
 
     async def observe(self, spec: DnsSpec, ctx: RunContext) -> Observation:
         """Ask the check's name server, or the default chain."""
-        look = _Look(spec, ctx, self._default_chain)
-        return look.observation(await probe_within(look, ctx))
+        probe = _Probe(spec, ctx, self._default_chain)
+        return probe.build_observation(await probe_within(probe, ctx))
 
 
-class _Look:
-    """One look at a name."""
+class _Probe:
+    """One run of a DNS check."""
 
     def __init__(self, spec: DnsSpec, ctx: RunContext, default_chain: NameServers) -> None:
         self._request = spec.request
@@ -67,9 +73,9 @@ class _Look:
         self._log: list[LogLine] = []
         self.waiting_for = "the name server"
 
-    async def go(self) -> None:
-        """Find the servers, ask them."""
-        question = ask_for(self._request.query, self._request.record_type)
+    async def run(self) -> None:
+        """Find the servers and query them."""
+        question = build_question(self._request.query, self._request.record_type)
         servers = await self._servers()
         began = time.perf_counter()
         self._answer = await self._ask_in_turn(question, servers)
@@ -81,17 +87,22 @@ class _Look:
         if not self._request.name_server:
             chain = self._default_chain()
             return chain if port is None else [replace(one, port=port) for one in chain]
-        host = without_brackets(self._request.name_server)
+        host = strip_brackets(self._request.name_server)
         self.waiting_for = f"the address of the name server {host}"
         # A custom server gets no failover, so its further addresses are not used.
         network = self._ctx.network
-        address, *_ = await resolve_allowed(host, family_of(host), network, field="nameServer")
+        family = literal_family(host) or IpFamily.IPV4
+        address, *_ = await resolve_allowed(host, family, network, field="nameServer")
         if address != host:
             self._server_lookup_ms = ms_since(self._started)
         return [NameServer(address, port or DNS_PORT)]
 
     async def _ask_in_turn(self, question: Question, servers: Sequence[NameServer]) -> DnsAnswer:
-        """The first answer without an error code, else the last answer, else the last failure."""
+        """Return the first answer without an error code, else the last answer.
+
+        Raises:
+            CheckFailed: no server answered; the failure is that of the last one.
+        """
         answer: DnsAnswer | None = None
         *spare, last = servers
         for server in spare:
@@ -119,7 +130,7 @@ class _Look:
         )
 
     def _note_no_records(self, answer: DnsAnswer) -> None:
-        """NOERROR passes without records of the type too, which its reader should know."""
+        """Log that there are no records of the type: NOERROR passes without them too."""
         kind = self._request.record_type
         records = (record.kind == TYPE_NUMBERS[kind] for record in answer.message.answer)
         if answer.message.response_code == NO_ERROR and not any(records):
@@ -130,10 +141,10 @@ class _Look:
         line = LogLine(after_ms=ms_since(self._started), level="WARN", message=message)
         self._log.append(line)
 
-    def observation(self, failure: Failure | None) -> Observation:
-        """What was seen, complete or not."""
-        document = None if self._answer is None else as_json(self._answer.message)
-        text = "" if self._answer is None else as_text(self._answer.message)
+    def build_observation(self, failure: Failure | None) -> Observation:
+        """What was observed, complete or not."""
+        document = None if self._answer is None else render_json(self._answer.message)
+        text = "" if self._answer is None else render_text(self._answer.message)
         return Observation(
             response_time_ms=self._took_ms,
             timings=Timings(dns=self._server_lookup_ms, total=ms_since(self._started)),
@@ -167,8 +178,3 @@ class _Look:
             answer=document,
             text=text,
         )
-
-
-def family_of(host: str) -> IpFamily:
-    """A literal's own family; names of servers are looked up as IPv4."""
-    return literal_family(host) or IpFamily.IPV4

@@ -28,7 +28,7 @@ async def execute(job: Job, runner: Runner[Any], ctx: RunContext) -> Outcome:
     except TimeoutError:
         if not deadline.expired:
             raise
-        seen = Observation(failure=_out_of_time(ctx.told_limit_s))
+        seen = Observation(failure=_out_of_time(ctx.stated_limit_s))
     if is_cpu_bound(job.spec, seen.facts):
         return await ctx.network.aside.run(partial(judge, job.spec, seen))
     return judge(job.spec, seen)
@@ -45,22 +45,22 @@ def _out_of_time(limit_s: float) -> Failure:
 AnswerT = TypeVar("AnswerT")
 
 THREADS: Final = 2
-"""More would only fight over the interpreter; what waits is a check that has seen its target."""
+"""How many threads judge: more would only compete for the interpreter."""
 
 
 class ThreadWorkers:
-    """Runs functions in threads of its own, so that other checks' clocks stay true meanwhile.
+    """Runs functions in threads of its own, so that the timings of other checks stay correct.
 
-    The loop's shared pool is for name lookups: a slow judgement must not stop those.
+    The loop's shared pool is for name lookups: a slow judgement must not block those.
     """
 
     def __init__(self, *, threads: int = THREADS, name: str = "aside") -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
 
     async def run(self, function: Callable[[], AnswerT]) -> AnswerT:
-        """What the function says; it runs to its end even when nobody waits any more."""
+        """Return the function's result; it runs to its end even when nobody waits any more."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
     def close(self) -> None:
-        """Let the threads go; work under way is not waited for."""
+        """Release the threads without waiting for work in progress."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -6,21 +6,21 @@ from runners.runner import LastPings, Observation, RunContext
 
 
 class HeartbeatRunner:
-    """Looks at how long a job has been silent."""
+    """Measures how long a job has not pinged."""
 
     spec = HeartbeatSpec
 
     async def observe(self, spec: HeartbeatSpec, ctx: RunContext) -> Observation:
-        """The age of the newest ping, whether the service or this agent received it."""
+        """Find the newest ping's age, whether the service or this agent received it."""
         evidence = HeartbeatEvidence(
-            silent_for_s=_silence_s(spec, ctx.pings),
+            silent_for_s=_measure_silence_s(spec, ctx.pings),
             period_s=spec.period_s,
             grace_s=spec.grace_s,
         )
         return Observation(evidence=evidence)
 
 
-def _silence_s(spec: HeartbeatSpec, pings: LastPings) -> float | None:
+def _measure_silence_s(spec: HeartbeatSpec, pings: LastPings) -> float | None:
     """Seconds since the newest ping. None: the timer has not started."""
     ours_s = pings.silent_for_s(spec.ping_token)
     if ours_s is None:

@@ -14,37 +14,37 @@ from contract.assertions import Source
 from contract.checks import IcmpSpec
 from contract.requests import IpFamily
 from contract.result import Echo, Failure, IcmpEvidence, Timings
-from runners.net.icmp.messages import PACKET_BYTES, type_and_code
+from runners.net.icmp.messages import PACKET_BYTES, find_type_and_code
 from runners.net.icmp.pinger import ECHO_INTERVAL_S
-from runners.net.sockets import without_brackets
+from runners.net.sockets import strip_brackets
 from runners.runner import Fact, JsonText, Numbers, Observation, RunContext
 from runners.timing import ms_since, probe_within
 from runners.tools import resolve_allowed
 
 LATE_REPLY_S: Final = 1.0
-"""How long a reply to the last request is waited for."""
+"""How long to wait for a reply to the last request."""
 RESERVE_S: Final = 0.2
-"""Kept back so that the pings end before the time limit does."""
+"""How long before the run's time limit the pings end."""
 
 
 class IcmpRunner:
-    """Looks at hosts by pinging them."""
+    """Pings hosts."""
 
     spec = IcmpSpec
 
     async def observe(self, spec: IcmpSpec, ctx: RunContext) -> Observation:
         """Resolve and ping."""
-        look = _Look(spec, ctx)
-        return look.observation(await probe_within(look, ctx))
+        probe = _Probe(spec, ctx)
+        return probe.build_observation(await probe_within(probe, ctx))
 
 
-class _Look:
-    """One look at a host."""
+class _Probe:
+    """One run of an ICMP check."""
 
     def __init__(self, spec: IcmpSpec, ctx: RunContext) -> None:
         self._spec = spec
         self._ctx = ctx
-        self._host = without_brackets(spec.request.hostname)
+        self._host = strip_brackets(spec.request.hostname)
         self._family = spec.request.ip_family
         self._started = time.perf_counter()
         self._dns_ms: float | None = None
@@ -52,8 +52,8 @@ class _Look:
         self._echoes: tuple[Echo, ...] = ()
         self.waiting_for = f"the address of {self._host}"
 
-    async def go(self) -> None:
-        """Take both steps."""
+    async def run(self) -> None:
+        """Resolve the host and ping it."""
         addresses = await resolve_allowed(self._host, self._family, self._ctx.network)
         self._address = addresses[0]
         if self._address != self._host:
@@ -61,19 +61,19 @@ class _Look:
         self.waiting_for = f"echo replies from {self._address}"
         left_s = self._ctx.timeout_s - ms_since(self._started) / 1000
         count = self._spec.request.ping_count
-        interval_s, wait_s = pace(count, left_s=left_s)
+        interval_s, wait_s = compute_pace(count, left_s=left_s)
         self._echoes = await self._ctx.network.pinger.ping(
             self._address, self._family, count=count, interval_s=interval_s, wait_s=wait_s
         )
 
-    def observation(self, failure: Failure | None) -> Observation:
-        """What was seen, complete or not."""
+    def build_observation(self, failure: Failure | None) -> Observation:
+        """What was observed, complete or not."""
         evidence = self._evidence()
         facts: dict[Source, Fact] = {}
         if evidence.latency:
             facts[Source.LATENCY] = Numbers(evidence.latency)
         if any(one.source is Source.JSON_RESPONSE for one in self._spec.assertions):
-            facts[Source.JSON_RESPONSE] = JsonText(as_json(evidence))
+            facts[Source.JSON_RESPONSE] = JsonText(render_json(evidence))
         return Observation(
             response_time_ms=evidence.latency.get("avg"),
             timings=Timings(dns=self._dns_ms, total=ms_since(self._started)),
@@ -94,12 +94,12 @@ class _Look:
             packet_size=PACKET_BYTES,
             packet_loss=round(100 * (sent - received) / sent, 3) if sent else 0,
             dns_ms=self._dns_ms,
-            latency=latency_of(self._echoes),
+            latency=compute_latency(self._echoes),
             echoes=self._echoes,
         )
 
 
-def pace(count: int, *, left_s: float) -> tuple[float, float]:
+def compute_pace(count: int, *, left_s: float) -> tuple[float, float]:
     """Interval and last wait, in s: 500 ms and 1 s, less when the time left is short."""
     usable_s = max(left_s - RESERVE_S, 0.01)
     wanted_s = (count - 1) * ECHO_INTERVAL_S + LATE_REPLY_S
@@ -107,7 +107,7 @@ def pace(count: int, *, left_s: float) -> tuple[float, float]:
     return ECHO_INTERVAL_S * share, LATE_REPLY_S * share
 
 
-def latency_of(echoes: Sequence[Echo]) -> dict[str, float]:
+def compute_latency(echoes: Sequence[Echo]) -> dict[str, float]:
     """Avg, min, max and (population) standard deviation in ms; empty without replies."""
     times_ms = [echo.rtt_ms for echo in echoes if echo.rtt_ms is not None]
     if not times_ms:
@@ -126,7 +126,7 @@ def latency_of(echoes: Sequence[Echo]) -> dict[str, float]:
     }
 
 
-def as_json(evidence: IcmpEvidence) -> str:
+def render_json(evidence: IcmpEvidence) -> str:
     """The result object that JSON_RESPONSE assertions read."""
     family = IpFamily(evidence.ip_family)
     result = {
@@ -140,14 +140,14 @@ def as_json(evidence: IcmpEvidence) -> str:
         "packetLoss": evidence.packet_loss,
         "dnsResolutionTime": evidence.dns_ms,
         "latency": evidence.latency,
-        "pingResults": [_ping_result(echo, family) for echo in evidence.echoes],
+        "pingResults": [_render_echo(echo, family) for echo in evidence.echoes],
     }
     return msgspec.json.encode(result).decode()
 
 
-def _ping_result(echo: Echo, family: IpFamily) -> Mapping[str, object]:
+def _render_echo(echo: Echo, family: IpFamily) -> Mapping[str, object]:
     answered = echo.success or echo.error is not None
-    found = type_and_code(family, echo.error) if answered else None
+    found = find_type_and_code(family, echo.error) if answered else None
     kind, code = found or (None, None)
     return {
         "sequence": echo.sequence,

@@ -40,7 +40,7 @@ from runners.timing import time_limit
 from sandbox.program import ProgramExit, split_time
 
 _MOST_RESERVED_S: Final = 15.0
-"""Of the run's time, for its end: traces are written, processes ended, and files read."""
+"""The most time kept for the end of a run: to write traces, end processes and read files."""
 
 
 class BrowserDidNotStartError(Exception):
@@ -54,11 +54,11 @@ class PlaywrightRunner:
 
     async def observe(self, spec: PlaywrightSpec, ctx: RunContext) -> Observation:
         """Fetch the bundle, install its packages, run its tests."""
-        look = _Look(spec, ctx, ctx.network.scripts())
+        run = _Run(spec, ctx, ctx.network.scripts())
         try:
-            return await look.through()
+            return await run.execute()
         except CheckFailed as failed:
-            return look.observation(failed.failure)
+            return run.observation(failed.failure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +69,10 @@ class _Ground:
     browser: Path
     roots: Roots
     environment: Mapping[str, str]
-    """Of all processes; those of the tests know more."""
+    """The variables of all processes; those of the tests have more."""
 
 
-class _Look:
+class _Run:
     """One run of a suite."""
 
     def __init__(self, spec: PlaywrightSpec, ctx: RunContext, harness: Harness) -> None:
@@ -81,21 +81,21 @@ class _Look:
         self._harness = harness
         self._log = SuiteLog()
         self._time = split_time(
-            ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
+            ctx.stated_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
         )
         self._installed_s: float | None = None
-        """What its packages took. None: they are not there."""
+        """How long its packages took to install. None: they are not installed."""
         self._evidence: PlaywrightEvidence | None = None
-        """None: the tests have not been started."""
+        """What the tests reported. None: they have not been started."""
         self._artifacts: tuple[Artifact, ...] = ()
         self._took_ms: float | None = None
         """How long the tests took. None: they have not been started."""
 
-    async def through(self) -> Observation:
-        """Take all steps.
+    async def execute(self) -> Observation:
+        """Install the suite, run its tests, and collect what they left.
 
         Raises:
-            CheckFailed: the suite stood in the way.
+            CheckFailed: the suite is at fault.
         """
         suites = self._harness.require_suites()
         ground = await self._ground(suites)
@@ -227,7 +227,7 @@ class _Look:
         }
 
     def observation(self, failure: Failure | None) -> Observation:
-        """What was seen, complete or not."""
+        """What was observed, complete or not."""
         installed_s = self._installed_s
         installed_ms = None if installed_s is None else round(installed_s * 1000, 1)
         return Observation(

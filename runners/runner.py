@@ -57,18 +57,18 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about the target; whether they are good is for `judge` to say."""
 
     response_time_ms: float | None = None
-    """What thresholds are held against. None: nothing was measured."""
+    """The time that thresholds are compared with. None: nothing was measured."""
     timings: Timings = msgspec.field(default_factory=Timings)
     facts: Mapping[Source, Fact] = msgspec.field(default_factory=dict)
     """What assertions read. A missing source makes its assertions fail with a sentence."""
     failure: Failure | None = None
-    """What stood in the way of a full look. None: nothing did."""
+    """What kept the runner from a complete observation. None: nothing did."""
     script_failure: Failure | None = None
-    """What a script made wrong after the answer, which is judged all the same. None: nothing."""
+    """How a teardown script failed; the answer is judged all the same. None: it did not."""
     degraded_because: str | None = None
-    """What the check's own script says against it. None: nothing."""
+    """Why the check's own script calls the target degraded. None: it does not."""
     evidence: Evidence | None = None
-    """None: there was nothing to see."""
+    """None: nothing was observed."""
     artifacts: tuple[Artifact, ...] = ()
     log: tuple[LogLine, ...] = ()
 
@@ -79,7 +79,7 @@ SpecT_contra = TypeVar("SpecT_contra", bound=CheckSpec, contravariant=True)
 
 
 class LastPings(Protocol):
-    """The heartbeat pings that this agent has received itself."""
+    """The heartbeat pings that this agent has received itself; the agent implements it."""
 
     def silent_for_s(self, token: str) -> float | None:
         """Seconds since the newest ping with this token. None: none came here."""
@@ -93,46 +93,46 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
     """The runner ends by itself within this time and says what it was waiting for."""
     limit_s: float | None = None
-    """The limit as it was set up, which sentences tell. None: it is `timeout_s`."""
+    """The limit as the user set it, which messages state. None: it is `timeout_s`."""
     variables: tuple[Variable, ...] = ()
     environment: Mapping[str, str] = NOTHING
-    """What scripts learn of their run from `process.env`, beside the variables, which win."""
+    """Facts of the run that scripts read from `process.env`; variables of the same name win."""
     location_secrets: Mapping[str, str] = NOTHING
-    """`SERVICE_SECRET_*` of the agent, which scripts read too; a check's variable of the same name
-    wins. What installs packages never gets them."""
+    """The agent's `SERVICE_SECRET_*`, which scripts read too; a check's variable of the same name
+    wins. Package managers never get them."""
     client_certificates: tuple[ClientCertificate, ...] = ()
     proxy_url: str | None = None
-    """The location's proxy for what URL and API checks send. None: direct."""
+    """The location's proxy, for the requests of URL and API checks. None: direct."""
     workspace: Workspace = msgspec.field(default_factory=Workspace)
     """Where the run keeps the files that it names as artifacts; whoever made it removes it."""
     keeps_files: bool = False
-    """Whether a run that passed keeps its trace and video as well: somebody asked for it."""
+    """Whether a run that passes keeps its trace and video too, because somebody asked for them."""
 
     @property
-    def told_limit_s(self) -> float:
-        """The limit that sentences tell."""
+    def stated_limit_s(self) -> float:
+        """The limit that messages state."""
         return self.timeout_s if self.limit_s is None else self.limit_s
 
 
 class Runner(Protocol[SpecT_contra]):
-    """One check type: looks at a target and says what it saw."""
+    """One check type: observes a target and returns the facts."""
 
     @property
     def spec(self) -> type[CheckSpec]:
         """The spec type that this runner takes."""
 
     async def observe(self, spec: SpecT_contra, ctx: RunContext) -> Observation:
-        """Look once.
+        """Observe the target once.
 
         Raises:
-            CheckFailed: the target could not be looked at, and that is the target's fault.
+            CheckFailed: the target could not be observed, and that is the target's fault.
         """
 
 
 HEAVY_CHARS: Final = 1_000_000
-"""Text that takes longer to go through than the event loop should stand still (some 10 ms)."""
+"""Texts of this length are judged in a thread: on the event loop they would block it for 10 ms."""
 FANS_OUT: Final = 16
-"""A path that goes over everything costs so much more than parsing, for each time that it does."""
+"""How many times the cost of parsing each part of a JSONPath takes that visits every value."""
 _FANNING: Final = ("..", "*", "?")
 
 

@@ -9,54 +9,46 @@ import codecs
 import select
 import socket
 import time
-from typing import Final, Protocol
+from typing import Final
 
 from contract.assertions import Source
 from contract.checks import TcpSpec
 from contract.result import CheckFailed, Failure, LogLine, TcpEvidence, Timings
-from runners.net.sockets import connect, map_connect_errors, render, without_brackets
+from runners.net.sockets import connect, map_connect_errors, render, strip_brackets
 from runners.net.tls.channel import TlsChannel
 from runners.runner import Fact, Number, Observation, RunContext, Text
 from runners.timing import in_ms, ms_since, probe_within
 from runners.tools import resolve_allowed
 
 LIMIT_BYTES: Final = 64 * 1024
-"""Reading ends here."""
+"""How much of an answer is read."""
 FIRST_BYTE_S: Final = 5.0
 """How long an assertion waits for the first byte: the largest threshold of a TCP check."""
 UNASKED_FIRST_BYTE_S: Final = 1.0
 """How long data without an assertion on the answer waits for one."""
 QUIET_S: Final = 0.1
-"""An answer has ended when nothing came for so long, or for three connect times."""
+"""An answer has ended after this long without a byte, or after three connect times if longer."""
 QUIET_CONNECT_TIMES: Final = 3
 MAX_QUIET_S: Final = 1.0
 
 
 class TcpRunner:
-    """Looks at TCP ports."""
+    """Connects to TCP ports."""
 
     spec = TcpSpec
 
     async def observe(self, spec: TcpSpec, ctx: RunContext) -> Observation:
         """Resolve, connect and, when the check says so, do TLS, send and read."""
-        look = _Probe(spec, ctx)
+        probe = _Probe(spec, ctx)
         try:
-            failure = await probe_within(look, ctx)
+            failure = await probe_within(probe, ctx)
         finally:
-            look.close()
-        return look.observation(failure)
+            probe.close()
+        return probe.build_observation(failure)
 
 
-class _Line(Protocol):
-    """What bytes are exchanged over: the socket itself, or TLS on it."""
-
-    async def send(self, payload: bytes) -> None: ...
-
-    async def receive(self) -> bytes: ...
-
-
-class _PlainLine:
-    """Bytes as they are."""
+class _PlainChannel:
+    """Sends and receives bytes on the socket itself, without TLS."""
 
     def __init__(self, sock: socket.socket, peer: tuple[str, int]) -> None:
         self._sock = sock
@@ -71,16 +63,19 @@ class _PlainLine:
             return await asyncio.get_running_loop().sock_recv(self._sock, LIMIT_BYTES)
 
 
+_Channel = _PlainChannel | TlsChannel
+
+
 class _Probe:
-    """One look at a port."""
+    """One run of a TCP check."""
 
     def __init__(self, spec: TcpSpec, ctx: RunContext) -> None:
         self._request = spec.request
-        self._host = without_brackets(spec.request.hostname)
+        self._host = strip_brackets(spec.request.hostname)
         self._ctx = ctx
         self._reads = any(one.source is Source.RESPONSE_DATA for one in spec.assertions)
         self._awaited = ""
-        """What the present step waits for, with places for names: made only when it is told."""
+        """What the current step waits for; host and peer are filled in only when it is shown."""
         self._started = time.perf_counter()
         self._addresses: tuple[str, ...] = ()
         self._address: str | None = None
@@ -89,20 +84,20 @@ class _Probe:
         self._took_ms: dict[str, float] = {}
         self._answer: bytes | None = None
         self._idle_ms = 0.0
-        """How long more was waited for after the last byte: our patience, no time of the peer's."""
-        self._nothing_because: str | None = None
+        """How long the run waited after the last byte, which is not part of the peer's time."""
+        self._silent_because: str | None = None
         """Why reading ended, as the end of a sentence on an empty answer. None: it has not."""
         self._log: list[LogLine] = []
 
-    async def go(self) -> None:
+    async def run(self) -> None:
         """Take the steps that the check asks for."""
         await self._resolve()
         sock = await self._connect()
-        line: _Line = _PlainLine(sock, self._peer)
+        channel: _Channel = _PlainChannel(sock, self._peer)
         if self._request.tls:
-            line, sock = await self._shake_hands(sock)
+            channel, sock = await self._start_tls(sock)
         if self._request.data is not None or self._reads:
-            await self._exchange(line, sock)
+            await self._exchange(channel, sock)
 
     async def _resolve(self) -> None:
         self._awaited = "the address of {host}"
@@ -113,7 +108,11 @@ class _Probe:
         self._took_ms["dns"] = ms_since(began)
 
     async def _connect(self) -> socket.socket:
-        """Try the addresses in order; the last one's failure speaks for all."""
+        """Connect to the first address that accepts.
+
+        Raises:
+            CheckFailed: none does; the failure is that of the last one.
+        """
         *spare, last = self._addresses
         for position, address in enumerate(spare):
             share_s = self._left_s() / (len(self._addresses) - position)
@@ -139,15 +138,15 @@ class _Probe:
         self._took_ms["tcp"] = ms_since(began)
         return self._sock
 
-    async def _shake_hands(self, sock: socket.socket) -> tuple[TlsChannel, socket.socket]:
-        """TLS, and the socket that it is on.
+    async def _start_tls(self, sock: socket.socket) -> tuple[TlsChannel, socket.socket]:
+        """Do the handshake; return the channel and the socket that it is on.
 
-        With skipSSL the certificate is verified all the same, so that the evidence can tell what
+        With skipSSL the certificate is verified all the same, so that the evidence can show what
         is wrong with it; only one that is not accepted costs a second connection.
         """
-        channel = self._channel(sock, verify=True)
+        channel = self._make_channel(sock, verify=True)
         try:
-            await self._agree(channel)
+            await self._handshake(channel)
         except CheckFailed:
             if channel.verify_error is None or not self._request.skip_ssl:
                 raise
@@ -155,41 +154,41 @@ class _Probe:
             return channel, sock
         sock.close()
         sock = await self._connect_to(self._peer[0])
-        tolerant = self._channel(sock, verify=False, accepted_in_spite_of=channel.verify_error)
-        await self._agree(tolerant)
-        return tolerant, sock
+        unverified = self._make_channel(sock, verify=False, ignored_error=channel.verify_error)
+        await self._handshake(unverified)
+        return unverified, sock
 
-    def _channel(
-        self, sock: socket.socket, *, verify: bool, accepted_in_spite_of: str | None = None
+    def _make_channel(
+        self, sock: socket.socket, *, verify: bool, ignored_error: str | None = None
     ) -> TlsChannel:
         return TlsChannel(
             sock,
-            self._ctx.network.tls.of(verify=verify),
+            self._ctx.network.tls.context(verify=verify),
             hostname=self._host.rstrip("."),
             peer=self._peer,
-            accepted_in_spite_of=accepted_in_spite_of,
+            ignored_error=ignored_error,
         )
 
-    async def _agree(self, channel: TlsChannel) -> None:
+    async def _handshake(self, channel: TlsChannel) -> None:
         self._tls = channel
         self._awaited = "the TLS handshake with {peer}"
         began = time.perf_counter()
         await channel.handshake()
         self._took_ms["tls"] = ms_since(began)
 
-    async def _exchange(self, line: _Line, sock: socket.socket) -> None:
+    async def _exchange(self, channel: _Channel, sock: socket.socket) -> None:
         began = time.perf_counter()
         if self._request.data is not None:
             self._awaited = "{peer} to take the data"
-            await line.send(self._request.data.encode())
+            await channel.send(self._request.data.encode())
         self._awaited = "{peer} to answer"
         self._answer = b""
         patience_s = FIRST_BYTE_S if self._reads else UNASKED_FIRST_BYTE_S
         last_byte = began
         while len(self._answer) < LIMIT_BYTES:
-            piece = await _next(line, sock, patience_s)
+            piece = await _receive(channel, sock, patience_s)
             if not piece:
-                self._nothing_because = _why_nothing(piece, patience_s)
+                self._silent_because = _explain_silence(piece, patience_s)
                 break
             last_byte = time.perf_counter()
             self._answer += piece
@@ -201,14 +200,14 @@ class _Probe:
         # Pieces of one answer come within a round trip of each other, and a connect is one.
         return min(max(QUIET_S, QUIET_CONNECT_TIMES * self._took_ms["tcp"] / 1000), MAX_QUIET_S)
 
-    def observation(self, failure: Failure | None) -> Observation:
-        """What was seen, complete or not."""
+    def build_observation(self, failure: Failure | None) -> Observation:
+        """What was observed, complete or not."""
         connect_ms = self._took_ms.get("tcp")
         facts: dict[Source, Fact] = {}
         if connect_ms is not None:
             facts[Source.RESPONSE_TIME] = Number(connect_ms)
         if self._answer is not None:
-            facts[Source.RESPONSE_DATA] = self._said()
+            facts[Source.RESPONSE_DATA] = self._response_data()
         return Observation(
             response_time_ms=connect_ms,
             timings=Timings(**self._took_ms, total=self._total_ms()),
@@ -221,8 +220,8 @@ class _Probe:
     def _total_ms(self) -> float:
         return round(ms_since(self._started) - self._idle_ms, 3)
 
-    def _said(self) -> Text:
-        return Text(self._text, None if self._answer else self._nothing_because)
+    def _response_data(self) -> Text:
+        return Text(self._text, None if self._answer else self._silent_because)
 
     def _evidence(self) -> TcpEvidence:
         return TcpEvidence(
@@ -248,7 +247,7 @@ class _Probe:
 
     @property
     def waiting_for(self) -> str:
-        """What the present step waits for, as the end of `waited 30 s for …`."""
+        """What the current step waits for, as the end of `Waited 30 s for …`."""
         return self._awaited.format(host=self._host, peer=render(*self._peer))
 
     def _left_s(self) -> float:
@@ -259,19 +258,19 @@ class _Probe:
         self._log.append(line)
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the connection."""
         if self._sock is None:
             return
         if self._tls is not None:
-            self._tls.farewell()
+            self._tls.send_close()
         self._sock.close()
 
 
-async def _next(line: _Line, sock: socket.socket, patience_s: float) -> bytes | None:
-    """What the peer says next; empty when it has closed. None: nothing came for so long."""
+async def _receive(channel: _Channel, sock: socket.socket, patience_s: float) -> bytes | None:
+    """Receive the peer's next bytes; empty when it has closed. None: no byte came in time."""
     # Not asyncio.timeout: when the loop stood still for longer, bytes that came in time are there
     # together with the end of patience, and its cancellation would lose them.
-    receiving = asyncio.create_task(line.receive(), name="receive")
+    receiving = asyncio.create_task(channel.receive(), name="receive")
     try:
         await asyncio.wait((receiving,), timeout=patience_s)
         if not receiving.done() and _has_bytes(sock):
@@ -283,12 +282,12 @@ async def _next(line: _Line, sock: socket.socket, patience_s: float) -> bytes | 
 
 
 def _has_bytes(sock: socket.socket) -> bool:
-    waiting = select.poll()
-    waiting.register(sock, select.POLLIN)
-    return bool(waiting.poll(0))
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
-def _why_nothing(last: bytes | None, patience_s: float) -> str:
+def _explain_silence(last: bytes | None, patience_s: float) -> str:
     if last is None:
         return f"nothing came within {patience_s:g} s"
     return "the connection was closed without a byte"

@@ -17,27 +17,27 @@ def in_ms(span_s: float) -> float:
     return round(span_s * 1000, 3)
 
 
-class Look(Protocol):
-    """One look at a target, step by step; what it has seen survives a failure."""
+class Probe(Protocol):
+    """One run of a check on its own sockets; what it has observed survives a failure."""
 
     @property
     def waiting_for(self) -> str:
-        """What the present step waits for, as the end of `waited 30 s for …`."""
+        """What the current step waits for, as the end of `Waited 30 s for …`."""
 
-    async def go(self) -> None:
+    async def run(self) -> None:
         """Take all steps.
 
         Raises:
-            CheckFailed: the target stood in the way.
+            CheckFailed: the target is at fault.
         """
 
 
-async def probe_within(look: Look, ctx: RunContext) -> Failure | None:
-    """Go through with the look; what stood in the way of it, or None when nothing did."""
+async def probe_within(probe: Probe, ctx: RunContext) -> Failure | None:
+    """Run the probe within the run's time, and return its failure. None: there was none."""
     limit = ctx.network.deadlines.within(ctx.timeout_s)
     try:
         with limit:
-            await look.go()
+            await probe.run()
     except CheckFailed as failed:
         return failed.failure
     except TimeoutError:
@@ -45,7 +45,7 @@ async def probe_within(look: Look, ctx: RunContext) -> Failure | None:
             raise
         return Failure(
             kind=FailureKind.TIMEOUT,
-            message=f"Waited {ctx.timeout_s:g} s for {look.waiting_for}.",
+            message=f"Waited {ctx.timeout_s:g} s for {probe.waiting_for}.",
             detail={"code": "ETIMEDOUT", "timeoutSeconds": ctx.timeout_s},
         )
     return None

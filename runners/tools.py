@@ -1,4 +1,4 @@
-"""The process's tools for looking at targets: opened, shared, closed."""
+"""The tools that runners share, such as the HTTP client: opened and closed with the process."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -21,36 +21,36 @@ from runners.scripting.node.runtimes import NO_RUNTIME, MissingRuntimeError
 if TYPE_CHECKING:
     from runners.scripting.harness import Harness
 
-_REMEMBERED_HOSTS: Final = 4096
+_CACHED_HOSTS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The process's tools for looking at targets; made once, shared by all runs."""
+    """What runners observe targets with; made once per process, shared by all runs."""
 
     http: HttpEngine
     pinger: Pinger
     resolver: Resolver
     egress: EgressRules
     tls: TlsContexts = field(default_factory=TlsContexts)
-    """For checks that do TLS on their own sockets; by default with the system's roots alone."""
+    """TLS of checks on their own sockets; by default it trusts the system's roots alone."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     readiness: Readiness = field(default_factory=Readiness)
     aside: ThreadWorkers = field(default_factory=ThreadWorkers)
     harness: "Harness | None" = None
     """What scripts run with. None: this machine has no runtime, so no script can run."""
     refusals: Callable[[str], str | None] = field(init=False)
-    """Why the egress rules refuse a host, as `EgressRules.refuses_name` says, remembered."""
+    """`EgressRules.refuses_name` with a cache: why the rules refuse a host. None: they do not."""
 
     def __post_init__(self) -> None:
-        remembered = lru_cache(maxsize=_REMEMBERED_HOSTS)(self.egress.refuses_name)
-        object.__setattr__(self, "refusals", remembered)
+        cached = lru_cache(maxsize=_CACHED_HOSTS)(self.egress.refuses_name)
+        object.__setattr__(self, "refusals", cached)
 
     def scripts(self) -> "Harness":
         """What scripts run with.
 
         Raises:
-            MissingRuntimeError: nothing is there; the job belongs to another agent.
+            MissingRuntimeError: this machine has no runtime; the job belongs to another agent.
         """
         if self.harness is None:
             raise MissingRuntimeError(NO_RUNTIME)
@@ -65,7 +65,7 @@ async def open_tools(
     extra_ca_pem: str | None = None,
     harness: "Harness | None" = None,
 ) -> AsyncIterator[Tools]:
-    """The tools, for as long as the block lasts; resolver and harness stay the caller's.
+    """Open the tools for the duration of the block; the caller closes resolver and harness.
 
     HTTP exchanges resolve inside libcurl, by the system; the resolver is for the other runners.
     """
@@ -89,43 +89,43 @@ async def open_tools(
             aside.close()
 
 
-_NOT_OF_A_HOST: Final = ("/", ":", "?", "#", "@")
+_NOT_IN_A_HOST: Final = ("/", ":", "?", "#", "@")
 
 
 async def resolve_allowed(
     hostname: str, family: IpFamily, network: Tools, *, field: str = "hostname"
 ) -> tuple[str, ...]:
-    """The addresses of the host, in the order to try.
+    """Resolve the host to its addresses, in the order to try.
 
-    One refused address refuses them all: a name that leads to a forbidden place as well is a
-    trap more often than a mistake.
+    One refused address refuses them all: a name that also resolves to a forbidden address is more
+    often an attack than a mistake.
 
     Raises:
         CheckFailed: of kind DNS without an address, or when `field` holds more than a host; of
             kind CONNECT for an address of the other family; of kind EGRESS with a forbidden one.
     """
     if literal_family(hostname) is None:
-        _stop_if_more_than_a_host(hostname, field)
-    _stop_if(network.refusals(hostname), hostname)
+        _require_bare_host(hostname, field)
+    _raise_if_refused(network.refusals(hostname), hostname)
     addresses = await network.resolver.resolve(hostname, family)
     if literal_family(hostname) is not None:
         return addresses  # judged as an address already
     for address in addresses:
-        _stop_if(network.egress.refuses(hostname, address), hostname, address)
+        _raise_if_refused(network.egress.refuses(hostname, address), hostname, address)
     return addresses
 
 
-def allowed_name(hostname: str, network: Tools) -> None:
-    """Judge a host that somebody else will look up.
+def require_allowed_name(hostname: str, network: Tools) -> None:
+    """Check a host that somebody else resolves against the egress rules.
 
     Raises:
         CheckFailed: of kind EGRESS.
     """
-    _stop_if(network.refusals(hostname), hostname)
+    _raise_if_refused(network.refusals(hostname), hostname)
 
 
-def _stop_if_more_than_a_host(text: str, field: str) -> None:
-    if not any(mark in text for mark in _NOT_OF_A_HOST):
+def _require_bare_host(text: str, field: str) -> None:
+    if not any(mark in text for mark in _NOT_IN_A_HOST):
         return
     raise CheckFailed(
         FailureKind.DNS,
@@ -135,7 +135,7 @@ def _stop_if_more_than_a_host(text: str, field: str) -> None:
     )
 
 
-def _stop_if(refusal: str | None, hostname: str, address: str | None = None) -> None:
+def _raise_if_refused(refusal: str | None, hostname: str, address: str | None = None) -> None:
     if refusal is not None:
         detail = {"code": "EGRESS_REFUSED", "hostname": hostname, "address": address}
         raise CheckFailed(FailureKind.EGRESS, refusal, detail)

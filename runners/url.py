@@ -10,7 +10,7 @@ from runners.runner import Observation, RunContext
 
 
 class UrlRunner:
-    """Looks at URLs."""
+    """Requests URLs."""
 
     spec = UrlSpec
 
@@ -20,10 +20,11 @@ class UrlRunner:
         Raises:
             CheckFailed: of kind PROTOCOL, when the request cannot be sent as it is written.
         """
-        return await probe(_as_get(spec.request), ctx, stored_bytes=STORED_BYTES_OF_A_URL)
+        return await probe(_to_get(spec.request), ctx, stored_bytes=STORED_BYTES_OF_A_URL)
 
 
-def _as_get(request: HttpRequest) -> HttpRequest:
+def _to_get(request: HttpRequest) -> HttpRequest:
+    """The request as a GET without a body, whatever an imported check says."""
     if request.method is HttpMethod.GET and request.body_type is BodyType.NONE:
         return request
     return msgspec.structs.replace(request, method=HttpMethod.GET, body="", body_type=BodyType.NONE)

@@ -21,13 +21,14 @@ from contract.checks import (
     BrowserSpec,
     CheckSpec,
     DnsSpec,
+    HostRequest,
     HttpSpec,
     MultiStepSpec,
     PlaywrightSpec,
     RequestSpec,
     check_type,
 )
-from contract.requests import HostRequest, HttpRequest
+from contract.requests import HttpRequest
 from contract.scripts import (
     config_problem,
     dependencies_problem,

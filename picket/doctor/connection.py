@@ -22,7 +22,7 @@ from contract.requests import IpFamily, RecordType
 from contract.result import CheckFailed
 from contract.wire import encode
 from picket.doctor.findings import Finding, fail, ok, warn
-from runners.net.dns.messages import ask_for
+from runners.net.dns.messages import build_question
 from runners.net.dns.name_servers import HostFiles, NameServer
 from runners.net.dns.query import ask
 from runners.net.dns.resolve import DnsServerResolver, SystemResolver
@@ -46,7 +46,7 @@ async def name_servers() -> list[Finding]:
 
 async def _name_server(server: NameServer) -> Finding:
     began_s = time.monotonic()
-    question = ask_for(".", RecordType.NS)
+    question = build_question(".", RecordType.NS)
     try:
         answer = await ask(question, server, timeout_s=_SERVER_LIMIT_S)
     except CheckFailed as failed:

@@ -1,6 +1,4 @@
-"""Holds assertions against facts.
-
-What a check asserts, held against what was seen; every error is a failed assertion.
+"""Evaluates assertions on facts; every error is a failed assertion.
 
 - JSON sources: `property` is a JSONPath; empty means `$`, the whole document. When it leads to
   several values, the comparison must hold for each of them.
@@ -11,21 +9,20 @@ What a check asserts, held against what was seen; every error is a failed assert
   compared but never shown.
 - LATENCY: `property` is avg, min, max or stdDev.
 - Where there is no value (no such header, no match, a path that leads nowhere) IS_NULL and
-  IS_EMPTY hold and everything else fails, NOT_EQUALS and its like too: a misspelt path must not
-  be green.
+  IS_EMPTY hold and everything else fails, NOT_EQUALS too: a misspelt path must not pass.
 
-The fourteen comparisons of an actual value with a target, which is always text.
-
+Fourteen comparisons hold an actual value against a target, which is always text.
 A number compares with a target that is one (`200`, `0.5`, `1e3`), true, false and null with their
 names, text literally, objects and arrays with the JSON of the target.
-What cannot be compared raises: a failed assertion with a sentence, for the negative comparisons
-too, so that a mistake in a check never makes it green.
+Values that cannot be compared fail the assertion with a sentence, in negative comparisons too: a
+mistake in a check never makes it pass.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 import re2
@@ -47,7 +44,7 @@ _Documents = dict[Source, Json]
 def evaluate(
     assertions: Sequence[Assertion], facts: Mapping[Source, Fact]
 ) -> tuple[AssertionResult, ...]:
-    """Hold every assertion against the facts, top to bottom."""
+    """Evaluate every assertion on the facts, in the check's order."""
     if not assertions:
         return ()
     documents: _Documents = {}
@@ -403,7 +400,7 @@ def _json_target(target: str, kind: str) -> Json:
 
 
 def _may_equal(item: Json, target: str) -> bool:
-    """As `equals`, where a target of another kind is simply different."""
+    """Whether they are equal; a target of another kind is different, not a mistake."""
     try:
         return equals(item, target)
     except IncomparableError:
@@ -434,30 +431,11 @@ class BadPatternError(ValueError):
     """A pattern that cannot be used; the text says why."""
 
 
-class Found(Protocol):
-    """A place where a pattern matched."""
-
-    def group(self, number: int = 0, /) -> bytes | None:
-        """The text of a group. None: the group took no part."""
-
-
-class Pattern(Protocol):
-    """A compiled pattern."""
-
-    @property
-    def groups(self) -> int:
-        """How many capture groups it has."""
-
-    def search(self, text: bytes, /) -> Found | None:
-        """The first match anywhere. None: there is none."""
-
-    def fullmatch(self, text: bytes, /) -> Found | None:
-        """A match of the whole text. None: there is none."""
-
-
 @lru_cache(maxsize=1024)
-def compile_pattern(source: str) -> Pattern:
+def compile_pattern(source: str) -> re.Pattern[bytes]:
     """Compile a pattern for UTF-8 text, or take it from the cache.
+
+    RE2 has no types of its own; its patterns have the interface of `re`.
 
     Raises:
         BadPatternError: with the reason, RE2's missing features named.
@@ -467,7 +445,7 @@ def compile_pattern(source: str) -> Pattern:
     options = re2.Options()
     options.log_errors = False
     try:
-        pattern: Pattern = re2.compile(as_bytes(source), options)
+        pattern: re.Pattern[bytes] = re2.compile(as_bytes(source), options)
     except re2.error as problem:
         raise BadPatternError(_reason(problem.args[0])) from None
     return pattern

@@ -184,10 +184,10 @@ def _http_failure(spec: HttpSpec, seen: Observation) -> Failure | None:
     if spec.should_fail:
         return _unexpected(f"The response status is {status}; this check expects 400 or above.")
     # Hardly anyone wants what a server says of its own faults.
-    mend = ", with shouldFail anything from 400 on" if status < LOWEST_SERVER_FAULT else ""
+    hint = ", with shouldFail anything from 400 on" if status < LOWEST_SERVER_FAULT else ""
     return Failure(
         kind=FailureKind.HTTP_STATUS,
-        message=f"The response status is {status}; anything below 400 passes{mend}.",
+        message=f"The response status is {status}; anything below 400 passes{hint}.",
         detail={"code": status},
     )
 

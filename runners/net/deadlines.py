@@ -10,15 +10,15 @@ from types import TracebackType
 from typing import Protocol, Self
 
 
-class Ending(Protocol):
-    """What ends at some time; found by its identity."""
+class Deadline(Protocol):
+    """A wait that ends at a set time, such as a time limit or a ping's; compared by identity."""
 
     @property
     def ends_at(self) -> float:
-        """By the event loop's clock."""
+        """When it ends, by the event loop's clock."""
 
     def expire(self) -> None:
-        """The time has come."""
+        """End the wait: its time is over."""
 
 
 class Deadlines:
@@ -27,10 +27,10 @@ class Deadlines:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop of the first limit, and of all others. None: there was no limit yet."""
-        self._open: dict[Ending, None] = {}
+        self._open: dict[Deadline, None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        """Rings no later than the first limit ends. None: it is not set."""
-        self._rings_at = 0.0
+        """The timer, which fires no later than the first limit ends. None: it is not set."""
+        self._fires_at = 0.0
 
     def __repr__(self) -> str:
         return f"Deadlines({len(self._open)} open)"
@@ -39,14 +39,14 @@ class Deadlines:
         """A limit that begins when its block is entered."""
         return TimeLimit(self, timeout_s)
 
-    def watch(self, limit: Ending) -> None:
-        """Let the limit expire when its time has come."""
+    def watch(self, limit: Deadline) -> None:
+        """Expire the limit when its time is over."""
         self._open[limit] = None
-        if self._timer is None or limit.ends_at < self._rings_at:
-            self._ring_at(limit.ends_at)
+        if self._timer is None or limit.ends_at < self._fires_at:
+            self._set_timer(limit.ends_at)
 
-    def forget(self, limit: Ending) -> None:
-        """The block has ended; the timer stays, it will find the next one."""
+    def forget(self, limit: Deadline) -> None:
+        """Drop a limit that ended early; the timer stays, and serves the next one."""
         self._open.pop(limit, None)
 
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -55,20 +55,20 @@ class Deadlines:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
-    def _ring_at(self, ends_at: float) -> None:
+    def _set_timer(self, ends_at: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._rings_at = ends_at
-        self._timer = self.loop().call_at(ends_at, self._ring)
+        self._fires_at = ends_at
+        self._timer = self.loop().call_at(ends_at, self._expire_due)
 
-    def _ring(self) -> None:
+    def _expire_due(self) -> None:
         self._timer = None
         now = self.loop().time()
         for limit in [limit for limit in self._open if limit.ends_at <= now]:
             del self._open[limit]
             limit.expire()
         if self._open:
-            self._ring_at(min(limit.ends_at for limit in self._open))
+            self._set_timer(min(limit.ends_at for limit in self._open))
 
 
 class TimeLimit:
@@ -107,6 +107,6 @@ class TimeLimit:
             raise TimeoutError from problem
 
     def expire(self) -> None:
-        """The time has come."""
+        """Cancel the block: its time is over."""
         self.expired = True
         self._task.cancel()

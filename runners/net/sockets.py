@@ -192,7 +192,7 @@ SOCKET_FAMILY: Final = {
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 
 
-def without_brackets(host: str) -> str:
+def strip_brackets(host: str) -> str:
     """`[::1]` is `::1`, as in a URL."""
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
@@ -212,7 +212,7 @@ def literal_family(text: str) -> IpFamily | None:
     return IpFamily.IPV4
 
 
-def wrong_family(host: str, wanted: IpFamily) -> str | None:
+def explain_wrong_family(host: str, wanted: IpFamily) -> str | None:
     """Why an address literal cannot be reached by this family. None: it can, or it is a name."""
     found = literal_family(host)
     if found is None or found is wanted:
@@ -245,6 +245,6 @@ def render(address: str, port: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def packed_address(address: str, family: IpFamily) -> bytes:
+def pack_address(address: str, family: IpFamily) -> bytes:
     """The address as it stands in a packet, without its scope."""
     return socket.inet_pton(SOCKET_FAMILY[family], address.partition("%")[0])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contract.requests import IpFamily
-from runners.net.dns.resolve import Resolver, literal_answer, lookup_failed
+from runners.net.dns.resolve import Resolver, lookup_error, resolve_literal
 from runners.net.egress.rules import EgressRules
 from runners.net.sockets import literal_family
 from runners.runner import RunContext
@@ -22,13 +22,13 @@ class TableResolver:
     table: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     async def resolve(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
-        literal = literal_answer(hostname, family)
+        literal = resolve_literal(hostname, family)
         if literal is not None:
             return literal
         known = self.table.get(hostname, (hostname,))
         found = tuple(address for address in known if literal_family(address) is family)
         if not found:
-            raise lookup_failed(hostname, family, "the name does not exist")
+            raise lookup_error(hostname, family, "the name does not exist")
         return found
 
 

@@ -11,16 +11,19 @@ from contract.checks import (
     BrowserSpec,
     CheckSpec,
     CheckType,
+    DnsRequest,
     DnsSpec,
     HeartbeatSpec,
+    IcmpRequest,
     IcmpSpec,
     MultiStepSpec,
     PlaywrightSpec,
+    TcpRequest,
     TcpSpec,
     UrlSpec,
 )
 from contract.job import Job, Variable
-from contract.requests import DnsRequest, HttpRequest, IcmpRequest, KeyValue, TcpRequest
+from contract.requests import HttpRequest, KeyValue
 
 NEVER_SLOW: Mapping[str, Any] = {"degraded_after_ms": None, "failed_after_ms": None}
 """A test that is about slowness sets limits; no other may fail for a machine that stands still."""

@@ -1,7 +1,7 @@
 """TCP checks of one peer, and what they saw."""
 
 from contract.assertions import Comparison, Source
-from contract.requests import TcpRequest
+from contract.checks import TcpRequest
 from contract.result import FailureKind, TcpEvidence
 from runners.runner import Observation
 from runners.tcp import TcpRunner

@@ -17,11 +17,13 @@ from contract.checks import (
     BrowserSpec,
     CheckSpec,
     CheckType,
+    DnsRequest,
+    IcmpRequest,
     MultiStepSpec,
     check_type,
 )
 from contract.job import Job
-from contract.requests import DnsRequest, IcmpRequest, IpFamily
+from contract.requests import IpFamily
 from contract.result import FailureKind, Outcome, Status
 from runners.execute import execute
 from runners.net.egress.rules import EgressRules

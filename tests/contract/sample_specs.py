@@ -8,11 +8,14 @@ from contract.checks import (
     CheckSpec,
     CheckType,
     Dependency,
+    DnsRequest,
     DnsSpec,
     HeartbeatSpec,
+    IcmpRequest,
     IcmpSpec,
     MultiStepSpec,
     PlaywrightSpec,
+    TcpRequest,
     TcpSpec,
     UrlSpec,
 )
@@ -20,15 +23,12 @@ from contract.requests import (
     BasicAuth,
     BodyType,
     DnsProtocol,
-    DnsRequest,
     HttpMethod,
     HttpRequest,
     HttpVersion,
-    IcmpRequest,
     IpFamily,
     KeyValue,
     RecordType,
-    TcpRequest,
 )
 
 SPECS: dict[CheckType, CheckSpec] = {

@@ -9,7 +9,6 @@ NAMING_A_TYPE: Final = frozenset(
     {
         "agent/self_test.py",
         "contract/checks.py",
-        "contract/requests.py",
         "contract/result.py",
         "picket/doctor/host.py",
         "picket/report.py",

@@ -11,10 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.assertions import Comparison, Source
-from contract.requests import DnsProtocol, DnsRequest, RecordType
+from contract.checks import DnsRequest
+from contract.requests import DnsProtocol, RecordType
 from contract.result import CheckFailed, DnsEvidence, FailureKind
 from runners.dns import DnsRunner
-from runners.net.dns.messages import TYPE_NUMBERS, MalformedMessageError, ask_for, read_message
+from runners.net.dns.messages import (
+    TYPE_NUMBERS,
+    MalformedMessageError,
+    build_question,
+    read_message,
+)
 from runners.net.dns.name_servers import NameServer
 from runners.net.dns.query import ask
 from runners.net.egress.rules import EgressRules
@@ -158,7 +164,7 @@ async def test_silence_after_a_truncated_answer_is_told_as_such() -> None:
         server = NameServer("127.0.0.1", running.port)
         for timeout_s in GROWING_S:
             with pytest.raises(CheckFailed) as caught:
-                await ask(ask_for("x.test", RecordType.A), server, timeout_s=timeout_s)
+                await ask(build_question("x.test", RecordType.A), server, timeout_s=timeout_s)
             if "truncated" in str(caught.value):
                 break
     assert str(caught.value) == (
@@ -336,7 +342,7 @@ def read(packet: bytes) -> None:
 
 @given(st.binary(max_size=200), st.integers(0, 40))
 def test_no_bytes_of_a_server_become_our_fault(noise: bytes, cut: int) -> None:
-    question = ask_for("x.test", RecordType.A).query()
+    question = build_question("x.test", RecordType.A).query()
     read(noise)
     read(question[: len(question) - cut] + noise)
     read(question[:4] + noise)
@@ -348,7 +354,7 @@ def test_no_bytes_of_a_server_become_our_fault(noise: bytes, cut: int) -> None:
     st.binary(max_size=60),
 )
 def test_no_record_of_a_server_becomes_our_fault(kind: int, of: int, noise: bytes) -> None:
-    question = ask_for("x.test", RecordType.A).query()
+    question = build_question("x.test", RecordType.A).query()
     head = question[:2] + b"\x80\x00\0\1\0\1\0\0\0\0"
     record = b"\xc0\x0c" + struct.pack("!HHIH", kind, of, 60, len(noise)) + noise
     read(head + question[12:] + record)

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.assertions import Comparison, Source
-from contract.requests import IcmpRequest, IpFamily
+from contract.checks import IcmpRequest
+from contract.requests import IpFamily
 from contract.result import Echo, FailureKind, IcmpEvidence, Status
-from runners.icmp import IcmpRunner, as_json, latency_of, pace
+from runners.icmp import IcmpRunner, compute_latency, compute_pace, render_json
 from runners.judging.judge import judge
 from runners.net.egress.rules import EgressRules
 from runners.net.icmp.pinger import Pinger
@@ -95,7 +96,7 @@ async def test_what_a_router_says_stands_in_the_evidence() -> None:
             with complaining_router(wire, IpFamily.IPV4, 3, 1, quoted_bytes=28):
                 seen = await IcmpRunner().observe(spec, ctx)
     assert [echo.error for echo in evidence(seen).echoes] == ["host-unreachable"]
-    (result,) = json.loads(as_json(evidence(seen)))["pingResults"]
+    (result,) = json.loads(render_json(evidence(seen)))["pingResults"]
     assert (result["type"], result["code"], result["error"]) == (3, 1, "host-unreachable")
 
 
@@ -122,14 +123,14 @@ async def test_a_missing_privilege_is_ours_and_propagates() -> None:
 
 @given(st.integers(1, 50), st.floats(0, 60))
 def test_the_pings_always_end_before_the_time_does(count: int, left_s: float) -> None:
-    interval_s, wait_s = pace(count, left_s=left_s)
+    interval_s, wait_s = compute_pace(count, left_s=left_s)
     assert 0 < interval_s <= 0.5
     assert 0 < wait_s <= 1
     assert (count - 1) * interval_s + wait_s <= max(left_s - 0.2, 0.01) * 1.000001
 
 
 def test_fifty_pings_keep_their_pace_within_the_usual_limit() -> None:
-    assert pace(50, left_s=30) == (0.5, 1.0)
+    assert compute_pace(50, left_s=30) == (0.5, 1.0)
 
 
 def test_the_latency_is_that_of_the_replies_alone() -> None:
@@ -138,7 +139,7 @@ def test_the_latency_is_that_of_the_replies_alone() -> None:
         Echo(sequence=2, success=False),
         Echo(sequence=3, success=True, rtt_ms=3.0),
     ]
-    assert latency_of(echoes) == {"avg": 2.0, "min": 1.0, "max": 3.0, "stdDev": 1.0}
-    assert latency_of(echoes[1:2]) == {}
+    assert compute_latency(echoes) == {"avg": 2.0, "min": 1.0, "max": 3.0, "stdDev": 1.0}
+    assert compute_latency(echoes[1:2]) == {}
     thirds = [Echo(sequence=at, success=True, rtt_ms=float(at != 1)) for at in (1, 2, 3)]
-    assert latency_of(thirds) == {"avg": 0.667, "min": 0.0, "max": 1.0, "stdDev": 0.471}
+    assert compute_latency(thirds) == {"avg": 0.667, "min": 0.0, "max": 1.0, "stdDev": 0.471}

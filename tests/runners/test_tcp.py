@@ -8,12 +8,13 @@ import time
 import pytest
 
 from contract.assertions import Source
-from contract.requests import IpFamily, TcpRequest
+from contract.checks import TcpRequest
+from contract.requests import IpFamily
 from contract.result import FailureKind, Status
 from runners.judging.judge import judge
 from runners.net.egress.rules import EgressRules
 from runners.runner import Number, Text
-from runners.tcp import LIMIT_BYTES, QUIET_S, TcpRunner, _next, _PlainLine
+from runners.tcp import LIMIT_BYTES, QUIET_S, TcpRunner, _PlainChannel, _receive
 from tests.builders.context import a_context
 from tests.builders.patience import LONG_S
 from tests.builders.specs import a_tcp_spec
@@ -74,13 +75,13 @@ async def test_what_came_while_the_loop_stood_still_is_read() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.setblocking(False)  # noqa: FBT003 - takes no keyword
-        line = _PlainLine(ours, ("127.0.0.1", 1))
-        reading = asyncio.create_task(_next(line, ours, 0.01))
+        channel = _PlainChannel(ours, ("127.0.0.1", 1))
+        reading = asyncio.create_task(_receive(channel, ours, 0.01))
         await asyncio.sleep(0)
         time.sleep(0.05)  # noqa: ASYNC251 - a loop that stands still is the case under test
         theirs.send(b"late for us alone")
         assert await reading == b"late for us alone"
-        assert await _next(line, ours, 0.01) is None
+        assert await _receive(channel, ours, 0.01) is None
 
 
 async def test_silence_is_an_empty_answer_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,7 @@
-"""DNS messages (RFC 1035): built, read, and shown as text.
+"""DNS messages (RFC 1035): builds questions, reads answers, and renders them as text. Pure.
 
-DNS messages: making questions, reading answers. Pure.
-
-Names and record data are dnspython's to read. The message around them is read here: its general
-message classes take three times as long, and half of a check's time.
+dnspython reads names and record data. The message around them is read here: dnspython's message
+classes take three times as long, which would be half of a check's time.
 """
 
 import secrets
@@ -39,9 +37,9 @@ FLAGS: Final[Mapping[str, int]] = {
     "AD": 0x0020,
     "CD": 0x0010,
 }
-_ASKED_FLAGS: Final = FLAGS["RD"] | FLAGS["AD"]
-"""As dig asks: recurse, and say whether the data was validated. No EDNS, as the C library asks:
-servers that choke on it are found in closed networks, and what does not fit comes by TCP."""
+_QUERY_FLAGS: Final = FLAGS["RD"] | FLAGS["AD"]
+"""The flags that dig sets: recurse, and say whether the data was validated. EDNS is left out, as by
+the C library: some servers in closed networks fail on it, and long answers come over TCP."""
 
 TYPE_NUMBERS: Final[Mapping[RecordType, int]] = {
     kind: int(dns.rdatatype.from_text(kind)) for kind in RecordType
@@ -60,8 +58,8 @@ _ADDRESS_FAMILIES: Final = {
 _HEADER: Final = struct.Struct("!HHHHHH")
 _KIND: Final = struct.Struct("!HH")
 _RECORD: Final = struct.Struct("!HHIH")
-_TO_FIRST_NAME: Final = b"\xc0\x0c"
-"""A pointer to the name of the question: how nearly every answer names its owner."""
+_POINTER_TO_QUESTION: Final = b"\xc0\x0c"
+"""A compression pointer to the question's name, with which nearly every answer names its owner."""
 
 
 class MalformedMessageError(ValueError):
@@ -69,15 +67,15 @@ class MalformedMessageError(ValueError):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A name and a record type, ready to be sent."""
+    """A name and a record type, encoded for a query."""
 
     record_type: RecordType
     wire: bytes
-    """The question section."""
+    """The question section of the message."""
 
     def query(self) -> bytes:
-        """A message that asks, with a random id."""
-        head = _HEADER.pack(secrets.randbits(16), _ASKED_FLAGS, 1, 0, 0, 0)
+        """Encode a query with a random id."""
+        head = _HEADER.pack(secrets.randbits(16), _QUERY_FLAGS, 1, 0, 0, 0)
         return head + self.wire
 
 
@@ -85,21 +83,21 @@ class DnsRecord(msgspec.Struct, frozen=True):
     """One resource record."""
 
     name: str
-    """With its final dot."""
+    """The owner's name, with its final dot."""
     kind: int
     record_class: int
     ttl_s: int
     value: str
-    """As in a zone file; names in it have their final dot."""
+    """The data in the form of a zone file; names in it have their final dot."""
 
 
 class DnsMessage(msgspec.Struct, frozen=True):
-    """An answer as it was read."""
+    """A DNS message as it was read."""
 
     message_id: int
     flags: int
     questions: tuple[tuple[str, int, int], ...] = ()
-    """Name, type and class."""
+    """Name, type and class of each question."""
     answer: tuple[DnsRecord, ...] = ()
     authority: tuple[DnsRecord, ...] = ()
     additional: tuple[DnsRecord, ...] = ()
@@ -111,11 +109,11 @@ class DnsMessage(msgspec.Struct, frozen=True):
 
     @property
     def response_code(self) -> str:
-        """The response code by name, as in NOERROR."""
+        """The response code by name, such as NOERROR."""
         return _RESPONSE_CODES[self.rcode]
 
     def has(self, flag: str) -> bool:
-        """Is this one of `FLAGS` set?"""
+        """Whether this one of `FLAGS` is set."""
         return bool(self.flags & FLAGS[flag])
 
 
@@ -124,8 +122,8 @@ def type_name(kind: int) -> str:
     return _TYPE_NAMES.get(kind) or dns.rdatatype.to_text(dns.rdatatype.RdataType.make(kind))
 
 
-def ask_for(query: str, record_type: RecordType) -> Question:
-    """The question for a name; a PTR query may be an address.
+def build_question(query: str, record_type: RecordType) -> Question:
+    """Build the question for a name; a PTR query may be an address.
 
     Raises:
         CheckFailed: of kind DNS, when it is no DNS name.
@@ -145,10 +143,10 @@ def ask_for(query: str, record_type: RecordType) -> Question:
     return Question(record_type, labels + _KIND.pack(TYPE_NUMBERS[record_type], IN))
 
 
-def answers(packet: bytes, query: bytes) -> bool:
-    """Is this an answer to the query? Same id, a response, the same question.
+def is_answer(packet: bytes, query: bytes) -> bool:
+    """Whether the packet is a response to the query: the same id and the same question.
 
-    An error may leave the question out.
+    An error response may leave the question out.
     """
     if len(packet) < HEADER_BYTES or packet[:2] != query[:2] or packet[2] & 0xF8 != 0x80:
         return False
@@ -160,7 +158,7 @@ def answers(packet: bytes, query: bytes) -> bool:
 
 
 def is_truncated(packet: bytes) -> bool:
-    """Did the answer not fit? What follows the header may then be cut anywhere."""
+    """Whether the answer did not fit; what follows the header may then be cut anywhere."""
     return bool(packet[2] & 0x02)
 
 
@@ -168,7 +166,7 @@ def read_message(packet: bytes) -> DnsMessage:
     """Read a whole message.
 
     Raises:
-        MalformedMessageError: it does not keep to the format.
+        MalformedMessageError: it violates the format.
     """
     try:
         return _Reader(packet).message()
@@ -178,7 +176,7 @@ def read_message(packet: bytes) -> DnsMessage:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks through one message."""
+    """Reads one message from its beginning to its end."""
 
     packet: bytes
     at: int = HEADER_BYTES
@@ -210,7 +208,7 @@ class _Reader:
         return DnsRecord(name, kind, record_class, ttl_s, value)
 
     def _name(self) -> str:
-        if self.first_name and self.packet[self.at : self.at + 2] == _TO_FIRST_NAME:
+        if self.first_name and self.packet[self.at : self.at + 2] == _POINTER_TO_QUESTION:
             self.at += 2
             return self.first_name
         name, length = dns.name.from_wire(self.packet, self.at)
@@ -221,7 +219,7 @@ class _Reader:
         family, size = _ADDRESS_FAMILIES.get(kind, (None, 0))
         if family is not None and length == size and record_class == IN:
             return socket.inet_ntop(family, self.packet[start : start + length])
-        # Of an OPT record, class and TTL mean other things; dnspython reads its data alike.
+        # In an OPT record class and TTL have other meanings; dnspython reads its data all the same.
         return dns.rdata.from_wire(
             dns.rdataclass.RdataClass.make(record_class),
             dns.rdatatype.RdataType.make(kind),
@@ -234,8 +232,8 @@ class _Reader:
 _JSON_FLAGS: Final = ("TC", "RD", "RA", "AD", "CD")
 
 
-def as_json(message: DnsMessage) -> dict[str, object]:
-    """The JSON form: names with their final dot, types as numbers, data as in a zone file."""
+def render_json(message: DnsMessage) -> dict[str, object]:
+    """Render as JSON: names with their final dot, types as numbers, data as in a zone file."""
     return {
         "Status": message.rcode,
         **{flag: message.has(flag) for flag in _JSON_FLAGS},
@@ -247,8 +245,8 @@ def as_json(message: DnsMessage) -> dict[str, object]:
     }
 
 
-def as_text(message: DnsMessage) -> str:
-    """The text form, as dig prints it, without the time it took."""
+def render_text(message: DnsMessage) -> str:
+    """Render as text, as dig prints it, without the time it took."""
     counts = (
         f"QUERY: {len(message.questions)}, ANSWER: {len(message.answer)}, "
         f"AUTHORITY: {len(message.authority)}, ADDITIONAL: {len(message.additional)}"
@@ -259,25 +257,25 @@ def as_text(message: DnsMessage) -> str:
         f";; flags: {flags}; {counts}",
         "",
         ";; QUESTION SECTION:",
-        *(f";{name}\t\t{_kind(kind, of)}" for name, kind, of in message.questions),
-        *_section("ANSWER", message.answer),
-        *_section("AUTHORITY", message.authority),
-        *_section("ADDITIONAL", message.additional),
+        *(f";{name}\t\t{_render_kind(kind, of)}" for name, kind, of in message.questions),
+        *_render_section("ANSWER", message.answer),
+        *_render_section("AUTHORITY", message.authority),
+        *_render_section("ADDITIONAL", message.additional),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _section(title: str, records: Sequence[DnsRecord]) -> list[str]:
+def _render_section(title: str, records: Sequence[DnsRecord]) -> list[str]:
     if not records:
         return []
     lines = (
-        f"{one.name}\t{one.ttl_s}\t{_kind(one.kind, one.record_class)}\t{one.value}"
+        f"{one.name}\t{one.ttl_s}\t{_render_kind(one.kind, one.record_class)}\t{one.value}"
         for one in records
     )
     return ["", f";; {title} SECTION:", *lines]
 
 
-def _kind(kind: int, record_class: int) -> str:
+def _render_kind(kind: int, record_class: int) -> str:
     name = (
         "IN"
         if record_class == IN

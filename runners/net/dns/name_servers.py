@@ -1,4 +1,4 @@
-"""What `/etc/hosts` and `/etc/resolv.conf` say about names, read anew whenever they change."""
+"""Reads `/etc/hosts` and `/etc/resolv.conf`, again whenever they change."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +11,14 @@ from runners.net.sockets import literal_family
 
 DNS_PORT: Final = 53
 MAX_SERVERS: Final = 3
-"""As glibc: further lines are ignored."""
+"""How many `nameserver` lines are used; glibc too ignores further ones."""
 
 FileT = TypeVar("FileT")
 
 
 @dataclass(frozen=True, slots=True)
 class NameServer:
-    """A DNS server to ask."""
+    """The address and port of a DNS server."""
 
     address: str
     port: int = DNS_PORT
@@ -30,13 +30,13 @@ class NameServer:
 
 @dataclass(frozen=True, slots=True)
 class ResolvConf:
-    """The part of resolv.conf that matters here."""
+    """The settings of resolv.conf that are used here."""
 
     servers: tuple[NameServer, ...] = (NameServer("127.0.0.1"),)
-    """In the order to ask; as in glibc, the host itself when the file names none."""
+    """The servers in the order to ask; this host when the file names none, as in glibc."""
     search: tuple[str, ...] = ()
     ndots: int = 1
-    """A name with at least this many dots is tried as it stands first."""
+    """A name with at least this many dots is tried without a search domain first."""
 
     def candidates(self, hostname: str) -> tuple[str, ...]:
         """The full names to ask for, in order; a final dot switches the search list off."""
@@ -97,28 +97,28 @@ class WatchedFile(Generic[FileT]):
     path: Path
     parse: Callable[[str], FileT]
     _stamp: tuple[int, int] | None = field(default=None, init=False)
-    """Time of change and size when it was last read. None: there is no such file."""
+    """Time of change and size at the last reading. None: there was no such file."""
     _parsed: FileT | None = field(default=None, init=False)
-    """None: it was not read yet."""
+    """The parsed content. None: the file was not read yet."""
 
     def read(self) -> FileT:
-        """What the file says now; a missing file is as good as an empty one."""
-        stamp = self._look()
+        """Return the current content; a missing file counts as an empty one."""
+        stamp = self._read_stamp()
         if self._parsed is None or stamp != self._stamp:
             text = "" if stamp is None else self.path.read_text(errors="replace")
             self._parsed, self._stamp = self.parse(text), stamp
         return self._parsed
 
-    def _look(self) -> tuple[int, int] | None:
+    def _read_stamp(self) -> tuple[int, int] | None:
         try:
-            seen = os.stat(self.path)  # noqa: PTH116 - three times as fast, once per lookup
+            stat = os.stat(self.path)  # noqa: PTH116 - three times as fast, once per lookup
         except FileNotFoundError:
             return None
-        return seen.st_mtime_ns, seen.st_size
+        return stat.st_mtime_ns, stat.st_size
 
 
 class HostFiles:
-    """The two files together."""
+    """The hosts file and resolv.conf of this host."""
 
     def __init__(
         self,
@@ -130,9 +130,9 @@ class HostFiles:
         self._resolv_conf = WatchedFile(resolv_conf, parse_resolv_conf)
 
     def addresses(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
-        """What `/etc/hosts` says of the name; empty when it says nothing."""
+        """The name's addresses in `/etc/hosts`; empty when it is not there."""
         return self._hosts.read().get((hostname.lower().rstrip("."), family), ())
 
     def resolv_conf(self) -> ResolvConf:
-        """Which servers to ask, and how."""
+        """The current settings: which servers to ask, and how."""
         return self._resolv_conf.read()

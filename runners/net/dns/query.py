@@ -13,7 +13,7 @@ from runners.net.dns.messages import (
     DnsMessage,
     MalformedMessageError,
     Question,
-    answers,
+    is_answer,
     is_truncated,
     read_message,
 )
@@ -31,7 +31,7 @@ MAX_BYTES: Final = 65535
 
 
 class DnsAnswer(msgspec.Struct, frozen=True):
-    """What a server said."""
+    """A server's answer to a question."""
 
     message: DnsMessage
     server: NameServer
@@ -45,7 +45,7 @@ async def ask(
     protocol: DnsProtocol = DnsProtocol.UDP,
     timeout_s: float,
 ) -> DnsAnswer:
-    """Put one question to one server.
+    """Ask one server one question.
 
     Raises:
         CheckFailed: TIMEOUT, CONNECT or PROTOCOL, naming the server.
@@ -56,11 +56,11 @@ async def ask(
         async with limit:
             return await exchange.answer(protocol)
     except CheckFailed as failed:
-        raise exchange.in_context(failed) from failed
+        raise exchange.mention_truncation(failed) from failed
     except TimeoutError as problem:
         if not limit.expired():
             raise
-        raise exchange.in_context(exchange.silence(timeout_s)) from problem
+        raise exchange.mention_truncation(exchange.timeout_error(timeout_s)) from problem
 
 
 class _Exchange:
@@ -75,9 +75,9 @@ class _Exchange:
             raise ValueError(f"{server.address} is no address")
         self._family = family
         self._packets = 0
-        """That the server sent; until the end, none of them answers the question."""
+        """How many packets the server sent that do not answer the question."""
         self._truncated = False
-        """The answer did not fit over UDP, so the question went over TCP."""
+        """Whether the answer did not fit over UDP, so that the question was sent over TCP."""
 
     async def answer(self, protocol: DnsProtocol) -> DnsAnswer:
         if protocol is DnsProtocol.UDP:
@@ -92,18 +92,18 @@ class _Exchange:
         # connected one lets the kernel drop other senders and report a closed port.
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
         with socket.socket(SOCKET_FAMILY[self._family], kind) as sock:
-            with self._blaming("connect"):
+            with self._map_errors("connect"):
                 sock.connect(self._target)
                 sock.send(self._query)
             while True:
                 await readable(sock)
                 packet = self._receive(sock)
-                if packet is not None and answers(packet, self._query):
+                if packet is not None and is_answer(packet, self._query):
                     return packet
 
     def _receive(self, sock: socket.socket) -> bytes | None:
         try:
-            with self._blaming("read"):
+            with self._map_errors("read"):
                 packet = sock.recv(MAX_BYTES)
         except BlockingIOError:
             return None  # the kernel dropped it after all, for its checksum
@@ -113,23 +113,23 @@ class _Exchange:
     async def _over_tcp(self) -> bytes:
         loop = asyncio.get_running_loop()
         with await connect(self._server.address, self._server.port, self._family) as sock:
-            with self._blaming("write"):
+            with self._map_errors("write"):
                 await loop.sock_sendall(sock, len(self._query).to_bytes(2, "big") + self._query)
             while True:
                 length = int.from_bytes(await self._read_exactly(sock, 2), "big")
                 packet = await self._read_exactly(sock, length)
                 self._packets += 1
-                if answers(packet, self._query):
+                if is_answer(packet, self._query):
                     return packet
 
     async def _read_exactly(self, sock: socket.socket, length: int) -> bytes:
         loop = asyncio.get_running_loop()
         packet = b""
         while len(packet) < length:
-            with self._blaming("read"):
+            with self._map_errors("read"):
                 piece = await loop.sock_recv(sock, length - len(packet))
             if not piece:
-                raise self._broken("closed the connection before its answer was complete")
+                raise self._protocol_error("closed the connection before its answer was complete")
             packet += piece
         return packet
 
@@ -137,23 +137,25 @@ class _Exchange:
         try:
             message = read_message(packet)
         except MalformedMessageError as problem:
-            raise self._broken(f"answered with a malformed message ({problem})") from problem
+            raise self._protocol_error(
+                f"answered with a malformed message ({problem})"
+            ) from problem
         return DnsAnswer(message, self._server, protocol)
 
-    def _blaming(self, syscall: str) -> AbstractContextManager[None]:
+    def _map_errors(self, syscall: str) -> AbstractContextManager[None]:
         return map_connect_errors(self._server.address, self._server.port, syscall=syscall)
 
-    def _broken(self, what: str) -> CheckFailed:
+    def _protocol_error(self, what: str) -> CheckFailed:
         return CheckFailed(
             FailureKind.PROTOCOL,
             f"The name server {self._server} {what}.",
             self._detail("EBADRESP"),
         )
 
-    def silence(self, timeout_s: float) -> CheckFailed:
-        """What to say when the time is over."""
+    def timeout_error(self, timeout_s: float) -> CheckFailed:
+        """Make the error for a server that did not answer in time."""
         if self._packets:
-            return self._broken(
+            return self._protocol_error(
                 f"sent {self._packets} packets within {timeout_s:g} s, "
                 "none of which answers the question"
             )
@@ -163,8 +165,8 @@ class _Exchange:
             self._detail("ETIMEOUT"),
         )
 
-    def in_context(self, failed: CheckFailed) -> CheckFailed:
-        """The failure as it is, or as one that followed an answer which did not fit over UDP."""
+    def mention_truncation(self, failed: CheckFailed) -> CheckFailed:
+        """Add to the failure that the answer over UDP was truncated, if it was."""
         if not self._truncated:
             return failed
         failure = failed.failure

@@ -1,4 +1,4 @@
-"""Names to addresses, for the runners that connect by themselves."""
+"""Resolves names to addresses, for runners that open their own sockets."""
 
 import asyncio
 import socket
@@ -7,18 +7,18 @@ from typing import Final, Protocol
 
 from contract.requests import IpFamily, RecordType
 from contract.result import CheckFailed, FailureKind
-from runners.net.dns.messages import TYPE_NUMBERS, ask_for
+from runners.net.dns.messages import TYPE_NUMBERS, build_question
 from runners.net.dns.name_servers import HostFiles
 from runners.net.dns.query import DnsAnswer, ask
-from runners.net.sockets import SOCKET_FAMILY, literal_family, without_brackets, wrong_family
+from runners.net.sockets import SOCKET_FAMILY, explain_wrong_family, literal_family, strip_brackets
 
-SYSCALLS: Final = {IpFamily.IPV4: "queryA", IpFamily.IPV6: "queryAaaa"}
-"""As the ecosystem names the two lookups in a failure's detail."""
+_SYSCALLS: Final = {IpFamily.IPV4: "queryA", IpFamily.IPV6: "queryAaaa"}
+"""The names of the two lookups in a failure's detail, which are those of Node's dns module."""
 
 RECORD_TYPES: Final = {IpFamily.IPV4: RecordType.A, IpFamily.IPV6: RecordType.AAAA}
 LOOPBACK: Final = {IpFamily.IPV4: "127.0.0.1", IpFamily.IPV6: "::1"}
 USABLE: Final = frozenset({"NOERROR", "NXDOMAIN"})
-"""Response codes that say something of the name; the others speak of the server."""
+"""Response codes that are about the name; the others are about the server."""
 SERVER_TIMEOUT_S: Final = 2.0
 LOOKUP_ROUNDS: Final = 2
 """How often each server is asked when none has a usable answer."""
@@ -38,45 +38,43 @@ SYSTEM_REASONS: Final = {
 
 
 class Resolver(Protocol):
-    """Turns a host name into addresses of one family."""
+    """Resolves a host name to its addresses of one family; a setting chooses between two."""
 
     async def resolve(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
-        """The addresses of the name, in the order to try; an address literal is its own answer.
+        """Resolve the name, to addresses in the order to try; an address literal is its own answer.
 
         Raises:
             CheckFailed: of kind DNS, when the name has no address of this family.
         """
 
 
-def lookup_failed(
+def lookup_error(
     hostname: str, family: IpFamily, reason: str, *, code: str = "ENOTFOUND"
 ) -> CheckFailed:
-    """The failure of a lookup, with the facts that the ecosystem expects in its detail."""
+    """Make the failure of a lookup, with the detail that Node's dns module gives."""
     return CheckFailed(
         FailureKind.DNS,
         f"{hostname} has no {family} address: {reason}.",
-        {"code": code, "syscall": SYSCALLS[family], "hostname": hostname},
+        {"code": code, "syscall": _SYSCALLS[family], "hostname": hostname},
     )
 
 
-def literal_answer(hostname: str, family: IpFamily) -> tuple[str, ...] | None:
-    """The answer to an address literal, in brackets or not. None: it is a name.
+def resolve_literal(hostname: str, family: IpFamily) -> tuple[str, ...] | None:
+    """Resolve an address literal, in brackets or not. None: it is a name.
 
     Raises:
         CheckFailed: CONNECT: it is a literal of the other family; DNS: its scope is no interface.
     """
-    literal = without_brackets(hostname)
+    literal = strip_brackets(hostname)
     found = literal_family(literal)
     if found is None:
         return None
-    if (mismatch := wrong_family(literal, family)) is not None:
+    if (mismatch := explain_wrong_family(literal, family)) is not None:
         detail = {"code": INVALID_ADDRESS, "hostname": literal}
         raise CheckFailed(FailureKind.CONNECT, mismatch, detail)
     _, _, scope = literal.partition("%")
     if scope and not scope.isdecimal() and scope not in _interfaces():
-        raise lookup_failed(
-            hostname, family, f"there is no interface {scope}", code=INVALID_ADDRESS
-        )
+        raise lookup_error(hostname, family, f"there is no interface {scope}", code=INVALID_ADDRESS)
     return (literal,)
 
 
@@ -92,12 +90,12 @@ class SystemResolver:
         self._threads = ThreadPoolExecutor(LOOKUP_THREADS, thread_name_prefix="resolve")
 
     async def resolve(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
-        """The system's addresses of the name.
+        """Ask the system for the addresses of the name.
 
         Raises:
             CheckFailed: of kind DNS, when the name has no address of this family.
         """
-        literal = literal_answer(hostname, family)
+        literal = resolve_literal(hostname, family)
         return literal if literal is not None else await self._ask(hostname, family)
 
     async def _ask(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
@@ -111,17 +109,17 @@ class SystemResolver:
             if problem.errno not in SYSTEM_REASONS:
                 raise
             reason, code = SYSTEM_REASONS[problem.errno]
-            raise lookup_failed(hostname, family, reason, code=code) from problem
+            raise lookup_error(hostname, family, reason, code=code) from problem
         except UnicodeError as problem:
-            raise lookup_failed(hostname, family, "it is no host name") from problem
+            raise lookup_error(hostname, family, "it is no host name") from problem
         except TimeoutError as problem:
             if not limit.expired():
                 raise
             reason = f"the system did not say within {LOOKUP_TIMEOUT_S:g} s"
-            raise lookup_failed(hostname, family, reason, code="ETIMEOUT") from problem
+            raise lookup_error(hostname, family, reason, code="ETIMEOUT") from problem
 
     def close(self) -> None:
-        """Let the threads go; lookups under way are not waited for."""
+        """Release the threads without waiting for lookups in progress."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -137,15 +135,15 @@ class DnsServerResolver:
         self._files = files or HostFiles()
 
     async def resolve(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
-        """The addresses in `/etc/hosts`, else those that the servers know.
+        """Look the name up in `/etc/hosts`, else ask the servers.
 
         Raises:
             CheckFailed: of kind DNS, when the name has no address of this family.
         """
         known = (
-            literal_answer(hostname, family)
+            resolve_literal(hostname, family)
             or self._files.addresses(hostname, family)
-            or _loopback(hostname, family)
+            or _resolve_localhost(hostname, family)
         )
         return known or await self._ask(hostname, family)
 
@@ -158,10 +156,10 @@ class DnsServerResolver:
             if not limit.expired():
                 raise
             reason = f"no DNS server answered within {LOOKUP_TIMEOUT_S:g} s"
-            raise lookup_failed(hostname, family, reason, code="ETIMEOUT") from problem
+            raise lookup_error(hostname, family, reason, code="ETIMEOUT") from problem
 
     async def _search(self, hostname: str, family: IpFamily) -> tuple[str, ...]:
-        """Try the search domains and the name as it stands, whose failure speaks for all."""
+        """Look up the name with and without search domains; the failure is that without."""
         failures: dict[str, CheckFailed] = {}
         for candidate in self._files.resolv_conf().candidates(hostname):
             try:
@@ -171,8 +169,8 @@ class DnsServerResolver:
         raise failures[hostname]
 
     async def _look_up(self, candidate: str, hostname: str, family: IpFamily) -> tuple[str, ...]:
-        """The addresses of one full name; a server that fails is followed by the next."""
-        question = ask_for(candidate, RECORD_TYPES[family])
+        """Look up one full name; when a server fails, the next one is asked."""
+        question = build_question(candidate, RECORD_TYPES[family])
         reason, code = "", ""
         for server in self._files.resolv_conf().servers * LOOKUP_ROUNDS:
             try:
@@ -184,11 +182,11 @@ class DnsServerResolver:
             if response_code in USABLE:
                 return _addresses(answer, hostname, family)
             reason, code = f"the name server {server} answered {response_code}", "ESERVFAIL"
-        raise lookup_failed(hostname, family, reason, code=code)
+        raise lookup_error(hostname, family, reason, code=code)
 
 
-def _loopback(hostname: str, family: IpFamily) -> tuple[str, ...]:
-    """RFC 6761: localhost and what is below it never leaves the host."""
+def _resolve_localhost(hostname: str, family: IpFamily) -> tuple[str, ...]:
+    """Resolve localhost and names below it here, as RFC 6761 demands; empty for other names."""
     name = hostname.lower().rstrip(".")
     return (LOOPBACK[family],) if name == "localhost" or name.endswith(".localhost") else ()
 
@@ -201,4 +199,4 @@ def _addresses(answer: DnsAnswer, hostname: str, family: IpFamily) -> tuple[str,
     missing = "the name does not exist"
     if answer.message.response_code != "NXDOMAIN":
         missing = "the name has no address of this family"
-    raise lookup_failed(hostname, family, f"{missing}, says {answer.server}")
+    raise lookup_error(hostname, family, f"{missing}, says {answer.server}")

@@ -23,7 +23,7 @@ class Network:
     start: int
     mask: int
     rule: str
-    """As it was written."""
+    """The rule as the operator wrote it."""
 
     @classmethod
     def read(cls, rule: str) -> "Network":
@@ -53,22 +53,22 @@ class Network:
         return self.mask >= other.mask and other.holds((self.version, self.start))
 
 
-class Read(msgspec.Struct, frozen=True):
-    """An address in every form under which rules may speak of it."""
+class AddressForms(msgspec.Struct, frozen=True):
+    """An address in every form that rules may name."""
 
     reached: tuple[Form, ...]
-    """Where packets end up: all of these have to be allowed."""
+    """The addresses that packets reach: all of these must be allowed."""
     also: tuple[Form, ...] = ()
     """The spelling of a translated address, the end points of a tunnel, what `0.0.0.0` means."""
 
     @property
     def every(self) -> tuple[Form, ...]:
-        """None of these may be denied."""
+        """All forms: none of these may be denied."""
         return self.reached + self.also
 
 
 @lru_cache(maxsize=4096)
-def read_address(text: str) -> Read | None:
+def read_address(text: str) -> AddressForms | None:
     """Read an address as a resolver or the kernel spells it; None: that is no address."""
     try:
         address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
@@ -80,41 +80,41 @@ def read_address(text: str) -> Read | None:
 
 
 @lru_cache(maxsize=4096)
-def read_host(host: str) -> Read | None:
+def read_host(host: str) -> AddressForms | None:
     """Read a host of a URL that is an address, `0x7f.1` and `2130706433` included; None: a name."""
     read = read_address(host)
     if read is not None:
         return read
-    number = _classful(host.removesuffix("."))
+    number = _parse_classful(host.removesuffix("."))
     return None if number is None else _read_4(number)
 
 
-def _read_4(number: int) -> Read:
+def _read_4(number: int) -> AddressForms:
     # Linux takes "this host" for the loopback address.
-    return Read(((4, number),), () if number else ((4, 0x7F000001),))
+    return AddressForms(((4, number),), () if number else ((4, 0x7F000001),))
 
 
-def _read_6(number: int) -> Read:
+def _read_6(number: int) -> AddressForms:
     for prefix, unwrap in _WRAPPERS.items():
         if prefix.holds((6, number)):
             return unwrap(number)
-    return Read(((6, number),))
+    return AddressForms(((6, number),))
 
 
-def _unspecified(number: int) -> Read:
-    return Read(((6, number),), ((6, 1),))
+def _read_unspecified(number: int) -> AddressForms:
+    return AddressForms(((6, number),), ((6, 1),))
 
 
-def _mapped(number: int) -> Read:
+def _read_mapped(number: int) -> AddressForms:
     return _read_4(number & _LAST_32)
 
 
-def _translate(number: int) -> Read:
+def _read_translated(number: int) -> AddressForms:
     inner = _read_4(number & _LAST_32)
-    return Read(inner.reached, (*inner.also, (6, number)))
+    return AddressForms(inner.reached, (*inner.also, (6, number)))
 
 
-def _translated_locally(number: int) -> Read:
+def _read_local_translation(number: int) -> AddressForms:
     """RFC 8215 leaves the prefix's length to the site: take every reading of RFC 6052."""
     readings = {number & _LAST_32}
     for low_bits, high_bits in ((40, 16), (32, 8), (24, 0)):
@@ -123,40 +123,40 @@ def _translated_locally(number: int) -> Read:
             low = number >> low_bits & (1 << 32 - high_bits) - 1
             readings.add(high << 32 - high_bits | low)
     forms = tuple((4, reading) for reading in sorted(readings - {0}))
-    return Read(forms, ((6, number),)) if forms else Read(((6, number),))
+    return AddressForms(forms, ((6, number),)) if forms else AddressForms(((6, number),))
 
 
-def _compatible(number: int) -> Read:
-    return Read(((6, number),), _read_4(number & _LAST_32).every)
+def _read_compatible(number: int) -> AddressForms:
+    return AddressForms(((6, number),), _read_4(number & _LAST_32).every)
 
 
-def _six_to_four(number: int) -> Read:
-    return Read(((6, number),), _read_4(number >> 80 & _LAST_32).every)
+def _read_6to4(number: int) -> AddressForms:
+    return AddressForms(((6, number),), _read_4(number >> 80 & _LAST_32).every)
 
 
-def _teredo(number: int) -> Read:
+def _read_teredo(number: int) -> AddressForms:
     server = _read_4(number >> 64 & _LAST_32).every
-    return Read(((6, number),), server + _read_4(~number & _LAST_32).every)
+    return AddressForms(((6, number),), server + _read_4(~number & _LAST_32).every)
 
 
 _LAST_32: Final = 0xFFFFFFFF
-_WRAPPERS: Final[dict[Network, Callable[[int], Read]]] = {
-    Network.read("::/128"): _unspecified,
-    Network.read("::1/128"): lambda number: Read(((6, number),)),
-    Network(6, 0xFFFF << 32, (1 << 128) - (1 << 32), "::ffff:0:0/96"): _mapped,
-    Network.read("::ffff:0:0:0/96"): _translate,
-    Network.read("64:ff9b::/96"): _translate,
-    Network.read("64:ff9b:1::/48"): _translated_locally,
-    Network.read("::/96"): _compatible,
-    Network.read("2002::/16"): _six_to_four,
-    Network.read("2001::/32"): _teredo,
+_WRAPPERS: Final[dict[Network, Callable[[int], AddressForms]]] = {
+    Network.read("::/128"): _read_unspecified,
+    Network.read("::1/128"): lambda number: AddressForms(((6, number),)),
+    Network(6, 0xFFFF << 32, (1 << 128) - (1 << 32), "::ffff:0:0/96"): _read_mapped,
+    Network.read("::ffff:0:0:0/96"): _read_translated,
+    Network.read("64:ff9b::/96"): _read_translated,
+    Network.read("64:ff9b:1::/48"): _read_local_translation,
+    Network.read("::/96"): _read_compatible,
+    Network.read("2002::/16"): _read_6to4,
+    Network.read("2001::/32"): _read_teredo,
 }
 """What an address inside each network stands for; the first network that holds it counts."""
 
 
-def _classful(host: str) -> int | None:
+def _parse_classful(host: str) -> int | None:
     """The number behind `127.1`, `0x7f000001` or `017700000001`; None: a name."""
-    *firsts, last = parts = [_integer(part) for part in host.split(".")]
+    *firsts, last = parts = [_parse_integer(part) for part in host.split(".")]
     if len(parts) > 4 or last is None or any(part is None or part > 255 for part in firsts):
         return None
     room = 8 * (4 - len(firsts))
@@ -165,7 +165,7 @@ def _classful(host: str) -> int | None:
     return sum((part or 0) << 8 * (3 - at) for at, part in enumerate(firsts)) + last
 
 
-def _integer(text: str) -> int | None:
+def _parse_integer(text: str) -> int | None:
     """A number as C reads it: hexadecimal, octal or decimal; None: no number."""
     if not (text.isascii() and text[:1].isdigit()):
         return None

@@ -1,6 +1,4 @@
-"""Which hosts and addresses the agent may look at.
-
-Which addresses and names a check may reach (`EGRESS_ALLOW`, `EGRESS_DENY`).
+"""Which addresses and names checks may reach (`EGRESS_ALLOW`, `EGRESS_DENY`).
 
 A rule is a network (`10.0.0.0/8`), an address, a host name, `*.suffix` (every name below the
 suffix, at any depth, but not the suffix itself) or `*` (everything).
@@ -11,7 +9,7 @@ suffix, at any depth, but not the suffix itself) or `*` (everything).
 3. Without `EGRESS_ALLOW` everything else may be reached. With it, a target is allowed when its
    name or its address matches one of the rules.
 
-The agent's own resolvers and the location's proxy are no target of a check; do not ask for them.
+The rules do not apply to the agent's own resolvers and the location's proxy.
 """
 
 import re
@@ -20,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from runners.net.egress.addresses import Network, Read, read_address, read_host
+from runners.net.egress.addresses import AddressForms, Network, read_address, read_host
 
 _NAME: Final = re.compile(
     r"(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
@@ -29,8 +27,8 @@ _EXPECTED: Final = "write a network (10.0.0.0/8), an address, a host name, *.suf
 
 
 @lru_cache(maxsize=4096)
-def plain_name(host: str) -> str:
-    """The one spelling under which a name is compared."""
+def normalize_name(host: str) -> str:
+    """Normalize a name for comparison: lower case, IDNA, no final dot."""
     name = host.strip().rstrip(".").lower()
     if name.isascii():
         return name
@@ -40,22 +38,22 @@ def plain_name(host: str) -> str:
         return name
 
 
-def covers(rule: str, name: str) -> bool:
-    """Whether the rule speaks of the name."""
+def matches_name(rule: str, name: str) -> bool:
+    """Whether the rule matches the name."""
     if rule.startswith("*."):
         return len(name) >= len(rule) and name.endswith(rule[1:])
     return rule in ("*", name)
 
 
 def read_name_rule(rule: str) -> str | None:
-    """The rule as a name; None: it is to be read as a network.
+    """Read the rule as a name. None: it is a network or an address.
 
     Raises:
         ValueError: it is neither, with a sentence.
     """
     if rule == "*":
         return rule
-    name = plain_name(rule)
+    name = normalize_name(rule)
     last = name.rpartition(".")[2]
     if ":" in rule or "/" in rule or last.isdigit():
         return None
@@ -93,14 +91,14 @@ class RuleSet:
 
     networks: tuple[Network, ...] = ()
     names: tuple[str, ...] = ()
-    """Lower case, IDNA; `*.suffix` or `*` for many."""
+    """Names in lower case and IDNA, `*.suffix` or `*`."""
 
     def __bool__(self) -> bool:
         return bool(self.networks or self.names)
 
     def name_rule(self, host: str) -> str | None:
-        """The rule that speaks of this name. None: there is none."""
-        return next((rule for rule in self.names if covers(rule, host)), None)
+        """The rule that matches this name. None: there is none."""
+        return next((rule for rule in self.names if matches_name(rule, host)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +106,12 @@ class EgressRules:
     """What the operator allows and denies; without settings, only metadata is refused."""
 
     allow: RuleSet = RuleSet()
-    """Empty: everything is allowed that is not denied."""
+    """What is allowed. Empty: all that is not denied."""
     deny: RuleSet = RuleSet()
     guarded: tuple[Network, ...] = BUILT_IN
     """Link-local and metadata networks, as far as they are still refused."""
     opened: tuple[Network, ...] = ()
-    """Rules of `allow` that lie inside such a network and so open that part of it."""
+    """Rules of `allow` inside a guarded network, which open that part of it."""
 
     @classmethod
     def parse(cls, allow: Sequence[str], deny: Sequence[str]) -> "EgressRules":
@@ -138,7 +136,7 @@ class EgressRules:
         literal = read_host(host)
         if literal is not None:
             return self._refuses(host, literal, name="")
-        name = plain_name(host)
+        name = normalize_name(host)
         if (rule := self.deny.name_rule(name)) is not None:
             return f"{host} is refused by the EGRESS_DENY rule {rule}."
         if not self.allow or self.allow.networks or self.allow.name_rule(name) is not None:
@@ -155,48 +153,48 @@ class EgressRules:
     def refuses(self, host: str, address: str) -> str | None:
         """Why this resolved address of this host is refused; None: it may be reached."""
         target = address if host == address else f"{host} ({address})"
-        return self._refuses(target, read_address(address), name=plain_name(host))
+        return self._refuses(target, read_address(address), name=normalize_name(host))
 
-    def _refuses(self, target: str, address: Read | None, *, name: str) -> str | None:
+    def _refuses(self, target: str, address: AddressForms | None, *, name: str) -> str | None:
         if address is None:
             return f"{target} is refused: that is no IP address."
         if self.deny and (rule := self._denying_rule(address, name)) is not None:
             return f"{target} is refused by the EGRESS_DENY rule {rule}."
         if (guard := self._guard(address)) is not None:
-            mend = self._how_to_open()
+            fix = self._how_to_open()
             return (
-                f"{target} is refused: {guard} holds link-local or cloud metadata addresses; {mend}"
+                f"{target} is refused: {guard} holds link-local or cloud metadata addresses; {fix}"
             )
         if not self.allow or self._allows(address, name):
             return None
         return f"{target} matches no rule of EGRESS_ALLOW."
 
     def _how_to_open(self) -> str:
-        """A first rule shuts everything else; whoever opens one address wants to know."""
-        mend = "to allow it, name the address in EGRESS_ALLOW"
+        """Explain how to allow an address, and that a first rule shuts out everything else."""
+        fix = "to allow it, name the address in EGRESS_ALLOW"
         if self.allow:
-            return f"{mend}."
+            return f"{fix}."
         shut = "which then lists all that checks may reach; a rule * beside it keeps the rest"
-        return f"{mend}, {shut}."
+        return f"{fix}, {shut}."
 
-    def _denying_rule(self, address: Read, name: str) -> str | None:
-        rule = self.deny.name_rule(name) if name else _star(self.deny)
-        return rule or _first(self.deny.networks, address.every)
+    def _denying_rule(self, address: AddressForms, name: str) -> str | None:
+        rule = self.deny.name_rule(name) if name else _find_star(self.deny)
+        return rule or _find_rule(self.deny.networks, address.every)
 
-    def _guard(self, address: Read) -> str | None:
+    def _guard(self, address: AddressForms) -> str | None:
         for form in address.every:
-            guard = _first(self.guarded, (form,))
-            if guard is not None and _first(self.opened, (form,)) is None:
+            guard = _find_rule(self.guarded, (form,))
+            if guard is not None and _find_rule(self.opened, (form,)) is None:
                 return guard
         return None
 
-    def _allows(self, address: Read, name: str) -> bool:
-        if (self.allow.name_rule(name) if name else _star(self.allow)) is not None:
+    def _allows(self, address: AddressForms, name: str) -> bool:
+        if (self.allow.name_rule(name) if name else _find_star(self.allow)) is not None:
             return True
-        return all(_first(self.allow.networks, (form,)) for form in address.reached)
+        return all(_find_rule(self.allow.networks, (form,)) for form in address.reached)
 
 
-def _first(networks: Iterable[Network], forms: Sequence[tuple[int, int]]) -> str | None:
+def _find_rule(networks: Iterable[Network], forms: Sequence[tuple[int, int]]) -> str | None:
     for network in networks:
         for form in forms:
             if network.holds(form):
@@ -204,7 +202,7 @@ def _first(networks: Iterable[Network], forms: Sequence[tuple[int, int]]) -> str
     return None
 
 
-def _star(rules: RuleSet) -> str | None:
+def _find_star(rules: RuleSet) -> str | None:
     return "*" if "*" in rules.names else None
 
 

@@ -21,18 +21,18 @@ from runners.net.http.exchange import (
     HttpExchange,
     RedirectChain,
     Route,
-    family_mismatch,
     is_literal,
 )
-from runners.net.http.request import HopRequest, first_hop
-from runners.net.http.tls import VERIFICATION_FAILED, CaRoots, offers_too_little, verify_error
+from runners.net.http.request import HopRequest, build_first_hop
+from runners.net.http.tls import VERIFICATION_FAILED, CaRoots, needs_more_groups, verify_error
 from runners.net.http.transfer import READ_LIMIT_BYTES, HandleConfig, Transfer, TransferResult
+from runners.net.sockets import explain_wrong_family
 
-SPARE_HANDLES: Final = 256
-"""How many idle handles are kept per shape; each holds some 30 kB."""
+IDLE_HANDLES: Final = 256
+"""How many idle handles are kept per configuration; each holds some 30 kB."""
 NAME_SHARDS: Final = 4
-"""Each costs up to 2 MB, for the roots that libcurl remembers."""
-_REMEMBERED_HOSTS: Final = 4096
+"""How many multi handles share the lookups of names; each costs up to 2 MB, for cached roots."""
+_CACHED_HOSTS: Final = 4096
 
 
 class HttpEngine:
@@ -43,9 +43,9 @@ class HttpEngine:
         self._extra_ca_pem = extra_ca_pem
         self._roots: CaRoots | None = None
         self._multis: tuple[CurlMulti, ...] = ()
-        """The first for addresses, the others for names; empty: not started, or closed."""
-        self._spare: dict[HandleConfig, list[Transfer]] = {}
-        self._refuses_name = lru_cache(maxsize=_REMEMBERED_HOSTS)(egress.refuses_name)
+        """The first is for addresses, the others for names; empty: not started, or closed."""
+        self._idle: dict[HandleConfig, list[Transfer]] = {}
+        self._refuses_name = lru_cache(maxsize=_CACHED_HOSTS)(egress.refuses_name)
 
     def __repr__(self) -> str:
         return f"HttpEngine(running={self.running})"
@@ -63,7 +63,7 @@ class HttpEngine:
         await self.close()
 
     async def start(self) -> None:
-        """Get ready on the running event loop.
+        """Open the handles on the running event loop.
 
         Raises:
             NoRootsError: the machine has no certificate authorities.
@@ -75,10 +75,10 @@ class HttpEngine:
         """Drop every connection and handle; exchanges under way are cancelled."""
         multis, self._multis = self._multis, ()
         await asyncio.gather(*[multi.close() for multi in multis])
-        for spares in self._spare.values():
-            for transfer in spares:
+        for idle in self._idle.values():
+            for transfer in idle:
                 transfer.curl.close()
-        self._spare.clear()
+        self._idle.clear()
         if self._roots is not None:
             self._roots.close()
             self._roots = None
@@ -97,51 +97,51 @@ class HttpEngine:
         proxy_url: str | None = None,
         keep_bytes: int = READ_LIMIT_BYTES,
     ) -> HttpExchange:
-        """Send the request, follow redirects when asked to, and say what was seen.
+        """Send the request, follow redirects if it says so, and return the whole exchange.
 
         Every hop opens a connection of its own and does a full TLS handshake. `timeout_s` is for
-        the whole chain. Of each body `keep_bytes` or a little more are kept; all of it is read.
+        the whole chain. Each body is read whole, and its first `keep_bytes` or a few more are kept.
 
         Raises:
             CheckFailed: the request cannot be sent at all (PROTOCOL: a broken URL or header).
             OSError, EngineError: our fault, never the target's.
         """
-        route = Route.of(proxy_url, client_certificates)
-        first = first_hop(request)
+        route = Route.choose(proxy_url, client_certificates)
+        first = build_first_hop(request)
         chain = RedirectChain(first, timeout_s=timeout_s, route=route, keep_bytes=keep_bytes)
         try:
-            await self._follow(chain, follow_redirects=request.follow_redirects)
+            await self._send_hops(chain, follow_redirects=request.follow_redirects)
         except CheckFailed as failed:
             chain.failure = failed.failure
-        return chain.exchanged()
+        return chain.to_exchange()
 
-    async def _follow(self, chain: RedirectChain, *, follow_redirects: bool) -> None:
+    async def _send_hops(self, chain: RedirectChain, *, follow_redirects: bool) -> None:
         while True:
-            await self._one_hop(chain)
+            await self._send_hop(chain)
             head = chain.head
             location = None if head is None else head.headers.get("location")
             if chain.failure is not None or head is None or location is None:
                 return
             if not follow_redirects or head.status_code not in REDIRECTS:
                 return
-            chain.go_on(head, location)
+            chain.follow(head, location)
 
-    async def _one_hop(self, chain: RedirectChain) -> None:
+    async def _send_hop(self, chain: RedirectChain) -> None:
         hop = chain.hop
-        self._judge(hop)
+        self._require_allowed(hop)
         seen = await self._transfer(chain)
-        every_group = offers_too_little(seen)
+        every_group = needs_more_groups(seen)
         if every_group:
             seen = await self._transfer(chain, every_group=True)
-        refused: str | None = None
+        ignored_error: str | None = None
         if hop.skip_ssl and seen.ended.code == VERIFICATION_FAILED:
-            # Verified first all the same, so that the reader learns what would be wrong.
-            refused = verify_error(seen, host=hop.origin.host, now=datetime.now(UTC))
+            # Verified first all the same, so that the evidence shows what is wrong.
+            ignored_error = verify_error(seen, host=hop.origin.host, now=datetime.now(UTC))
             seen = await self._transfer(chain, verify=False, every_group=every_group)
-        chain.take(seen, accepted_in_spite_of=refused)
+        chain.record(seen, ignored_error=ignored_error)
 
-    def _judge(self, hop: HopRequest) -> None:
-        """Refuse what needs no look at the network.
+    def _require_allowed(self, hop: HopRequest) -> None:
+        """Refuse hosts that the egress rules or the address family rule out before any lookup.
 
         Raises:
             CheckFailed: of kind EGRESS or CONNECT.
@@ -149,7 +149,7 @@ class HttpEngine:
         host = hop.origin.host
         if (refusal := self._refuses_name(host)) is not None:
             raise _refused(FailureKind.EGRESS, refusal, "EGRESS_REFUSED", hop)
-        if (mismatch := family_mismatch(host, hop.family)) is not None:
+        if (mismatch := explain_wrong_family(host, hop.family)) is not None:
             raise _refused(FailureKind.CONNECT, mismatch, "ERR_INVALID_IP_ADDRESS", hop)
 
     async def _transfer(
@@ -158,10 +158,10 @@ class HttpEngine:
         hop, route = chain.hop, chain.route
         multi = self._multi_for(hop.origin.host)
         plain = route.is_plain and hop.is_plain
-        shape = self._shape(hop, route)
+        config = self._config_for(hop, route)
         if not verify or every_group:
-            shape = msgspec.structs.replace(shape, verify=verify, every_group=every_group)
-        transfer = self._handle(shape, reuse=plain)
+            config = msgspec.structs.replace(config, verify=verify, every_group=every_group)
+        transfer = self._take_handle(config, reuse=plain)
         try:
             transfer.prepare(hop, timeout_ms=chain.left_ms(), keep_bytes=chain.keep_bytes)
             if not plain:
@@ -171,12 +171,12 @@ class HttpEngine:
         except BaseException:
             transfer.curl.close()
             raise
-        seen = transfer.seen(ended)
-        self._put_back(transfer, reuse=plain)
+        seen = transfer.collect(ended)
+        self._return_handle(transfer, reuse=plain)
         return seen
 
     def _multi_for(self, host: str) -> CurlMulti:
-        """Where the host's transfers run.
+        """The multi handle that runs the host's transfers.
 
         libcurl looks names up in 20 threads per multi handle. Zones share those threads in
         groups only, so that one whose name servers hang cannot keep every other name waiting.
@@ -188,7 +188,7 @@ class HttpEngine:
         zone = ".".join(host.split(".")[-2:])
         return self._multis[1 + crc32(zone.encode()) % NAME_SHARDS]
 
-    def _shape(self, hop: HopRequest, route: Route) -> HandleConfig:
+    def _config_for(self, hop: HopRequest, route: Route) -> HandleConfig:
         return HandleConfig(
             tls=hop.origin.scheme == "https",
             # A literal address was judged with the URL. A proxy resolves names by itself, and
@@ -199,17 +199,17 @@ class HttpEngine:
             verify=True,
         )
 
-    def _handle(self, shape: HandleConfig, *, reuse: bool) -> Transfer:
-        spares = self._spare.get(shape)
-        if reuse and spares:
-            return spares.pop()
+    def _take_handle(self, config: HandleConfig, *, reuse: bool) -> Transfer:
+        idle = self._idle.get(config)
+        if reuse and idle:
+            return idle.pop()
         roots = "" if self._roots is None else self._roots.path
-        return Transfer(shape, roots, self._egress.refuses)
+        return Transfer(config, roots, self._egress.refuses)
 
-    def _put_back(self, transfer: Transfer, *, reuse: bool) -> None:
-        spares = self._spare.setdefault(transfer.shape, [])
-        if reuse and len(spares) < SPARE_HANDLES:
-            spares.append(transfer)
+    def _return_handle(self, transfer: Transfer, *, reuse: bool) -> None:
+        idle = self._idle.setdefault(transfer.config, [])
+        if reuse and len(idle) < IDLE_HANDLES:
+            idle.append(transfer)
         else:
             transfer.curl.close()
 
@@ -219,8 +219,8 @@ class HttpEngine:
             for option, value in route.settings(hop):
                 transfer.curl.setopt(option, value)
             if certificate is not None and certificate.ca is not None and self._roots is not None:
-                further = self._roots.with_further(certificate.ca)
-                transfer.curl.setopt(pycurl.CAINFO_BLOB, further)
+                roots = self._roots.combine_with(certificate.ca)
+                transfer.curl.setopt(pycurl.CAINFO_BLOB, roots)
         except (pycurl.error, ValueError) as problem:
             if certificate is None:
                 raise

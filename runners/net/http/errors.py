@@ -19,12 +19,12 @@ from runners.net.tls.words import handshake_fault
 
 
 class FailedHop(msgspec.Struct, frozen=True, kw_only=True):
-    """One hop that failed, with all that its sentence may need."""
+    """One hop that failed, with all that its message may need."""
 
     hop: HopRequest
     seen: TransferResult
     timeout_s: float
-    """Of the whole check."""
+    """The time limit of the whole check."""
     now: datetime
     proxy: str | None = None
     """The proxy without credentials. None: direct."""
@@ -38,7 +38,7 @@ class FailedHop(msgspec.Struct, frozen=True, kw_only=True):
         return f"{origin} ({address})"
 
     def failure(self, kind: FailureKind, message: str, code: str, **more: str | int) -> Failure:
-        """The failure with the facts that every one carries."""
+        """Make a failure, with the facts that every one carries."""
         origin = self.hop.origin
         detail: dict[str, str | int | float | None] = {
             "code": code,
@@ -52,20 +52,20 @@ class FailedHop(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What libcurl says of it, fit to stand inside a sentence."""
+        """Libcurl's error message, without its full stop."""
         return self.seen.ended.message.strip().rstrip(".") or "no reason given"
 
 
 _TUNNEL: Final = "tunnel failed"
 """libcurl's words for a proxy that refuses: `CONNECT tunnel failed, response 502`."""
-_NOT_OVER_PROXY: Final = "not supported over"
+_NO_UDP_PROXY: Final = "not supported over"
 """libcurl's words for HTTP/3 by a proxy that carries no UDP."""
-ASKS_FOR_CREDENTIALS: Final = 407
+PROXY_AUTH_REQUIRED: Final = 407
 """Proxy Authentication Required."""
 _PROXY_KIND: Final = "Unsupported proxy"
 
 
-def unresolved(attempt: FailedHop) -> Failure:
+def dns_failure(attempt: FailedHop) -> Failure:
     """The name has no address of the family asked for."""
     family = "IPv6" if attempt.hop.family is IpFamily.IPV6 else "IPv4"
     host = attempt.hop.origin.host
@@ -77,7 +77,7 @@ def unresolved(attempt: FailedHop) -> Failure:
     )
 
 
-def proxy_unresolved(attempt: FailedHop) -> Failure:
+def proxy_dns_failure(attempt: FailedHop) -> Failure:
     """The name of the location's proxy has no address."""
     return attempt.failure(
         FailureKind.DNS,
@@ -98,13 +98,13 @@ _CONNECT_ERRORS: Final = {
 }
 
 
-def not_connected(attempt: FailedHop) -> Failure:
+def connect_failure(attempt: FailedHop) -> Failure:
     """No connection was made: to the target, to the proxy, or by the proxy."""
     number = attempt.seen.errno
-    if refused_by_proxy(attempt):
-        return proxy_failed(attempt)
+    if is_proxy_refusal(attempt):
+        return proxy_failure(attempt)
     if attempt.hop.http_version is HttpVersion.HTTP_3 and attempt.proxy is None:
-        return no_quic(attempt)
+        return quic_failure(attempt)
     target = attempt.target if attempt.proxy is None else f"the location's proxy {attempt.proxy}"
     known = _CONNECT_ERRORS.get(number, "{target} cannot be reached: {reason}.")
     reason = os.strerror(number) if number else attempt.words
@@ -117,15 +117,15 @@ def not_connected(attempt: FailedHop) -> Failure:
     return attempt.failure(FailureKind.CONNECT, message, code, syscall="connect")
 
 
-def refused_by_proxy(attempt: FailedHop) -> bool:
+def is_proxy_refusal(attempt: FailedHop) -> bool:
     """Whether it was the proxy that would not, or could not, lead to the target."""
-    return _TUNNEL in attempt.words or _NOT_OVER_PROXY in attempt.words
+    return _TUNNEL in attempt.words or _NO_UDP_PROXY in attempt.words
 
 
-def proxy_failed(attempt: FailedHop) -> Failure:
+def proxy_failure(attempt: FailedHop) -> Failure:
     """The proxy was reached and did not connect to the target."""
-    if attempt.words.endswith(f"response {ASKS_FOR_CREDENTIALS}"):
-        return not_let_through(attempt)
+    if attempt.words.endswith(f"response {PROXY_AUTH_REQUIRED}"):
+        return proxy_auth_failure(attempt)
     return attempt.failure(
         FailureKind.CONNECT,
         f"The location's proxy {attempt.proxy} did not connect to {attempt.hop.origin}: "
@@ -134,18 +134,18 @@ def proxy_failed(attempt: FailedHop) -> Failure:
     )
 
 
-def not_let_through(attempt: FailedHop) -> Failure:
-    """The proxy wants other credentials than those that it was given, if any."""
+def proxy_auth_failure(attempt: FailedHop) -> Failure:
+    """The proxy requires credentials, and was given none or wrong ones."""
     return attempt.failure(
         FailureKind.CONNECT,
-        f"The location's proxy {attempt.proxy} answered {ASKS_FOR_CREDENTIALS} and did not connect "
+        f"The location's proxy {attempt.proxy} answered {PROXY_AUTH_REQUIRED} and did not connect "
         f"to {attempt.hop.origin}: user and password in its proxyUrl are missing or wrong.",
         "EPROXY",
     )
 
 
-def no_quic(attempt: FailedHop) -> Failure:
-    """A check insists on HTTP/3, and nothing answered it."""
+def quic_failure(attempt: FailedHop) -> Failure:
+    """The check insists on HTTP/3, and nothing answered it."""
     return attempt.failure(
         FailureKind.CONNECT,
         f"Nothing answered HTTP/3 (QUIC over UDP) at {attempt.target}.",
@@ -153,7 +153,7 @@ def no_quic(attempt: FailedHop) -> Failure:
     )
 
 
-_OUR_ERRNOS: Final = frozenset(
+_LOCAL_ERRNOS: Final = frozenset(
     {
         *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS),
         # All local ports are in use, or this machine has no such family: another agent may do.
@@ -179,44 +179,44 @@ class EngineError(RuntimeError):
     """libcurl failed for a reason that is not the target's."""
 
 
-def failure_of(attempt: FailedHop) -> Failure:
-    """What to say of a transfer that did not end well.
+def to_failure(attempt: FailedHop) -> Failure:
+    """Turn a transfer that libcurl ended with an error into a failure of the check.
 
     Raises:
         OSError: we are out of descriptors, ports or memory.
-        EngineError: libcurl failed by itself.
+        EngineError: libcurl failed for a reason of its own.
     """
     seen = attempt.seen
-    if seen.errno in _OUR_ERRNOS:
+    if seen.errno in _LOCAL_ERRNOS:
         raise OSError(seen.errno, os.strerror(seen.errno))
     if seen.refusal is not None:
         return attempt.failure(FailureKind.EGRESS, seen.refusal, "EGRESS_REFUSED")
-    say = _TABLE.get(seen.ended.code)
-    if say is None:
+    make_failure = _FAILURES.get(seen.ended.code)
+    if make_failure is None:
         raise EngineError(f"libcurl ended with code {seen.ended.code}: {seen.ended.message}")
-    return say(attempt)
+    return make_failure(attempt)
 
 
-def _timed_out(attempt: FailedHop) -> Failure:
+def _timeout_failure(attempt: FailedHop) -> Failure:
     limit = f"within {attempt.timeout_s:g} s"
-    phase, sentence = _hung_in(attempt)
+    phase, sentence = _find_hung_phase(attempt)
     return attempt.failure(
         FailureKind.TIMEOUT, sentence.format(limit=limit), "ETIMEDOUT", phase=phase
     )
 
 
-def _hung_in(attempt: FailedHop) -> tuple[str, str]:
+def _find_hung_phase(attempt: FailedHop) -> tuple[str, str]:
     """The phase that did not end, and its sentence."""
-    ticks, origin, target = attempt.seen.ticks, attempt.hop.origin, attempt.target
-    if not ticks.dns:
+    times, origin, target = attempt.seen.times, attempt.hop.origin, attempt.target
+    if not times.dns:
         return "dns", f"The name {origin.host} was not resolved {{limit}}."
-    if not ticks.tcp:
+    if not times.tcp:
         if attempt.hop.http_version is HttpVersion.HTTP_3:
             return "tcp", f"Nothing answered HTTP/3 (QUIC over UDP) at {target} {{limit}}."
         return "tcp", f"No connection to {target} {{limit}}."
-    if origin.scheme == "https" and not ticks.tls:
+    if origin.scheme == "https" and not times.tls:
         return "tls", f"No TLS handshake with {target} {{limit}}."
-    if attempt.seen.head is None or not ticks.first_byte:
+    if attempt.seen.head is None or not times.first_byte:
         return "firstByte", f"No first byte from {target} {{limit}}."
     return "download", (
         f"The body from {target} stalled after {attempt.seen.body_bytes} bytes; "
@@ -224,7 +224,7 @@ def _hung_in(attempt: FailedHop) -> tuple[str, str]:
     )
 
 
-def _bad_certificate(attempt: FailedHop) -> Failure:
+def _certificate_failure(attempt: FailedHop) -> Failure:
     why = verify_error(attempt.seen, host=attempt.hop.origin.host, now=attempt.now)
     return attempt.failure(
         FailureKind.TLS,
@@ -234,7 +234,7 @@ def _bad_certificate(attempt: FailedHop) -> Failure:
     )
 
 
-def _no_handshake(attempt: FailedHop) -> Failure:
+def _handshake_failure(attempt: FailedHop) -> Failure:
     fault = handshake_fault(attempt.words)
     if (
         "no application protocol" in attempt.words
@@ -246,7 +246,7 @@ def _no_handshake(attempt: FailedHop) -> Failure:
     )
 
 
-def _bad_client_certificate(attempt: FailedHop) -> Failure:
+def _client_certificate_failure(attempt: FailedHop) -> Failure:
     return attempt.failure(
         FailureKind.TLS,
         f"The client certificate for {attempt.hop.origin.host} cannot be used: {attempt.words}.",
@@ -254,7 +254,7 @@ def _bad_client_certificate(attempt: FailedHop) -> Failure:
     )
 
 
-def _no_answer(attempt: FailedHop) -> Failure:
+def _empty_response_failure(attempt: FailedHop) -> Failure:
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} closed the connection without an answer.",
@@ -262,7 +262,7 @@ def _no_answer(attempt: FailedHop) -> Failure:
     )
 
 
-def _broken_off(attempt: FailedHop) -> Failure:
+def _partial_body_failure(attempt: FailedHop) -> Failure:
     read = attempt.seen.body_bytes
     announced = attempt.seen.head.headers.get("content-length") if attempt.seen.head else None
     of = f" of {announced}" if announced else ""
@@ -274,16 +274,16 @@ def _broken_off(attempt: FailedHop) -> Failure:
     )
 
 
-def _receive_failed(attempt: FailedHop) -> Failure:
+def _receive_failure(attempt: FailedHop) -> Failure:
     words = attempt.words
-    if refused_by_proxy(attempt):
-        return proxy_failed(attempt)
+    if is_proxy_refusal(attempt):
+        return proxy_failure(attempt)
     if attempt.hop.http_version is HttpVersion.HTTP_3:
-        return _quic_ended(attempt)
+        return _quic_close_failure(attempt)
     if attempt.seen.wants_certificate and attempt.seen.head is None and "alert" not in words:
-        return _uncertified(attempt)
+        return _missing_certificate_failure(attempt)
     if "reset by peer" in words.lower():
-        where = _where(attempt)
+        where = _say_when(attempt)
         return attempt.failure(
             FailureKind.CONNECT, f"{attempt.target} reset the connection {where}.", "ECONNRESET"
         )
@@ -293,10 +293,10 @@ def _receive_failed(attempt: FailedHop) -> Failure:
             f"{attempt.target} broke off TLS: {handshake_fault(words)}.",
             "EPROTO",
         )
-    return _broken_protocol(attempt)
+    return _protocol_failure(attempt)
 
 
-def _uncertified(attempt: FailedHop) -> Failure:
+def _missing_certificate_failure(attempt: FailedHop) -> Failure:
     """With TLS 1.3 a server's refusal comes when we speak already, and its reason may be lost."""
     return attempt.failure(
         FailureKind.TLS,
@@ -306,22 +306,26 @@ def _uncertified(attempt: FailedHop) -> Failure:
     )
 
 
-def _quic_ended(attempt: FailedHop) -> Failure:
+def _quic_close_failure(attempt: FailedHop) -> Failure:
     """A QUIC connection that its peer closed, or that broke."""
-    if not attempt.seen.ticks.tls:
-        return no_quic(attempt) if attempt.proxy is None else proxy_failed(attempt)
+    if not attempt.seen.times.tls:
+        return quic_failure(attempt) if attempt.proxy is None else proxy_failure(attempt)
     if not _CLOSED_BY_PEER.search(attempt.words):
-        return _broken_protocol(attempt)
-    return _no_answer(attempt) if attempt.seen.head is None else _broken_off(attempt)
+        return _protocol_failure(attempt)
+    return (
+        _empty_response_failure(attempt)
+        if attempt.seen.head is None
+        else _partial_body_failure(attempt)
+    )
 
 
-def _where(attempt: FailedHop) -> str:
+def _say_when(attempt: FailedHop) -> str:
     if attempt.seen.head is None:
         return "before it answered"
     return f"in the middle of the body, after {attempt.seen.body_bytes} bytes"
 
 
-def _bad_encoding(attempt: FailedHop) -> Failure:
+def _encoding_failure(attempt: FailedHop) -> Failure:
     head = attempt.seen.head
     encoding = head.headers.get("content-encoding", "") if head else ""
     return attempt.failure(
@@ -332,18 +336,18 @@ def _bad_encoding(attempt: FailedHop) -> Failure:
     )
 
 
-def _broken_protocol(attempt: FailedHop) -> Failure:
+def _protocol_failure(attempt: FailedHop) -> Failure:
     words = attempt.words
     if "HTTP/0.9" in words:
         words = "what it sent is no HTTP"
     return attempt.failure(
         FailureKind.PROTOCOL,
-        f"{attempt.target} did not answer as {_version(attempt)} demands: {words}.",
+        f"{attempt.target} did not answer as {_name_version(attempt)} demands: {words}.",
         "EPROTO",
     )
 
 
-def _too_large(attempt: FailedHop) -> Failure:
+def _large_headers_failure(attempt: FailedHop) -> Failure:
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} sent more headers than are read.",
@@ -351,9 +355,9 @@ def _too_large(attempt: FailedHop) -> Failure:
     )
 
 
-def _bad_url(attempt: FailedHop) -> Failure:
-    if refused_by_proxy(attempt):
-        return proxy_failed(attempt)
+def _url_failure(attempt: FailedHop) -> Failure:
+    if is_proxy_refusal(attempt):
+        return proxy_failure(attempt)
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.hop.url} is no URL that can be asked: {attempt.words}.",
@@ -361,33 +365,33 @@ def _bad_url(attempt: FailedHop) -> Failure:
     )
 
 
-def _version(attempt: FailedHop) -> str:
+def _name_version(attempt: FailedHop) -> str:
     names = {HttpVersion.HTTP_2: "HTTP/2", HttpVersion.HTTP_3: "HTTP/3"}
     return names.get(attempt.hop.http_version, "HTTP")
 
 
-_TABLE: Final[dict[int, Callable[[FailedHop], Failure]]] = {
-    pycurl.E_UNSUPPORTED_PROTOCOL: _broken_protocol,
-    pycurl.E_URL_MALFORMAT: _bad_url,
-    pycurl.E_COULDNT_RESOLVE_PROXY: proxy_unresolved,
-    pycurl.E_COULDNT_RESOLVE_HOST: unresolved,
-    pycurl.E_COULDNT_CONNECT: not_connected,
-    _WEIRD_SERVER_REPLY: _broken_protocol,
-    pycurl.E_HTTP2: _broken_protocol,
-    pycurl.E_PARTIAL_FILE: _broken_off,
-    pycurl.E_OPERATION_TIMEDOUT: _timed_out,
-    pycurl.E_SSL_CONNECT_ERROR: _no_handshake,
-    pycurl.E_GOT_NOTHING: _no_answer,
-    pycurl.E_SEND_ERROR: _receive_failed,
-    pycurl.E_RECV_ERROR: _receive_failed,
-    pycurl.E_SSL_CERTPROBLEM: _bad_client_certificate,
-    pycurl.E_SSL_CIPHER: _no_handshake,
-    pycurl.E_PEER_FAILED_VERIFICATION: _bad_certificate,
-    pycurl.E_BAD_CONTENT_ENCODING: _bad_encoding,
-    _HTTP2_STREAM: _broken_protocol,
-    _HTTP3: _quic_ended,
-    _QUIC_CONNECT: no_quic,
-    _PROXY: proxy_failed,
-    _CLIENT_CERTIFICATE_REQUIRED: _no_handshake,
-    _TOO_LARGE: _too_large,
+_FAILURES: Final[dict[int, Callable[[FailedHop], Failure]]] = {
+    pycurl.E_UNSUPPORTED_PROTOCOL: _protocol_failure,
+    pycurl.E_URL_MALFORMAT: _url_failure,
+    pycurl.E_COULDNT_RESOLVE_PROXY: proxy_dns_failure,
+    pycurl.E_COULDNT_RESOLVE_HOST: dns_failure,
+    pycurl.E_COULDNT_CONNECT: connect_failure,
+    _WEIRD_SERVER_REPLY: _protocol_failure,
+    pycurl.E_HTTP2: _protocol_failure,
+    pycurl.E_PARTIAL_FILE: _partial_body_failure,
+    pycurl.E_OPERATION_TIMEDOUT: _timeout_failure,
+    pycurl.E_SSL_CONNECT_ERROR: _handshake_failure,
+    pycurl.E_GOT_NOTHING: _empty_response_failure,
+    pycurl.E_SEND_ERROR: _receive_failure,
+    pycurl.E_RECV_ERROR: _receive_failure,
+    pycurl.E_SSL_CERTPROBLEM: _client_certificate_failure,
+    pycurl.E_SSL_CIPHER: _handshake_failure,
+    pycurl.E_PEER_FAILED_VERIFICATION: _certificate_failure,
+    pycurl.E_BAD_CONTENT_ENCODING: _encoding_failure,
+    _HTTP2_STREAM: _protocol_failure,
+    _HTTP3: _quic_close_failure,
+    _QUIC_CONNECT: quic_failure,
+    _PROXY: proxy_failure,
+    _CLIENT_CERTIFICATE_REQUIRED: _handshake_failure,
+    _TOO_LARGE: _large_headers_failure,
 }

@@ -1,13 +1,11 @@
 """An exchange from first request to last response: redirects, cookies, phases."""
 
-import ipaddress
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.message import Message
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 from urllib.request import Request
@@ -17,14 +15,13 @@ import pycurl
 
 from contract.evidence import Hop, SentRequest, TlsFacts
 from contract.job import ClientCertificate
-from contract.requests import IpFamily
 from contract.result import CheckFailed, Failure, FailureKind, Timings
-from runners.net.http.errors import ASKS_FOR_CREDENTIALS, FailedHop, failure_of, not_let_through
-from runners.net.http.request import Header, HopRequest, Origin, address
+from runners.net.http.errors import PROXY_AUTH_REQUIRED, FailedHop, proxy_auth_failure, to_failure
+from runners.net.http.request import Header, HopRequest, Origin, parse_url
 from runners.net.http.response import Head
 from runners.net.http.tls import tls_facts
 from runners.net.http.transfer import CurlTimings, TransferResult
-from runners.net.sockets import wrong_family
+from runners.net.sockets import literal_family
 
 if TYPE_CHECKING:
     from http.cookiejar import CookieJar
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What stands between the agent and the target, and what the agent shows."""
+    """The proxy between agent and target, and the client certificates to present."""
 
     proxy_url: str | None = None
     """None: direct."""
@@ -40,24 +37,24 @@ class Route:
     """Newest first."""
 
     @classmethod
-    def of(cls, proxy_url: str | None, certificates: Sequence[ClientCertificate]) -> "Route":
-        """The route of one exchange."""
+    def choose(cls, proxy_url: str | None, certificates: Sequence[ClientCertificate]) -> "Route":
+        """Make the route of one exchange."""
         if proxy_url is None and not certificates:
             return DIRECT
         return cls(proxy_url or None, tuple(certificates))
 
     @property
     def is_plain(self) -> bool:
-        """Nothing has to be set."""
+        """Whether there is neither a proxy nor a certificate."""
         return self.proxy_url is None and not self.certificates
 
     @property
-    def proxy_shown(self) -> str | None:
+    def proxy_label(self) -> str | None:
         """Host and port of the proxy, without credentials. None: direct."""
         if self.proxy_url is None:
             return None
         try:
-            parts = urlsplit(with_scheme(self.proxy_url))
+            parts = urlsplit(add_scheme(self.proxy_url))
             port = parts.port
         except ValueError:  # a password with a slash in it would pass for a port
             return "(its address cannot be read)"
@@ -66,13 +63,13 @@ class Route:
         return host if port is None else f"{host}:{port}"
 
     @property
-    def reads_requests(self) -> bool:
-        """Whether the proxy speaks HTTP, and so answers itself where it is asked in clear."""
-        proxy_url = with_scheme(self.proxy_url or "socks5://").lower()
+    def is_http_proxy(self) -> bool:
+        """Whether the proxy speaks HTTP, and so may itself respond to requests for http URLs."""
+        proxy_url = add_scheme(self.proxy_url or "socks5://").lower()
         return proxy_url.startswith(("http://", "https://"))
 
     def certificate_for(self, origin: Origin) -> ClientCertificate | None:
-        """The certificate to show: an exact host wins, then the newest glob. None: none fits."""
+        """The certificate to present: an exact host, else the newest glob. None: none matches."""
         places = (origin.host, f"{origin.host}:{origin.port}")
         for one in self.certificates:
             if one.host.lower() in places:
@@ -86,7 +83,7 @@ class Route:
         """Options of libcurl for this hop."""
         settings: list[tuple[int, Any]] = []
         if self.proxy_url is not None:
-            settings.append((pycurl.PROXY, with_scheme(self.proxy_url).encode()))
+            settings.append((pycurl.PROXY, add_scheme(self.proxy_url).encode()))
         certificate = self.certificate_for(hop.origin) if hop.origin.scheme == "https" else None
         if certificate is not None:
             settings.append((pycurl.SSLCERT_BLOB, certificate.cert.encode()))
@@ -99,8 +96,8 @@ class Route:
 DIRECT = Route()
 
 
-def with_scheme(proxy_url: str) -> str:
-    """As a URL: a proxy without a scheme speaks HTTP."""
+def add_scheme(proxy_url: str) -> str:
+    """Complete a proxy's address to a URL; without a scheme the proxy speaks HTTP."""
     return proxy_url if "://" in proxy_url else f"http://{proxy_url}"
 
 
@@ -108,44 +105,31 @@ def is_literal(host: str) -> bool:
     """Whether the host is an address in its plain form, so that nothing has to be resolved.
 
     Other forms (127.1, 0x7f000001) are understood by libcurl too; they count as names here, so
-    that the address that comes of them is judged.
+    that the egress rules judge the address that they resolve to.
     """
-    return _version(host) is not None
-
-
-def family_mismatch(host: str, family: IpFamily) -> str | None:
-    """Why an address cannot be reached by this family. None: it can, or it is a name."""
-    return wrong_family(host, family)
-
-
-@lru_cache(maxsize=4096)
-def _version(host: str) -> int | None:
-    try:
-        return ipaddress.ip_address(host).version
-    except ValueError:
-        return None
+    return literal_family(host) is not None
 
 
 _US_PER_MS: Final = 1000.0
 
 
-class Lap(msgspec.Struct, frozen=True):
-    """One hop's clock."""
+class HopTimings(msgspec.Struct, frozen=True):
+    """How long the phases of one hop took."""
 
-    ticks: CurlTimings
+    times: CurlTimings
     resolves: bool
-    """A name had to be looked up."""
+    """Whether a name had to be looked up."""
     answered: bool
-    """An answer began; libcurl has a time for its first byte even where there is none."""
+    """Whether a response began; libcurl has a time of the first byte even where there is none."""
 
 
-def timings(laps: Sequence[Lap]) -> Timings:
+def sum_timings(hops: Sequence[HopTimings]) -> Timings:
     """The phases of a chain of redirects, each summed over all hops.
 
     Summed, so that the phases add up to the total, which is what thresholds are held against.
     A phase that no hop went through is None. Through a proxy, dns and tcp are those of the proxy.
     """
-    phases = [_phases(lap) for lap in laps]
+    phases = [_phases(hop) for hop in hops]
     if not phases:
         return Timings()
     if len(phases) == 1:
@@ -163,22 +147,22 @@ def timings(laps: Sequence[Lap]) -> Timings:
     )
 
 
-def _phases(lap: Lap) -> tuple[float | None, ...]:
+def _phases(hop: HopTimings) -> tuple[float | None, ...]:
     """Wait, dns, tcp, tls, first byte, download and total in ms."""
-    ticks, resolves = lap.ticks, lap.resolves
-    looked_up = max(ticks.queue, ticks.dns)
-    wait, dns = ticks.queue, looked_up - ticks.queue
+    times, resolves = hop.times, hop.resolves
+    looked_up = max(times.queue, times.dns)
+    wait, dns = times.queue, looked_up - times.queue
     if not resolves:
         wait, dns = looked_up, 0
-    connected = max(ticks.tcp, ticks.tls)
+    connected = max(times.tcp, times.tls)
     return (
         wait / _US_PER_MS,
-        dns / _US_PER_MS if resolves and ticks.dns else None,
-        _between(looked_up, ticks.tcp),
-        _between(ticks.tcp, ticks.tls),
-        _between(connected, ticks.first_byte) if lap.answered else None,
-        _between(ticks.first_byte, ticks.total) if lap.answered else None,
-        ticks.total / _US_PER_MS,
+        dns / _US_PER_MS if resolves and times.dns else None,
+        _between(looked_up, times.tcp),
+        _between(times.tcp, times.tls),
+        _between(connected, times.first_byte) if hop.answered else None,
+        _between(times.first_byte, times.total) if hop.answered else None,
+        times.total / _US_PER_MS,
     )
 
 
@@ -194,38 +178,38 @@ def _sum(parts: tuple[float | None, ...]) -> float | None:
     return sum(known) if known else None
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The last answer of a chain."""
+class HttpResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """The last response of a redirect chain."""
 
     head: Head
     body: bytes
-    """Decoded; as much as was to be kept."""
+    """The beginning of the decoded body, at least as much as was asked to be kept."""
     body_bytes: int
-    """How much was read."""
+    """How many bytes of the decoded body were read."""
     body_cut: bool
-    """Reading stopped at the limit."""
+    """Whether reading stopped at the limit."""
     charset: str | None = None
-    """What the body is written in, whatever its header says. None: as the header says."""
+    """The encoding of the body, whatever its header says. None: the header's."""
 
 
 class HttpExchange(msgspec.Struct, frozen=True, kw_only=True):
-    """What an exchange showed; after a failure, as much as there was to see."""
+    """A request, its redirects and the final response; after a failure, as far as it got."""
 
     sent: SentRequest
     timings: Timings
     hops: tuple[Hop, ...]
-    answer: Answer | None
-    """None: no answer began."""
+    answer: HttpResponse | None
+    """The final response. None: none began."""
     tls: TlsFacts | None
-    """Of the last hop that spoke TLS. None: none did."""
+    """The TLS facts of the last hop that used TLS. None: no hop did."""
     remote_address: str | None
-    """None: no connection, or a proxy hid it."""
+    """The target's address. None: there was no connection, or a proxy hides it."""
     failure: Failure | None
-    """None: the last answer was read to its end, or to the limit."""
+    """None: the final response was read to its end, or to the limit."""
 
 
 class RedirectChain:
-    """The hops of one exchange, as far as they have come."""
+    """The hops of one exchange so far: the next request, and what earlier ones showed."""
 
     def __init__(self, hop: HopRequest, *, timeout_s: float, route: Route, keep_bytes: int) -> None:
         self.hop = hop
@@ -235,10 +219,10 @@ class RedirectChain:
         self.head: Head | None = None
         self._timeout_s = timeout_s
         self._ends_at = time.monotonic() + timeout_s
-        self._bare = self._sent = hop
+        self._without_cookies = self._sent = hop
         self._cookies = ChainCookies()
         self._hops: list[Hop] = []
-        self._laps: list[Lap] = []
+        self._hop_timings: list[HopTimings] = []
         self._seen: TransferResult | None = None
         self._tls: TlsFacts | None = None
 
@@ -246,14 +230,14 @@ class RedirectChain:
         """What is left of the time limit; at least 1, because 0 means no limit to libcurl."""
         return max(1, int((self._ends_at - time.monotonic()) * 1000))
 
-    def take(self, seen: TransferResult, *, accepted_in_spite_of: str | None) -> None:
-        """Record what a hop showed."""
+    def record(self, seen: TransferResult, *, ignored_error: str | None) -> None:
+        """Record the result of the current hop."""
         hop, direct = self.hop, self.route.proxy_url is None
         self._seen, self.head = seen, seen.head
         resolves = not direct or not is_literal(hop.origin.host)
-        self._laps.append(Lap(seen.ticks, resolves, answered=seen.head is not None))
+        self._hop_timings.append(HopTimings(seen.times, resolves, answered=seen.head is not None))
         if hop.origin.scheme == "https":
-            self._take_tls(seen, accepted_in_spite_of)
+            self._take_tls(seen, ignored_error)
         if seen.head is not None:
             self._hops.append(
                 Hop(
@@ -261,26 +245,26 @@ class RedirectChain:
                     status_code=seen.head.status_code,
                     location=seen.head.headers.get("location"),
                     remote_address=seen.address if direct else None,
-                    total_ms=seen.ticks.total / 1000,
+                    total_ms=seen.times.total / 1000,
                 )
             )
         if seen.ended.code and not seen.body_cut:
-            self.failure = failure_of(self._attempt(seen))
+            self.failure = to_failure(self._attempt(seen))
         elif seen.head is not None and not seen.head.is_complete:
-            self.failure = _broken_off_early(self._attempt(seen))
-        elif seen.head is not None and self._is_of_the_proxy(seen.head):
-            self.failure = not_let_through(self._attempt(seen))
+            self.failure = _incomplete_headers_failure(self._attempt(seen))
+        elif seen.head is not None and self._is_from_proxy(seen.head):
+            self.failure = proxy_auth_failure(self._attempt(seen))
 
-    def _is_of_the_proxy(self, head: Head) -> bool:
-        """407 is a proxy's word by its definition; through a tunnel it would be the target's."""
+    def _is_from_proxy(self, head: Head) -> bool:
+        """Whether the proxy sent it: 407 is a proxy's by definition, except through a tunnel."""
         in_clear = self.hop.origin.scheme == "http"
-        return head.status_code == ASKS_FOR_CREDENTIALS and in_clear and self.route.reads_requests
+        return head.status_code == PROXY_AUTH_REQUIRED and in_clear and self.route.is_http_proxy
 
-    def _take_tls(self, seen: TransferResult, accepted_in_spite_of: str | None) -> None:
+    def _take_tls(self, seen: TransferResult, ignored_error: str | None) -> None:
         facts = tls_facts(
             seen,
             host=self.hop.origin.host,
-            accepted_in_spite_of=accepted_in_spite_of,
+            ignored_error=ignored_error,
             now=datetime.now(UTC),
         )
         self._tls = facts or self._tls
@@ -291,30 +275,30 @@ class RedirectChain:
             seen=seen,
             timeout_s=self._timeout_s,
             now=datetime.now(UTC),
-            proxy=self.route.proxy_shown,
+            proxy=self.route.proxy_label,
         )
 
-    def go_on(self, head: Head, location: str) -> None:
-        """Turn to the next hop, or fail.
+    def follow(self, head: Head, location: str) -> None:
+        """Make the redirect the next hop.
 
         Raises:
             CheckFailed: of kind REDIRECT.
         """
-        # From the request without the chain's cookies: they are of the jar, which knows the newest.
-        following = next_hop(self._bare, head.status_code, location)
+        # From the request without the chain's cookies: the jar has the newest.
+        following = build_next_hop(self._without_cookies, head.status_code, location)
         if len(self._hops) > MAX_REDIRECTS:
-            raise too_many([one.url for one in self._hops], following.url)
-        self._cookies.take(self.hop, head.set_cookies)
-        self._bare = following
-        self.hop = with_cookies(following, self._cookies.of(following))
+            raise too_many_redirects([one.url for one in self._hops], following.url)
+        self._cookies.store(self.hop, head.set_cookies)
+        self._without_cookies = following
+        self.hop = add_cookies(following, self._cookies.header_for(following))
 
-    def exchanged(self) -> HttpExchange:
-        """All that was seen."""
+    def to_exchange(self) -> HttpExchange:
+        """Return all that was observed."""
         seen = self._seen
         direct = self.route.proxy_url is None
         answer = None
         if seen is not None and seen.head is not None:
-            answer = Answer(
+            answer = HttpResponse(
                 head=seen.head,
                 body=seen.body,
                 body_bytes=seen.body_bytes,
@@ -322,7 +306,7 @@ class RedirectChain:
             )
         return HttpExchange(
             sent=self._sent.evidence,
-            timings=timings(self._laps),
+            timings=sum_timings(self._hop_timings),
             hops=tuple(self._hops),
             answer=answer,
             tls=self._tls,
@@ -331,8 +315,8 @@ class RedirectChain:
         )
 
 
-def _broken_off_early(attempt: FailedHop) -> Failure:
-    """What libcurl takes for the end of the headers: the end of the connection."""
+def _incomplete_headers_failure(attempt: FailedHop) -> Failure:
+    """The failure of headers that end with the connection, which libcurl takes for their end."""
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} closed the connection in the middle of its headers.",
@@ -342,62 +326,62 @@ def _broken_off_early(attempt: FailedHop) -> Failure:
 
 MAX_REDIRECTS: Final = 10
 MAX_LOCATION_CHARS: Final = 8192
-"""As long as servers take a request's address; longer ones would swell the result hop by hop."""
+"""The longest address that is followed: servers accept no longer ones, and results stay small."""
 SHOWN_LOCATION_CHARS: Final = 500
 """How much of an address a sentence shows."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_OF_THE_BODY: Final = frozenset(
+_BODY_HEADERS: Final = frozenset(
     {"content-type", "content-encoding", "content-language", "content-location"}
 )
 
 
-def next_hop(hop: HopRequest, status_code: int, location: str) -> HopRequest:
+def build_next_hop(hop: HopRequest, status_code: int, location: str) -> HopRequest:
     """The request that follows a redirect.
 
     303 turns everything but HEAD into GET, 301 and 302 only POST, as browsers and curl do; the
-    rest repeats method and body. What is personal (credentials, cookies, locked headers, a Host
-    of one's own) never leaves its origin, and does not come back on the way home either.
+    rest repeats method and body. Personal headers (credentials, cookies, locked headers, a custom
+    Host) are never sent to another origin, nor when a later redirect returns to the first one.
 
     Raises:
         CheckFailed: of kind REDIRECT, when the location is no http or https URL.
     """
-    url, origin = _target(hop, location)
+    url, origin = _resolve_location(hop, location)
     headers = hop.headers
     if origin != hop.origin:
         headers = tuple(one for one in headers if not one.personal)
-    method, body = _method_after(status_code, hop.method), hop.body
+    method, body = _choose_method(status_code, hop.method), hop.body
     if method != hop.method:
         body = None
-        headers = tuple(one for one in headers if one.name.lower() not in _OF_THE_BODY)
+        headers = tuple(one for one in headers if one.name.lower() not in _BODY_HEADERS)
     return replace(hop, url=url, origin=origin, method=method, body=body, headers=headers)
 
 
-def _target(hop: HopRequest, location: str) -> tuple[str, Origin]:
-    shown = _render(location)
+def _resolve_location(hop: HopRequest, location: str) -> tuple[str, Origin]:
+    shown = _shorten(location)
     detail = {"code": "ERR_BAD_REDIRECT", "location": shown}
     if len(location) > MAX_LOCATION_CHARS:
         raise CheckFailed(
             FailureKind.REDIRECT,
-            f"{_render(hop.url)} redirects to an address of {len(location)} characters; "
+            f"{_shorten(hop.url)} redirects to an address of {len(location)} characters; "
             f"{MAX_LOCATION_CHARS} is the longest that is followed.",
             detail,
         )
     try:
-        return address(urljoin(hop.url, location))
+        return parse_url(urljoin(hop.url, location))
     except (CheckFailed, ValueError) as problem:
         raise CheckFailed(
             FailureKind.REDIRECT,
-            f"{_render(hop.url)} redirects to {shown}, which is no http or https URL.",
+            f"{_shorten(hop.url)} redirects to {shown}, which is no http or https URL.",
             detail,
         ) from problem
 
 
-def _render(url: str) -> str:
+def _shorten(url: str) -> str:
     return url if len(url) <= SHOWN_LOCATION_CHARS else f"{url[:SHOWN_LOCATION_CHARS]}…"
 
 
-def with_cookies(hop: HopRequest, cookies: str | None) -> HopRequest:
-    """The request with the cookies that the chain has set so far, after the user's own."""
+def add_cookies(hop: HopRequest, cookies: str | None) -> HopRequest:
+    """Add the cookies that the chain has set so far, after the user's own."""
     if cookies is None:
         return hop
     own = [one.value for one in hop.headers if one.name.lower() == "cookie"]
@@ -407,21 +391,21 @@ def with_cookies(hop: HopRequest, cookies: str | None) -> HopRequest:
     )
 
 
-def too_many(visited: Sequence[str], location: str) -> CheckFailed:
-    """The end of a chain that does not end by itself; a loop is shown."""
+def too_many_redirects(visited: Sequence[str], location: str) -> CheckFailed:
+    """The failure of a chain that does not end; it shows a loop if there is one."""
     return CheckFailed(
         FailureKind.REDIRECT,
         f"Gave up after {MAX_REDIRECTS} redirects; the last one pointed to "
-        f"{_render(location)}{_loop(visited, location)}.",
-        {"code": "ERR_TOO_MANY_REDIRECTS", "location": _render(location)},
+        f"{_shorten(location)}{_describe_loop(visited, location)}.",
+        {"code": "ERR_TOO_MANY_REDIRECTS", "location": _shorten(location)},
     )
 
 
-def _loop(visited: Sequence[str], location: str) -> str:
+def _describe_loop(visited: Sequence[str], location: str) -> str:
     if location not in visited:
         return ""
     since = len(visited) - 1 - visited[::-1].index(location)
-    circle = [_render(_path(url)) for url in (*visited[since:], location)]
+    circle = [_shorten(_path(url)) for url in (*visited[since:], location)]
     return f", which goes round in a circle: {' → '.join(circle)}"
 
 
@@ -430,7 +414,7 @@ def _path(url: str) -> str:
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
-def _method_after(status_code: int, method: str) -> str:
+def _choose_method(status_code: int, method: str) -> str:
     if status_code == 303:
         return method if method == "HEAD" else "GET"
     if status_code in {301, 302} and method == "POST":
@@ -439,18 +423,18 @@ def _method_after(status_code: int, method: str) -> str:
 
 
 _MAX_COOKIES: Final = 100
-"""More than any login needs; beyond that, what a hop sets is not kept."""
+"""More than any login needs; further cookies are dropped."""
 
 
 class ChainCookies:
-    """What the hops so far have set, sent back as a browser would."""
+    """The cookies that earlier hops have set, sent back as a browser would."""
 
     def __init__(self) -> None:
         self._jar: CookieJar | None = None
-        """None: nothing has been set yet, as is usual; a jar costs more than an exchange."""
+        """None: no cookie has been set yet, the usual case; a jar costs more than an exchange."""
 
-    def take(self, hop: HopRequest, lines: tuple[str, ...]) -> None:
-        """Keep what an answer to this hop set."""
+    def store(self, hop: HopRequest, lines: tuple[str, ...]) -> None:
+        """Store the cookies of the response to this hop."""
         if not lines:
             return
         if self._jar is None:
@@ -460,10 +444,10 @@ class ChainCookies:
             self._jar = CookieJar()
         if len(self._jar) < _MAX_COOKIES:
             asked = Request(hop.url)  # noqa: S310 - never opened, only matched
-            # The jar asks its answer for nothing but `info()`.
-            self._jar.extract_cookies(_Answer(lines), asked)  # type: ignore[arg-type]
+            # The jar calls nothing but `info()`.
+            self._jar.extract_cookies(_SetCookies(lines), asked)  # type: ignore[arg-type]
 
-    def of(self, hop: HopRequest) -> str | None:
+    def header_for(self, hop: HopRequest) -> str | None:
         """The Cookie header for this hop. None: none."""
         if self._jar is None:
             return None
@@ -472,8 +456,8 @@ class ChainCookies:
         return request.get_header("Cookie")
 
 
-class _Answer:
-    """As much of a response as the jar asks for."""
+class _SetCookies:
+    """A response as far as the jar reads it: its Set-Cookie headers."""
 
     def __init__(self, lines: tuple[str, ...]) -> None:
         self._headers = Message()

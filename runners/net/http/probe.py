@@ -14,16 +14,16 @@ from contract.evidence import HttpEvidence, SeenResponse
 from contract.requests import HttpRequest
 from contract.result import CheckFailed, Failure, FailureKind
 from contract.templates import fill_request
-from runners.net.http.exchange import Answer, HttpExchange
+from runners.net.http.exchange import HttpExchange, HttpResponse
 from runners.net.http.response import (
     STORED_BYTES,
     STORED_IMAGE_BYTES,
     BodyRead,
     ContentType,
-    Stored,
-    as_text,
-    content_type,
-    stored,
+    StoredBody,
+    decode_body,
+    parse_content_type,
+    store_body,
 )
 from runners.net.http.transfer import READ_LIMIT_BYTES
 from runners.runner import (
@@ -37,15 +37,15 @@ from runners.runner import (
     Text,
 )
 
-_DICE: Final = SystemRandom()
-"""For helpers such as `$UUID`; it has no state of its own."""
-_OF_THE_BODY: Final = frozenset({Source.TEXT_BODY, Source.JSON_BODY})
+_RANDOM: Final = SystemRandom()
+"""The source of helpers such as `$UUID`; it has no state of its own."""
+_BODY_SOURCES: Final = frozenset({Source.TEXT_BODY, Source.JSON_BODY})
 KEPT_BYTES: Final = max(STORED_BYTES, STORED_IMAGE_BYTES) + 1
-"""Of a body that no assertion reads: 256 checks at once of 25 MB each would be the agent's end."""
+"""How much of a body is kept that no assertion reads: 256 checks of 25 MB each would not fit."""
 REASON_TIMEOUT_S: Final = 2.0
-"""The longest that a better reason for a name without an address is waited for."""
+"""How long to wait for our own resolver to explain why a name has no address."""
 
-Alter = Callable[[HttpExchange], Awaitable[HttpExchange]]
+Transform = Callable[[HttpExchange], Awaitable[HttpExchange]]
 
 
 async def probe(
@@ -54,36 +54,37 @@ async def probe(
     *,
     sources: Collection[Source] = (),
     stored_bytes: int = STORED_BYTES,
-    alter: Alter | None = None,
+    transform: Transform | None = None,
 ) -> Observation:
-    """Send the request; `sources` are what assertions will read.
+    """Send the request, and return the observation.
 
-    `alter` makes another exchange of what was seen, whole, before its facts are told.
+    `sources` are the facts that assertions read. `transform` may replace the exchange, with its
+    whole body, before facts are taken from it.
 
     Raises:
         CheckFailed: the request cannot be filled in (SCRIPT) or sent as it is written (PROTOCOL).
     """
-    reads_body = alter is not None or not _OF_THE_BODY.isdisjoint(sources)
+    reads_body = transform is not None or not _BODY_SOURCES.isdisjoint(sources)
     keep_bytes = READ_LIMIT_BYTES if reads_body else KEPT_BYTES
-    exchanged = await _exchange(request, ctx, keep_bytes=keep_bytes)
-    if exchanged.failure is not None and exchanged.failure.kind is FailureKind.DNS:
-        left_s = ctx.timeout_s - (exchanged.timings.total or 0) / 1000
-        failure = await _with_reason(exchanged.failure, request, ctx, left_s=left_s)
-        exchanged = msgspec.structs.replace(exchanged, failure=failure)
-    if alter is not None:
-        exchanged = await alter(exchanged)
-    answer = exchanged.answer
+    exchange = await _send(request, ctx, keep_bytes=keep_bytes)
+    if exchange.failure is not None and exchange.failure.kind is FailureKind.DNS:
+        left_s = ctx.timeout_s - (exchange.timings.total or 0) / 1000
+        failure = await _explain_dns_failure(exchange.failure, request, ctx, left_s=left_s)
+        exchange = msgspec.structs.replace(exchange, failure=failure)
+    if transform is not None:
+        exchange = await transform(exchange)
+    answer = exchange.answer
     if answer is not None and len(answer.body) >= HEAVY_CHARS:
-        tell = partial(observation, exchanged, sources, stored_bytes=stored_bytes)
-        return await ctx.network.aside.run(tell)
-    return observation(exchanged, sources, stored_bytes=stored_bytes)
+        build = partial(observation, exchange, sources, stored_bytes=stored_bytes)
+        return await ctx.network.aside.run(build)
+    return observation(exchange, sources, stored_bytes=stored_bytes)
 
 
-def _exchange(
+def _send(
     request: HttpRequest, ctx: RunContext, *, keep_bytes: int
 ) -> Coroutine[Any, Any, HttpExchange]:
     return ctx.network.http.exchange(
-        fill_request(request, ctx.variables, now=_now, random=_DICE),
+        fill_request(request, ctx.variables, now=_now, random=_RANDOM),
         timeout_s=ctx.timeout_s,
         client_certificates=ctx.client_certificates,
         proxy_url=ctx.proxy_url,
@@ -91,12 +92,13 @@ def _exchange(
     )
 
 
-async def _with_reason(
+async def _explain_dns_failure(
     failure: Failure, request: HttpRequest, ctx: RunContext, *, left_s: float
 ) -> Failure:
-    """The failure with the sentence of our own resolver: libcurl does not say who knew no address.
+    """Give the failure our own resolver's message: libcurl does not say which server failed.
 
-    As it was when a proxy resolves, when our resolver finds an address or takes too long.
+    The failure stays as it is when a proxy resolves, or when our resolver finds an address or takes
+    too long.
     """
     host = failure.detail.get("hostname")
     if ctx.proxy_url is not None or not isinstance(host, str):
@@ -118,50 +120,52 @@ def _now() -> datetime:
 
 
 def observation(
-    exchanged: HttpExchange, sources: Collection[Source], *, stored_bytes: int = STORED_BYTES
+    exchange: HttpExchange, sources: Collection[Source], *, stored_bytes: int = STORED_BYTES
 ) -> Observation:
-    """The evidence, and the facts; of the body only those that an assertion reads."""
-    answer, total_ms = exchanged.answer, exchanged.timings.total
+    """Build evidence and facts; those of the body only where an assertion reads them."""
+    answer, total_ms = exchange.answer, exchange.timings.total
     facts: dict[Source, Fact] = {}
     response = None
     if answer is not None:
-        kind = content_type(answer.head.headers.get("content-type"))
+        kind = parse_content_type(answer.head.headers.get("content-type"))
         if answer.charset is not None:
             kind = kind._replace(charset=answer.charset)
         facts = _facts(answer, kind, sources)
         text = Source.TEXT_BODY in sources
         body = BodyRead(answer.body, answer.body_bytes, answer.body_cut)
-        kept = stored(body, kind, as_text_anyway=text, limit_bytes=stored_bytes)
+        kept = store_body(body, kind, even_binary=text, limit_bytes=stored_bytes)
         response = _response(answer, kept)
     if total_ms is not None:
         facts[Source.RESPONSE_TIME] = Number(total_ms)
     return Observation(
         response_time_ms=total_ms,
-        timings=exchanged.timings,
+        timings=exchange.timings,
         facts=facts,
-        failure=exchanged.failure,
-        evidence=_evidence(exchanged, response),
+        failure=exchange.failure,
+        evidence=_evidence(exchange, response),
     )
 
 
-def _evidence(exchanged: HttpExchange, response: SeenResponse | None) -> HttpEvidence:
+def _evidence(exchange: HttpExchange, response: SeenResponse | None) -> HttpEvidence:
     return HttpEvidence(
-        request=exchanged.sent,
+        request=exchange.sent,
         response=response,
-        hops=exchanged.hops,
-        tls=exchanged.tls,
-        remote_address=exchanged.remote_address,
+        hops=exchange.hops,
+        tls=exchange.tls,
+        remote_address=exchange.remote_address,
     )
 
 
-def _facts(answer: Answer, kind: ContentType, sources: Collection[Source]) -> dict[Source, Fact]:
+def _facts(
+    answer: HttpResponse, kind: ContentType, sources: Collection[Source]
+) -> dict[Source, Fact]:
     facts = {Source.STATUS_CODE: _status_code(answer), Source.HEADERS: _headers(answer)}
     if sources:
         facts |= {one: fact(answer, kind) for one, fact in _FACTS_OF_BODY.items() if one in sources}
     return facts
 
 
-def _response(answer: Answer, kept: Stored) -> SeenResponse:
+def _response(answer: HttpResponse, kept: StoredBody) -> SeenResponse:
     head = answer.head
     return SeenResponse(
         status_code=head.status_code,
@@ -176,19 +180,19 @@ def _response(answer: Answer, kept: Stored) -> SeenResponse:
     )
 
 
-def _status_code(answer: Answer) -> Fact:
+def _status_code(answer: HttpResponse) -> Fact:
     return Number(answer.head.status_code)
 
 
-def _headers(answer: Answer) -> Fact:
+def _headers(answer: HttpResponse) -> Fact:
     return Fields(answer.head.headers)
 
 
-def _text(answer: Answer, kind: ContentType) -> Fact:
-    return Text(as_text(answer.body, kind.charset))
+def _text(answer: HttpResponse, kind: ContentType) -> Fact:
+    return Text(decode_body(answer.body, kind.charset))
 
 
-def _json(answer: Answer, kind: ContentType) -> Fact:
+def _json(answer: HttpResponse, kind: ContentType) -> Fact:
     if not kind.is_json:
         said = f"is {kind.media_type}" if kind.media_type else "is not given"
         return JsonText("", f"The response's content type {said}, not JSON.")
@@ -196,11 +200,11 @@ def _json(answer: Answer, kind: ContentType) -> Fact:
         return JsonText(
             "", f"The response is longer than the {answer.body_bytes} bytes read of it."
         )
-    return JsonText(as_text(answer.body, kind.charset))
+    return JsonText(decode_body(answer.body, kind.charset))
 
 
-_FACTS_OF_BODY: Final[dict[Source, Callable[[Answer, ContentType], Fact]]] = {
+_FACTS_OF_BODY: Final[dict[Source, Callable[[HttpResponse, ContentType], Fact]]] = {
     Source.TEXT_BODY: _text,
     Source.JSON_BODY: _json,
 }
-"""Only made when an assertion reads them: decoding 25 MB costs."""
+"""Facts that are made only when an assertion reads them: decoding 25 MB is slow."""

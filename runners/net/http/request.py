@@ -16,20 +16,20 @@ from contract.result import CheckFailed, FailureKind
 from contract.targets import start_of_no_header_name
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
 
-_NO_BODY: Final = frozenset({HttpMethod.HEAD})
+_WITHOUT_BODY: Final = frozenset({HttpMethod.HEAD})
 
 
-def body_of(request: HttpRequest) -> bytes | None:
-    """What is sent, in UTF-8. None: nothing."""
-    if request.body_type is BodyType.NONE or not request.body or request.method in _NO_BODY:
+def encode_body(request: HttpRequest) -> bytes | None:
+    """The body to send, in UTF-8. None: there is none."""
+    if request.body_type is BodyType.NONE or not request.body or request.method in _WITHOUT_BODY:
         return None
     if request.body_type is BodyType.GRAPHQL:
-        return _graphql(request.body).encode()
+        return _encode_graphql(request.body).encode()
     return request.body.encode()
 
 
-def _graphql(body: str) -> str:
-    """A bare query becomes `{"query": …}`; a JSON object is taken as it is."""
+def _encode_graphql(body: str) -> str:
+    """Wrap a bare query as `{"query": …}`; a JSON object stays as it is."""
     try:
         ready = isinstance(json.loads(body), Mapping)
     except (ValueError, RecursionError):
@@ -48,18 +48,18 @@ _CONTENT_TYPES: Final = {
     BodyType.GRAPHQL: "application/json",
     BodyType.FORM: "application/x-www-form-urlencoded",
 }
-_OURS_TO_SAY: Final = frozenset({"content-length"})
-"""Headers that follow from the body; a second opinion on them breaks the request."""
+_DERIVED_HEADERS: Final = frozenset({"content-length"})
+"""Headers that libcurl derives from the body; the user's own value would break the request."""
 _URL_SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F))
-_NOT_OF_A_HOST: Final = re.compile(r"[\x00-\x20\x7f%/\\?#@:\[\]]")
-_REMEMBERED_BODY_CHARS: Final = 2048
-FORMLESS: Final = frozenset({"POST", "PUT", "PATCH"})
-"""Methods that are sent with an empty body when there is none."""
+_NOT_IN_A_HOST: Final = re.compile(r"[\x00-\x20\x7f%/\\?#@:\[\]]")
+_CACHED_BODY_CHARS: Final = 2048
+SENDS_EMPTY_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods that are sent with an empty body when the check has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Scheme, host and port: what credentials are meant for."""
+    """Scheme, host and port (RFC 6454): credentials are sent to their own origin only."""
 
     scheme: str
     host: str
@@ -67,7 +67,7 @@ class Origin:
     port: int
 
     def __str__(self) -> str:
-        """As in 127.0.0.1:80."""
+        """Host and port, such as 127.0.0.1:80."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
@@ -78,18 +78,18 @@ class Header:
     name: str
     value: str
     personal: bool = False
-    """Holds credentials, or is locked: stays at the origin that it was meant for."""
+    """Whether it holds credentials or is locked, and so is never sent to another origin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HopRequest:
     """One request of a chain, ready to be sent.
 
-    Without slots, so that what follows from the fields is worked out once.
+    It has no slots, so that properties can be cached.
     """
 
     url: str
-    """Without user, password and fragment."""
+    """The URL without user, password and fragment."""
     origin: Origin
     method: str
     headers: tuple[Header, ...]
@@ -107,7 +107,7 @@ class HopRequest:
             # A line without a value would tell libcurl to leave the header out.
             line = f"{header.name}: {header.value}" if header.value else f"{header.name};"
             lines.append(line if line.isascii() else line.encode())
-        if self.body is not None or self.method in FORMLESS:
+        if self.body is not None or self.method in SENDS_EMPTY_BODY:
             lines.append("Expect:")
             if not any(header.name.lower() == "content-type" for header in self.headers):
                 lines.append("Content-Type:")
@@ -115,7 +115,7 @@ class HopRequest:
 
     @cached_property
     def evidence(self) -> SentRequest:
-        """What the reader of the result sees of the request."""
+        """The request as the result shows it."""
         headers: dict[str, str] = {}
         for header in self.headers:
             known = headers.get(header.name)
@@ -125,34 +125,34 @@ class HopRequest:
 
     @cached_property
     def is_plain(self) -> bool:
-        """A GET without a body."""
+        """Whether it is a GET without a body."""
         return self.body is None and self.method == "GET"
 
 
 _PERSONAL: Final = SENSITIVE_HEADERS | {"host"}
 
 
-def first_hop(request: HttpRequest) -> HopRequest:
-    """The first request of the chain.
+def build_first_hop(request: HttpRequest) -> HopRequest:
+    """Build the first request of the chain.
 
-    Requests without a large body are remembered: a check sends the same one again and again.
+    Requests without a large body are cached: a check sends the same one again and again.
 
     Raises:
         CheckFailed: of kind PROTOCOL, when the URL or a header cannot be sent.
     """
-    if len(request.body) > _REMEMBERED_BODY_CHARS:
-        return _first_hop(request)
-    return _remembered_first_hop(request)
+    if len(request.body) > _CACHED_BODY_CHARS:
+        return _build_first_hop(request)
+    return _cached_first_hop(request)
 
 
-def _first_hop(request: HttpRequest) -> HopRequest:
-    parts = _split(request.url)
-    body = body_of(request)
+def _build_first_hop(request: HttpRequest) -> HopRequest:
+    parts = _split_url(request.url)
+    body = encode_body(request)
     return HopRequest(
-        url=_assembled(parts, request.query_parameters),
-        origin=_origin(parts, request.url),
+        url=_assemble_url(parts, request.query_parameters),
+        origin=_read_origin(parts, request.url),
         method=request.method.value,
-        headers=_headers(request, parts),
+        headers=_build_headers(request, parts),
         body=body,
         family=request.ip_family,
         http_version=request.http_version,
@@ -160,109 +160,109 @@ def _first_hop(request: HttpRequest) -> HopRequest:
     )
 
 
-_remembered_first_hop: Final = lru_cache(maxsize=1024)(_first_hop)
+_cached_first_hop: Final = lru_cache(maxsize=1024)(_build_first_hop)
 
 
-def address(url: str) -> tuple[str, Origin]:
-    """A URL as it is sent, and its origin.
+def parse_url(url: str) -> tuple[str, Origin]:
+    """Split a URL into the URL to send and its origin.
 
     Raises:
         CheckFailed: of kind PROTOCOL, when it is no http or https URL.
     """
-    parts = _split(url)
-    return _assembled(parts, ()), _origin(parts, url)
+    parts = _split_url(url)
+    return _assemble_url(parts, ()), _read_origin(parts, url)
 
 
-def _split(url: str) -> SplitResult:
-    # The errors' own words quote the URL, passwords included.
+def _split_url(url: str) -> SplitResult:
+    # The messages of these errors quote the URL, passwords included.
     try:
         parts = urlsplit(url.strip())
     except ValueError as problem:
-        raise _bad_url(url, "its host cannot be read") from problem
+        raise _url_error(url, "its host cannot be read") from problem
     try:
         port = parts.port
     except ValueError as problem:
-        raise _bad_url(url, "its port is no number from 1 to 65535") from problem
+        raise _url_error(url, "its port is no number from 1 to 65535") from problem
     if parts.scheme not in _DEFAULT_PORTS:
-        raise _bad_url(url, "it must start with http:// or https://")
+        raise _url_error(url, "it must start with http:// or https://")
     if not parts.hostname:
-        raise _bad_url(url, "it names no host")
+        raise _url_error(url, "it names no host")
     if port == 0:
-        raise _bad_url(url, "port 0 cannot be reached")
+        raise _url_error(url, "port 0 cannot be reached")
     return parts
 
 
-def _bad_url(url: str, why: str) -> CheckFailed:
+def _url_error(url: str, why: str) -> CheckFailed:
     return CheckFailed(
         FailureKind.PROTOCOL,
-        f"{_without_credentials(url)} is no URL that can be asked: {why}.",
+        f"{_hide_credentials(url)} is no URL that can be asked: {why}.",
         {"code": "ERR_INVALID_URL"},
     )
 
 
-def _without_credentials(url: str) -> str:
-    """A URL that cannot be read may hold its password anywhere before the last @."""
+def _hide_credentials(url: str) -> str:
+    """Hide all before the last @, where the password of a URL that cannot be read may be."""
     before, at, rest = url.rpartition("@")
     scheme, slashes, _ = before.partition("//")
     return f"{scheme if slashes else ''}{slashes}{HIDDEN}@{rest}" if at else url
 
 
-def _origin(parts: SplitResult, url: str) -> Origin:
+def _read_origin(parts: SplitResult, url: str) -> Origin:
     port = parts.port or _DEFAULT_PORTS[parts.scheme]
     return Origin(parts.scheme, _ascii_host(parts.hostname or "", url), port)
 
 
 def _ascii_host(host: str, url: str) -> str:
-    """The host as it is looked up, so that rules and credentials go by the same name."""
+    """The host in the form that is looked up; egress rules and credentials use the same form."""
     if "%" in host and ":" not in host:  # with colons it is an IPv6 address and its zone
         host = unquote(host).lower()
-        if _NOT_OF_A_HOST.search(host):
-            raise _bad_url(url, "its host holds a character that no name has")
+        if _NOT_IN_A_HOST.search(host):
+            raise _url_error(url, "its host holds a character that no name has")
     if host.isascii():
         return host
     try:
         return host.encode("idna").decode()
     except UnicodeError as problem:
-        raise _bad_url(url, f"the host {host} has no IDNA form") from problem
+        raise _url_error(url, f"the host {host} has no IDNA form") from problem
 
 
-def _assembled(parts: SplitResult, parameters: Sequence[KeyValue]) -> str:
+def _assemble_url(parts: SplitResult, parameters: Sequence[KeyValue]) -> str:
     query = "&".join(
         (
             *([_quote(parts.query)] if parts.query else ()),
             *(f"{quote(one.key, safe='')}={quote(one.value, safe='')}" for one in parameters),
         )
     )
-    place = parts.netloc.rpartition("@")[2]
-    if "%" in place or not place.isascii():
+    netloc = parts.netloc.rpartition("@")[2]
+    if "%" in netloc or not netloc.isascii():
         port = "" if parts.port is None else f":{parts.port}"
         host = _ascii_host(parts.hostname or "", parts.geturl())
-        place = (f"[{host}]" if ":" in host else host) + port
+        netloc = (f"[{host}]" if ":" in host else host) + port
     path = _quote(parts.path) or "/"
-    return f"{parts.scheme}://{place}{path}{'?' if query else ''}{query}"
+    return f"{parts.scheme}://{netloc}{path}{'?' if query else ''}{query}"
 
 
 def _quote(text: str) -> str:
-    """Spaces and what is not ASCII, percent-encoded; what is encoded already stays."""
+    """Percent-encode spaces and non-ASCII characters; what is encoded already stays."""
     return quote(text, safe=_URL_SAFE)
 
 
-def _headers(request: HttpRequest, parts: SplitResult) -> tuple[Header, ...]:
+def _build_headers(request: HttpRequest, parts: SplitResult) -> tuple[Header, ...]:
     own = tuple(
         Header(
             one.key.strip(), one.value.strip(), one.locked or one.key.strip().lower() in _PERSONAL
         )
         for one in request.headers
-        if one.key.strip() and one.key.strip().lower() not in _OURS_TO_SAY
+        if one.key.strip() and one.key.strip().lower() not in _DERIVED_HEADERS
     )
     for header in own:
         _refuse_unsendable(header)
     names = {header.name.lower() for header in own}
-    defaults = _default_headers(request, _credentials(request, parts))
+    defaults = _build_default_headers(request, _build_authorization(request, parts))
     return (*(one for one in defaults if one.name.lower() not in names), *own)
 
 
-def _default_headers(request: HttpRequest, authorization: str | None) -> tuple[Header, ...]:
+def _build_default_headers(request: HttpRequest, authorization: str | None) -> tuple[Header, ...]:
     chosen = [
         Header("User-Agent", USER_AGENT),
         Header("Accept", "*/*"),
@@ -293,8 +293,8 @@ def _refuse_unsendable(header: Header) -> None:
         )
 
 
-def _credentials(request: HttpRequest, parts: SplitResult) -> str | None:
-    """The Authorization header of basic auth, or of user and password in the URL."""
+def _build_authorization(request: HttpRequest, parts: SplitResult) -> str | None:
+    """The Authorization header, from basic auth or from user and password in the URL."""
     if request.basic_auth is not None:
         pair = f"{request.basic_auth.username}:{request.basic_auth.password}"
     elif parts.username is not None:

@@ -10,8 +10,8 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-_ONCE: Final = frozenset({"content-type", "location"})
-"""Headers that mean nothing as a list: of a careless server's two, the first counts."""
+_SINGLE_VALUED: Final = frozenset({"content-type", "location"})
+"""Headers that may not be joined to a list: of a careless server's two, the first counts."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -25,13 +25,13 @@ class Head(msgspec.Struct, frozen=True):
     set_cookies: tuple[str, ...]
     """Each Set-Cookie by itself, because dates hold commas."""
     is_complete: bool = True
-    """The empty line at its end came."""
+    """Whether the empty line at its end was received."""
 
 
 def read_head(lines: Sequence[bytes]) -> Head | None:
     """Read the header lines of all answers of one exchange. None: no status line among them."""
     status, headers, cookies, within = "", dict[str, str](), list[str](), False
-    for line in _lines(b"".join(lines)):
+    for line in _split_lines(b"".join(lines)):
         if not within:  # what follows a head without being one is a trailer
             if line.startswith("HTTP/"):
                 status, headers, cookies, within = line, {}, [], True
@@ -40,20 +40,20 @@ def read_head(lines: Sequence[bytes]) -> Head | None:
         if colon:
             key = name.strip().lower()
             if key in headers or key == "set-cookie":
-                _take_again(headers, cookies, key, value.strip())
+                _repeat_header(headers, cookies, key, value.strip())
             else:
                 headers[key] = value.strip()
         within = bool(line)
     return _head(status, headers, cookies, is_complete=not within)
 
 
-def _take_again(headers: dict[str, str], cookies: list[str], key: str, value: str) -> None:
-    """Take a header that may come more than once."""
+def _repeat_header(headers: dict[str, str], cookies: list[str], key: str, value: str) -> None:
+    """Add a header that occurs more than once."""
     if key == "set-cookie":
         cookies.append(value)
     if key not in headers:
         headers[key] = value
-    elif key not in _ONCE:
+    elif key not in _SINGLE_VALUED:
         headers[key] = f"{headers[key]}, {value}"
 
 
@@ -67,7 +67,7 @@ def _head(
     return Head(int(code), text.strip(), version[5:], headers, tuple(cookies), is_complete)
 
 
-def _lines(raw: bytes) -> list[str]:
+def _split_lines(raw: bytes) -> list[str]:
     """The lines without their ends, which are a bare line feed at some servers."""
     return _decode(raw).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
@@ -82,9 +82,9 @@ def _decode(raw: bytes) -> str:
 STORED_BYTES: Final = 65_536
 """How much of a text body the result of an API check carries."""
 STORED_BYTES_OF_A_URL: Final = 4096
-"""The same for a URL check, which is there for the status: enough to read an error page by.
+"""How much of a text body the result of a URL check carries: enough to read an error page.
 
-Every stored byte is scrubbed, spooled and sent, at each of many thousand checks.
+Every stored byte is redacted, spooled and sent, for each of many thousand checks.
 """
 STORED_IMAGE_BYTES: Final = 50 * 1024
 """Images up to this size are stored as base64, larger ones not at all."""
@@ -138,7 +138,7 @@ class ContentType(NamedTuple):
     media_type: str
     """Lower case, without parameters; empty without a header."""
     charset: str
-    """A codec that Python knows."""
+    """The name of one of Python's codecs."""
 
     @property
     def is_json(self) -> bool:
@@ -158,13 +158,13 @@ class BodyRead(msgspec.Struct, frozen=True):
     """A body, decoded, as far as it was read."""
 
     kept: bytes
-    """All of it, or more than is ever stored."""
+    """The whole body, or more of its beginning than is ever stored."""
     read_bytes: int
     is_cut: bool
-    """There was more than the read limit."""
+    """Whether the body was longer than the read limit."""
 
 
-class Stored(msgspec.Struct, frozen=True):
+class StoredBody(msgspec.Struct, frozen=True):
     """The body as a result carries it."""
 
     body: str
@@ -175,59 +175,61 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def content_type(header: str | None) -> ContentType:
+def parse_content_type(header: str | None) -> ContentType:
     """Read the header; without a known charset the text is taken for UTF-8."""
     media_type, _, parameters = (header or "").partition(";")
-    return ContentType(media_type.strip().lower(), _charset(parameters))
+    return ContentType(media_type.strip().lower(), _read_charset(parameters))
 
 
-def as_text(body: bytes, charset: str) -> str:
-    """The body as text, without a byte order mark.
+def decode_body(body: bytes, charset: str) -> str:
+    """Decode the body, without a byte order mark.
 
-    What the charset cannot mean becomes a replacement character.
+    Bytes that are invalid in the charset become replacement characters.
     """
     return body.decode(charset, "replace").removeprefix(_BYTE_ORDER_MARK)
 
 
-def _beginning(body: bytes, charset: str) -> str:
-    """The same of a body that goes on: a character that was cut in two is left out."""
+def _decode_beginning(body: bytes, charset: str) -> str:
+    """Decode the beginning of a longer body, without the character that its end cuts in two."""
     decoder = codecs.getincrementaldecoder(charset)("replace")
     return decoder.decode(body).removeprefix(_BYTE_ORDER_MARK)
 
 
-def stored(body: BodyRead, kind: ContentType, *, as_text_anyway: bool, limit_bytes: int) -> Stored:
-    """As much of the body as a result carries.
+def store_body(
+    body: BodyRead, kind: ContentType, *, even_binary: bool, limit_bytes: int
+) -> StoredBody:
+    """Cut the body to what a result carries.
 
-    `as_text_anyway` stores even what is binary, because an assertion reads it as text.
+    `even_binary` stores a binary body too, because an assertion reads it as text.
     """
-    if kind.is_binary and not as_text_anyway:
-        return _stored_binary(body, kind)
+    if kind.is_binary and not even_binary:
+        return _store_binary(body, kind)
     if body.read_bytes <= limit_bytes:
-        return Stored(as_text(body.kept, kind.charset), "utf-8", body.is_cut, None)
-    text = _beginning(body.kept[:limit_bytes], kind.charset)
-    return Stored(text, "utf-8", truncated=True, note=None)
+        return StoredBody(decode_body(body.kept, kind.charset), "utf-8", body.is_cut, None)
+    text = _decode_beginning(body.kept[:limit_bytes], kind.charset)
+    return StoredBody(text, "utf-8", truncated=True, note=None)
 
 
-def _stored_binary(body: BodyRead, kind: ContentType) -> Stored:
+def _store_binary(body: BodyRead, kind: ContentType) -> StoredBody:
     if kind.media_type in _IMAGES and body.read_bytes <= STORED_IMAGE_BYTES and not body.is_cut:
         encoded = base64.b64encode(body.kept).decode()
-        return Stored(encoded, "base64", truncated=False, note=None)
+        return StoredBody(encoded, "base64", truncated=False, note=None)
     if not body.read_bytes:
-        return Stored("", "utf-8", truncated=False, note=None)
+        return StoredBody("", "utf-8", truncated=False, note=None)
     more = "more than " if body.is_cut else ""
     note = f"Not stored: {more}{body.read_bytes} bytes of {kind.media_type}."
-    return Stored("", "utf-8", body.is_cut, note)
+    return StoredBody("", "utf-8", body.is_cut, note)
 
 
-def _charset(parameters: str) -> str:
+def _read_charset(parameters: str) -> str:
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
-            return _known(value.strip().strip("\"'"))
+            return _find_codec(value.strip().strip("\"'"))
     return _UTF_8
 
 
-def _known(charset: str) -> str:
+def _find_codec(charset: str) -> str:
     """The codec of a charset that the web knows, else UTF-8.
 
     Not whatever Python can decode: `punycode` takes hours for a megabyte, `utf-7` and

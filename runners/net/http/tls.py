@@ -1,4 +1,4 @@
-"""TLS of an exchange: roots to trust, and what was seen of certificates."""
+"""TLS of an exchange: the roots to trust, and the facts of certificates."""
 
 import os
 import re
@@ -19,21 +19,21 @@ VERIFICATION_FAILED: Final = 60
 _HANDSHAKE_FAILED: Final = 35
 
 _NAME_MISMATCH: Final = re.compile("subject name|common name")
-"""In libcurl's words; it has no code of its own for a certificate of another host."""
+"""libcurl's message for a certificate of another host, for which it has no code."""
 
 
 def tls_facts(
-    seen: TransferResult, *, host: str, accepted_in_spite_of: str | None, now: datetime
+    seen: TransferResult, *, host: str, ignored_error: str | None, now: datetime
 ) -> TlsFacts | None:
     """What the handshake showed. None: it did not get as far as a certificate or a cipher.
 
-    `accepted_in_spite_of` says what was wrong with a certificate that the check let pass.
+    `ignored_error` is why a certificate was not valid that the check accepted all the same.
     """
     chain = describe(seen.chain)
     version, cipher = _version_and_cipher(seen.tls_line)
     if not chain and version is None:
         return None
-    wrong = accepted_in_spite_of or verify_error(seen, host=host, now=now)
+    wrong = ignored_error or verify_error(seen, host=host, now=now)
     return TlsFacts(
         version=version,
         cipher=cipher,
@@ -44,8 +44,8 @@ def tls_facts(
     )
 
 
-def offers_too_little(seen: TransferResult) -> bool:
-    """Whether the server refused all that we offered, so that more should be offered."""
+def needs_more_groups(seen: TransferResult) -> bool:
+    """Whether the server refused all key exchanges offered, so that the rest should be offered."""
     return seen.ended.code == _HANDSHAKE_FAILED and "handshake failure" in seen.ended.message
 
 
@@ -86,25 +86,25 @@ class CaRoots:
 
     def __init__(self, *, extra_ca_pem: bytes | None = None) -> None:
         self._system = system_bundle()
-        self._own: int | None = None
-        """The descriptor of the joined file. None: the system's will do."""
+        self._joined: int | None = None
+        """The descriptor of the joined file. None: the system's file is used."""
         if extra_ca_pem:
-            self._own = _join(self._system, extra_ca_pem)
+            self._joined = _join(self._system, extra_ca_pem)
 
     @property
     def path(self) -> str:
-        """Where libcurl reads them; of no use to another process."""
-        return str(self._system) if self._own is None else f"/proc/self/fd/{self._own}"
+        """The path from which libcurl reads them; it is valid in this process alone."""
+        return str(self._system) if self._joined is None else f"/proc/self/fd/{self._joined}"
 
     @cached_property
     def _pem(self) -> bytes:
         return Path(self.path).read_bytes()
 
-    def with_further(self, ca: str) -> bytes:
-        """The roots and one more, for a single exchange.
+    def combine_with(self, ca: str) -> bytes:
+        """Add one root to these, for a single exchange.
 
         Raises:
-            ValueError: the one more cannot be read; libcurl would blame the roots, or not tell.
+            ValueError: it cannot be read; libcurl would blame the roots, or report nothing.
         """
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=ca)
@@ -113,10 +113,10 @@ class CaRoots:
         return self._pem + b"\n" + ca.encode()
 
     def close(self) -> None:
-        """Let go of the file, if it is ours."""
-        if self._own is not None:
-            os.close(self._own)
-            self._own = None
+        """Close the joined file, if there is one."""
+        if self._joined is not None:
+            os.close(self._joined)
+            self._joined = None
 
 
 def system_bundle() -> Path:

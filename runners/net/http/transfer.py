@@ -1,4 +1,4 @@
-"""One transfer of libcurl: its options, and what it brings."""
+"""One transfer of libcurl: its options and its result."""
 
 import os
 import socket
@@ -11,10 +11,10 @@ import pycurl
 
 from contract.requests import HttpVersion, IpFamily
 from runners.net.http.curl_multi import CurlResult
-from runners.net.http.request import ACCEPT_ENCODING, FORMLESS, HopRequest
+from runners.net.http.request import ACCEPT_ENCODING, SENDS_EMPTY_BODY, HopRequest
 from runners.net.http.response import Head, read_head
 from runners.net.tls.certificates import (
-    OF_CERTIFICATES,
+    CERTIFICATE_MESSAGES,
     chain_of_info,
     is_certificate_message,
     is_certificate_request,
@@ -37,32 +37,32 @@ _VERSIONS: Final = {
 _USUAL_GROUPS: Final = (pycurl.SSL_EC_CURVES, "X25519:P-256:P-384")
 """A post-quantum key share costs 12 % of a handshake, and hardly any server asks for it."""
 _FAMILIES: Final = {IpFamily.IPV4: pycurl.IPRESOLVE_V4, IpFamily.IPV6: pycurl.IPRESOLVE_V6}
-_MAYBE_SHORTAGE: Final = frozenset(
+_POSSIBLE_SHORTAGE: Final = frozenset(
     {pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT}
 )
 _TLS_1_3_CIPHERS: Final = (
     pycurl.TLS13_CIPHERS,
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
 )
-"""As browsers and Go prefer them: SHA-256 is done by the processor, SHA-384 costs 3 % more."""
+"""The order of browsers and Go: processors compute SHA-256 themselves, SHA-384 costs 3 % more."""
 _NO_PROXY: Final = ((pycurl.PROXY, ""), (pycurl.NOPROXY, ""))
-"""Empty, or libcurl would read the agent's own proxy from the environment."""
+"""Without these libcurl would read the agent's own proxy from the environment."""
 _TEXT: Final = pycurl.INFOTYPE_TEXT
 _TLS_IN: Final = pycurl.INFOTYPE_SSL_DATA_IN
 _TLS_LINE: Final = b"SSL connection using "
 
 
 class HandleConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handle is set to besides URL, headers and time limit."""
+    """The options of a handle besides URL, headers and time limit."""
 
     tls: bool
     guarded: bool
-    """Each address is judged before a socket is opened to it."""
+    """Whether the egress rules judge each address before a socket is opened to it."""
     family: IpFamily
     http_version: HttpVersion
     verify: bool
     every_group: bool = False
-    """Offer all key exchanges that OpenSSL knows, the post-quantum ones included."""
+    """Whether to offer all key exchanges of OpenSSL, the post-quantum ones included."""
 
 
 class CurlTimings(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class CurlTimings(msgspec.Struct, frozen=True):
     total: int
 
 
-_TICKS: Final = (
+_TIMES: Final = (
     pycurl.QUEUE_TIME_T,
     pycurl.NAMELOOKUP_TIME_T,
     pycurl.CONNECT_TIME_T,
@@ -87,38 +87,38 @@ _TICKS: Final = (
 
 
 class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one transfer saw."""
+    """What libcurl reports of one transfer."""
 
     ended: CurlResult
     head: Head | None
-    """None: no answer began."""
+    """None: no response began."""
     body: bytes
-    """As much of it as was to be kept."""
+    """The beginning of the decoded body, as much as was asked to be kept."""
     body_bytes: int = 0
-    """How much of it was read."""
+    """How many bytes of the decoded body were read."""
     body_cut: bool
-    """There was more than the read limit."""
-    ticks: CurlTimings
+    """Whether the body was longer than the read limit."""
+    times: CurlTimings
     address: str
-    """Of the peer, or the one tried last; empty without any."""
+    """The peer's address, or the last one tried; empty when there was none."""
     errno: int
     refusal: str | None
-    """Why the egress rules refused an address. None: they did not."""
+    """Why the egress rules refused the address. None: they did not."""
     tls_line: str = ""
     """Version and cipher, as libcurl prints them; empty without TLS."""
     verify_result: int = 0
     """OpenSSL's verdict on the chain; 0 is good."""
     chain: tuple[bytes, ...] = ()
-    """The certificates that the server showed (DER), its own first."""
+    """The certificates that the server presented (DER), its own first."""
     wants_certificate: bool = False
-    """The server asked for a client certificate."""
+    """Whether the server requested a client certificate."""
 
 
 @dataclass(slots=True, eq=False)
 class Transfer:
-    """A handle with the places that its callbacks write to; used again and again."""
+    """A handle and the fields that its callbacks write; used for many transfers."""
 
-    shape: HandleConfig
+    config: HandleConfig
     roots_path: str
     refuses: Callable[[str, str], str | None]
     curl: Any = field(default_factory=pycurl.Curl)
@@ -126,11 +126,11 @@ class Transfer:
     chunks: list[bytes] = field(default_factory=list)
     room: int = READ_LIMIT_BYTES
     keeps_above: int = 0
-    """With so much room left or less, the body is read and counted, but not kept."""
+    """At this much room or less, the body is read and counted, but not kept."""
     body_cut: bool = False
     tls_line: bytes = b""
     certificates: bytes = b""
-    """The server's Certificate message; empty: none came."""
+    """The server's Certificate message; empty: none was received."""
     wants_certificate: bool = False
     host: str = ""
     tried: str = ""
@@ -143,10 +143,10 @@ class Transfer:
             set_option(option, value)
 
     def _settings(self) -> list[tuple[int, Any]]:
-        shape = self.shape
+        config = self.config
         settings: list[tuple[int, Any]] = [
             (pycurl.HEADERFUNCTION, self.lines.append),
-            (pycurl.WRITEFUNCTION, self._take),
+            (pycurl.WRITEFUNCTION, self._write_body),
             (pycurl.NOSIGNAL, 1),
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             # Every check measures a connection of its own.
@@ -158,20 +158,20 @@ class Transfer:
             (_SUPPRESS_CONNECT_HEADERS, 1),
             *_NO_PROXY,
             (pycurl.ACCEPT_ENCODING, ACCEPT_ENCODING),
-            (pycurl.IPRESOLVE, _FAMILIES[shape.family]),
-            (pycurl.HTTP_VERSION, _VERSIONS[shape.http_version]),
+            (pycurl.IPRESOLVE, _FAMILIES[config.family]),
+            (pycurl.HTTP_VERSION, _VERSIONS[config.http_version]),
         ]
-        if shape.tls:
+        if config.tls:
             settings += self._tls_settings()
-        if shape.guarded:
+        if config.guarded:
             settings.append((pycurl.OPENSOCKETFUNCTION, self._open_socket))
         return settings
 
     def _tls_settings(self) -> list[tuple[int, Any]]:
-        verify = self.shape.verify
-        settings: list[tuple[int, Any]] = [] if self.shape.every_group else [_USUAL_GROUPS]
-        if self.shape.http_version is HttpVersion.HTTP_3:
-            # Over QUIC libcurl shows no handshake messages; this is how the chain is told then.
+        verify = self.config.verify
+        settings: list[tuple[int, Any]] = [] if self.config.every_group else [_USUAL_GROUPS]
+        if self.config.http_version is HttpVersion.HTTP_3:
+            # Over QUIC libcurl shows no handshake messages; only this reports the chain.
             settings.append((pycurl.OPT_CERTINFO, 1))
         return [
             *settings,
@@ -180,9 +180,9 @@ class Transfer:
             (pycurl.SSL_SESSIONID_CACHE, 0),
             (pycurl.SSL_VERIFYPEER, int(verify)),
             (pycurl.SSL_VERIFYHOST, 2 if verify else 0),
-            # Version and cipher are told in this way only, and the chain most cheaply:
+            # Version and cipher are reported in this way only, and the chain most cheaply:
             # OPT_CERTINFO prints every field of it, for 6 % of an exchange.
-            (pycurl.DEBUGFUNCTION, self._listen),
+            (pycurl.DEBUGFUNCTION, self._read_debug),
             (pycurl.VERBOSE, 1),
         ]
 
@@ -201,12 +201,12 @@ class Transfer:
         if hop.method == "HEAD":
             set_option(pycurl.NOBODY, 1)
             return
-        if hop.body is not None or hop.method in FORMLESS:
+        if hop.body is not None or hop.method in SENDS_EMPTY_BODY:
             set_option(pycurl.POSTFIELDS, hop.body or b"")
         set_option(pycurl.CUSTOMREQUEST, hop.method)
 
-    def seen(self, ended: CurlResult) -> TransferResult:
-        """What the transfer saw; the handle is ready for the next one afterwards."""
+    def collect(self, ended: CurlResult) -> TransferResult:
+        """Collect the result, and make the handle ready for the next transfer."""
         get = self.curl.getinfo
         seen = TransferResult(
             ended=ended,
@@ -214,25 +214,25 @@ class Transfer:
             body=self._body(),
             body_bytes=READ_LIMIT_BYTES - self.room,
             body_cut=self.body_cut,
-            ticks=CurlTimings(*[get(tick) for tick in _TICKS]),
+            times=CurlTimings(*[get(time) for time in _TIMES]),
             address=get(pycurl.PRIMARY_IP) or self.tried,
             errno=self._errno(ended),
             refusal=self.refusal,
-            **(self._tls_seen() if self.shape.tls else {}),
+            **(self._tls_seen() if self.config.tls else {}),
         )
-        self._clear()
+        self._reset()
         return seen
 
     def _tls_seen(self) -> dict[str, Any]:
         return {
             "tls_line": self.tls_line.decode("ascii", "replace"),
             "verify_result": self.curl.getinfo(pycurl.SSL_VERIFYRESULT),
-            "chain": self._chain(),
+            "chain": self._read_chain(),
             "wants_certificate": self.wants_certificate,
         }
 
-    def _chain(self) -> tuple[bytes, ...]:
-        if self.shape.http_version is HttpVersion.HTTP_3:
+    def _read_chain(self) -> tuple[bytes, ...]:
+        if self.config.http_version is HttpVersion.HTTP_3:
             # As bytes: the other fields may hold any.
             return chain_of_info(self.curl.getinfo_raw(pycurl.INFO_CERTINFO))
         return read_chain(self.certificates)
@@ -241,13 +241,13 @@ class Transfer:
         if not ended.code:
             return 0
         known: int = self.errno or self.curl.getinfo(pycurl.OS_ERRNO)
-        return known or (shortage() if ended.code in _MAYBE_SHORTAGE else 0)
+        return known or (find_shortage() if ended.code in _POSSIBLE_SHORTAGE else 0)
 
     def _body(self) -> bytes:
         chunks = self.chunks
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self.lines.clear()
         self.chunks.clear()
         self.room = READ_LIMIT_BYTES
@@ -258,8 +258,8 @@ class Transfer:
         self.refusal = None
         self.errno = 0
 
-    def _take(self, chunk: bytes) -> int | None:
-        """Take a piece of the body; 0 makes libcurl stop, None goes on."""
+    def _write_body(self, chunk: bytes) -> int | None:
+        """Store a piece of the body; 0 makes libcurl stop, None goes on."""
         room = self.room
         size = len(chunk)
         if size > room:
@@ -270,11 +270,11 @@ class Transfer:
         self.room = room - size
         return 0 if self.body_cut else None
 
-    def _listen(self, kind: int, said: bytes) -> None:
+    def _read_debug(self, kind: int, said: bytes) -> None:
         if kind == _TEXT:
             if said.startswith(_TLS_LINE):
                 self.tls_line = said
-        elif kind == _TLS_IN and said.startswith(OF_CERTIFICATES):  # one of 25 is
+        elif kind == _TLS_IN and said.startswith(CERTIFICATE_MESSAGES):  # one message in 25
             if is_certificate_message(said):
                 self.certificates = said
             elif is_certificate_request(said):
@@ -288,18 +288,18 @@ class Transfer:
         if self.refusal is not None:
             return pycurl.SOCKET_BAD
         try:
-            return Lent(socket.socket(peer.family, peer.socktype, peer.protocol))
+            return _CopiedSocket(socket.socket(peer.family, peer.socktype, peer.protocol))
         except OSError as problem:
             self.errno = problem.errno or 0
             return pycurl.SOCKET_BAD
 
 
-_OF_A_LOOKUP: Final = 4
-"""How many a name lookup needs."""
+_LOOKUP_DESCRIPTORS: Final = 4
+"""How many descriptors a name lookup needs."""
 
 
-class Lent:
-    """A socket that pycurl copies the descriptor of and then drops, which closes this one."""
+class _CopiedSocket:
+    """A socket whose descriptor pycurl duplicates; dropping the object closes it."""
 
     def __init__(self, opened: socket.socket) -> None:
         self._opened = opened
@@ -308,19 +308,19 @@ class Lent:
         self._opened.close()
 
     def fileno(self) -> int:
-        """What pycurl copies."""
+        """The descriptor that pycurl duplicates."""
         return self._opened.fileno()
 
 
-def shortage() -> int:
-    """The errno of a process that is out of descriptors; 0 when there are enough.
+def find_shortage() -> int:
+    """Find the errno of a process that is out of descriptors; 0 when there are enough.
 
-    libcurl tells neither a lookup nor a connect that failed for want of descriptors from one
+    libcurl does not distinguish a lookup or connect that failed for lack of descriptors from one
     that failed at the target.
     """
     held: list[int] = []
     try:
-        held.extend(os.dup(2) for _ in range(_OF_A_LOOKUP))
+        held.extend(os.dup(2) for _ in range(_LOOKUP_DESCRIPTORS))
     except OSError as problem:
         return problem.errno or 0
     finally:

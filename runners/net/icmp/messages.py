@@ -9,9 +9,9 @@ import msgspec
 from contract.requests import IpFamily
 
 PACKET_BYTES: Final = 64
-"""Of ICMP: 8 of header and the 56 of payload that ping sends."""
+"""The size of a request: the ICMP header of 8 bytes, and the 56 bytes that `ping` sends."""
 NONCE_BYTES: Final = 8
-"""Random per socket and echoed back, so that no other process's reply is taken for ours."""
+"""The size of each socket's random nonce, which tells our replies from those of other processes."""
 
 _HEADER: Final = struct.Struct("!BBHHH")
 _KEY: Final = struct.Struct("!I")
@@ -68,14 +68,14 @@ ERROR_TYPES: Final[Mapping[IpFamily, Mapping[int, tuple[str, tuple[str, ...]]]]]
 """Per family and type: the name of the type, and the names of its codes."""
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What came back for one of our requests."""
+class EchoResponse(msgspec.Struct, frozen=True):
+    """The reply to one of our requests, or the ICMP error that it caused."""
 
     key: int
     error: str | None
     """The ICMP error by name. None: it is a reply."""
     destination: bytes | None = None
-    """Where the quoted request went to. None: it is a reply, or the kernel matched it already."""
+    """Where the quoted request went. None: it is a reply, or the kernel matched it already."""
 
 
 def reply_type(family: IpFamily) -> int:
@@ -84,7 +84,7 @@ def reply_type(family: IpFamily) -> int:
 
 
 def error_name(family: IpFamily, kind: int, code: int) -> str | None:
-    """What an ICMP error is called. None: the type is no error."""
+    """The name of an ICMP error. None: the type is no error."""
     known = ERROR_TYPES[family].get(kind)
     if known is None:
         return None
@@ -93,13 +93,13 @@ def error_name(family: IpFamily, kind: int, code: int) -> str | None:
 
 
 def echo_request(family: IpFamily, key: int, nonce: bytes) -> bytes:
-    """A request whose identifier and sequence are the halves of the key.
+    """Encode a request whose identifier and sequence are the halves of the key.
 
     The key is in the payload as well: an unprivileged socket's identifier is the kernel's.
     """
     identifier, sequence = key >> 16, key & 0xFFFF
     body = nonce + _KEY.pack(key) + _FILLER
-    checksum = 0  # of IPv6 the kernel's, because it covers addresses that only the kernel knows
+    checksum = 0  # for IPv6 the kernel computes it: it covers addresses that only the kernel knows
     if family is IpFamily.IPV4:
         bare = _HEADER.pack(_REQUEST[family], 0, 0, identifier, sequence) + body
         checksum = internet_checksum(bare)
@@ -111,7 +111,7 @@ def internet_checksum(packet: bytes) -> int:
     return 0xFFFF - int.from_bytes(packet, "big") % 0xFFFF
 
 
-def read_answer(message: bytes, family: IpFamily, nonce: bytes) -> Answer | None:
+def read_response(message: bytes, family: IpFamily, nonce: bytes) -> EchoResponse | None:
     """Read an ICMP message. None: it does not answer a request with this nonce."""
     if not message:
         return None
@@ -123,13 +123,13 @@ def read_answer(message: bytes, family: IpFamily, nonce: bytes) -> Answer | None
     return None if error is None else _read_error(message[_HEADER.size :], family, error, nonce)
 
 
-def _read_reply(message: bytes, nonce: bytes) -> Answer | None:
+def _read_reply(message: bytes, nonce: bytes) -> EchoResponse | None:
     if message[_NONCE_AT:_KEY_AT] != nonce or len(message) < _KEY_AT + _KEY.size:
         return None
-    return Answer(_KEY.unpack_from(message, _KEY_AT)[0], None)
+    return EchoResponse(_KEY.unpack_from(message, _KEY_AT)[0], None)
 
 
-def _read_error(packet: bytes, family: IpFamily, error: str, nonce: bytes) -> Answer | None:
+def _read_error(packet: bytes, family: IpFamily, error: str, nonce: bytes) -> EchoResponse | None:
     """Find our request in the IP packet that an ICMP error quotes, perhaps not to its end."""
     if family is IpFamily.IPV4:
         if len(packet) < 20 or packet[9] != 1:
@@ -140,11 +140,11 @@ def _read_error(packet: bytes, family: IpFamily, error: str, nonce: bytes) -> An
             return None
         quoted, destination = packet[40:], packet[24:40]
     key = quoted_key(quoted, family, nonce)
-    return None if key is None else Answer(key, error, destination)
+    return None if key is None else EchoResponse(key, error, destination)
 
 
 def quoted_key(request: bytes, family: IpFamily, nonce: bytes) -> int | None:
-    """The key of a quoted echo request. None: it is none of ours."""
+    """The key of a quoted echo request. None: it is not ours."""
     if len(request) < _HEADER.size or request[0] != _REQUEST[family]:
         return None
     seen = request[_NONCE_AT:_KEY_AT]
@@ -154,10 +154,10 @@ def quoted_key(request: bytes, family: IpFamily, nonce: bytes) -> int | None:
     return int(identifier) << 16 | int(sequence)
 
 
-def type_and_code(family: IpFamily, error: str | None) -> tuple[int, int] | None:
-    """The ICMP type and code behind an error's name, of a reply for None.
+def find_type_and_code(family: IpFamily, error: str | None) -> tuple[int, int] | None:
+    """Find the ICMP type and code of an error by its name, or those of a reply for None.
 
-    None: the name is none of this family's.
+    None: this family has no such error.
     """
     if error is None:
         return _REPLY[family], 0

@@ -15,7 +15,7 @@ from typing import Final
 from contract.requests import IpFamily
 from contract.result import Echo
 from runners.net.deadlines import Deadlines
-from runners.net.icmp.messages import Answer
+from runners.net.icmp.messages import EchoResponse
 from runners.net.icmp.socket import (
     Arrival,
     IcmpPrivilege,
@@ -23,19 +23,19 @@ from runners.net.icmp.socket import (
     PingerUnavailableError,
     open_icmp_socket,
 )
-from runners.net.sockets import SocketAddress, packed_address, socket_address
+from runners.net.sockets import SocketAddress, pack_address, socket_address
 
 ECHO_INTERVAL_S: Final = 0.5
 MAX_IN_FLIGHT: Final = 60_000
-"""Open echoes over all pings of a family; keys of unprivileged sockets have 16 bits."""
+"""The most requests in flight per family; keys of unprivileged sockets have 16 bits."""
 MAX_READS: Final = 256
-"""Packets read before other work of the loop gets its turn."""
+"""How many packets are read before other work of the loop gets its turn."""
 SENDS_BETWEEN_READS: Final = 64
-"""So many sends in one turn of the loop, and the replies are read: the buffer must not run over."""
+"""How many sends may pass before replies are read: the receive buffer must not overflow."""
 SEND_PAUSES_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 """How long to wait, try after try, while the system's send queue is full."""
 STALE_ERRORS: Final = 3
-"""An unprivileged socket reports errors of earlier requests when it sends the next."""
+"""How many errors of earlier requests an unprivileged socket may report when it sends the next."""
 CLOCK_SLACK_NS: Final = 1_000_000
 
 _BUSY: Final = frozenset({errno.EAGAIN, errno.ENOBUFS})
@@ -47,7 +47,7 @@ _LOCAL_ERRORS: Final = {
     errno.EPERM: "communication-prohibited",
     errno.EINVAL: "network-unreachable",
 }
-"""What this host itself says of a target, by the system's error. Any other error is ours."""
+"""ICMP errors that this host itself reports of a target, by errno. Any other error is ours."""
 
 
 class Pinger:
@@ -58,10 +58,10 @@ class Pinger:
         self._exchanges: dict[IpFamily, _Exchange] = {}
 
     def privilege(self, family: IpFamily) -> IcmpPrivilege:
-        """How this host lets us ping; opens the family's socket within a running loop.
+        """Return how this host lets us ping; opens the family's socket within a running loop.
 
         Raises:
-            PingerUnavailableError: it does not let us.
+            PingerUnavailableError: this host does not let us.
         """
         return self._exchange(family).privilege
 
@@ -81,7 +81,7 @@ class Pinger:
         """
         exchange = self._exchange(family)
         loop = exchange.loop
-        run = _Run(count, loop.create_future())
+        run = _PingRun(count, loop.create_future())
         target = socket_address(address, 0)
         began_s = loop.time()
         try:
@@ -96,7 +96,7 @@ class Pinger:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for an answer."""
+        """How many requests wait for a response."""
         return sum(exchange.in_flight for exchange in self._exchanges.values())
 
     def close(self) -> None:
@@ -113,15 +113,15 @@ class Pinger:
         return found
 
 
-class _Run:
-    """The echoes of one ping."""
+class _PingRun:
+    """The echoes of one call of `ping`."""
 
-    __slots__ = ("_answered", "_echoes", "_open", "ends_at", "keys")
+    __slots__ = ("_completed", "_echoes", "_open", "ends_at", "keys")
 
     def __init__(self, count: int, answered: asyncio.Future[None]) -> None:
         self._echoes: list[Echo | None] = [None] * count
         self._open = count
-        self._answered = answered
+        self._completed = answered
         self.ends_at = math.inf
         self.keys: list[int] = []
 
@@ -136,13 +136,13 @@ class _Run:
         self.ends_at = ends_at
         deadlines.watch(self)
         try:
-            await self._answered
+            await self._completed
         finally:
             deadlines.forget(self)
 
     def expire(self) -> None:
-        if not self._answered.done():
-            self._answered.set_result(None)
+        if not self._completed.done():
+            self._completed.set_result(None)
 
     def echoes(self) -> tuple[Echo, ...]:
         return tuple(
@@ -151,24 +151,24 @@ class _Run:
         )
 
 
-class _Flight:
-    """A request under way."""
+class _PendingEcho:
+    """A request that waits for its response."""
 
     __slots__ = ("_monotonic_ns", "_wall_ns", "destination", "position", "run")
 
-    def __init__(self, run: _Run, position: int, destination: bytes) -> None:
+    def __init__(self, run: _PingRun, position: int, destination: bytes) -> None:
         self.run = run
         self.position = position
         self.destination = destination
 
-    def stamp(self) -> None:
-        """It leaves now; said before every try to send it."""
+    def mark_sent(self) -> None:
+        """Record the time; called before every try to send it."""
         self._monotonic_ns = time.monotonic_ns()
         self._wall_ns = time.time_ns()
 
-    def land(self, arrival: Arrival) -> None:
-        """It was answered."""
-        error = arrival.answer.error
+    def complete(self, arrival: Arrival) -> None:
+        """Settle it with its response."""
+        error = arrival.response.error
         self.run.settle(
             self.position,
             Echo(
@@ -190,33 +190,33 @@ class _Flight:
 
 
 class _Exchange:
-    """The traffic of one address family: requests out, answers sorted to their runs."""
+    """The traffic of one address family: sends requests, and gives responses to their runs."""
 
     def __init__(self, sock: IcmpSocket, family: IpFamily) -> None:
         self.privilege = sock.privilege
         self._socket = sock
         self._family = family
-        self._flights: dict[int, _Flight] = {}
+        self._pending: dict[int, _PendingEcho] = {}
         self._next_key = secrets.randbelow(sock.keys)
         self._unread_sends = 0
         self.deadlines = Deadlines()
         self.loop = asyncio.get_running_loop()
-        """Kept: CPython 3.11 asks the system for our process id whenever it looks for the loop."""
+        """The running loop, cached: CPython 3.11 asks for our process id at each look-up."""
         self.loop.add_reader(sock.fileno(), self._read)
 
     @property
     def in_flight(self) -> int:
-        return len(self._flights)
+        return len(self._pending)
 
-    async def send(self, run: _Run, position: int, target: SocketAddress) -> None:
+    async def send(self, run: _PingRun, position: int, target: SocketAddress) -> None:
         """Send one request, waiting while the system's queue is full."""
         key = self._free_key()
-        flight = _Flight(run, position, packed_address(target[0], self._family))
-        self._flights[key] = flight
+        pending = _PendingEcho(run, position, pack_address(target[0], self._family))
+        self._pending[key] = pending
         run.keys.append(key)
         packet = self._socket.request(key)
         for pause_s in SEND_PAUSES_S:
-            problem = self._try(flight, packet, target)
+            problem = self._try(pending, packet, target)
             if problem is None:
                 return
             if problem.errno in _LOCAL_ERRORS:
@@ -227,15 +227,15 @@ class _Exchange:
             await asyncio.sleep(pause_s)
         raise PingerUnavailableError("The system's send queue for pings stays full.")
 
-    def _try(self, flight: _Flight, packet: bytes, target: SocketAddress) -> OSError | None:
-        """Send it now. What the system has against it; None: nothing."""
+    def _try(self, pending: _PendingEcho, packet: bytes, target: SocketAddress) -> OSError | None:
+        """Send it now, and return the system's error. None: it was sent."""
         self._unread_sends += 1
         if self._unread_sends >= SENDS_BETWEEN_READS:
             self._read()
         failed: OSError | None = None
         for _ in range(1 if self.privilege is IcmpPrivilege.RAW else STALE_ERRORS):
             try:
-                flight.stamp()
+                pending.mark_sent()
                 self._socket.send(packet, target)
             except OSError as problem:
                 failed = problem
@@ -245,23 +245,23 @@ class _Exchange:
         return failed
 
     def _refuse(self, key: int, error: str) -> None:
-        self._settle(Arrival(Answer(key, error), ttl=None, at_ns=None))
+        self._settle(Arrival(EchoResponse(key, error), ttl=None, at_ns=None))
 
-    def forget(self, run: _Run) -> None:
-        """Stop waiting for what the run has not got."""
+    def forget(self, run: _PingRun) -> None:
+        """Stop waiting for the run's responses."""
         for key in run.keys:
-            self._flights.pop(key, None)
+            self._pending.pop(key, None)
 
     def close(self) -> None:
-        """Close the socket; runs under way get nothing more."""
+        """Close the socket; runs in progress get no more responses."""
         if not self.loop.is_closed():
             self.loop.remove_reader(self._socket.fileno())
         self._socket.close()
 
     def _free_key(self) -> int:
-        if len(self._flights) >= MAX_IN_FLIGHT:
+        if len(self._pending) >= MAX_IN_FLIGHT:
             raise PingerUnavailableError(f"{MAX_IN_FLIGHT} pings are under way already.")
-        while self._next_key in self._flights:
+        while self._next_key in self._pending:
             self._next_key = (self._next_key + 1) % self._socket.keys
         key = self._next_key
         self._next_key = (key + 1) % self._socket.keys
@@ -292,9 +292,9 @@ class _Exchange:
             self.loop.add_reader(self._socket.fileno(), self._read)
 
     def _settle(self, arrival: Arrival) -> None:
-        answer = arrival.answer
-        flight = self._flights.get(answer.key)
-        if flight is None or answer.destination not in (None, flight.destination):
+        response = arrival.response
+        pending = self._pending.get(response.key)
+        if pending is None or response.destination not in (None, pending.destination):
             return
-        del self._flights[answer.key]
-        flight.land(arrival)
+        del self._pending[response.key]
+        pending.complete(arrival)

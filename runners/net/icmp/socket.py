@@ -16,11 +16,11 @@ from contract.result import MachineError
 from runners.net.icmp.messages import (
     ERROR_TYPES,
     NONCE_BYTES,
-    Answer,
+    EchoResponse,
     echo_request,
     error_name,
     quoted_key,
-    read_answer,
+    read_response,
     reply_type,
 )
 from runners.net.sockets import SOCKET_FAMILY, SocketAddress
@@ -52,31 +52,31 @@ class PingerUnavailableError(MachineError):
 
 
 class IcmpPrivilege(StrEnum):
-    """How we may send pings."""
+    """How this host lets us send pings."""
 
     RAW = "raw"
-    """CAP_NET_RAW."""
+    """A raw socket: we have CAP_NET_RAW."""
     UNPRIVILEGED = "unprivileged"
-    """Our group is in net.ipv4.ping_group_range."""
+    """A datagram socket: our group is in net.ipv4.ping_group_range."""
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """An answer as it came in."""
+    """A response, with the facts of the packet that brought it."""
 
-    answer: Answer
+    response: EchoResponse
     ttl: int | None
-    """None: the system did not say."""
+    """The packet's time to live. None: the system did not report it."""
     at_ns: int | None
-    """By the kernel's wall clock. None: the system did not say."""
+    """When it arrived, by the kernel's wall clock. None: the system did not report it."""
 
 
 class IcmpSocket:
-    """A non-blocking socket that sends echo requests and receives what answers them."""
+    """A non-blocking socket that sends echo requests and receives their responses."""
 
     def __init__(self, sock: socket.socket, family: IpFamily, privilege: IcmpPrivilege) -> None:
         self.privilege = privilege
         self.keys = 1 << 32 if privilege is IcmpPrivilege.RAW else 1 << 16
-        """Keys are below this: an unprivileged socket's identifier is not ours to set."""
+        """Keys are below this: the kernel sets an unprivileged socket's identifier."""
         self._sock = sock
         self._family = family
         self._has_ip_header = privilege is IcmpPrivilege.RAW and family is IpFamily.IPV4
@@ -88,7 +88,7 @@ class IcmpSocket:
         return self._sock.fileno()
 
     def request(self, key: int) -> bytes:
-        """The packet to send under this key."""
+        """Encode the packet to send under this key."""
         return echo_request(self._family, key, self._nonce)
 
     def send(self, packet: bytes, address: SocketAddress) -> None:
@@ -96,7 +96,7 @@ class IcmpSocket:
         self._sock.sendto(packet, address)
 
     def receive(self) -> Arrival | None:
-        """The next answer to one of our requests; others' packets are skipped.
+        """The next response to one of our requests; others' packets are skipped.
 
         None: there is nothing more.
         """
@@ -129,15 +129,15 @@ class IcmpSocket:
         return None
 
     def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         self._sock.close()
 
     def _read(self, packet: bytes, ancillary: Sequence[tuple[int, int, bytes]]) -> Arrival | None:
         ttl, at_ns = None, None
         if self._has_ip_header:
             ttl, packet = packet[8], packet[(packet[0] & 0x0F) * 4 :]
-        answer = read_answer(packet, self._family, self._nonce)
-        if answer is None:
+        response = read_response(packet, self._family, self._nonce)
+        if response is None:
             return None
         for level, kind, value in ancillary:
             if kind == _SO_TIMESTAMPNS and level == socket.SOL_SOCKET:
@@ -145,7 +145,7 @@ class IcmpSocket:
                 at_ns = seconds * 1_000_000_000 + nanoseconds
             elif kind in (_IP_TTL, _IPV6_HOPLIMIT) and level != socket.SOL_SOCKET:
                 (ttl,) = _INT.unpack_from(value)
-        return Arrival(answer, ttl, at_ns)
+        return Arrival(response, ttl, at_ns)
 
     def _read_error(
         self, quoted: bytes, ancillary: Sequence[tuple[int, int, bytes]]
@@ -157,7 +157,7 @@ class IcmpSocket:
             _, origin, kind, code, _, _, _ = _EXTENDED_ERROR.unpack_from(value)
             error = error_name(self._family, kind, code) if origin in _FROM_ICMP else None
             if key is not None and error is not None:
-                return Arrival(Answer(key & 0xFFFF, error), None, None)
+                return Arrival(EchoResponse(key & 0xFFFF, error), None, None)
         return None
 
     def _set_options(self) -> None:
@@ -177,7 +177,7 @@ class IcmpSocket:
             self._sock.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
 
     def _attach_filter(self) -> None:
-        """Let the kernel drop what is not for us: a raw socket receives all ICMP of the host."""
+        """Let the kernel drop packets of others: a raw socket receives all of the host's ICMP."""
         program = _filter_program(self._family, self._nonce)
         # An array knows its own address, as ctypes does for a MB of memory more.
         instructions = array("B", b"".join(program))

@@ -1,4 +1,4 @@
-"""What a certificate says, who it is for, and those that a server showed."""
+"""Certificates: their facts, and the chain that a server presents."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from contract.evidence import Certificate
 if TYPE_CHECKING:
     from cryptography import x509
 
-REMEMBERED_CERTIFICATES: Final = 2048
+CACHED_CERTIFICATES: Final = 2048
 SECONDS_PER_DAY: Final = 86_400
 
 
@@ -25,17 +25,17 @@ def describe(chain: Iterable[bytes]) -> tuple[Certificate, ...]:
 
 
 def days_to_expiry(chain: tuple[Certificate, ...], *, now: datetime) -> float | None:
-    """Days that the leaf has left; negative when it has run out. None: there is no leaf."""
+    """Days until the leaf expires; negative when it has. None: there is no leaf."""
     if not chain:
         return None
     return (chain[0].not_after - now).total_seconds() / SECONDS_PER_DAY
 
 
-@lru_cache(maxsize=REMEMBERED_CERTIFICATES)
+@lru_cache(maxsize=CACHED_CERTIFICATES)
 def read_der(der: bytes) -> Certificate | None:
     """The facts of one certificate. None: it cannot be read.
 
-    Remembered, because a target shows the same chain at every look and parsing costs 100 µs.
+    Cached, because a target presents the same chain in every run and parsing takes 100 µs.
     """
     # Imported here: it costs 10 MB and 50 ms, and an agent may never see a certificate.
     from cryptography import x509  # noqa: PLC0415
@@ -62,15 +62,15 @@ def _names(certificate: "x509.Certificate") -> tuple[str, ...]:
     from cryptography import x509  # noqa: PLC0415 - as above
 
     try:
-        spoken_for = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
         return ()
     kinds = (x509.DNSName, x509.IPAddress)
-    return tuple(str(name.value) for name in spoken_for.value if isinstance(name, kinds))
+    return tuple(str(name.value) for name in extension.value if isinstance(name, kinds))
 
 
 def load_identity(context: ssl.SSLContext, pem: bytes, passphrase: str = "") -> None:
-    """Have a context show a certificate; certificate and key come from memory, never from disk.
+    """Make a context present a certificate; certificate and key come from memory, never from disk.
 
     Raises:
         ssl.SSLError, ValueError: they cannot be read, or do not belong together.
@@ -92,12 +92,12 @@ def _memory_file(content: bytes) -> Iterator[str]:
 
 _CERTIFICATE: Final = 11
 _CERTIFICATE_REQUEST: Final = 13
-OF_CERTIFICATES: Final = (bytes([_CERTIFICATE]), bytes([_CERTIFICATE_REQUEST]))
-"""How the messages begin that are looked at here."""
+CERTIFICATE_MESSAGES: Final = (bytes([_CERTIFICATE]), bytes([_CERTIFICATE_REQUEST]))
+"""The first byte of the handshake messages that are read here."""
 _HEAD_BYTES: Final = 4
 """Type and length of a handshake message."""
 _LENGTH_BYTES: Final = 3
-"""Of a list of certificates, and of a certificate."""
+"""The size of the length field of a certificate, and of a list of them."""
 
 
 def is_certificate_message(message: bytes) -> bool:
@@ -106,7 +106,7 @@ def is_certificate_message(message: bytes) -> bool:
 
 
 def is_certificate_request(message: bytes) -> bool:
-    """Whether the server asks for a client certificate by this."""
+    """Whether this is the server's request for a client certificate."""
     return len(message) > _HEAD_BYTES and message[0] == _CERTIFICATE_REQUEST
 
 

@@ -1,4 +1,4 @@
-"""TLS over a connected socket, and what can be said of it."""
+"""TLS over a connected socket, and its facts."""
 
 import asyncio
 import socket
@@ -27,37 +27,37 @@ class TlsContexts:
     def __init__(self, *, extra_ca_pem: str | None = None) -> None:
         self._extra_ca_pem = extra_ca_pem
 
-    def of(self, *, verify: bool) -> ssl.SSLContext:
-        """A context that insists on a valid certificate, or one that takes any."""
-        return self._verifying if verify else self._trusting
+    def context(self, *, verify: bool) -> ssl.SSLContext:
+        """The context that requires a valid certificate, or the one that accepts any."""
+        return self._verifying if verify else self._unverified
 
     @cached_property
     def _verifying(self) -> ssl.SSLContext:
-        return self.fresh()
+        return self.create_verifying()
 
-    def fresh(self) -> ssl.SSLContext:
-        """One of the caller's own, which insists on a valid certificate."""
-        context = _modern(ssl.create_default_context())
+    def create_verifying(self) -> ssl.SSLContext:
+        """Create a context for the caller alone that requires a valid certificate."""
+        context = _require_tls_1_2(ssl.create_default_context())
         if self._extra_ca_pem is not None:
             context.load_verify_locations(cadata=self._extra_ca_pem)
         return context
 
     @cached_property
-    def _trusting(self) -> ssl.SSLContext:
-        context = _modern(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    def _unverified(self) -> ssl.SSLContext:
+        context = _require_tls_1_2(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
 
 
-def _modern(context: ssl.SSLContext) -> ssl.SSLContext:
+def _require_tls_1_2(context: ssl.SSLContext) -> ssl.SSLContext:
     """Offer what libcurl offers, TLS 1.2 and newer: distributions build Python to offer more."""
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 class TlsChannel:
-    """A TLS client on a socket that somebody else opened and will close.
+    """A TLS client on a socket that the caller opened and closes.
 
     Not asyncio's transport: the chain can be read after a failed handshake here, and closing
     leaves no task behind.
@@ -70,17 +70,17 @@ class TlsChannel:
         *,
         hostname: str,
         peer: tuple[str, int],
-        accepted_in_spite_of: str | None = None,
+        ignored_error: str | None = None,
     ) -> None:
-        """`accepted_in_spite_of`: what was wrong with a certificate that the check lets pass."""
+        """`ignored_error`: why a certificate was not valid that the check accepts all the same."""
         self._sock = sock
         self._peer = peer
         self._host = hostname
         self._verifies = context.verify_mode is ssl.CERT_REQUIRED
-        self._verify_error = accepted_in_spite_of
+        self._verify_error = ignored_error
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=hostname)
-        self._done = False
+        self._is_established = False
 
     async def handshake(self) -> None:
         """Agree on keys and look at the certificate.
@@ -91,10 +91,10 @@ class TlsChannel:
         try:
             await self._drive(self._tls.do_handshake)
         except ssl.SSLCertVerificationError as problem:
-            raise self._distrusted(problem) from problem
+            raise self._certificate_failure(problem) from problem
         except (ssl.SSLError, CheckFailed) as problem:
-            raise self._broken("did not agree on TLS", problem) from problem
-        self._done = True
+            raise self._protocol_failure("did not agree on TLS", problem) from problem
+        self._is_established = True
 
     async def send(self, payload: bytes) -> None:
         """Send all of it."""
@@ -107,14 +107,14 @@ class TlsChannel:
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b""
         except ssl.SSLError as problem:
-            raise self._broken("broke off TLS", problem) from problem
+            raise self._protocol_failure("broke off TLS", problem) from problem
 
     @property
     def verify_error(self) -> str | None:
-        """Why the certificate is not trusted, without a full stop. None: nothing is known of it."""
+        """Why the certificate is not trusted, without a full stop. None: no reason is known."""
         return self._verify_error
 
-    def _distrusted(self, problem: ssl.SSLCertVerificationError) -> CheckFailed:
+    def _certificate_failure(self, problem: ssl.SSLCertVerificationError) -> CheckFailed:
         self._verify_error = certificate_fault(
             problem.verify_code,
             certificates.describe(self._presented_chain()),
@@ -124,11 +124,11 @@ class TlsChannel:
         )
         return CheckFailed(
             FailureKind.TLS,
-            f"The certificate of {self._named} cannot be trusted: {self._verify_error}.",
+            f"The certificate of {self._peer_name} cannot be trusted: {self._verify_error}.",
             self._detail("CERT_INVALID", verifyCode=problem.verify_code),
         )
 
-    def _broken(self, what: str, problem: ssl.SSLError | CheckFailed) -> CheckFailed:
+    def _protocol_failure(self, what: str, problem: ssl.SSLError | CheckFailed) -> CheckFailed:
         if isinstance(problem, CheckFailed):
             phrase = problem.failure.message.removeprefix(render(*self._peer)).strip(" .")
             fault = f"it {phrase}"
@@ -136,7 +136,7 @@ class TlsChannel:
             fault = "it closed the connection"
         else:
             fault = handshake_fault(problem.reason or str(problem))
-        sentence = f"{self._named} {what}: {fault}."
+        sentence = f"{self._peer_name} {what}: {fault}."
         return CheckFailed(FailureKind.TLS, sentence, self._detail("EPROTO"))
 
     def _detail(self, code: str, **more: int) -> dict[str, str | int]:
@@ -144,17 +144,17 @@ class TlsChannel:
         return {"code": code, "hostname": self._host, "address": address, "port": port, **more}
 
     @property
-    def _named(self) -> str:
+    def _peer_name(self) -> str:
         """The peer as people name it: host and port, the address beside a name."""
         address, port = self._peer
         beside = "" if address == self._host else f" ({address})"
         return f"{render(self._host, port)}{beside}"
 
-    def farewell(self) -> None:
-        """Say that we are leaving, as far as the socket takes it at once."""
-        with suppress(ssl.SSLError):  # it asks for the peer's farewell, which is not waited for
+    def send_close(self) -> None:
+        """Send close_notify, if the socket takes it at once."""
+        with suppress(ssl.SSLError):  # it waits for the peer's close_notify, and we do not
             self._tls.unwrap()
-        with suppress(OSError):  # the peer is gone; there is nobody left to be polite to
+        with suppress(OSError):  # the peer has closed the connection already
             self._sock.send(self._outgoing.read())
 
     async def _drive(self, step: Callable[[], StepT]) -> StepT:
@@ -185,13 +185,13 @@ class TlsChannel:
             self._incoming.write_eof()
 
     def facts(self) -> TlsFacts:
-        """What was seen so far, after a failed handshake too."""
+        """The facts of the session so far, even after a failed handshake."""
         cipher = self._tls.cipher()
         chain = certificates.describe(self._presented_chain())
         return TlsFacts(
             version=self._tls.version(),
             cipher=None if cipher is None else cipher[0],
-            verified=self._verifies and self._done,
+            verified=self._verifies and self._is_established,
             verify_error=self._verify_error,
             days_to_expiry=certificates.days_to_expiry(chain, now=datetime.now(UTC)),
             chain=chain,

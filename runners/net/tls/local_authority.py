@@ -1,4 +1,4 @@
-"""A certificate authority of this agent's own, for hosts that are spoken to on a browser's behalf.
+"""The agent's own certificate authority, for hosts that the proxy connects to for a browser.
 
 Its key is in memory only, and only runs that need it trust it.
 """
@@ -17,13 +17,13 @@ from runners.net.tls.certificates import load_identity
 
 _NAME: Final = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Agent, on behalf of its runs")])
 _EARLIER: Final = timedelta(days=1)
-"""Clocks that were set back in the meantime do no harm."""
+"""How long before now certificates are valid, for clocks that are set back."""
 _AUTHORITY_FOR: Final = timedelta(days=3650)
 _HOST_FOR: Final = timedelta(days=30)
 
 
 class LocalAuthority:
-    """Made once per process, when the first run needs it."""
+    """A certificate authority, made once per process when the first run needs it."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -31,11 +31,11 @@ class LocalAuthority:
 
     @property
     def pem(self) -> str:
-        """What runs have to trust."""
+        """The root certificate that runs must trust."""
         return _pem_of(self._certificate).decode()
 
-    def context_for(self, host: str) -> ssl.SSLContext:
-        """A server's context for this host, a name or an address; HTTP/1.1 alone."""
+    def create_context(self, host: str) -> ssl.SSLContext:
+        """Create a server's context for this host, a name or an address, with HTTP/1.1 alone."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _sign(_host(host, key, self._key), self._key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

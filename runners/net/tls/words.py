@@ -1,4 +1,4 @@
-"""What goes wrong with TLS, in the words that checks of all types share. Pure."""
+"""Explains TLS errors in words that checks of all types share. Pure."""
 
 import ipaddress
 import re
@@ -15,10 +15,10 @@ SHOWN_NAMES: Final = 10
 SHOWN_CHARS: Final = 200
 """How much of an issuer's name, or of OpenSSL's words, a sentence shows."""
 
-_OF_NAMES: Final = frozenset({WRONG_HOST, 63, 64})
+_NAME_CODES: Final = frozenset({WRONG_HOST, 63, 64})
 _NOT_YET_VALID: Final = 9
 _EXPIRED: Final = 10
-_STRANGE_ROOT: Final = 19
+_SELF_SIGNED_ROOT: Final = 19
 _UNKNOWN_ISSUER: Final = frozenset({2, 20, 21, 27})
 _REASONS: Final = {
     7: "its signature is wrong",
@@ -72,13 +72,13 @@ _HANDSHAKE: Final[Sequence[tuple[str, str]]] = (
     ("dh key too small", "its Diffie-Hellman key is too small"),
     ("legacy renegotiation", "it only knows the unsafe way of renegotiating"),
 )
-"""What OpenSSL's words hold, and what they mean as the end of `X did not agree on TLS: …`."""
+"""A part of OpenSSL's message, and its meaning as the end of `X did not agree on TLS: …`."""
 
 _NOISE: Final = re.compile(r"^.*error:[0-9A-F]+:[^:]*:[^:]*:|, errno \d+$")
 
 
 def handshake_fault(words: str) -> str:
-    """Why TLS ended, by what OpenSSL says of it; without a full stop."""
+    """Explain why TLS ended, from OpenSSL's message; without a full stop."""
     plain = words.replace("_", " ").lower()
     for piece, meaning in _HANDSHAKE:
         if piece in plain:
@@ -90,28 +90,28 @@ def handshake_fault(words: str) -> str:
 def certificate_fault(
     code: int, chain: Sequence[Certificate], *, host: str, now: datetime, words: str
 ) -> str:
-    """Why a certificate is not trusted, by OpenSSL's verify result; without a full stop.
+    """Explain why a certificate is not trusted, from OpenSSL's verify result; without a full stop.
 
-    `words` are said of codes that nobody has words for.
+    `words` are the message for codes that are not listed here.
     """
     if not chain:
         return _REASONS.get(code) or words or f"OpenSSL reports {code}"
     leaf = chain[0]
-    # A certificate of another host is often a stranger's too: the name tells more, and libcurl
-    # looks at it first.
-    if code in _OF_NAMES or not _speaks_for(leaf, host):
-        return _wrong_host(leaf, host)
+    # A certificate of another host often has an unknown issuer too: the name says more, and libcurl
+    # checks it first.
+    if code in _NAME_CODES or not _is_valid_for(leaf, host):
+        return _describe_wrong_host(leaf, host)
     if code == _EXPIRED and leaf.not_after < now:
         return f"it expired on {leaf.not_after:%Y-%m-%d %H:%M} UTC"
     if code == _NOT_YET_VALID and leaf.not_before > now:
         return f"it is valid from {leaf.not_before:%Y-%m-%d %H:%M} UTC only"
-    return _strange_issuer(code, chain) or _REASONS.get(code) or words or f"OpenSSL reports {code}"
+    return _explain_issuer(code, chain) or _REASONS.get(code) or words or f"OpenSSL reports {code}"
 
 
-def _strange_issuer(code: int, chain: Sequence[Certificate]) -> str | None:
-    """What to say of a chain that leads to no trusted root. None: another code."""
+def _explain_issuer(code: int, chain: Sequence[Certificate]) -> str | None:
+    """Describe a chain that leads to no trusted root. None: the code means something else."""
     top = chain[-1]
-    if code == _STRANGE_ROOT:
+    if code == _SELF_SIGNED_ROOT:
         name = top.subject[:SHOWN_CHARS]
         return f"its chain ends in the self-signed {name}, which is not among the trusted roots"
     if code not in _UNKNOWN_ISSUER:
@@ -123,7 +123,7 @@ def _strange_issuer(code: int, chain: Sequence[Certificate]) -> str | None:
     )
 
 
-def _wrong_host(leaf: Certificate, host: str) -> str:
+def _describe_wrong_host(leaf: Certificate, host: str) -> str:
     names = ", ".join(leaf.names[:SHOWN_NAMES]) or "no host at all"
     more = len(leaf.names) - SHOWN_NAMES
     rest = f" and {more} more" if more > 0 else ""
@@ -131,7 +131,7 @@ def _wrong_host(leaf: Certificate, host: str) -> str:
     return f"it {own}does not speak for {_render(host)} but for {names}{rest}"
 
 
-def _speaks_for(leaf: Certificate, host: str) -> bool:
+def _is_valid_for(leaf: Certificate, host: str) -> bool:
     names = {name.lower() for name in leaf.names}
     address = _address(host)
     if address is not None:

@@ -9,8 +9,8 @@ import msgspec
 from contract.evidence import SentRequest
 from contract.requests import BodyType, HttpMethod, HttpRequest, KeyValue
 from contract.result import CheckFailed, FailureKind, Timings
-from runners.net.http.exchange import Answer
-from runners.net.http.response import as_text, content_type
+from runners.net.http.exchange import HttpResponse
+from runners.net.http.response import decode_body, parse_content_type
 
 ScriptPhase = Literal["setup", "teardown"]
 LIMIT_BYTES: Final = 256 * 1024
@@ -178,22 +178,22 @@ def render_sent(sent: SentRequest) -> ScriptRequest:
     )
 
 
-def render_response(answer: Answer, timings: Timings) -> ScriptResponse:
+def render_response(answer: HttpResponse, timings: Timings) -> ScriptResponse:
     """The response as teardown sees it."""
     phases = _name_phases(timings)
     return ScriptResponse(
         status_code=answer.head.status_code,
         status_text=answer.head.status_text,
-        body=as_text(answer.body, _find_charset(answer)),
+        body=decode_body(answer.body, _find_charset(answer)),
         headers=answer.head.headers,
         timings=_compute_offsets(phases),
         timing_phases=phases,
     )
 
 
-def replace_body(answer: Answer, body: str) -> Answer:
+def replace_body(answer: HttpResponse, body: str) -> HttpResponse:
     """The answer as a teardown script left it."""
-    if body == as_text(answer.body, _find_charset(answer)):
+    if body == decode_body(answer.body, _find_charset(answer)):
         return answer
     encoded = body.encode()
     return msgspec.structs.replace(
@@ -201,8 +201,8 @@ def replace_body(answer: Answer, body: str) -> Answer:
     )
 
 
-def _find_charset(answer: Answer) -> str:
-    return answer.charset or content_type(answer.head.headers.get("content-type")).charset
+def _find_charset(answer: HttpResponse) -> str:
+    return answer.charset or parse_content_type(answer.head.headers.get("content-type")).charset
 
 
 def _key_by_name(pairs: tuple[KeyValue, ...]) -> dict[str, str]:

@@ -181,7 +181,9 @@ def _prepare(
         harness=harness,
         script=Script(spec, runtime, browser, harness.runtimes.ffmpeg, config),
         files=script_files(spec),
-        time=split_time(ctx.told_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S),
+        time=split_time(
+            ctx.stated_limit_s, within_s=ctx.timeout_s, most_reserved_s=_MOST_RESERVED_S
+        ),
         until=Deadline.after(ctx.timeout_s),
     )
 

@@ -119,7 +119,7 @@ class CertificateRoute:
         known = self._target_contexts.get(certificate)
         if known is not None:
             return known
-        context = await asyncio.to_thread(self._contexts.fresh)
+        context = await asyncio.to_thread(self._contexts.create_verifying)
         try:
             _load_certificate(certificate, context)
         except (ssl.SSLError, ValueError) as problem:
@@ -165,7 +165,7 @@ class CertificateRoute:
 
     def _make_run_context(self, host: str) -> ssl.SSLContext:
         try:
-            return self._authority.context_for(host)
+            return self._authority.create_context(host)
         except ValueError as problem:
             message = f"{host} is no name that a certificate can be shown to: {problem}."
             raise CheckFailed(FailureKind.TLS, message) from problem

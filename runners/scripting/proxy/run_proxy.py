@@ -98,5 +98,5 @@ def _make_certificate_route(
 ) -> CertificateRoute | None:
     if authority is None:
         return None
-    route = Route.of(None, ctx.client_certificates)
+    route = Route.choose(None, ctx.client_certificates)
     return CertificateRoute(way, route, authority=authority, contexts=ctx.network.tls)

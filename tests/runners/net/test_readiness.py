@@ -11,8 +11,8 @@ import trustme
 import uvloop
 
 from contract.assertions import Comparison, Source
-from contract.checks import CheckSpec
-from contract.requests import DnsRequest, IpFamily, TcpRequest
+from contract.checks import CheckSpec, DnsRequest, TcpRequest
+from contract.requests import IpFamily
 from contract.result import FailureKind
 from runners.net.sockets import Readiness, connect, readable
 from runners.registry import runner_for

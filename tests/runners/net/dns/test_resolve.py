@@ -16,7 +16,7 @@ from runners.net.dns.name_servers import (
     parse_hosts,
     parse_resolv_conf,
 )
-from runners.net.dns.resolve import DnsServerResolver, Resolver, SystemResolver, literal_answer
+from runners.net.dns.resolve import DnsServerResolver, Resolver, SystemResolver, resolve_literal
 from tests.servers.dns import Habit, dns_server
 from tests.servers.tcp import refusing_port
 
@@ -69,7 +69,7 @@ async def failure(resolver: Resolver, hostname: str, family: IpFamily = IPV4) ->
 def test_an_address_literal_is_its_own_answer(
     hostname: str, family: IpFamily, answer: tuple[str, ...] | None
 ) -> None:
-    assert literal_answer(hostname, family) == answer
+    assert resolve_literal(hostname, family) == answer
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_literal_of_the_other_family_or_a_strange_scope_fails(
     hostname: str, family: IpFamily
 ) -> None:
     with pytest.raises(CheckFailed) as caught:
-        literal_answer(hostname, family)
+        resolve_literal(hostname, family)
     assert caught.value.failure.detail["code"] == "ERR_INVALID_IP_ADDRESS"
 
 

@@ -14,7 +14,7 @@ from contract.requests import BasicAuth, BodyType, HttpMethod, HttpRequest, Http
 from contract.result import CheckFailed
 from runners.net.egress.rules import EgressRules
 from runners.net.http.client import HttpEngine
-from runners.net.http.exchange import Answer, HttpExchange
+from runners.net.http.exchange import HttpExchange, HttpResponse
 from tests.builders.patience import LONG_S
 from tests.builders.specs import an_http_request, headers
 from tests.servers.http2_origin import http2_origin
@@ -40,7 +40,7 @@ async def exchanged(engine: HttpEngine, request: HttpRequest) -> HttpExchange:
     return seen
 
 
-async def answer(engine: HttpEngine, request: HttpRequest) -> Answer:
+async def answer(engine: HttpEngine, request: HttpRequest) -> HttpResponse:
     seen = (await exchanged(engine, request)).answer
     assert seen is not None
     return seen

@@ -20,9 +20,9 @@ from contract.result import Failure, FailureKind
 from runners.net.egress.rules import EgressRules
 from runners.net.http.client import HttpEngine
 from runners.net.http.curl_multi import CurlResult
-from runners.net.http.errors import FailedHop, failure_of
+from runners.net.http.errors import FailedHop, to_failure
 from runners.net.http.exchange import HttpExchange
-from runners.net.http.request import first_hop
+from runners.net.http.request import build_first_hop
 from runners.net.http.transfer import CurlTimings, TransferResult
 from tests.builders.patience import GROWING_S, LONG_S
 from tests.builders.specs import an_http_request
@@ -307,15 +307,15 @@ def test_a_name_keeps_its_letters_at_the_start_of_a_sentence(
         head=None,
         body=b"",
         body_cut=False,
-        ticks=CurlTimings(0, 1, 0, 0, 0, 2),
+        times=CurlTimings(0, 1, 0, 0, 0, 2),
         address="10.0.0.1",
         errno=errno.EHOSTUNREACH,
         refusal=None,
     )
-    hop = first_hop(an_http_request("http://shop.test:9204/"))
+    hop = build_first_hop(an_http_request("http://shop.test:9204/"))
     now = datetime(2026, 11, 21, tzinfo=UTC)
     attempt = FailedHop(hop=hop, seen=seen, timeout_s=LONG_S, now=now, proxy=proxy)
-    assert failure_of(attempt).message.startswith(sentence)
+    assert to_failure(attempt).message.startswith(sentence)
 
 
 @contextlib.contextmanager

@@ -19,9 +19,9 @@ from runners.net.icmp.messages import (
     PACKET_BYTES,
     echo_request,
     error_name,
+    find_type_and_code,
     internet_checksum,
-    read_answer,
-    type_and_code,
+    read_response,
 )
 from runners.net.icmp.pinger import MAX_IN_FLIGHT, Pinger
 from runners.net.icmp.socket import IcmpPrivilege, PingerUnavailableError
@@ -254,7 +254,7 @@ async def test_more_pings_than_there_are_keys_are_refused() -> None:
     pinger = Pinger()
     pinger.privilege(IPV4)
     exchange = pinger._exchanges[IPV4]
-    exchange._flights = dict.fromkeys(range(MAX_IN_FLIGHT))  # type: ignore[assignment, arg-type]
+    exchange._pending = dict.fromkeys(range(MAX_IN_FLIGHT))  # type: ignore[assignment, arg-type]
     with pytest.raises(PingerUnavailableError, match="under way"):
         await pinger.ping("127.0.0.1", IPV4, count=1, wait_s=1)
     pinger.close()
@@ -271,11 +271,11 @@ def test_a_reply_leads_back_to_its_request(key: int, nonce: bytes, family: IpFam
     request = echo_request(family, key, nonce)
     assert len(request) == PACKET_BYTES
     reply = bytes((0 if family is IPV4 else 129,)) + request[1:]
-    answer = read_answer(reply, family, nonce)
-    assert answer is not None
-    assert (answer.key, answer.error) == (key, None)
-    assert read_answer(reply, family, bytes(byte ^ 1 for byte in nonce)) is None
-    assert read_answer(request, family, nonce) is None
+    response = read_response(reply, family, nonce)
+    assert response is not None
+    assert (response.key, response.error) == (key, None)
+    assert read_response(reply, family, bytes(byte ^ 1 for byte in nonce)) is None
+    assert read_response(request, family, nonce) is None
 
 
 @given(st.binary(max_size=120), st.sampled_from(IpFamily), st.binary(min_size=8, max_size=8))
@@ -283,8 +283,8 @@ def test_no_bytes_from_the_network_break_the_reader(
     noise: bytes, family: IpFamily, nonce: bytes
 ) -> None:
     for kind in (0, 129, *ERROR_TYPES[family]):
-        read_answer(bytes((kind,)) + noise, family, nonce)
-    read_answer(noise, family, nonce)
+        read_response(bytes((kind,)) + noise, family, nonce)
+    read_response(noise, family, nonce)
 
 
 def test_every_error_has_a_name_that_leads_back_to_it() -> None:
@@ -292,7 +292,7 @@ def test_every_error_has_a_name_that_leads_back_to_it() -> None:
         for kind, (_, codes) in kinds.items():
             for code in range(max(len(codes), 1)):
                 name = error_name(family, kind, code)
-                assert type_and_code(family, name) == (kind, code)
+                assert find_type_and_code(family, name) == (kind, code)
     assert error_name(IPV4, 3, 99) == "destination-unreachable-99"
     assert error_name(IPV4, 5, 0) is None
-    assert type_and_code(IPV4, None) == (0, 0)
+    assert find_type_and_code(IPV4, None) == (0, 0)

@@ -12,8 +12,8 @@ import pytest
 import trustme
 
 from contract.assertions import Comparison, Source
+from contract.checks import TcpRequest
 from contract.evidence import Certificate
-from contract.requests import TcpRequest
 from contract.result import Failure, FailureKind
 from runners.net.tls.words import certificate_fault, handshake_fault
 from runners.runner import RunContext
