@@ -24,7 +24,7 @@ async def test_a_target_is_left_when_the_browser_leaves() -> None:
     ca = trustme.CA()
     authority = LocalAuthority()
     trusted = ssl.create_default_context(cadata=authority.pem)
-    mine = Route.of(None, (shown_to("*", ca),))
+    mine = Route.choose(None, (shown_to("*", ca),))
     async with (
         http_origin(reply(b"kept open"), tls=locked(ca)) as origin,
         a_network(extra_ca_pem=pem_of(ca).decode()) as network,

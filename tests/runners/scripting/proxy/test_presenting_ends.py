@@ -50,7 +50,7 @@ async def presenting_to_all(ca: trustme.CA) -> AsyncIterator[CertificateRoute]:
         key=leaf.private_key_pem.bytes().decode(),
         ca=pem_of(ca).decode(),
     )
-    route = Route.of(None, (mine,))
+    route = Route.choose(None, (mine,))
     names = {"t\u00e9a.test": ("127.0.0.1",)}
     async with a_network(names=names) as network:
         yield CertificateRoute(
