@@ -19,21 +19,21 @@ class CertificateRow:
     ca: str | None
     """PEM. None: the usual roots."""
     key: bytes = field(repr=False)
-    """Sealed for `place("key")`."""
+    """Encrypted for `place("key")`."""
     passphrase: bytes | None = field(repr=False)
-    """Sealed for `place("passphrase")`. None: the key is not encrypted."""
+    """Encrypted for `place("passphrase")`. None: the key is not encrypted."""
     expires_ms: int
     created_ms: int
     serial: int
     """Counts the certificates of an account; the newest has the highest."""
 
     def place(self, column: Literal["key", "passphrase"]) -> Place:
-        """Where a secret of it is sealed for; under another host it opens no more."""
+        """Where a secret of it is encrypted for; under another host it opens no more."""
         return place_of(self.account_id, self.id, self.host, column)
 
 
 def place_of(
     account_id: str, certificate_id: str, host: str, column: Literal["key", "passphrase"]
 ) -> Place:
-    """Where a secret of a certificate is sealed for."""
+    """Where a secret of a certificate is encrypted for."""
     return ("client_certificate", account_id, certificate_id, host, column)

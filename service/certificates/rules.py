@@ -68,7 +68,7 @@ def _decrypts_soon(key_base64: str) -> bool:
     try:
         numbers = tuple(_read_integers(base64.b64decode("".join(key_base64.split()))))
     except (binascii.Error, IndexError):
-        return True  # it will not open at all
+        return True  # it cannot be decrypted at all
     if len(numbers) < _SCRYPT_NUMBERS:
         return max(numbers[:1], default=0) <= _MOST_ROUNDS
     return math.prod(numbers[:_SCRYPT_NUMBERS]) <= _MOST_BLOCKS

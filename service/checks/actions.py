@@ -19,6 +19,11 @@ from service.vault.encryption import DecryptionError, Vault
 from service.vault.reencrypt import EncryptedTable
 
 
+def format_users(count: int, names: Sequence[str]) -> str:
+    """The first names of the checks that use something, for a refusal."""
+    return ", ".join(names) + (" and others" if count > len(names) else "")
+
+
 def find(connection: Connection, account_id: str, check_id: str) -> CheckRow:
     """A check of the account.
 

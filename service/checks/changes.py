@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import structlog
@@ -20,7 +19,6 @@ from service.checks.resolve import (
     read_locations,
     read_variables,
     resolve_check,
-    type_of,
 )
 from service.checks.schemas import CheckWrite
 from service.checks.secrets import decrypt, decrypt_spec, encrypt
@@ -52,17 +50,17 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
         InvalidError: it names a group, location, snippet or bundle that is not there, or no
             location.
         ConflictError: its ping token is another check's.
-        UnreadableError: secrets of its group do not open.
+        UnreadableError: secrets of its group cannot be decrypted.
     """
     check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=None, kept_token=None)
-    group = _named_group(connection, scope, doc)
+    group = groups.find_named(connection, scope.account_id, doc["groupId"])
     whole_group = readable_group(group, scope.vault) if group else None
-    effect = _resolve(connection, scope, doc, kind=type_of(check), group=whole_group)
+    effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
     row = {
         **_encrypt(scope, check_id, {**_columns(doc), **effect.columns}),
         "id": check_id,
         "account_id": scope.account_id,
-        "type": type_of(check).value,
+        "type": check.kind.value,
         "version": 1,
         "created_ms": scope.now_ms,
         "updated_ms": None,
@@ -70,7 +68,8 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
     store.insert_check(connection, row)
     _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
-    begin(connection, check_id, token=_ping_token(doc), now_ms=scope.now_ms)
+    _watch(connection, check_id, _ping_token(doc))
+    scheduling.plan(connection, check_id, now_ms=scope.now_ms)
     return _find_with_variables(connection, scope, check_id)
 
 
@@ -81,26 +80,30 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
         NotFoundError: the account has no such check.
         InvalidError: it is of another type, or names a group, location, snippet or bundle that is
             not there, or no location.
-        UnreadableError: secrets of its group do not open, and its own do: it would run no more.
+        UnreadableError: secrets of its group cannot be decrypted and its own can: it would run no
+            more.
     """
     before = find(connection, scope.account_id, check_id)
     _require_same_type(before, check)
-    stored = partial(_stored_doc, before, scope)
-    doc = _build_doc(check, stored=stored, kept_token=_ping_token(before.doc))
-    group = _named_group(connection, scope, doc)
+    doc = _build_doc(
+        check,
+        stored=lambda: decrypt(before, scope.vault).doc,
+        kept_token=_ping_token(before.doc),
+    )
+    group = groups.find_named(connection, scope.account_id, doc["groupId"])
     opens = readable_group if _is_whole(connection, scope, before) else _decrypt_group
     whole_group = opens(group, scope.vault) if group else None
-    effect = _resolve(connection, scope, doc, kind=type_of(check), group=whole_group)
+    effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
     values = _encrypt(scope, check_id, {**_columns(doc), **effect.columns})
     store.update_check(connection, check_id, {**values, "updated_ms": scope.now_ms})
     _store_tags_and_locations(connection, check_id, tags=doc["tags"], effect=effect)
     _put_variables(connection, scope, check_id, check)
-    _run_on(connection, scope, before, effect=effect, token=_ping_token(doc))
+    _reschedule(connection, scope, before, effect=effect, token=_ping_token(doc))
     return _find_with_variables(connection, scope, check_id)
 
 
 def _require_same_type(before: CheckRow, check: CheckWrite) -> None:
-    if before.type != type_of(check).value:
+    if before.type != check.kind.value:
         path = f"/v1/checks/{CheckType(before.type).path_segment}/{before.id}"
         raise InvalidError(
             f"The check is of type {before.type}; use PUT {path}.", keys=("id",), source="path"
@@ -114,7 +117,9 @@ def delete(connection: Connection, scope: Scope, check_id: str) -> None:
         NotFoundError: the account has none with this id.
     """
     find(connection, scope.account_id, check_id)
-    end(connection, check_id, now_ms=scope.now_ms)
+    jobs.drop_jobs(connection, check_id)
+    sessions.abandon(connection, check_id, now_ms=scope.now_ms)
+    triggers.forget(connection, Target(Runs.CHECK, check_id))
     variables.forget(connection, Owner.check(scope.account_id, check_id))
     store.delete_check(connection, check_id)
 
@@ -132,7 +137,7 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
         if any(row.effective[field] != one.columns["applied"][field] for field in LOCATION_FIELDS):
             store.replace_locations(connection, row.id, one.location_ids)
         if one.activated != row.activated:
-            _run_on(connection, scope, row, effect=one, token=_ping_token(row.doc))
+            _reschedule(connection, scope, row, effect=one, token=_ping_token(row.doc))
 
 
 def _find_changed(
@@ -151,7 +156,7 @@ def _find_changed(
 
 
 def _decrypt_member(stored: CheckRow, scope: Scope) -> CheckRow:
-    """One that does not open stays as it is stored: the others of its group must not wait."""
+    """A check that cannot be decrypted stays as stored: the others of its group must not wait."""
     try:
         return decrypt(stored, scope.vault)
     except DecryptionError as problem:
@@ -161,12 +166,12 @@ def _decrypt_member(stored: CheckRow, scope: Scope) -> CheckRow:
 
 def _encrypt_member(scope: Scope, row: CheckRow, effect: ResolvedCheck) -> dict[str, Any]:
     columns = _encrypt(scope, row.id, {"doc": row.doc, **effect.columns})
-    # One that does not open keeps its own, which a key that is brought back may open.
+    # One that cannot be decrypted keeps its own, which a key that is brought back may open.
     return columns if row.secrets is None else {**columns, "secrets": row.secrets}
 
 
 def _decrypt_spec(scope: Scope, check_id: str, stored: bytes) -> bytes | None:
-    """None: it does not open, so that whatever takes its place is another one."""
+    """None: it cannot be decrypted, so that whatever takes its place is another one."""
     try:
         return decrypt_spec(stored, scope.vault, account_id=scope.account_id, check_id=check_id)
     except DecryptionError:
@@ -175,10 +180,6 @@ def _decrypt_spec(scope: Scope, check_id: str, stored: bytes) -> bytes | None:
 
 def _encrypt(scope: Scope, check_id: str, columns: Mapping[str, Any]) -> dict[str, Any]:
     return encrypt(columns, scope.vault, account_id=scope.account_id, check_id=check_id)
-
-
-def _named_group(connection: Connection, scope: Scope, doc: Mapping[str, Any]) -> GroupRow | None:
-    return groups.find_named(connection, scope.account_id, doc["groupId"])
 
 
 def _resolve(
@@ -196,7 +197,7 @@ def _resolve(
 
 
 def _is_whole(connection: Connection, scope: Scope, row: CheckRow) -> bool:
-    """Whether all that is sealed of a check opens, so that it runs."""
+    """Whether all secrets of a check can be decrypted, so that it runs."""
     terms = store.find_terms(connection, row.id)
     try:
         decrypt(row, scope.vault)
@@ -206,7 +207,7 @@ def _is_whole(connection: Connection, scope: Scope, row: CheckRow) -> bool:
 
 
 def _decrypt_group(stored: GroupRow, vault: Vault) -> GroupRow:
-    """One that does not open stays as it is stored: its checks can be mended before it."""
+    """A group that cannot be decrypted stays as stored: its checks can be repaired before it."""
     try:
         return opened_group(stored, vault)
     except DecryptionError as problem:
@@ -226,7 +227,7 @@ def _resolve_member(
     return effect if row.secrets is None else effect.without_spec
 
 
-def _run_on(
+def _reschedule(
     connection: Connection,
     scope: Scope,
     before: CheckRow,
@@ -234,12 +235,11 @@ def _run_on(
     effect: ResolvedCheck,
     token: str | None,
 ) -> None:
-    activated, now_ms = effect.activated, scope.now_ms
-    change(connection, before, activated=activated, token=token, now_ms=now_ms)
-
-
-def _stored_doc(row: CheckRow, scope: Scope) -> Mapping[str, Any]:
-    return decrypt(row, scope.vault).doc
+    """Plan the runs of a check that has changed; activating a heartbeat starts its timer over."""
+    _watch(connection, before.id, token)
+    if token is not None and effect.activated != before.activated:
+        heartbeats.reset_timer(connection, before.id)
+    scheduling.plan(connection, before.id, now_ms=scope.now_ms)
 
 
 def _build_doc(
@@ -285,34 +285,6 @@ def _put_variables(connection: Connection, scope: Scope, check_id: str, check: C
 def _find_with_variables(connection: Connection, scope: Scope, check_id: str) -> CheckRow:
     (row,) = add_variables(connection, [find(connection, scope.account_id, check_id)])
     return row
-
-
-def begin(connection: Connection, check_id: str, *, token: str | None, now_ms: int) -> None:
-    """The check is there: take its pings, plan its runs."""
-    _watch(connection, check_id, token)
-    scheduling.plan(connection, check_id, now_ms=now_ms)
-
-
-def change(
-    connection: Connection,
-    before: CheckRow,
-    *,
-    activated: bool,
-    token: str | None,
-    now_ms: int,
-) -> None:
-    """The check is another one now; activating a heartbeat starts its timer over."""
-    _watch(connection, before.id, token)
-    if token is not None and activated != before.activated:
-        heartbeats.reset_timer(connection, before.id)
-    scheduling.plan(connection, before.id, now_ms=now_ms)
-
-
-def end(connection: Connection, check_id: str, *, now_ms: int) -> None:
-    """The check goes: so do its runs, and who waits for them is told."""
-    jobs.drop_jobs(connection, check_id)
-    sessions.abandon(connection, check_id, now_ms=now_ms)
-    triggers.forget(connection, Target(Runs.CHECK, check_id))
 
 
 def _watch(connection: Connection, check_id: str, token: str | None) -> None:

@@ -1,6 +1,6 @@
 """Fields that the bodies of checks and groups share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -17,7 +17,7 @@ from contract.scripts import (
     script_problem,
     sha256_problem,
 )
-from contract.targets import format_value, hostname_problem
+from contract.targets import format_value, header_problem, hostname_problem, url_problem
 from service.checks.rules import expression_problem, frequency_problem, property_problem
 from service.http.schema import (
     JsonNumber,
@@ -170,6 +170,13 @@ class KeyValue(RequestModel):
     """`*********`: the one that is stored for this key."""
     locked: bool = False
     """Shown only to those who may write the check; scrubbed from results like a secret."""
+
+
+def check_headers(headers: Iterable[KeyValue]) -> None:
+    """Refuse a header that no request can carry, as one of several lines."""
+    for order, header in enumerate(headers):
+        if problem := header_problem(header.key, header.value):
+            raise field_error(f"headers[{order}]", problem)
 
 
 class BasicAuth(RequestModel):
@@ -360,3 +367,20 @@ def _replace_none_by_default(given: AgentRuntime | None) -> AgentRuntime:
 
 MaybeAgentRuntime = Annotated[AgentRuntime | None, AfterValidator(_replace_none_by_default)]
 Prompt = Annotated[Text, Field(min_length=1, max_length=10_000)]
+Url = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(url_problem)]
+Hostname = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(hostname_problem)]
+
+
+class HttpWrite(RequestModel):
+    """What URL monitors and API checks ask for."""
+
+    url: Url
+    """`*********` for user and password: those that are stored."""
+    follow_redirects: bool = True
+    """Whether redirects are followed."""
+    skip_ssl: bool = Field(default=False, alias="skipSSL")
+    """Do not verify the certificate."""
+    ip_family: Family = "IPv4"
+    """The version of the Internet Protocol."""
+    http_version: Version = "AUTO"
+    """AUTO offers HTTP/2 over TLS; the others insist."""

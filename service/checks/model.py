@@ -52,7 +52,7 @@ class CheckRow:
     applied: Mapping[str, Any] | None = None
     """`doc` with the settings of its group. None: it is in no group."""
     secrets: bytes | None = field(default=None, repr=False)
-    """What is missing in `doc` and `applied`, sealed. None: nothing is."""
+    """What is missing in `doc` and `applied`, encrypted. None: nothing is."""
     variables: Sequence[VariableRow] = ()
     """Its own; read by `actions.with_variables` alone."""
 
@@ -100,7 +100,7 @@ class CheckTerms:
     doc: Mapping[str, Any]
     """With the settings of its group."""
     spec: bytes
-    """JSON of the contract's spec, sealed if it holds a secret."""
+    """JSON of the contract's spec, encrypted if it holds a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class ScriptedRow:
     group_id: int | None
     """None: it is in no group."""
     spec: bytes
-    """JSON of the contract's spec, sealed if it holds a secret."""
+    """JSON of the contract's spec, encrypted if it holds a secret."""
 
 
 LOCATION_FIELDS: Final = ("privateLocations", "locations")

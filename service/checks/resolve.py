@@ -125,11 +125,6 @@ def _require_runtime(runtime_id: str | None, spec: CheckSpec) -> None:
 _NOT_IN_DOC: Final = {"environment_variables", "check_type"}
 
 
-def type_of(check: CheckWrite) -> CheckType:
-    """The type that a body belongs to."""
-    return check.kind
-
-
 def build_doc(body: RequestModel) -> dict[str, Any]:
     """A body as it is stored, every default filled in; its variables are stored elsewhere."""
     dumped = body.model_dump(mode="json", by_alias=True, exclude=_NOT_IN_DOC)
@@ -211,7 +206,7 @@ def refresh_specs(connection: Connection, account_id: str, *, vault: Vault) -> N
 def _refresh_spec(
     connection: Connection, row: ScriptedRow, group: GroupRow | None, *, vault: Vault
 ) -> bytes | None:
-    """The spec to store. None: it stays, also where it does not open, which no run can mend."""
+    """The spec to store. None: it stays, as one that cannot be decrypted does."""
     named = {"account_id": row.account_id, "check_id": row.id}
     try:
         before = decrypt_spec(row.spec, vault, **named)

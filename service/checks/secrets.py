@@ -1,7 +1,7 @@
-"""Checks between their stored form and their whole one: what is secret in them is sealed.
+"""Checks between their stored form and their whole one: the secrets in them are encrypted.
 
-A spec with a secret is sealed as a whole, so that a claim opens it at once; one without is stored
-as it is, and costs a claim a look at its first byte.
+A spec with a secret is encrypted as a whole, so that a claim decrypts it at once; a spec without
+is stored as it is, and a claim tells it by its first byte.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ from service.vault.encryption import VERSION_BYTE, DecryptionError, Place, Vault
 
 _BODIES: Final = ("doc", "applied")
 UNREADABLE_SPEC: Final = bytes([VERSION_BYTE])
-"""Stands for a spec that nobody could work out, because a secret in it does not open: neither does
-this, so that its runs end as our fault instead of asking for something else."""
+"""Stands for a spec with a secret that cannot be decrypted. This cannot be either, so that the
+runs end as our fault instead of requesting something else."""
 
 
 def encrypt(
@@ -59,7 +59,7 @@ def decrypt_for_people(row: CheckRow, vault: Vault) -> CheckRow:
     """The check with its secrets, or an error that tells a person how to repair it.
 
     Raises:
-        UnreadableError: they do not open.
+        UnreadableError: they cannot be decrypted.
     """
     try:
         return decrypt(row, vault)

@@ -23,7 +23,7 @@ def render(
     `as_it_runs`: with its group's settings in the place of what it left open.
 
     Raises:
-        UnreadableError: a secret is to be shown, and does not open.
+        UnreadableError: a secret is to be shown, and cannot be decrypted.
     """
     revealed = viewer.reveal(row, decrypt_for_people)
     doc = revealed.effective if as_it_runs else revealed.doc
@@ -47,7 +47,7 @@ def render(
 def compare(row: CheckRow, *, base_url: str, vault: Vault) -> dict[str, Any]:
     """All of a check, its secrets too: to tell what a change changed, and never for an answer.
 
-    Secrets that do not open are like no other, so that whatever takes their place is a change.
+    Secrets that cannot be decrypted equal nothing, so that whatever takes their place is a change.
     """
     variables = [variable(one, vault) for one in row.variables]
     bare = replace(_decrypt_or_blank(row, vault), variables=())

@@ -63,7 +63,7 @@ def create(connection: Connection, scope: Scope, body: AnyGroupWrite) -> GroupRo
     """
     values, doc = _build_columns(connection, scope, body, stored=None)
     made = {"account_id": scope.account_id, "created_ms": scope.now_ms, "updated_ms": None}
-    # Its number, for which secrets are sealed, is known only then.
+    # Its number, for which secrets are encrypted, is known only then.
     group_id = store.add(connection, {**values, **made, "doc": {}})
     store.change(connection, group_id, _encrypt(scope, group_id, doc))
     return _store_tags_and_variables(connection, scope, group_id, body, url=_read_base_url(doc))
@@ -98,7 +98,7 @@ def delete(connection: Connection, scope: Scope, group_id: int) -> None:
     group = find(connection, scope.account_id, group_id)
     count, names = checks.find_group_users(connection, scope.account_id, group_id)
     if count:
-        shown = ", ".join(names) + (" and others" if count > len(names) else "")
+        shown = checks.format_users(count, names)
         raise ConflictError(
             f"The check group {group.name} holds {count} checks ({shown}); delete them, or take"
             " them out of it, first."

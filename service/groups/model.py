@@ -46,14 +46,14 @@ class GroupRow:
     variables: Sequence[VariableRow] = ()
     """Its own; read by `actions.with_variables` alone."""
     secrets: bytes | None = field(default=None, repr=False)
-    """What is missing in `doc`, sealed. None: nothing is."""
+    """What is missing in `doc`, encrypted. None: nothing is."""
 
     @property
     def place(self) -> Place:
-        """Where its secrets are sealed for."""
+        """Where its secrets are encrypted for."""
         return place_of(self.account_id, self.id)
 
 
 def place_of(account_id: str, group_id: int) -> Place:
-    """Where the secrets of a group are sealed for."""
+    """Where the secrets of a group are encrypted for."""
     return ("check_group", account_id, str(group_id), "secrets")

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from contract.targets import header_problem
 from service.checks.fields import (
     AlertSettings,
     AlertSubscription,
@@ -21,6 +20,7 @@ from service.checks.fields import (
     RetryStrategy,
     RuntimeId,
     TagText,
+    check_headers,
 )
 from service.checks.rules import phase_problem
 from service.checks.types.api import ApiAssertion
@@ -72,9 +72,7 @@ class ApiCheckDefaults(RequestModel):
 
     @model_validator(mode="after")
     def _one_line_headers(self) -> "ApiCheckDefaults":
-        for order, header in enumerate(self.headers or ()):
-            if problem := header_problem(header.key, header.value):
-                raise field_error(f"headers[{order}]", problem)
+        check_headers(self.headers or ())
         return self
 
 
@@ -197,7 +195,7 @@ def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
     """A stored group, read with its variables, as its answer; what is not shown is not opened.
 
     Raises:
-        UnreadableError: a secret is to be shown, and does not open.
+        UnreadableError: a secret is to be shown, and cannot be decrypted.
     """
     return {
         "id": group.id,
@@ -211,7 +209,7 @@ def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
 def compare(group: GroupRow, vault: Vault) -> dict[str, Any]:
     """All of a group, its secrets too: to tell what a change changed, and never for an answer.
 
-    Secrets that do not open are like no other, so that whatever takes their place is a change.
+    Secrets that cannot be decrypted equal nothing, so that whatever takes their place is a change.
     """
     whole = render(_decrypt_or_blank(group, vault), Viewer.writer(vault))
     return {

@@ -211,7 +211,7 @@ def _require_time_ms(name: str, text: str) -> int:
 
 
 def _for_comparison(row: LocationRow, vault: Vault) -> dict[str, Any]:
-    """To tell what a change changed; a proxy that does not open is like no other."""
+    """To tell what a change changed; a proxy that cannot be decrypted is like no other."""
     try:
         return asdict(decrypt(row, vault))
     except DecryptionError:
@@ -245,7 +245,7 @@ def delete(connection: Connection, scope: Scope, location_id: str) -> None:
     row = find(connection, scope.account_id, location_id)
     uses, names = checks.find_location_users(connection, location_id)
     if uses:
-        shown = ", ".join(names) + (" and others" if uses > len(names) else "")
+        shown = checks.format_users(uses, names)
         raise ConflictError(
             f"The private location {row.slug_name} is used by {uses} checks ({shown});"
             " change or delete them first."

@@ -117,7 +117,7 @@ def delete(connection: Connection, scope: Scope, snippet_id: int) -> None:
     row = find(connection, scope.account_id, snippet_id)
     uses, names = checks.find_snippet_users(connection, scope.account_id, snippet_id)
     if uses:
-        shown = ", ".join(names) + (" and others" if uses > len(names) else "")
+        shown = checks.format_users(uses, names)
         raise ConflictError(
             f"The snippet {row.name} is the setup or teardown of {uses} checks ({shown});"
             " change or delete them first."

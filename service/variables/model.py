@@ -38,7 +38,7 @@ class Owner(NamedTuple):
         return cls(account_id, Level.CHECK, check_id)
 
     def place(self, key: str, *, secret: bool) -> Place:
-        """Where a value is sealed for; a secret that is marked as none opens no more."""
+        """Where a value is encrypted for; a secret that is marked as none opens no more."""
         kind = "secret" if secret else "plain"
         return ("variable", self.account_id, self.level, self.owner_id, key, kind)
 
@@ -50,11 +50,11 @@ class VariableRow:
     owner: Owner
     key: str
     value: bytes = field(repr=False)
-    """Sealed for `place`."""
+    """Encrypted for `place`."""
     locked: bool
     secret: bool
 
     @property
     def place(self) -> Place:
-        """Where its value is sealed for."""
+        """Where its value is encrypted for."""
         return self.owner.place(self.key, secret=self.secret)

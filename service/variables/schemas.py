@@ -100,7 +100,7 @@ def render(row: VariableRow, viewer: Viewer) -> VariableShown:
     """A variable as its answer; what is not shown is not even opened.
 
     Raises:
-        UnreadableError: its value is to be shown, and does not open.
+        UnreadableError: its value is to be shown, and cannot be decrypted.
     """
     value = _value(row, viewer)
     return VariableShown(key=row.key, value=value, locked=row.locked, secret=row.secret)
@@ -127,7 +127,7 @@ def render_doc(row: VariableRow, viewer: Viewer) -> dict[str, Any]:
 def compare(row: VariableRow, vault: Vault) -> dict[str, Any]:
     """All of it, a secret's value too: to tell what a change changed, and never for an answer.
 
-    A value that does not open is like no other, so that whatever takes its place is a change.
+    A value that cannot be decrypted is like no other, so that whatever takes its place is a change.
     """
     try:
         value = vault.decrypt(row.value, row.place)

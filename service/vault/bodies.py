@@ -1,4 +1,4 @@
-"""Bodies of checks and groups as they are stored: what is secret in them stands apart, sealed.
+"""Bodies of checks and groups as they are stored: what is secret in them stands apart, encrypted.
 
 What is left in its place is what keys are shown that only read: `HIDDEN`, of a URL in the place of
 its credentials.
@@ -17,7 +17,7 @@ Bodies = Mapping[str, Body | None]
 """The bodies of one row, by column. None: the column is empty."""
 
 CLEAR: Final = b"\0"
-"""Stands for sealed secrets where an earlier version left them in the body; no seal begins so."""
+"""Marks a row whose secrets an earlier version left in the body; no ciphertext begins with it."""
 REQUESTS: Final = ("request", "apiCheckDefaults")
 """Fields of bodies that may hold secrets."""
 PAIRS: Final = ("headers", "queryParameters")
@@ -41,7 +41,7 @@ class _FoundSecret(NamedTuple):
 def encrypt(
     bodies: Bodies, vault: Vault, place: Place
 ) -> tuple[dict[str, Body | None], bytes | None]:
-    """The bodies without what is secret in them, and that, sealed. None: nothing is."""
+    """The bodies without what is secret in them, and that, encrypted. None: nothing is."""
     found = [one for column, body in bodies.items() for one in _find_secrets(column, body)]
     if not found:
         return dict(bodies), None

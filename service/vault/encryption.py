@@ -14,13 +14,13 @@ from service.vault.master_keys import KEY_ID_BYTES, key_id
 
 _VERSION: Final = b"\1"
 VERSION_BYTE: Final = _VERSION[0]
-"""The first byte of a sealed value; no text of ours begins with it."""
+"""The first byte of an encrypted value; no text of ours begins with it."""
 HEAD_BYTES: Final = len(_VERSION) + KEY_ID_BYTES
-"""A sealed value begins with its version and the id of its key."""
+"""An encrypted value begins with its version and the id of its key."""
 _NONCE_BYTES: Final = 12
 _TAG_BYTES: Final = 16
 OVERHEAD_BYTES: Final = HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
-"""By so much a sealed value is longer than the text in it."""
+"""How many bytes longer an encrypted value is than its text."""
 
 RowT = TypeVar("RowT")
 Place = tuple[str, ...]
@@ -28,7 +28,7 @@ Place = tuple[str, ...]
 
 
 class DecryptionError(Exception):
-    """A stored value does not open here: it was changed, moved, or sealed with an unknown key."""
+    """A stored value was changed, moved, or encrypted with an unknown key."""
 
 
 class Vault:
@@ -51,7 +51,7 @@ class Vault:
         return self._head + nonce + sealed
 
     def decrypt(self, sealed: bytes, place: Place) -> str:
-        """The text that was sealed for this place.
+        """The text that was encrypted for this place.
 
         Raises:
             DecryptionError: nothing was, or not with a key of this vault.
@@ -69,11 +69,11 @@ class Vault:
         return text.decode()
 
     def knows(self, head: bytes) -> bool:
-        """Whether what begins like this was sealed with a key of this vault."""
+        """Whether what begins like this was encrypted with a key of this vault."""
         return head in self._ciphers
 
     def is_current(self, head: bytes) -> bool:
-        """Whether what begins like this was sealed with the current key."""
+        """Whether what begins like this was encrypted with the current key."""
         return head == self._head
 
 

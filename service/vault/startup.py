@@ -34,12 +34,12 @@ _TABLES: Final[tuple[EncryptedTable, ...]] = (
 
 
 async def open_vault(settings: Settings, database: Database) -> Vault:
-    """The vault that all stored values open in; those of an older key are sealed anew.
+    """The vault that all stored values open in; those of an older key are encrypted again.
 
     So is what an earlier version has left in clear.
 
     Raises:
-        SettingsError: there is no key, or not the one that most values were sealed with.
+        SettingsError: there is no key, or not the one that most values were encrypted with.
     """
     heads = await database.read(_read_heads)
     by_keys = heads - {CLEAR}

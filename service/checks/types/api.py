@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from contract.checks import CheckType
-from contract.targets import header_problem
 from service.checks.fields import (
     AnyComparison,
     AssertionWrite,
     BasicAuth,
     BodyKind,
     HttpThreshold,
+    HttpWrite,
     Id,
     Joined,
     KeyValue,
@@ -20,8 +20,8 @@ from service.checks.fields import (
     MaybeText,
     Method,
     PhaseScript,
+    check_headers,
 )
-from service.checks.requests import HttpWrite
 from service.checks.rules import phase_problem
 from service.checks.schemas import CheckShown, CheckWrite, VariablesWrite
 from service.checks.types.definition import PLACES, TypeDefinition
@@ -56,9 +56,7 @@ class ApiRequest(HttpWrite):
 
     @model_validator(mode="after")
     def _one_line_headers(self) -> "ApiRequest":
-        for order, header in enumerate(self.headers or ()):
-            if problem := header_problem(header.key, header.value):
-                raise field_error(f"headers[{order}]", problem)
+        check_headers(self.headers or ())
         return self
 
 

@@ -5,8 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from contract.checks import CheckType
-from service.checks.fields import AnyComparison, AssertionWrite, Family, Listing, Percentage
-from service.checks.requests import Hostname
+from service.checks.fields import (
+    AnyComparison,
+    AssertionWrite,
+    Family,
+    Hostname,
+    Listing,
+    Percentage,
+)
 from service.checks.schemas import MinuteCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 from service.http.schema import JsonNumber, RequestModel

@@ -8,12 +8,12 @@ from contract.checks import CheckType
 from service.checks.fields import (
     AssertionWrite,
     Family,
+    Hostname,
     Listing,
     PortNumber,
     ShortThreshold,
     TextComparison,
 )
-from service.checks.requests import Hostname
 from service.checks.schemas import CheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 from service.http.schema import RequestModel, Text

@@ -5,8 +5,13 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from contract.checks import CheckType
-from service.checks.fields import AssertionWrite, HttpThreshold, Listing, NumberComparison
-from service.checks.requests import HttpWrite
+from service.checks.fields import (
+    AssertionWrite,
+    HttpThreshold,
+    HttpWrite,
+    Listing,
+    NumberComparison,
+)
 from service.checks.rules import NO_PHASES, plain_request_problem
 from service.checks.schemas import MinuteCheckWrite, VariablesWrite
 from service.checks.types.definition import PLACES, TypeDefinition
