@@ -74,7 +74,7 @@ def suite_places(
     """
     with _usable_folder(data_dir) as folder:
         yield SuiteOptions(
-            bundles=BundleCache(ServiceBundles(client), folder / "bundles"),
+            bundles=BundleCache(ServiceBundles(client).download, folder / "bundles"),
             packages=folder / "packages",
             environment=proxies,
         )

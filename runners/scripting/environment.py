@@ -1,7 +1,7 @@
-"""What scripts of all types learn of their run from the environment. Pure.
+"""Environment variables by which scripts of all types know their run. Pure.
 
-`RUNTIME_VERSION` comes with the runtime. Left out is what an agent does not know: the id that the
-service will give the result, and the public addresses of its network.
+`RUNTIME_VERSION` comes with the runtime. There is no variable for what an agent does not know: the
+id that the service will give the result, and the public addresses of its network.
 """
 
 from contract.checks import PlaywrightSpec, check_type
@@ -12,7 +12,7 @@ _TEST_SESSIONS = frozenset({RunSource.TEST_RECORD, RunSource.TEST_NO_RECORD})
 
 
 def build_job_environment(job: Job) -> dict[str, str]:
-    """The generic variables of a run that a service asked for."""
+    """Build the generic variables of a run that a service requested."""
     known = {**build_local_environment(job), "CHECK_ID": job.check_id}
     if job.account_id is not None:
         known["ACCOUNT_ID"] = job.account_id
@@ -26,7 +26,7 @@ def build_job_environment(job: Job) -> dict[str, str]:
 
 
 def build_local_environment(job: Job) -> dict[str, str]:
-    """The same of a run without a service, which has no ids."""
+    """Build the generic variables of a run without a service, which has no ids."""
     return {
         "CHECK_NAME": job.check_name,
         "CHECK_TYPE": check_type(job.spec).value,

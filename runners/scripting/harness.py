@@ -1,4 +1,4 @@
-"""What scripts run with on this machine: a sandbox, runtimes, and Node processes kept warm."""
+"""The harness that scripts run in: a sandbox, runtimes, and warm Node processes."""
 
 import shutil
 import tempfile
@@ -26,45 +26,45 @@ from sandbox.workspace import HARNESSES, temporary_folder
 
 SET_UP: Final = "run `picket setup`, then restart the agent"
 NEEDS_EXTRA: Final = "install the extra `scripts`, or use the image picket-agent-full"
-"""Where `picket setup` itself is not installed."""
+"""The remedy where `picket setup` itself is not installed."""
 CHOICES: Final = frozenset({SET_UP, NEEDS_EXTRA})
-"""Remedies of what nobody has installed, which may be intended."""
+"""Remedies for what is not installed, which may be intended."""
 _NO_NODE: Final = "there is no Node runtime for scripts on this machine"
 _NO_BROWSER: Final = (
     "there is no Chromium on this machine that starts (the package chromium-headless-shell)"
 )
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 _OUR_CODE: Final = ("playwright", "script")
-"""The folders of it that runs load."""
+"""The folders of the harness that runs load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harness:
-    """Made once per process, where there is a runtime; shared by all runs."""
+    """What all runs of scripts share; made once per process, where there is a runtime."""
 
     sandbox: Sandbox
     runtimes: Runtimes
     node_pool: NodePool
-    """Of setup and teardown scripts."""
+    """Node processes that wait for setup and teardown scripts."""
     warm_pool: WarmPool
-    """Of BROWSER and MULTI_STEP checks."""
+    """Playwright processes that wait for runs of BROWSER and MULTI_STEP checks."""
     trust: Trust
-    """Further roots of scripts and browsers."""
+    """Further roots that scripts and browsers trust."""
     suites: Suites | None = None
-    """What check suites need beside. None: nobody has said where bundles come from."""
+    """What check suites need in addition. None: there is no source of bundles."""
 
     def require_suites(self) -> Suites:
-        """What check suites need.
+        """Return what check suites need.
 
         Raises:
-            MissingRuntimeError: nobody has said where bundles come from.
+            MissingRuntimeError: there is no source of bundles.
         """
         if self.suites is None:
             raise MissingRuntimeError("There is no place here that code bundles come from.")
         return self.suites
 
     def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:
-        """What a child starts with, before the variables of its check."""
+        """Build the environment of a child, before the variables of its check are added."""
         return _build_environment(runtime, self.trust.plain, folder)
 
 
@@ -76,12 +76,12 @@ async def open_harness(
     suites: SuiteOptions | None = None,
     spares: int = NODES_PER_RUNTIME,
 ) -> AsyncIterator[Harness | None]:
-    """For as long as the block lasts. None: this machine has no runtime.
+    """Open a harness for the block. None: this machine has no runtime.
 
-    `spares`: how many processes to keep waiting for scripts, of each runtime that is in use.
+    `spares`: how many processes of each runtime in use wait for setup and teardown scripts.
 
     Raises:
-        OSError: the machine lacks what keeps scripts apart; the sentence names it.
+        OSError: the machine lacks what the sandbox needs; the message names it.
     """
     if not runtimes.installed:
         yield None
@@ -99,7 +99,7 @@ def find_unavailable(
     with_scripts: bool = False,
     problem: tuple[str, str] | None = None,
 ) -> UnavailableType | None:
-    """What a check type needs and this machine has not got. None: nothing.
+    """Find what a check type needs and this machine lacks. None: nothing.
 
     `with_scripts`: for the type's checks with setup or teardown scripts. `problem`: why there is
     no harness, and the remedy. None: there is no runtime.
@@ -125,7 +125,7 @@ def _choose_remedy() -> str:
 
 
 def _find_unreadable(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, str] | None:
-    """What the users of runs cannot enter or read, and the remedy. None: they get everywhere."""
+    """Find what the users of runs cannot enter or read, and the remedy. None: nothing."""
     for path, what, setting in _list_paths_read_by_runs(runtimes, needs_browser=needs_browser):
         if (
             unreadable := find_unreadable_path(path)
@@ -143,7 +143,7 @@ def _find_unreadable(runtimes: Runtimes, *, needs_browser: bool) -> tuple[str, s
 def _list_paths_read_by_runs(
     runtimes: Runtimes, *, needs_browser: bool
 ) -> Iterable[tuple[Path, str, str]]:
-    """What it is, and which setting says where it is, beside each path."""
+    """List the paths that runs read, each with what it holds and the setting that names it."""
     for runtime in runtimes.by_id.values():
         # npm is a link: the way to it leads through the runtime's `lib`.
         for path in (runtime.node, runtime.node.with_name("npm"), runtime.modules):
@@ -155,9 +155,9 @@ def _list_paths_read_by_runs(
 
 @contextmanager
 def _make_readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
-    """Have runs load our code from a copy where their users cannot read it as installed.
+    """Copy the harness where the users of runs cannot read it as installed, as in root's home.
 
-    So it is in root's home. The copy is root's: no run can change it.
+    The copy belongs to root, so no run can change it.
 
     Raises:
         OSError: it cannot be copied.
@@ -176,7 +176,7 @@ def _make_readable_by_runs(runtimes: Runtimes) -> Iterator[Runtimes]:
 
 
 def _is_unreadable(code: Path) -> bool:
-    """Whether other users cannot read all of it."""
+    """Whether other users cannot read all of the harness."""
     files = (path for part in _OUR_CODE for path in ((code / part), *(code / part).rglob("*")))
     return any(find_unreadable_path(path) is not None for path in files)
 
@@ -189,7 +189,7 @@ def _make_harness(
     suites: SuiteOptions | None,
     spares: int,
 ) -> Harness:
-    """With its processes, which the stack ends."""
+    """Make the harness, whose processes the stack ends."""
     sandbox = Sandbox()
     stack.push_async_callback(sandbox.close)
     node_pool = _make_node_pool(sandbox, trust.plain, each=spares)

@@ -142,6 +142,6 @@ async def test_a_flood_of_log_is_cut_with_a_notice() -> None:
 async def test_no_process_and_no_folder_is_left() -> None:
     async with a_bench() as bench:
         await bench.run(setup_script="", teardown_script="")
-        assert not bench.ctx.workspace.is_made
+        assert not bench.ctx.workspace.has_folder
         spares = bench.harness.node_pool
     assert spares.waiting == 0

@@ -54,7 +54,7 @@ async def test_junk_among_the_facts_leaves_the_failure_as_it_was() -> None:
     assert outcome.failure is not None
     assert outcome.failure.kind is FailureKind.SCRIPT
     assert "no tea" in outcome.failure.message
-    assert any("Not all of what the run told was kept" in one.message for one in outcome.log)
+    assert any("Not all that the run reported was kept" in one.message for one in outcome.log)
 
 
 async def test_a_forged_end_is_no_fault_of_ours() -> None:

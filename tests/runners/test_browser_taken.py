@@ -49,7 +49,7 @@ async def test_a_browser_that_the_system_took_below_the_limit_is_our_fault(
 ) -> None:
     # No test can have the system run out of memory: here it only counts as if it had.
     counts = itertools.count()
-    asks = "sandbox.child.ended_for_want_of_memory"
+    asks = "sandbox.child.count_oom_kills"
     monkeypatch.setattr(asks, lambda: next(counts))
     with pytest.raises(TooLittleMemoryError, match="this location has too little memory"):
         await looked()

@@ -1,9 +1,7 @@
-"""A script's files: names, kinds, and paths as their author knows them.
+"""A script's files: their paths, their kinds, and how logs and errors name them.
 
-Files as the author of a script knows them, in what Node and Playwright say of it. Pure.
-
-They name files by where they are in the agent: a folder of one run, which nobody finds again, or
-one of its packages. The author knows them by where they are in the check.
+Node and Playwright name a file by its path on the agent, in a folder that is gone after the run.
+`UserPaths` turns these into the paths that the script's author knows, those within the check.
 """
 
 import os
@@ -21,32 +19,32 @@ from runners.scripting.node.runtimes import HARNESS
 
 EDITOR_SCRIPT: Final = "script.js"
 _MODULES: Final = "node_modules"
-"""The libraries of the runtime; a file of the check's own there would hide one of them."""
+"""The folder of the runtime's libraries, where a file of the check could hide one of them."""
 _SEGMENT_BYTES: Final = 255
 
 
 class ScriptFile(msgspec.Struct, frozen=True):
-    """A file to be written before the run."""
+    """A file that is written before the run."""
 
     path: PurePosixPath
-    """Inside the folder."""
+    """The path within the run's folder."""
     content: str
 
 
 def script_path(spec: BrowserSpec | MultiStepSpec) -> PurePosixPath:
-    """Where the script is in the folder.
+    """Find the path of the script within the run's folder.
 
     Raises:
-        CheckFailed: of kind SCRIPT, when that is not in the folder.
+        CheckFailed: of kind SCRIPT: the path is not in the folder.
     """
     return _resolve_in_folder(spec.script_path or EDITOR_SCRIPT)
 
 
 def script_files(spec: BrowserSpec | MultiStepSpec) -> tuple[ScriptFile, ...]:
-    """The script, its snippets beside it, its dependencies at their paths.
+    """List the script, the snippets beside it, and the dependencies at their paths.
 
     Raises:
-        CheckFailed: of kind SCRIPT, when one would leave the folder or stand in another's way.
+        CheckFailed: of kind SCRIPT: a path leaves the folder, or two paths conflict.
     """
     script = script_path(spec)
     files = {_resolve_in_folder(one.path): one.content for one in spec.dependencies}
@@ -59,7 +57,7 @@ def script_files(spec: BrowserSpec | MultiStepSpec) -> tuple[ScriptFile, ...]:
 
 
 def write_files(files: Iterable[ScriptFile], folder: Path) -> None:
-    """Write them into a folder that is empty; it blocks.
+    """Write files into an empty folder; it blocks.
 
     Raises:
         OSError: they cannot be written.
@@ -73,7 +71,7 @@ def write_files(files: Iterable[ScriptFile], folder: Path) -> None:
 def _place_snippets(
     script: PurePosixPath, snippets: Iterable[Dependency]
 ) -> dict[PurePosixPath, str]:
-    """At their paths from the script's folder."""
+    """Map the paths of snippets, which count from the script's folder, to their contents."""
     return {
         _resolve_in_folder(str(script.parent / one.path.lstrip("/"))): one.content
         for one in snippets
@@ -81,7 +79,7 @@ def _place_snippets(
 
 
 def _resolve_in_folder(given: str) -> PurePosixPath:
-    """A path of the check as one in the folder: `/` is the folder itself."""
+    """Turn a path of the check into one within the folder; `/` is the folder itself."""
     path = PurePosixPath(os.path.normpath(given.lstrip("/")))
     if not path.name or path.parts[0] == "..":
         raise _refuse(given, "leaves the folder of the check")
@@ -110,7 +108,7 @@ _FILE: Final = re.compile(r"\.(?:spec|test)\.[cm]?[jt]sx?$")
 
 
 def is_playwright_test(script: str, path: str) -> bool:
-    """Whether a script is to be run by Playwright Test; otherwise Node runs it by itself."""
+    """Whether Playwright Test runs a script; otherwise Node runs it by itself."""
     code = _COMMENT_OR_TEXT.sub(_drop_comment, script)
     if _FILE.search(path) or _NAMED_TEST.search(code):
         return True
@@ -118,7 +116,7 @@ def is_playwright_test(script: str, path: str) -> bool:
 
 
 def _drop_comment(found: re.Match[str]) -> str:
-    """Texts stay, since modules are named by them; comments go."""
+    """Replace a comment by a space, and keep a string, as strings name modules."""
     return " " if found.group().startswith("/") else found.group()
 
 
@@ -127,14 +125,14 @@ def _drop_texts(code: str) -> str:
 
 
 _PACKAGES_PATH: Final = r"(?:/[0-9a-f.]{1,100})?/node_modules/"
-"""Packages that suites share lie below the key of their content."""
+"""The way from a packages folder to its packages; those that suites share have a key in it."""
 _REQUIRED_BY: Final = re.compile(r"\n- (?:node_modules/|node:)[^\n]*")
 _EMPTY_REQUIRE_STACK: Final = re.compile(r"\nRequire stack:(?!\n- )")
 _SYNTAX: Final = re.compile(r"(?P<kind>SyntaxError: )(?P<file>\S+): (?P<said>.*) \(\d+:\d+\)")
 
 
 class UserPaths:
-    """Those of one run."""
+    """Translates paths of one run into those that the script's author knows."""
 
     def __init__(
         self,
@@ -144,10 +142,10 @@ class UserPaths:
         packages: Iterable[Path] = (),
         harness: Path = HARNESS,
     ) -> None:
-        """`working_dir`: what the author's paths count from. None: from the root.
+        """`working_dir`: the folder that the author's paths count from. None: the root.
 
-        `packages`: folders of the agent's that hold a `node_modules`, or several by their keys.
-        `harness`: where the run's copy of our own code is.
+        `packages`: folders of the agent that hold a `node_modules`, or several ones by key.
+        `harness`: the folder from which the run loads the harness.
         """
         here = root if working_dir is None else working_dir
         above = os.path.relpath(root, here)
@@ -156,7 +154,7 @@ class UserPaths:
         self._packages = _compile_packages(packages)
 
     def line(self, text: str) -> str:
-        """Of a log."""
+        """Translate the paths in a line of a log."""
         if "/" not in text:
             return text
         for whole, short in self._shorter:
@@ -164,10 +162,10 @@ class UserPaths:
         return text if self._packages is None else self._packages.sub("node_modules/", text)
 
     def error(self, text: str, where: str | None = None) -> str:
-        """Of an error, without the way through Playwright that led to the author's file.
+        """Translate the paths in an error, and drop the require stack that led to the file.
 
-        `where`: its place, as in `shop.spec.ts:5:14`, which is said behind the first line and not
-        once more in it. None: nobody knows.
+        `where`: the error's place, as in `shop.spec.ts:5:14`, which is appended to its first line
+        and therefore removed from it. None: the place is unknown.
         """
         told = _EMPTY_REQUIRE_STACK.sub("", _REQUIRED_BY.sub("", self.line(text)))
         if where is None:
@@ -179,15 +177,15 @@ class UserPaths:
 
 
 def _compile_packages(packages: Iterable[Path]) -> re.Pattern[str] | None:
-    """Of paths below these folders alone: a URL of the target's may hold `node_modules` as well.
+    """Compile a pattern of paths below these folders only: a URL may contain `node_modules` too.
 
-    It begins with long fixed texts, so that a script's output cannot make it slow.
+    The pattern begins with long fixed texts, so that no script's output can make it slow.
     """
     folders = "|".join(re.escape(str(folder)) for folder in packages)
     return re.compile(f"(?:file://)?(?:{folders}){_PACKAGES_PATH}") if folders else None
 
 
 def append_place(text: str, where: str | None) -> str:
-    """An error with its place behind its first line."""
+    """Append the place of an error to its first line."""
     first, *rest = text.strip().split("\n")
     return "\n".join([f"{first} ({where})" if where else first, *rest])

@@ -1,4 +1,4 @@
-"""Node processes that wait for a script."""
+"""A pool of Node processes that wait for setup and teardown scripts."""
 
 import asyncio
 import contextlib
@@ -17,31 +17,31 @@ from sandbox.workspace import Workspace
 
 MEMORY_MB: Final = 512
 HEAP_MB: Final = 384
-"""Of JavaScript objects; buffers and Node itself take the rest."""
+"""V8's heap for JavaScript objects; buffers and Node itself use the rest of the memory."""
 LIMITS: Final = Limits(memory_mb=MEMORY_MB, file_mb=1, folder_mb=1, processes=64, open_files=1024)
 
 
 class ScriptNode:
-    """A process that reads a job from its stdin, runs it and ends."""
+    """A process that reads one job from stdin, runs it and exits."""
 
     def __init__(self, child: Child, folder: Workspace, *, started_at: float) -> None:
-        """`folder`: its working directory, where nothing can be written."""
+        """`folder`: its working directory, in which it cannot write."""
         self.started_at = started_at
-        """Monotonic; its own log counts from here."""
+        """When it started, by the monotonic clock; the times of its log count from here."""
         self._child = child
         self._folder = folder
         self._ending: asyncio.Task[ProgramExit] | None = None
-        """None: it has no job."""
+        """Waits for its end. None: it has no job yet."""
 
     async def run(
         self, message: bytes, *, limit_s: float, hear: Callable[[bytes], bool]
     ) -> ProgramExit | None:
-        """Hand it its job, and wait for its end, or until `hear` has heard enough.
+        """Send the job, and wait for the end of the process, or until `hear` needs no more facts.
 
-        None: it has, and the process may still be on its way out.
+        None: `hear` needs no more facts, and the process may not have ended yet.
 
         Raises:
-            OSError: the process never began, or cannot be ended.
+            OSError: the process never began, or cannot be killed.
         """
         enough = asyncio.Event()
 
@@ -60,10 +60,10 @@ class ScriptNode:
         return self._ending.result() if self._ending.done() else None
 
     async def close(self) -> None:
-        """Leave nothing of it.
+        """Kill it, and remove its folder.
 
         Raises:
-            OSError: a process of it cannot be ended.
+            OSError: one of its processes cannot be killed.
         """
         try:
             await self._child.kill()
@@ -76,10 +76,10 @@ class ScriptNode:
 async def start_node(
     sandbox: Sandbox, runtime: Runtime, environment_in: Callable[[Path], dict[str, str]]
 ) -> ScriptNode:
-    """A process of this runtime that waits for its script, in a folder of its own.
+    """Start a process of a runtime that waits for its script, in a folder of its own.
 
     Raises:
-        OSError: it cannot be started, and that is our fault.
+        OSError: it cannot be started, which is our fault.
     """
     folder = Workspace()
     try:
@@ -93,7 +93,7 @@ async def start_node(
 
 
 def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Program:
-    """It may read its own code and the libraries, and nothing else; it starts no process."""
+    """Build the program: it may read only its code and the libraries, and start no process."""
     code = runtime.harness / "script"
     return Program(
         argv=(
@@ -111,39 +111,39 @@ def _program(runtime: Runtime, folder: Path, environment: dict[str, str]) -> Pro
 
 
 NODES_PER_RUNTIME: Final = 2
-"""Per runtime: setup and teardown of one check. Each holds some 40 MB while it waits, of which 8
-are its own and the rest is Node's code, which all Node processes share."""
+"""Waiting processes per runtime, for setup and teardown of one check. Each uses some 40 MB, of
+which 32 MB are Node's code, which all Node processes share."""
 IDLE_S: Final = 300.0
-"""So long after the last script of a runtime its spares are let go."""
+"""How long after the last script of a runtime its waiting processes are closed."""
 
 StartNode = Callable[[Runtime], Awaitable[ScriptNode]]
 
 
 class NodePool:
-    """Lends each script a process of its own; none is lent twice."""
+    """Lends each script a process of its own, from those that wait if possible; none runs twice."""
 
     def __init__(self, start: StartNode, *, each: int = NODES_PER_RUNTIME) -> None:
-        """`each`: how many to keep of each runtime that is in use."""
+        """`each`: how many processes of each runtime in use wait."""
         self._start = start
         self._each = each
         self._waiting: defaultdict[str, deque[ScriptNode]] = defaultdict(deque)
         self._used: dict[str, tuple[Runtime, float]] = {}
-        """Runtimes that had a script lately, and when."""
+        """Runtimes that had a script recently, and when it ended."""
         self._ended = asyncio.Event()
-        """A script ended: now a new spare takes nobody's time."""
+        """Set when a script has ended: starting a process now slows no script down."""
         self._endings: set[asyncio.Task[None]] = set()
-        """Processes on their way out, which no check waits for."""
+        """Tasks that close processes, which no check waits for."""
         self._keeper: asyncio.Task[None] | None = None
-        """None: no script has come yet."""
+        """Refills the pool. None: no script has come yet."""
 
     @property
     def waiting(self) -> int:
-        """How many processes wait."""
+        """The number of processes that wait."""
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
     async def lend(self, runtime: Runtime, *, fresh: bool = False) -> AsyncIterator[ScriptNode]:
-        """A process for one script, which ends with the block. Fresh: not one that waited.
+        """Lend a process for one script, which ends with the block. `fresh`: a new process.
 
         Raises:
             OSError: none can be started.
@@ -158,7 +158,7 @@ class NodePool:
             ending.add_done_callback(self._endings.discard)
 
     async def close(self) -> None:
-        """End all that there are."""
+        """Close all processes."""
         await asyncio.gather(*self._endings, return_exceptions=True)
         if self._keeper is not None:
             self._keeper.cancel()
@@ -185,7 +185,7 @@ class NodePool:
                     await self._ended.wait()
             self._ended.clear()
             for runtime, used_at in tuple(self._used.values()):
-                # A spare that cannot be started or ended now is no script's loss.
+                # A process that cannot be started or closed now harms no script.
                 with contextlib.suppress(OSError):
                     await self._keep_for(runtime, idle_s=time.monotonic() - used_at)
 

@@ -1,4 +1,4 @@
-"""What is said between the agent and a script's process."""
+"""The messages between the agent and a Node process with a setup or teardown script."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
@@ -14,7 +14,7 @@ from runners.net.http.response import decode_body, parse_content_type
 
 ScriptPhase = Literal["setup", "teardown"]
 LIMIT_BYTES: Final = 256 * 1024
-"""The most that passes to a script, and from it: request or response, with the environment."""
+"""The largest request or response, with the environment, that passes to or from a script."""
 
 
 class ScriptRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -35,60 +35,60 @@ class ScriptResponse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     body: str
     headers: Mapping[str, str]
     timings: Mapping[str, float]
-    """When each phase was over, in ms since the request began."""
+    """The end of each phase, in ms since the request began."""
     timing_phases: Mapping[str, float]
-    """How long each took, in ms."""
+    """The duration of each phase, in ms."""
 
 
 class ScriptName(msgspec.Struct, frozen=True):
-    """What a script is called."""
+    """The names of a script."""
 
     file: str
-    """In stacks, as in setup.js, or as its author's file is."""
+    """The name in stack traces: `setup.js`, or that of its author's file."""
     words: str
-    """In sentences, as in `the setup script`."""
+    """The name in messages, such as `the setup script`."""
 
 
 class ScriptJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One script to run."""
 
     file: str
-    """What the script is called in stacks."""
+    """The script's name in stack traces."""
     phase: ScriptPhase
     script: str
     env: Mapping[str, str]
     secret_names: tuple[str, ...]
-    """Variables whose new values are secret as well."""
+    """Names of secret variables, whose values are secret even if the script changes them."""
     region: str
     request: ScriptRequest
-    """Written by setup, only read by teardown."""
+    """The request, which a setup script may change and a teardown script only reads."""
     response: ScriptResponse | None
-    """None: there is none yet."""
+    """The response. None: this is a setup script."""
     snippets: Mapping[str, str]
-    """Content by path, as in snippets/login.js."""
+    """The contents of snippets by path, such as `snippets/login.js`."""
     modules: str
     """The folder `node_modules` of the runtime."""
     words: str = "the script"
-    """What the script is called in sentences."""
+    """The script's name in messages."""
     limit_bytes: int = LIMIT_BYTES
 
     @property
     def name(self) -> ScriptName:
-        """What it is called."""
+        """The names of the script."""
         return ScriptName(self.file, self.words)
 
     @property
     def passed_bytes(self) -> int:
-        """How much of the limit it takes."""
+        """The part of the limit that the job uses."""
         return len(msgspec.json.encode((self.request, self.response, self.env)))
 
 
 class Begun(msgspec.Struct, frozen=True, tag_field="fact", tag="begun"):
-    """The script has the process from now on; what ends it is the script's doing."""
+    """The script has begun: what ends the process from now on is the script's doing."""
 
 
 class Secret(msgspec.Struct, frozen=True, tag_field="fact", tag="secret"):
-    """The script has set a variable that is to be hidden."""
+    """The script has set a variable whose value is secret."""
 
     value: Annotated[str, msgspec.Meta(max_length=16_384)]
 
@@ -97,7 +97,7 @@ class Logged(msgspec.Struct, frozen=True, tag_field="fact", tag="log", rename="c
     """The script has logged a line."""
 
     after_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-    """Since the script began."""
+    """Milliseconds since the script began."""
     level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
     message: Annotated[str, msgspec.Meta(max_length=16_384)]
 
@@ -108,26 +108,26 @@ class Broke(msgspec.Struct, frozen=True, tag_field="fact", tag="failed"):
     message: Annotated[str, msgspec.Meta(max_length=16_384)]
     stack: Annotated[str, msgspec.Meta(max_length=16_384)]
     place: Annotated[str, msgspec.Meta(max_length=1_200)] | None = None
-    """The user's own line, as in setup.js:3:7. None: it is not known."""
+    """The place in the user's code, such as `setup.js:3:7`. None: it is unknown."""
 
 
 class Done(msgspec.Struct, frozen=True, tag_field="fact", tag="done"):
-    """The script has come to its end."""
+    """The script has run to its end."""
 
     env: dict[str, str]
     printed: bool
-    """Past the console, so that there is more to read than facts."""
+    """Whether it wrote to stdout or stderr past the console, so that there is a log to read."""
     request: ScriptRequest | None = None
-    """None: it was a teardown script."""
+    """The changed request. None: it was a teardown script."""
     body: str | None = None
-    """Of the response. None: it was a setup script."""
+    """The changed body of the response. None: it was a setup script."""
 
 
 Fact = Begun | Secret | Logged | Broke | Done
 
 encode_job: Final = msgspec.json.Encoder().encode
 decode_fact: Final = msgspec.json.Decoder(Fact).decode
-"""Raises msgspec.DecodeError, or its subclass ValidationError."""
+"""Decodes a fact; raises msgspec.DecodeError or its subclass ValidationError."""
 
 
 _MAX_URL_CHARS: Final = 2048
@@ -135,7 +135,7 @@ _UTF_8: Final = "utf_8"
 
 
 def render(request: HttpRequest) -> ScriptRequest:
-    """The request as setup sees it: its `{{NAME}}` are not filled yet."""
+    """Render the request for a setup script, with its `{{NAME}}` templates still unfilled."""
     return ScriptRequest(
         method=request.method.value,
         url=request.url,
@@ -146,10 +146,10 @@ def render(request: HttpRequest) -> ScriptRequest:
 
 
 def apply_changes(request: HttpRequest, wish: ScriptRequest, *, file: str) -> HttpRequest:
-    """The request as a setup script left it; what it did not touch stays as it was.
+    """Apply a setup script's changes to the request; everything else stays as it was.
 
     Raises:
-        CheckFailed: of kind SCRIPT, when it cannot be sent like that.
+        CheckFailed: of kind SCRIPT: the changed request cannot be sent.
     """
     before = render(request)
     if wish == before:
@@ -168,7 +168,7 @@ def apply_changes(request: HttpRequest, wish: ScriptRequest, *, file: str) -> Ht
 
 
 def render_sent(sent: SentRequest) -> ScriptRequest:
-    """The request as teardown sees it: as it went out."""
+    """Render the request for a teardown script, as it was sent."""
     return ScriptRequest(
         method=sent.method,
         url=sent.url,
@@ -179,7 +179,7 @@ def render_sent(sent: SentRequest) -> ScriptRequest:
 
 
 def render_response(answer: HttpResponse, timings: Timings) -> ScriptResponse:
-    """The response as teardown sees it."""
+    """Render the response for a teardown script."""
     phases = _name_phases(timings)
     return ScriptResponse(
         status_code=answer.head.status_code,
@@ -192,7 +192,7 @@ def render_response(answer: HttpResponse, timings: Timings) -> ScriptResponse:
 
 
 def replace_body(answer: HttpResponse, body: str) -> HttpResponse:
-    """The answer as a teardown script left it."""
+    """Replace the body of a response by the one that a teardown script set."""
     if body == decode_body(answer.body, _find_charset(answer)):
         return answer
     encoded = body.encode()
@@ -212,7 +212,7 @@ def _key_by_name(pairs: tuple[KeyValue, ...]) -> dict[str, str]:
 def _merge_pairs(
     pairs: tuple[KeyValue, ...], before: Mapping[str, str], wish: Mapping[str, str]
 ) -> tuple[KeyValue, ...]:
-    """Who may see a value does not change with it."""
+    """Apply changed pairs; a key that was locked stays locked."""
     if wish == before:
         return pairs
     locked = {pair.key.lower() for pair in pairs if pair.locked}
@@ -238,7 +238,7 @@ def _require_url(wish: str, file: str) -> str:
 
 
 def _choose_body_type(request: HttpRequest, wish: ScriptRequest) -> BodyType:
-    """A body that a script gives to a request without one is sent as it is."""
+    """Choose the type of the body: one that a script adds to a request without one is RAW."""
     if request.body_type is BodyType.NONE and wish.body and wish.body != request.body:
         return BodyType.RAW
     return request.body_type
@@ -249,7 +249,7 @@ def _refuse(file: str, why: str) -> CheckFailed:
 
 
 def _name_phases(timings: Timings) -> dict[str, float]:
-    """As the established service names them: TLS falls into `firstByte`."""
+    """Name the phases as existing scripts expect them, with TLS as part of `firstByte`."""
     first_byte = (timings.first_byte or 0) + (timings.tls or 0)
     return {
         "wait": timings.wait or 0,
@@ -262,7 +262,7 @@ def _name_phases(timings: Timings) -> dict[str, float]:
 
 
 def _compute_offsets(phases: Mapping[str, float]) -> dict[str, float]:
-    """When each phase was over, from the start."""
+    """Compute when each phase ended, in ms since the request began."""
     lookup = phases["wait"] + phases["dns"]
     connect = lookup + phases["tcp"]
     return {

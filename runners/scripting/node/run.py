@@ -17,22 +17,22 @@ from sandbox.program import ProgramExit
 
 
 class NodeBrokeError(MachineError):
-    """Node did not come to run a script; the job goes back."""
+    """Node ended before it ran a script; the job is released."""
 
 
 class ScriptOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one script."""
+    """The outcome of one script."""
 
     ending: Done | Failure
-    """What it left behind, or why it failed."""
+    """The script's result, or why it failed."""
     log: tuple[LogLine, ...] = ()
 
 
 class ScriptRunner:
-    """Runs the scripts of one run, one after the other; their processes end with the block.
+    """Runs the scripts of one run, one after the other.
 
-    Not before: to end one costs the machine as much as the request between two scripts, whose time
-    is measured.
+    Their processes end with the block, not before: ending one takes as much of the machine as the
+    request between two scripts, whose time is measured.
     """
 
     def __init__(
@@ -51,19 +51,19 @@ class ScriptRunner:
         await self._lent.aclose()
 
     def elapsed_s(self) -> float:
-        """Since the run began."""
+        """The seconds since the run began."""
         return time.monotonic() - self._began
 
     async def run(self, job: ScriptJob, *, limit_s: float, limit: str) -> ScriptOutcome:
-        """Run a script to its end, or to the limit, of which sentences speak as `limit`.
+        """Run a script to its end, or to its time limit, which messages call `limit`.
 
         Raises:
-            NodeBrokeError: Node did not get so far.
+            NodeBrokeError: Node ended before the script began.
             OSError: Node cannot be started.
         """
         message = encode_job(job)
         outcome = await self._run_once(job, message, limit_s=limit_s, limit=limit, fresh=False)
-        # A process that waited may have died meanwhile; a new one has no such excuse.
+        # A process that waited may have died meanwhile, so a new one gets a second try.
         if outcome is None:
             outcome = await self._run_once(job, message, limit_s=limit_s, limit=limit, fresh=True)
         if outcome is None:
@@ -75,7 +75,7 @@ class ScriptRunner:
     async def _run_once(
         self, job: ScriptJob, message: bytes, *, limit_s: float, limit: str, fresh: bool
     ) -> ScriptOutcome | None:
-        """What came of the script in one process. None: it did not come to run there."""
+        """Run the script in one process. None: the process ended before the script began."""
         lending = self._pool.lend(self.runtime, fresh=fresh)
         node = await self._lent.enter_async_context(lending)
         facts = ScriptFacts(began_ms=self._now_ms(), add_secret=self._add_secret)
@@ -91,7 +91,7 @@ class ScriptRunner:
         return ScriptOutcome(ending=ending, log=tuple(log))
 
     def _shift_log(self, ended: ProgramExit, node: ScriptNode) -> tuple[LogLine, ...]:
-        """What went past the console; its times count from the start of the process."""
+        """Shift the log of the process, whose times count from its start, to the run's start."""
         earlier_ms = (node.started_at - self._began) * 1000
         return tuple(
             msgspec.structs.replace(line, after_ms=max(0.0, earlier_ms + line.after_ms))

@@ -1,24 +1,21 @@
-"""Runtimes of Node on this machine: which there are, and what they bring.
+"""The Node runtimes of this machine: Node, its libraries and compiled code, and the browser.
 
-Finds what runs scripts on this machine: Node, its libraries by runtime, and the browser.
+`runners/installation` creates these files:
 
-`runners/installation` lays them out:
-
-    <id>/package.json     what it is made of, which is locked
-    <id>/bin/             node, npm and npx, to be put in front of PATH
+    <id>/package.json     its libraries, whose versions are locked
+    <id>/bin/             node, npm and npx, which come first in PATH
     <id>/lib/             npm itself
     <id>/node_modules/    the libraries of its lock file
-    <id>/compile-cache/   what Node compiled of them in advance, read-only
+    <id>/compile-cache/   their code as Node compiled it in advance, read-only
     <id>/ready            written last
-    <id>/code-cache       what a run of Playwright calls, compiled: `warming` makes it
-    <id>/warmed           how that was made
+    <id>/code-cache       the code that a run of Playwright calls, compiled (`compile_cache.py`)
+    <id>/warmed           whether the code cache was made with a browser
     browsers/             Chromium, where the distribution has no package of it
     chromium              a link into it
     ffmpeg                a program
 
-Tells whether code that V8 compiled ahead is whole, and of the libraries that are there.
-
-V8 looks at its own version and at lengths only; `code_cache.cjs` writes and reads the file.
+A code cache is used only if it is intact and was made from the libraries that are installed: V8
+itself compares only its version and lengths. `code_cache.cjs` writes and reads the file.
 """
 
 import json
@@ -42,59 +39,59 @@ from runners.installation.places import runtimes_folder
 
 CODE_CACHE: Final = "code-cache"
 HARNESS: Final = Path(__file__).resolve().parents[2] / "harness"
-"""Our own code that every run of a script loads, as installed."""
+"""The folder of the harness, which every run loads, as installed."""
 _READY: Final = "ready"
 _VERSION: Final = re.compile(rb"\d+(\.\d+){3}")
 _START_LIMIT_S: Final = 30
-"""A cold disk, and libraries of some 500 MB."""
+"""Enough for a cold disk, as a browser's libraries take some 500 MB."""
 
 
 class MissingRuntimeError(MachineError):
-    """This machine has not got what a check runs on; another agent may have it."""
+    """This machine lacks what a check runs on; another agent may have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """A fixed set of what scripts run on."""
+    """One installed runtime: a version of Node with a fixed set of libraries."""
 
     id: str
     node: Path
-    """The program; npm and npx stand beside it."""
+    """The path of `node`; npm and npx are beside it."""
     node_version: str
     modules: Path
-    """The folder `node_modules` of its libraries, past all links: scripts may read there alone."""
+    """The real path of its `node_modules`, the only folder that scripts may read."""
     playwright: str
-    """Version of Playwright Test."""
+    """The version of Playwright Test."""
     compile_cache: Path | None
-    """For `NODE_COMPILE_CACHE`, read-only. None: there is none."""
+    """The read-only folder for `NODE_COMPILE_CACHE`. None: there is none."""
     code_cache: Path | None = None
-    """What a run of Playwright calls, compiled (`warming`), read-only. None: there is none, or
-    none that fits."""
+    """The compiled code that a run of Playwright calls, read-only. None: there is none, or it does
+    not fit the libraries."""
     code_cache_fault: str | None = None
-    """Why the code cache that is there is left out. None: it is not."""
+    """Why an existing code cache is not used. None: it is used, or there is none."""
     harness: Path = HARNESS
-    """Our own code that every run loads; the users of runs can read it."""
+    """The folder of the harness, which the users of runs can read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtimes:
-    """Those of this machine, as found when the process started."""
+    """The runtimes of this machine, as found when the process started."""
 
     by_id: Mapping[str, Runtime] = field(default_factory=lambda: MappingProxyType({}))
-    """The newest first."""
+    """The runtimes by id, the newest first."""
     browser: Path | None = None
-    """Program of Chromium's headless shell, which said its version. None: there is none."""
+    """The path of Chromium's headless shell, once it printed its version. None: there is none."""
     browser_version: str | None = None
     ffmpeg: Path | None = None
-    """Records videos of pages. None: there is none."""
+    """The program that records videos of pages. None: there is none."""
 
     @property
     def installed(self) -> tuple[str, ...]:
-        """Their ids, the newest first."""
+        """The ids of the runtimes, the newest first."""
         return tuple(self.by_id)
 
     def get(self, runtime_id: str | None) -> Runtime:
-        """The runtime of that id; the newest, when the check names none.
+        """Return the runtime with an id, or the newest one if the check names none.
 
         Raises:
             MissingRuntimeError: it is not installed.
@@ -110,9 +107,9 @@ class Runtimes:
 
 
 def find_runtimes(folder: Path | None = None, browser: Path | None = None) -> Runtimes:
-    """Look at this machine: reads some 15 MB a runtime, and has the browser say its version.
+    """Find the runtimes; it reads some 15 MB of each, and has the browser print its version.
 
-    `folder`: where they are. None: where the installation puts them. `browser`: Chromium's
+    `folder`: where the runtimes are. None: where the installation puts them. `browser`: Chromium's
     program. None: the installation's or Debian's.
     """
     place = runtimes_folder() if folder is None else folder
@@ -155,7 +152,7 @@ def _read_runtime(folder: Path) -> Runtime:
 
 
 def _read_browser_version(browser: Path) -> str | None:
-    """None: it is not there, or does not start, for want of a library perhaps."""
+    """Have a browser print its version. None: there is none, or it does not start."""
     try:
         command = (browser, "--version")
         said = subprocess.run(  # noqa: S603 - named by the installation or by its operator
@@ -174,19 +171,19 @@ _OTHER_VERSION: Final = "it is damaged, or was made by another version of Picket
 
 
 class _IndexEntry(msgspec.Struct, frozen=True, array_like=True):
-    """What the index says of one library's file."""
+    """The entry of one library's file in the index of a code cache."""
 
     begin_byte: int
-    """Of its code, behind the index."""
+    """Where its code begins, counted from the end of the index."""
     length_bytes: int
     source_crc32: int
-    """Of the text that the code was made of."""
+    """The CRC-32 of the source that the code was compiled from."""
 
 
 def find_code_cache_fault(cache: Path, modules: Path) -> str | None:
-    """Why runs must not use it; None: they may. It reads the file and all that it is of.
+    """Find why runs must not use a code cache; it reads the cache and its sources. None: they may.
 
-    `modules`: the folder of the libraries that runs load.
+    `modules`: the `node_modules` that runs load.
     """
     try:
         index = _decode_index(cache.read_bytes())
@@ -220,9 +217,9 @@ _MISSING: Final = re.compile(
     r"(?:Cannot find (?:module|package) '(?P<module>[^'\n]{1,200})'"
     r"|(?P<library>\S{1,200}) is not a library of this runtime)"
 )
-"""Where the error begins with it: one may show such words of its target's."""
+"""Matches at the start of an error only, as errors may quote the target's own texts."""
 _MIN_SIMILARITY: Final = 0.8
-"""Names of modules are short, and many: `express` is not meant as `expect`."""
+"""How alike names must be: there are many short ones, and `express` does not mean `expect`."""
 _OWN_FILES: Final = (
     "Files of its own a check names in `dependencies`, or in `dependencyFiles` of a check file."
 )
@@ -232,7 +229,7 @@ _LIBRARIES: Final = (
 
 
 def suggest_module(message: str) -> str | None:
-    """A sentence to be told behind the error. None: it is of something else."""
+    """Explain an error about a missing module in one sentence. None: it is another error."""
     found = _MISSING.match(message)
     if found is None:
         return None

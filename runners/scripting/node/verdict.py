@@ -1,9 +1,7 @@
-"""What a script reported, and whether it passed.
+"""What a setup or teardown script reported, and whether it passed.
 
-Collects what one setup or teardown script says about itself, and believes little of it.
-
-The script shares its process with our code and can write facts of its own: whatever does not read
-as a fact spoils the run of the script that wrote it, and nothing else.
+The script shares its process with the harness and can forge facts. A line that is no valid fact
+fails the script that wrote it, and affects nothing else.
 """
 
 from collections.abc import Callable
@@ -28,10 +26,10 @@ from runners.scripting.node.runtimes import suggest_module
 from sandbox.program import ProgramExit
 
 _MAX_LINES: Final = 1_001
-"""With the notice that there were more."""
+"""The most lines of a log, including the notice that there were more."""
 _MAX_SECRETS: Final = 20
 _MAX_SECRET_CHARS: Final = 16_384
-"""Of all together: each is searched for, in all its encoded forms, wherever something leaves."""
+"""The total length of all secrets, as each is searched for in all its encoded forms."""
 
 
 class ScriptFacts:
@@ -41,16 +39,16 @@ class ScriptFacts:
         """`began_ms`: when the script got its job, since the run began."""
         self.has_begun = False
         self.ending: Broke | Done | None = None
-        """None: the script has not come to an end by itself."""
+        """How the script ended by itself. None: it has not."""
         self.is_garbled = False
-        """Something came that is no fact."""
+        """Whether a line came that is no valid fact."""
         self._began_ms = began_ms
         self._add_secret = add_secret
         self._secrets: set[str] = set()
         self.log: list[LogLine] = []
 
     def take(self, line: bytes) -> bool:
-        """Note a line; whether the end of the process has nothing to add any more."""
+        """Note a line; return whether the end of the process cannot add anything any more."""
         try:
             fact = decode_fact(line)
         except (msgspec.DecodeError, RecursionError):
@@ -84,15 +82,15 @@ class ScriptFacts:
 
 _MAX_MESSAGE_CHARS: Final = 500
 _REFUSED_MEMORY: Final = ("Failed to allocate memory", "Array buffer allocation failed")
-"""What a script gets when the system refuses it more."""
+"""Node's messages when the system refuses it memory."""
 
 
 def judge_ending(
     name: ScriptName, facts: ScriptFacts, ended: ProgramExit | None, *, limit: str
 ) -> Done | Failure:
-    """What the script left behind, or why it failed. No end: its facts told enough.
+    """Judge how a script ended: its result, or why it failed.
 
-    `limit`: of its time, as in `its limit of 10 s`.
+    `ended`: None if its facts said enough. `limit`: its time limit, as in `its limit of 10 s`.
     """
     ending = facts.ending
     if isinstance(ending, Done) and not facts.is_garbled:
@@ -107,7 +105,7 @@ def judge_ending(
 
 
 def fail_too_large(name: ScriptName, what: str, size_bytes: int) -> Failure:
-    """More than may pass to a script."""
+    """Fail a script because more was to be passed to it than the limit."""
     return Failure(
         kind=FailureKind.SCRIPT,
         message=(
@@ -119,7 +117,7 @@ def fail_too_large(name: ScriptName, what: str, size_bytes: int) -> Failure:
 
 
 def fail_no_time(name: ScriptName) -> Failure:
-    """The run's own time was over before the script's turn came."""
+    """Fail a script because the run's time was up before it could start."""
     return Failure(
         kind=FailureKind.TIMEOUT,
         message=f"No time was left for {name.words}.",
@@ -163,7 +161,7 @@ def _describe_end(ended: ProgramExit) -> str:
 
 
 def _lacked_memory(ending: Broke | None, ended: ProgramExit) -> bool:
-    """The system may refuse memory before anybody has seen how much there is in use."""
+    """Whether it lacked memory, which the system may refuse before a check measures the use."""
     if ended.out_of_memory:
         return True
     return ending is not None and any(sign in ending.message for sign in _REFUSED_MEMORY)

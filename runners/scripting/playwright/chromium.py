@@ -1,9 +1,8 @@
-"""Which browser runs, with which options, and whether it starts.
+"""Chromium for scripts: its options, a browser registry for Playwright, and a test that it starts.
 
-A folder that looks to each Playwright of a suite as if it had downloaded its browsers.
-
-It supplies the encoder of videos, without which every test that records one fails, and serves
-tools that start a browser past our hook. Firefox and WebKit are not in it.
+The registry is a folder that looks to each Playwright of a suite as if it had downloaded its
+browsers. It holds ffmpeg, without which every test that records a video fails, and serves tools
+that start a browser past our hook. Firefox and WebKit are not in it.
 """
 
 import asyncio
@@ -27,14 +26,14 @@ _MARKERS: Final = ("INSTALLATION_COMPLETE", "DEPENDENCIES_VALIDATED")
 _REVISION: Final = re.compile(r"[0-9A-Za-z_.-]{1,40}")
 _LARGEST_BYTES: Final = 1_000_000
 _MOST_BROWSERS: Final = 100
-"""A Playwright has about fifteen."""
+"""Playwright's own list has about fifteen."""
 _CHAINS: Final = (
     ("@playwright/test", "playwright", "playwright-core"),
     ("@playwright/test", "playwright-core"),
     ("playwright", "playwright-core"),
     ("playwright-core",),
 )
-"""Which package brings which, from the suite on."""
+"""Chains of packages, each of which depends on the next, that lead to playwright-core."""
 _PLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "chromium": ("chrome-linux/chrome", "chrome-linux64/chrome", "chrome-linux-arm64/chrome"),
     "chromium-headless-shell": (
@@ -44,11 +43,11 @@ _PLACES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "ffmpeg": ("ffmpeg-linux", "ffmpeg-linux-arm64"),
 }
-"""Where the Playwrights of several years look for each program."""
+"""The paths at which Playwright versions of several years look for each program."""
 
 
 def resolve_package(name: str, folder: Path) -> Path | None:
-    """The real folder of a package as Node finds it from a folder. None: it does not."""
+    """Find the real folder of a package as Node resolves it from a folder. None: there is none."""
     real = folder.resolve()
     for parent in (real, *real.parents):
         found = parent / "node_modules" / name
@@ -58,7 +57,7 @@ def resolve_package(name: str, folder: Path) -> Path | None:
 
 
 def make_registry(into: Path, project: Path, *, browser: Path | None, ffmpeg: Path | None) -> None:
-    """Fill the folder for the Playwrights that a project finds; it blocks.
+    """Fill a registry for the Playwright versions that a project resolves; it blocks.
 
     Raises:
         OSError: it cannot be written.
@@ -72,7 +71,7 @@ def make_registry(into: Path, project: Path, *, browser: Path | None, ffmpeg: Pa
 
 
 def _find_needed_programs(project: Path) -> set[tuple[str, str]]:
-    """Program and revision, for each Playwright."""
+    """Find the programs and revisions that each Playwright needs."""
     return {
         (name, revision)
         for core in _find_playwright_cores(project)
@@ -81,7 +80,7 @@ def _find_needed_programs(project: Path) -> set[tuple[str, str]]:
 
 
 def _find_playwright_cores(project: Path) -> set[Path]:
-    """The folders of playwright-core; a suite may have several."""
+    """Find the folders of playwright-core; a suite may have several."""
     found = set()
     for chain in _CHAINS:
         place: Path | None = project
@@ -106,7 +105,7 @@ def _read_revisions(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _read_browsers(path: Path) -> list[dict[str, Any]]:
-    """What the file lists; the suite brings it, so anything may stand in it."""
+    """Read the list of browsers from a suite's own file, which may contain anything."""
     try:
         is_small = path.is_file() and path.stat().st_size <= _LARGEST_BYTES
         text = path.read_text() if is_small else "{}"
@@ -133,18 +132,18 @@ _LIMITS: Final = Limits(memory_mb=1500)
 
 
 class LaunchTest(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a browser can be started as it was for a run."""
+    """How to start a browser as a run started it, to see whether it can start at all."""
 
     sandbox: Sandbox
     browser: Path
     environment: Callable[[Path], dict[str, str]]
-    """Of a process with such a home."""
+    """Builds the environment of a process with this home folder."""
 
 
 async def is_our_fault(lost: LostLaunch, test: LaunchTest, *, within_s: float) -> bool:
-    """Whether a browser did not start by none of its script's doing.
+    """Whether this machine, and not the script, kept a browser from starting.
 
-    `within_s`: so much of the run's time is left for it; what does not answer then does not start.
+    `within_s`: the time that is left for the test; a browser that needs longer counts as failed.
 
     Raises:
         OSError: our fault.
@@ -153,7 +152,7 @@ async def is_our_fault(lost: LostLaunch, test: LaunchTest, *, within_s: float) -
 
 
 async def _can_start(test: LaunchTest, limit_s: float) -> bool:
-    """Whether it starts and answers, where no script has had a hand in anything."""
+    """Whether a browser starts and answers in a new folder, where no script has run."""
     workspace = Workspace()
     home = workspace.folder / "home"
     home.mkdir()
@@ -183,11 +182,11 @@ _NAME: Final = re.compile(r"[^=\0]+")
 _RESERVED: Final = re.compile(
     r"(NODE|LD|PW|PWTEST|PLAYWRIGHT|PICKET)_.*|PATH|HOME|TMPDIR|TMP|TEMP|SHELL|CI|SERVICE"
 )
-"""Names of the environment that lead Node, Playwright or us; a variable of a check cannot."""
+"""Variables that control Node, Playwright or the harness, which a check must not set."""
 
 
 def require_browser(harness: Harness) -> Path:
-    """Chromium's program.
+    """Return the path of Chromium.
 
     Raises:
         MissingRuntimeError: there is none.
@@ -198,7 +197,7 @@ def require_browser(harness: Harness) -> Path:
 
 
 def filter_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those that do not lead Node, Playwright or us."""
+    """Drop the variables that control Node, Playwright or the harness."""
     return {
         name: value
         for name, value in variables.items()

@@ -1,8 +1,8 @@
-"""Compiles what runs of Playwright call, ahead of them.
+"""Compiles the code that runs of Playwright call, in advance.
 
-`python -m runners.scripting.playwright.compile_cache` is the program.
-A run of ours, in the browser if there is one, has V8 write what it made of Playwright's files
-beside each runtime: all runs read it, and none can write there.
+The program is `python -m runners.scripting.playwright.compile_cache`. It runs a small test, with
+the browser if there is one, and has V8 write the compiled code of Playwright's files beside each
+runtime. All runs read that file, and none can write it.
 """
 
 import os
@@ -52,11 +52,11 @@ _STEPS: Final = """
 
 
 def warm(runtime: Runtime, runtimes: Runtimes) -> Path:
-    """Make the file of a runtime anew.
+    """Make the code cache of a runtime.
 
     Raises:
         OSError: it cannot be written.
-        subprocess.SubprocessError: the run did not go well.
+        subprocess.SubprocessError: the test run failed.
     """
     with tempfile.TemporaryDirectory(prefix="picket-warm-") as folder:
         place = make_folders(Path(folder).resolve())
@@ -77,7 +77,7 @@ def warm(runtime: Runtime, runtimes: Runtimes) -> Path:
 
 
 def is_warm(runtime: Runtime, runtimes: Runtimes) -> bool:
-    """Whether the file is there, fits, and was made with the browser, if there is one now."""
+    """Whether a valid code cache exists, made with the browser if there is one now."""
     made = runtime.node.parents[1] / _WARMED
     suffices = runtimes.browser is None or (made.is_file() and made.read_text() == _WITH_BROWSER)
     return runtime.code_cache is not None and suffices
@@ -112,7 +112,7 @@ def _build_test(fixtures: str, steps: str) -> str:
 
 
 def _replace(made: Path, target: Path) -> Path:
-    """Whole or not at all: runs may be reading the file that was there, and power may fail."""
+    """Replace the file atomically: runs may be reading the old one, and power may fail."""
     new = target.with_name(f"{target.name}.new")
     new.unlink(missing_ok=True)
     with new.open("wb") as file:

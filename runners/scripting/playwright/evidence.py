@@ -1,4 +1,4 @@
-"""What a result shows of a script's run."""
+"""Builds the observation and the evidence of a script's run."""
 
 import re
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ _LINE_COST_CHARS: Final = 32
 def build_browser_evidence(
     events: ReporterEvents, *, runtime_id: str, start_ms: float
 ) -> BrowserEvidence:
-    """Of a BROWSER check; `start_ms`: when the run started, by the calendar."""
+    """Build the evidence of a BROWSER check; `start_ms`: the run's start, in ms since the epoch."""
     pages = tuple(_build_page(events.pages[index]) for index in sorted(events.pages))
     return BrowserEvidence(pages=pages, **_build_common_evidence(events, runtime_id, start_ms))
 
@@ -51,14 +51,14 @@ def build_browser_evidence(
 def build_multi_step_evidence(
     events: ReporterEvents, *, runtime_id: str, start_ms: float
 ) -> MultiStepEvidence:
-    """Of a MULTI_STEP check."""
+    """Build the evidence of a MULTI_STEP check."""
     return MultiStepEvidence(**_build_common_evidence(events, runtime_id, start_ms))
 
 
 def build_log(
     printed: Iterable[LogLine], events: ReporterEvents, ours: Iterable[LogLine], *, start_ms: float
 ) -> tuple[LogLine, ...]:
-    """What was printed, what the pages said and what we have to say, by time; cut with a notice."""
+    """Merge printed lines, pages' messages and the agent's notes by time; cut with a notice."""
     told = [
         LogLine(
             after_ms=_offset_ms(fact.at, start_ms),
@@ -72,7 +72,7 @@ def build_log(
 
 
 def _apply_levels(printed: Iterable[LogLine], events: ReporterEvents) -> list[LogLine]:
-    """Printed lines, by the level that the script gave them where it told."""
+    """Give printed lines the levels that the script reported for them."""
     meant: dict[str, list[Literal["DEBUG", "WARN"]]] = {}
     for fact in events.levels:
         for text in strip_colours(fact.message).split("\n"):
@@ -167,7 +167,7 @@ def _build_request(fact: RequestFact, start_ms: float) -> RequestNode:
 
 
 def _is_worth_showing(began: StepBegan, ended: StepEnded | None) -> bool:
-    """Whether a step is the user's own, or went wrong; fixtures of Playwright's are neither."""
+    """Whether a step is the user's own, failed or did not end; Playwright's fixtures are none."""
     return began.where is not None or ended is None or ended.error is not None
 
 
@@ -184,7 +184,7 @@ def _build_step(began: StepBegan, ended: StepEnded | None, start_ms: float) -> S
 
 
 def _offset_ms(at_ms: float, start_ms: float) -> float:
-    """Since the run started, to a tenth of a millisecond; clocks may be put back meanwhile."""
+    """Compute ms since the run started, to 0.1 ms; 0 if the clock was set back meanwhile."""
     return max(0.0, round(at_ms - start_ms, 1))
 
 
@@ -194,12 +194,12 @@ def _build_error(fact: ErrorFact) -> ScriptError:
 
 
 _TUNNEL: Final = "ERR_TUNNEL_CONNECTION_FAILED"
-"""What a script is told when the gate before its browser does not reach a target."""
+"""Chromium's error when the proxy cannot reach a target."""
 _WHERE: Final = re.compile(rf"{_TUNNEL} at (\S+)")
 
 
 def build_observation(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvidence) -> Observation:
-    """Facts and fault of a run.
+    """Build the observation of a run: its failure, evidence, artifacts and log.
 
     Raises:
         BrowserDidNotStartError: our fault.
@@ -227,7 +227,7 @@ def build_observation(run: ScriptRun, evidence: BrowserEvidence | MultiStepEvide
 def add_proxy_cause(
     failure: Failure | None, unreached: tuple[UnreachedTarget, ...]
 ) -> Failure | None:
-    """The failure with its reason, where the script knows no more than that no tunnel was made."""
+    """Add the proxy's reason to a failure that only says that no tunnel was made."""
     if failure is None or _TUNNEL not in failure.message:
         return failure
     cause = _find_cause(failure.message, unreached)
@@ -244,7 +244,7 @@ def _find_cause(message: str, unreached: tuple[UnreachedTarget, ...]) -> Unreach
     of_host = [one for one in unreached if one.host in hosts]
     if of_host:
         return of_host[-1]
-    # A redirect: the script is told the address that it asked for.
+    # After a redirect, the error names the address that the script requested.
     return unreached[0] if len(unreached) == 1 else None
 
 

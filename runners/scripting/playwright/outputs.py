@@ -1,8 +1,7 @@
-"""Files that a run leaves: traces, videos, screenshots.
+"""Collects the files that a run leaves: traces, videos, screenshots, and `degraded.json`.
 
-What a run left in its folder: traces, videos, screenshots, and what it said of itself.
-
-The folder was the script's own: a name in it may be a link to anywhere, so only plain files count.
+The script could write to the folder, where a name may be a link to anywhere: only regular files
+count.
 """
 
 import itertools
@@ -38,25 +37,25 @@ _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class FileNames:
-    """Makes paths of a run's files into names.
+    """Turns the paths of a run's files into names of artifacts.
 
-    A secret in a name is hidden with all other texts, but only where it is whole: what was cut, or
-    has other characters than it had, is not known any more. Such a file has a number for a name.
+    Redaction finds a secret in a name only if it is complete: it no longer recognises one that was
+    cut or had characters replaced. A file with such a name gets a number instead.
     """
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
         self._secrets = usable(secrets)
         self._pattern: SecretPattern | None = None
-        """None: it was not needed yet, as it takes a while to make."""
+        """Matches the secrets; compiled on first use. None: it was not needed yet."""
 
     @classmethod
     def of(cls, ctx: RunContext) -> Self:
-        """Those of a run, with what it came upon."""
+        """Make the names of a run, from its secrets and those that its scripts added."""
         own = (one.value for one in ctx.variables if is_secret(one))
         return cls((*own, *ctx.location_secrets.values(), *ctx.workspace.secrets))
 
     def fit(self, path: Path, *parts: str) -> str | None:
-        """The parts of the path as one name. None: it would be too long, or tell of a secret."""
+        """Join parts of a path to a name. None: it would be too long, or might reveal a secret."""
         name = _UNUSUAL.sub("-", "-".join(parts)).lstrip(".-")
         return (
             name if name and len(name) <= _MOST_CHARS and self._is_free_of_secrets(path) else None
@@ -89,21 +88,21 @@ _KINDS: Final[dict[str, ArtifactKind]] = {
 
 
 class _Degraded(msgspec.Struct):
-    """The file by which a script calls its check degraded."""
+    """The content of `degraded.json`, by which a script reports its check as degraded."""
 
     messages: list[str]
 
 
 class KeptFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """What was kept of a run."""
+    """The files of a run that are kept."""
 
     artifacts: tuple[Artifact, ...]
     out_of_time: int
-    """Files that there was no time for."""
+    """The number of files for which there was no time."""
 
 
 def read_degraded(folder: Path) -> str | None:
-    """What the script wrote into `degraded.json`. None: nothing that can be read."""
+    """Read the messages of a script's `degraded.json`. None: there are none."""
     try:
         with open_regular_file(folder / "degraded.json") as file:
             said = msgspec.json.decode(file.read(_DEGRADED_BYTES), type=_Degraded)
@@ -115,9 +114,9 @@ def read_degraded(folder: Path) -> str | None:
 def keep_files(
     workspace: Workspace, *folders: Path, into: Workspace, until: Deadline, names: FileNames
 ) -> KeptFiles:
-    """Put the files that results keep where artifacts are; it blocks while it reads them.
+    """Move the files that results keep into a workspace as artifacts; it blocks.
 
-    `workspace`: the one that the folders are in. `into`: the one to keep them.
+    `workspace`: holds the folders. `into`: gets the files.
 
     Raises:
         OSError: the disk is at fault.
@@ -138,17 +137,17 @@ def keep_files(
 
 
 def _name_files(folders: Iterable[Path], names: FileNames) -> dict[str, Path]:
-    """What is in the folders, by the names under which it is kept."""
+    """Map the names under which files are kept to their paths."""
     named: dict[str, Path] = {}
     for folder in folders:
-        # What Playwright was still writing comes last: it may have been copied to its place.
+        # Unfinished files come last: Playwright may already have copied them to their place.
         for path in sorted(find_files(folder), key=is_unfinished):
             named.setdefault(_free_name(path, folder, names, taken=set(named)), path)
     return named
 
 
 def find_files(folder: Path) -> Iterator[Path]:
-    """The plain files of kinds that results keep; it blocks."""
+    """Find the regular files of kinds that results keep; it blocks."""
     looked_at, waiting = 0, [folder]
     while waiting:
         folders, files = _list_folder(waiting.pop())
@@ -163,9 +162,9 @@ def find_files(folder: Path) -> Iterator[Path]:
 
 
 def _list_folder(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Its folders, but for packages and parts of traces, and its other entries.
+    """List a folder's subfolders, without packages and parts of traces, and its other entries.
 
-    Nothing, where no path leads to it.
+    Both are empty where the folder cannot be opened.
     """
     try:
         with os.scandir(folder) as entries:
@@ -190,9 +189,9 @@ def _is_regular(path: Path) -> bool:
 
 
 def _free_name(path: Path, folder: Path, names: FileNames, *, taken: set[str]) -> str:
-    """The file's own name; where there are several of it, with the folders that it is in.
+    """Choose a file's name: its own, or one with as many of its folders as make it unique.
 
-    Where none of these can be told, its kind with a number.
+    Where no such name may be used, it is the file's kind with a number.
     """
     known = path.with_name(choose_final_name(path))
     parts = known.relative_to(folder).parts
@@ -211,13 +210,13 @@ _NO_TIME = "Not all files are kept: the run's time was up, and {} missing."
 
 
 class CollectedOutputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run left."""
+    """The outputs of a run."""
 
     degraded_because: str | None
-    """What the script said in `degraded.json`. None: nothing."""
+    """The messages of the script's `degraded.json`. None: it wrote none."""
     artifacts: tuple[Artifact, ...]
     notes: tuple[str, ...]
-    """What the reader has to know beside it."""
+    """Sentences for the run's log about missing or incomplete files."""
 
 
 def collect_outputs(  # noqa: PLR0913 - of one run
@@ -230,10 +229,10 @@ def collect_outputs(  # noqa: PLR0913 - of one run
     until: Deadline,
     names: FileNames,
 ) -> CollectedOutputs:
-    """Keep what there is of a run, and there is time for; it blocks.
+    """Collect the outputs of a run for which there is time; it blocks.
 
-    `workspace`: the one that it ran in. `is_ended`: whether it came to an end by itself, with all
-    its files. `records_video`: whether there are videos of it. `names`: what they may be called.
+    `workspace`: the one that it ran in. `kept_in`: the one that gets the artifacts. `is_ended`:
+    whether its traces and videos are complete. `records_video`: whether it records videos.
 
     Raises:
         OSError: the disk is at fault.
@@ -254,7 +253,7 @@ def collect_outputs(  # noqa: PLR0913 - of one run
 
 
 def _describe_packed_trace(kept: KeptFiles, told: tuple[str, ...]) -> tuple[str, ...]:
-    """What to say of one that was packed from its remains. Pure."""
+    """Describe a trace that was packed from its parts, or why there is none. Pure."""
     if not told or any(one.kind == "trace" for one in kept.artifacts):
         return told
     return (_NO_TRACE,)
@@ -267,7 +266,7 @@ def _count_files(files: int) -> str:
 def _describe_missing_kinds(
     artifacts: tuple[Artifact, ...], notes: tuple[str, ...], *, records_video: bool
 ) -> tuple[str, ...]:
-    """What its sudden end took, if nothing else says so. Pure."""
+    """Describe the kinds of files that a sudden end cost, unless a note already does. Pure."""
     kept = {one.kind for one in artifacts}
     due = ("trace", "video") if records_video else ("trace",)
     lost = [kind for kind in due if kind not in kept and not any(kind in one for one in notes)]
@@ -277,7 +276,7 @@ def _describe_missing_kinds(
 def _pack_traces(
     workspace: Workspace, output: Path, into: Path, until: Deadline
 ) -> tuple[str, ...]:
-    """Make an archive of what there is of traces, and say so."""
+    """Pack the parts of unfinished traces into an archive, and describe it."""
     packed = pack_partial_traces(
         workspace, list_trace_folders(output), into / "trace.zip", until=until
     )
@@ -291,7 +290,7 @@ def _pack_traces(
 def _remove_broken(
     workspace: Workspace, output: Path, until: Deadline, *, is_ended: bool
 ) -> tuple[str, ...]:
-    """Remove files that nobody could open, and say which; it ends where time is up."""
+    """Remove files that nobody could open, and name them, until the deadline."""
     if not workspace.contains(output):
         return ()
     notes = []

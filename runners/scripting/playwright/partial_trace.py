@@ -1,9 +1,7 @@
-"""A trace put together from what an interrupted run left.
+"""Packs the parts of a trace that an interrupted run left into an archive.
 
-Makes an archive of the trace of a run that nobody brought to its end.
-
-Playwright writes a trace's events and what they show as they come, and packs them at the end. Where
-its process could not do that any more, they still lie there.
+Playwright writes the events of a trace and their resources as they come, and packs them at the end.
+Where its process did not get that far, the parts are still there.
 """
 
 import itertools
@@ -23,7 +21,7 @@ from sandbox.program import Deadline
 from sandbox.workspace import Workspace, open_regular_file
 
 PLAIN_TRACES: Final = ".traces"
-"""Where plain scripts have theirs, in their folder of output."""
+"""The folder in which plain scripts have their traces, within the output folder."""
 _ARTIFACTS: Final = ".playwright-artifacts-*"
 _TEST_TRACES: Final = f"{_ARTIFACTS}/traces"
 _SHOWN: Final = ("resources", "screencast")
@@ -33,46 +31,46 @@ _MOST_FOLDERS: Final = 5_000
 _MOST_PARTS: Final = 100
 _MOST_STEP_BYTES: Final = 20 * 1024**2
 _QUICKLY: Final = 1
-"""The level of packing: there is little time."""
+"""The compression level, as there is little time."""
 _ENTRY_BYTES: Final = 200
-"""More than an archive tells of an entry, beside its name."""
+"""More than the size of an archive's records about one entry, without its names."""
 
 
 class PackedTrace(msgspec.Struct, frozen=True):
-    """What became of the parts of traces."""
+    """The result of packing the parts of traces."""
 
     left_off: int
-    """Parts that there was no time or no room for."""
+    """The number of parts for which there was no time or no room."""
 
 
 def is_trace_folder(folder: Path) -> bool:
-    """Whether a folder holds parts of traces, which are no files to keep by themselves. Pure."""
+    """Whether a folder holds parts of traces, which are not kept by themselves. Pure."""
     return folder.name == PLAIN_TRACES or folder.match(_TEST_TRACES)
 
 
 def is_partial_archive(path: Path) -> bool:
-    """Whether a file is an archive that Playwright was to put into that of a whole test. Pure."""
+    """Whether a file is an archive that Playwright would have merged into a test's trace. Pure."""
     return path.suffix == ".zip" and is_unfinished(path)
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a file lies where Playwright has those that it is still writing. Pure."""
+    """Whether a file is in the folder of those that Playwright is still writing. Pure."""
     return path.parent.match(_ARTIFACTS)
 
 
 def choose_final_name(path: Path) -> str:
-    """The name that Playwright would have given a file, had it come to its end. Pure."""
+    """Choose the name that Playwright would have given a file in the end. Pure."""
     names = {".webm": "video.webm", ".png": "screenshot.png"}
     return names.get(path.suffix, path.name) if is_unfinished(path) else path.name
 
 
 def list_trace_folders(output: Path) -> list[Path]:
-    """Where a run with this folder of output has the parts of its traces; it blocks."""
+    """List the folders with parts of traces within an output folder; it blocks."""
     return [output / PLAIN_TRACES, *sorted(output.glob(_TEST_TRACES))]
 
 
 def find_trace_folders(folder: Path) -> Iterator[Path]:
-    """The same, wherever below the folder a suite puts its output; it blocks."""
+    """Find the folders with parts of traces anywhere below a suite's folder; it blocks."""
     for inner, names, _ in itertools.islice(os.walk(folder), _MOST_FOLDERS):
         names[:] = [name for name in names if name not in {"node_modules", ".git"}]
         if any(fnmatch(name, _ARTIFACTS) for name in names):
@@ -82,12 +80,11 @@ def find_trace_folders(folder: Path) -> Iterator[Path]:
 def pack_partial_traces(
     workspace: Workspace, places: Iterable[Path], target: Path, *, until: Deadline
 ) -> PackedTrace | None:
-    """Write what is there of unfinished traces into one archive; it blocks.
+    """Pack the parts of unfinished traces into one archive; it blocks. None: there are no parts.
 
-    What took place comes first; of what it shows comes what there is time for, as it is: nearly
-    all that is large in it was packed when it was made. Archives of contexts that were closed
-    show nothing that is not there; that of a test has its steps. None: there is
-    nothing of a trace. Where nothing could be put in, there is no archive.
+    Events come first, then as many resources as there is time for, which are stored uncompressed:
+    nearly all large ones are compressed already. The archive of a test adds its steps. If nothing
+    fits, no archive is left.
 
     Raises:
         OSError: the disk is at fault.
@@ -106,12 +103,12 @@ def pack_partial_traces(
 
 
 def _is_inside(workspace: Workspace, place: Path) -> bool:
-    """Whether nothing in it leads elsewhere."""
+    """Whether a folder and its subfolders with resources are the run's own."""
     return all(map(workspace.contains, (place, *(place / kind for kind in _SHOWN))))
 
 
 def _fill(archive: ZipFile, places: Iterable[Path], until: Deadline) -> int:
-    """Put in what fits; how many parts did not."""
+    """Write the parts that fit, and count those that do not."""
     left_bytes, left_off = MAX_ARTIFACT_BYTES, 0
     for name, path in _list_members(places):
         if name in archive.NameToInfo:
@@ -129,7 +126,7 @@ def _fill(archive: ZipFile, places: Iterable[Path], until: Deadline) -> int:
 
 
 def _add_steps(archive: ZipFile, places: Iterable[Path], left_bytes: int, until: Deadline) -> None:
-    """Of a test that was packed already, when putting it together was interrupted."""
+    """Add the steps of a test whose archive was written before merging was interrupted."""
     parts = (
         part for place in places if place.match(_TEST_TRACES) for part in _list_archives(place)
     )
@@ -161,7 +158,7 @@ def _write_member(archive: ZipFile, name: str, content: bytes) -> None:
 
 
 def _read_size_bytes(path: Path) -> int:
-    """0: no file is there."""
+    """Read the size of a file; 0 if there is none."""
     try:
         return path.lstat().st_size
     except OSError:
@@ -169,7 +166,7 @@ def _read_size_bytes(path: Path) -> int:
 
 
 def _list_members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """Events first, by their number; then what they show."""
+    """List events first, by number, then resources, each with its name in the archive."""
     number = 0
     for place in places:
         for events in sorted(place.glob("*.trace")):
@@ -183,12 +180,12 @@ def _list_members(places: Iterable[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def _drop_cut_line(content: bytes) -> bytes:
-    """Without a last one that was cut off in the midst of being written."""
+    """Drop a last line that was cut off while it was being written."""
     return content[: content.rfind(b"\n") + 1]
 
 
 def _read_content(path: Path, *, most_bytes: int) -> bytes | None:
-    """None: there is no such plain file, or it is too large."""
+    """Read a file. None: it is no regular file of the run's own, or too large."""
     try:
         with open_regular_file(path) as file:
             is_ours = os.fstat(file.fileno()).st_nlink == 1
@@ -199,25 +196,25 @@ def _read_content(path: Path, *, most_bytes: int) -> bytes | None:
 
 
 STEPS: Final = "test.trace"
-"""The steps of a test itself, which Playwright keeps in memory until it packs them."""
+"""The member with a test's steps, which Playwright keeps in memory until it packs them."""
 _END: Final = struct.Struct("<4s6xHII")
 _END_BYTES: Final = 22
 _END_MARK: Final = b"PK\x05\x06"
 _WIDE_PLACE_BYTES: Final = 20
 _WIDE_PLACE_MARK: Final = b"PK\x06\x07"
-"""Before the end of an archive, where others than its own figures count: Playwright's has none."""
+"""Marks a ZIP64 archive; Playwright writes none."""
 _LONGEST_COMMENT: Final = 0xFFFF
 _MOST_DIRECTORY_BYTES: Final = 4 * 1024**2
-"""The list of members is held in memory; Playwright's take some 100 bytes each."""
+"""The central directory is held in memory; an entry of Playwright's takes some 100 bytes."""
 _MOST_MEMBERS: Final = 1_000
 _PACKINGS: Final = frozenset({ZIP_STORED, ZIP_DEFLATED})
-"""Playwright's. Of others `zipfile` unpacks all that it has read at once: it may be a gigabyte."""
+"""Playwright's methods; with others, `zipfile` might decompress a gigabyte at once."""
 _UNREADABLE: Final = (OSError, BadZipFile, RuntimeError, NotImplementedError, zlib.error, EOFError)
-"""What `zipfile` says of archives that are broken, encrypted or packed in an unusual way."""
+"""What `zipfile` raises for archives that are damaged, encrypted or unusually compressed."""
 
 
 def is_whole(archive: Path) -> bool:
-    """Whether an archive was written to its end; it blocks."""
+    """Whether an archive is complete; it blocks."""
     try:
         with open_regular_file(archive) as file:
             return bool(_open_archive(file).infolist())
@@ -226,9 +223,9 @@ def is_whole(archive: Path) -> bool:
 
 
 def read_steps(archive: Path, *, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """A test's steps with their sources and attachments, where this archive has them; it blocks.
+    """Read a test's steps with their sources and attachments from an archive; it blocks.
 
-    `most_bytes`: members that are longer are passed over.
+    `most_bytes`: larger members are skipped.
     """
     try:
         with open_regular_file(archive) as file:
@@ -243,13 +240,13 @@ def _read_members(opened: ZipFile, most_bytes: int) -> Iterator[tuple[str, bytes
         return
     for listed in opened.infolist()[:_MOST_MEMBERS]:
         if _is_playwright_member(listed) and listed.file_size <= most_bytes:
-            # No more is unpacked than is asked for: the list may tell of less than there is.
+            # No more is decompressed than is listed, as the listed size may be too small.
             with opened.open(listed) as member:
                 yield listed.filename, member.read(listed.file_size)
 
 
 def _is_playwright_member(listed: ZipInfo) -> bool:
-    """Whether Playwright calls and packs a member so."""
+    """Whether a member has a name and a compression method that Playwright uses."""
     if listed.compress_type not in _PACKINGS:
         return False
     folder, _, name = listed.filename.rpartition("/")
@@ -258,10 +255,10 @@ def _is_playwright_member(listed: ZipInfo) -> bool:
 
 
 def _open_archive(file: BinaryIO) -> ZipFile:
-    """The archive, once its list is known to be short enough to be read.
+    """Open an archive once its central directory is known to be small enough.
 
     Raises:
-        BadZipFile: it is not, or there is none.
+        BadZipFile: the directory is too large, or there is none.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _WIDE_PLACE_BYTES - _END_BYTES - _LONGEST_COMMENT))

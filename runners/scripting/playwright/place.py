@@ -1,4 +1,4 @@
-"""The folders of one run of Playwright, and what it starts with there."""
+"""The folders of one Playwright run, and its command line and environment."""
 
 from pathlib import Path
 from typing import Final
@@ -19,20 +19,20 @@ _NODE_ARGUMENTS: Final = (
 
 
 class RunFolders(msgspec.Struct, frozen=True):
-    """The folders of one run."""
+    """The folders of one Playwright run."""
 
     root: Path
     """The check's own files; the working directory."""
     output: Path
-    """What Playwright writes; it removes this folder and makes it anew, so the one above is the
-    run's too."""
+    """The folder that Playwright writes to, and that it removes and recreates: therefore its parent
+    belongs to the run as well."""
     home: Path
     browsers: Path
-    """Where Playwright looks for its encoder of videos."""
+    """The browser registry, in which Playwright looks for ffmpeg."""
 
 
 def make_folders(folder: Path) -> RunFolders:
-    """Folders within that of a run; it blocks.
+    """Make the folders within that of a run; it blocks.
 
     Raises:
         OSError: they cannot be made.
@@ -49,7 +49,7 @@ def make_folders(folder: Path) -> RunFolders:
 
 
 def place_files(place: RunFolders, files: tuple[ScriptFile, ...], runtime: Runtime) -> None:
-    """Put the check's files there; it blocks.
+    """Write the check's files, and link the runtime's libraries; it blocks.
 
     Raises:
         OSError: they cannot be written.
@@ -59,13 +59,13 @@ def place_files(place: RunFolders, files: tuple[ScriptFile, ...], runtime: Runti
 
 
 def build_node_command(runtime: Runtime) -> tuple[str, ...]:
-    """How Node is started for Playwright, up to what it is to run."""
+    """Build the command line of Node for Playwright, up to the file to run."""
     preload = runtime.harness / "playwright/preload.cjs"
     return (str(runtime.node), *_NODE_ARGUMENTS, "--require", str(preload))
 
 
 def build_load_environment(runtime: Runtime, place: RunFolders) -> dict[str, str]:
-    """Variables that Node and Playwright read as they load."""
+    """Build the variables that Node and Playwright read while they load."""
     cache, code = runtime.compile_cache, runtime.code_cache
     return {
         **({} if cache is None else {"NODE_COMPILE_CACHE": str(cache)}),

@@ -1,10 +1,7 @@
-"""What Playwright's reporter sends, read and kept.
+"""Decodes and collects what Playwright's reporter sends, one JSON value per line.
 
-What a run's processes tell about it, one JSON value per line. Pure.
-
-The user's script runs beside our own code and may write such lines itself: each is held to its
-types and sizes, and what does not fit is dropped. A forged line changes its own check's result,
-and nothing else.
+The user's script shares its process with the harness and can forge such lines. Each is checked for
+types and sizes, and dropped if it does not fit. A forged line changes only its own check's result.
 """
 
 import math
@@ -19,7 +16,7 @@ from runners.scripting.node.files import UserPaths
 
 _MOST_LAUNCHES: Final = 100
 _LONG_MS: Final = 10_000
-"""A browser is there after a few tenths of a second: the machine was too slow, and no script."""
+"""A browser usually starts in under 1 s: after this long, the machine is to blame."""
 _NO_ANSWER: Final = "It had not answered when its run was over."
 
 _Launch = Annotated[str, Meta(max_length=40)]
@@ -30,11 +27,11 @@ class _LaunchFact(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="fact", rename="camel", gc=False
 ):
     launch: _Launch = ""
-    """The same in all that is told of one browser."""
+    """The id of the launch, the same in all facts about one browser."""
     own: bool = False
-    """The script gave options of its own, or kept its process busy, which may be why."""
+    """Whether the script set options of its own or blocked its process, a possible cause."""
     at: _Epoch = 0
-    """By the calendar, in ms."""
+    """When it happened, in ms since the epoch."""
 
 
 class Launching(_LaunchFact, frozen=True, kw_only=True, tag="launching"):
@@ -42,11 +39,11 @@ class Launching(_LaunchFact, frozen=True, kw_only=True, tag="launching"):
 
 
 class Launched(_LaunchFact, frozen=True, kw_only=True, tag="launched"):
-    """It did start."""
+    """A browser has started."""
 
 
 class LaunchFailed(_LaunchFact, frozen=True, kw_only=True, tag="launchFailed"):
-    """It did not."""
+    """A browser could not be started."""
 
     message: Annotated[str, Meta(max_length=8_000)]
     waited_ms: Annotated[float, Meta(ge=0, le=1e9)] = 0
@@ -56,22 +53,22 @@ LaunchFact = Launching | Launched | LaunchFailed
 
 
 class LostLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """A browser that did not start, for which the machine may be to blame."""
+    """A browser that did not start, possibly because of this machine."""
 
     message: str
     is_slow: bool
-    """It was waited for so long that the machine is to blame, even if it would start now."""
+    """Whether it was waited for so long that the machine is to blame, even if it starts now."""
 
 
 class Launches:
-    """The browsers of one run."""
+    """The browser launches of one run."""
 
     def __init__(self) -> None:
         self._open: dict[str, Launching] = {}
         self._failed: list[LaunchFailed] = []
 
     def take(self, fact: LaunchFact) -> None:
-        """Note what was told before anybody asked the run to end."""
+        """Note a fact from before the run was asked to end."""
         match fact:
             case Launching() if len(self._open) < _MOST_LAUNCHES:
                 self._open[fact.launch] = fact
@@ -84,15 +81,15 @@ class Launches:
                 pass
 
     def clear(self) -> None:
-        """They failed by the script's own doing: nothing was lost."""
+        """Forget all failed launches, which the script itself caused."""
         self._open.clear()
         self._failed.clear()
 
     def lost(self, *, stopped_at_ms: float | None) -> LostLaunch | None:
-        """The one to be told of. None: all did start.
+        """Find the launch that a failure should report. None: all browsers started.
 
-        `stopped_at_ms`: when the run was asked to end, while its script waited as well. None: it
-        was not, or its script kept everything up.
+        `stopped_at_ms`: when the run was asked to end while its script waited. None: it was not
+        asked, or the script blocked its process.
         """
         until_ms = 0 if stopped_at_ms is None else stopped_at_ms
         of_failed = (_build_lost_launch(one, one.message, one.waited_ms) for one in self._failed)
@@ -116,14 +113,14 @@ Epoch = Annotated[float, Meta(ge=0, le=1e14)]
 
 class _Fact(msgspec.Struct, frozen=True, kw_only=True, tag_field="fact", rename="camel", gc=False):
     at: Epoch = 0
-    """By the calendar, in ms."""
+    """When it happened, in ms since the epoch."""
 
 
 class Began(_Fact, frozen=True, kw_only=True, tag="began"):
     """The script is about to be run."""
 
     playwright: Annotated[str, Meta(max_length=50)] | None = None
-    """Version of Playwright Test. None: the script is a plain one."""
+    """The version of Playwright Test. None: the script is a plain one."""
     tests: Count = 0
 
 
@@ -139,7 +136,7 @@ class TestEnded(_Fact, frozen=True, kw_only=True, tag="testEnded"):
     title: Text
     status: Text
     outcome: Literal["expected", "unexpected", "flaky", "skipped"]
-    """Of all its tries so far."""
+    """The outcome of all tries of the test so far."""
     errors: Count = 0
 
 
@@ -167,11 +164,11 @@ class ErrorFact(_Fact, frozen=True, kw_only=True, tag="error"):
     where: Text | None = None
     soft: bool = False
     test: Text | None = None
-    """None: outside of any test."""
+    """The title of its test. None: it happened outside of any test."""
 
 
 class PageFact(_Fact, frozen=True, kw_only=True, tag="page"):
-    """All that is known of a page by now; the newest fact of a page counts."""
+    """All that is known of a page; the newest fact of a page replaces older ones."""
 
     index: Annotated[int, Meta(ge=0, lt=200)]
     url: Text
@@ -208,14 +205,14 @@ class RequestFact(_Fact, frozen=True, kw_only=True, tag="request"):
 
 
 class LogFact(_Fact, frozen=True, kw_only=True, tag="log"):
-    """Something for the log that no process printed."""
+    """A line for the log that no process printed, such as a page's console message."""
 
     level: Literal["DEBUG", "INFO", "WARN", "ERROR"]
     message: Text
 
 
 class LevelFact(_Fact, frozen=True, kw_only=True, tag="level"):
-    """The script is about to print this, and means it so."""
+    """The level of a message that the script is about to print."""
 
     level: Literal["DEBUG", "WARN"]
     message: Text
@@ -228,19 +225,19 @@ class BrowserKilled(_Fact, frozen=True, kw_only=True, tag="browserKilled"):
 
 
 class Awake(_Fact, frozen=True, kw_only=True, tag="awake"):
-    """The script's process hears that it is to end, so nothing in it holds everything up."""
+    """The script's process handled SIGINT, so its event loop is not blocked."""
 
 
 class EndedFact(_Fact, frozen=True, kw_only=True, tag="ended"):
-    """The script has been run, to its end or to ours."""
+    """The script has run to its end, or was stopped."""
 
     status: Literal["passed", "failed", "timedout", "interrupted"]
     left_open: bool = False
-    """It ended its process while browsers were open, whose traces and videos have no end."""
+    """Whether browsers were open when its process ended, so that files are unfinished."""
 
 
 class Exited(_Fact, frozen=True, kw_only=True, tag="exited"):
-    """The first process ends by its own or the script's will."""
+    """The first process exits by itself, because the script is done or called process.exit."""
 
     code: int
 
@@ -255,17 +252,17 @@ DECODER: Final = msgspec.json.Decoder(Fact)
 
 
 def strip_colours(text: str) -> str:
-    """Without the colours of a terminal."""
+    """Remove ANSI escape sequences."""
     return _ANSI.sub("", text)
 
 
 def find_first_error(errors: list[ErrorFact]) -> ErrorFact:
-    """The one to be told: where a test's time was up comes after that it was."""
+    """Find the error to report: the first with a place, as a bare time-out precedes its cause."""
     return next((error for error in errors if error.where is not None), errors[0])
 
 
 _WORKER_DIED: Final = "worker process exited unexpectedly"
-"""What Playwright Test says of its test's process, before it removes what that has written."""
+"""Playwright Test's message when a worker died; it then deletes the worker's files."""
 _CUT_OFF: Final = "There was no answer when the run's time was up."
 _MOST: Final = {"pages": 200, "requests": 500, "steps": 10_000, "errors": 100, "log": 5_000}
 
@@ -274,13 +271,13 @@ FactT = TypeVar("FactT")
 
 
 class ReporterEvents:
-    """Collects the facts of one run."""
+    """Collects the facts of one script run."""
 
     def __init__(self, paths: UserPaths | None = None) -> None:
         self.paths = paths
-        """How the script's author knows files. None: as they are told."""
+        """Translates paths for the script's author. None: paths stay as reported."""
         self.began: Began | None = None
-        """None: the script was not run."""
+        """None: the script did not begin."""
         self.steps: dict[int, StepBegan] = {}
         self.step_ends: dict[int, StepEnded] = {}
         self.pages: dict[int, PageFact] = {}
@@ -288,24 +285,24 @@ class ReporterEvents:
         self.log: list[LogFact] = []
         self.levels: list[LevelFact] = []
         self.test: str | None = None
-        """The test that began last. None: none did."""
+        """The title of the test that began last. None: no test began."""
         self.tests: dict[str, TestEnded] = {}
         self.launches = Launches()
         self.ended: EndedFact | None = None
-        """None: nobody told that the script was run to an end."""
+        """None: no end of the script was reported."""
         self.exited: Exited | None = None
-        """None: the first process was ended from outside."""
+        """None: the first process did not exit by itself."""
         self.browser_signal: str | None = None
-        """By which a browser was ended while it was in use, or at its end. None: none was."""
+        """The signal that ended a browser. None: no browser was ended by a signal."""
         self.is_awake = False
-        """It heard that it was to end."""
+        """Whether its process handled SIGINT."""
         self.dropped = 0
-        """Lines that are no facts, or one too many."""
+        """The number of lines that were no valid facts, or too many."""
         self._errors: list[ErrorFact] = []
         self._opened_at_ms = time.time() * 1000
-        """When the run began, by the calendar."""
+        """When the run began, in ms since the epoch."""
         self._stopped_at_ms = math.inf
-        """When it was asked to end, by the calendar."""
+        """When it was asked to end, in ms since the epoch; infinity before."""
 
     def take(self, line: bytes) -> None:
         """Note one line."""
@@ -320,7 +317,7 @@ class ReporterEvents:
             self._note_after_stop(fact)
 
     def stop(self) -> None:
-        """It is asked to end: what it comes to from now on is our doing, and not the script's."""
+        """Note that it is asked to end: what happens from now on is not the script's doing."""
         self._stopped_at_ms = math.floor(time.time() * 1000)
 
     @property
@@ -332,12 +329,12 @@ class ReporterEvents:
 
     @property
     def ended_by_itself(self) -> bool:
-        """Whether the script was run to an end before anybody asked for it."""
+        """Whether the script ended before it was asked to."""
         return self.ended is not None and self.ended.at < self._stopped_at_ms
 
     @property
     def lost_launch(self) -> LostLaunch | None:
-        """A browser that did not start, for which we may be to blame. None: it changed nothing."""
+        """A failed launch for which the machine may be to blame. None: none affected the run."""
         if self.ended is not None and self.ended.status == "passed":
             return None
         was_waiting = self.is_awake and not self.ended_by_itself
@@ -345,17 +342,17 @@ class ReporterEvents:
 
     @property
     def lost_process(self) -> bool:
-        """Whether a process of it ended that had not come to its end."""
+        """Whether one of its processes died early."""
         return self.ended is None or any(_WORKER_DIED in one.message for one in self._errors)
 
     @property
     def has_all_files(self) -> bool:
-        """Whether its traces and videos came to an end."""
+        """Whether its traces and videos are complete."""
         return not self.lost_process and self.ended is not None and not self.ended.left_open
 
     @property
     def errors(self) -> list[ErrorFact]:
-        """Those that count: not of a test that was expected to fail, or passed in another try."""
+        """The errors that count: not those of tests expected to fail, or passed on a retry."""
         well = {title for title, test in self.tests.items() if test.outcome != "unexpected"}
         return [error for error in self._errors if error.test not in well]
 

@@ -55,20 +55,20 @@ from sandbox.workspace import Workspace
 
 
 class Script(msgspec.Struct, frozen=True):
-    """A script, and what it runs on."""
+    """A script and what it runs on."""
 
     spec: BrowserSpec | MultiStepSpec
     runtime: Runtime
     browser: Path | None
-    """Chromium's program. None: it may start no browser."""
+    """The path of Chromium. None: the script may start no browser."""
     ffmpeg: Path | None
-    """None: there are no videos."""
+    """The program that records videos. None: there are no videos."""
     config: Mapping[str, object]
-    """The allowed parts of a configuration of its own."""
+    """The allowed parts of the check's own Playwright configuration."""
 
     @property
     def records_video(self) -> bool:
-        """Whether there are videos of it."""
+        """Whether its pages are recorded as videos."""
         return self.browser is not None and self.ffmpeg is not None
 
 
@@ -80,9 +80,10 @@ def build_program(
     settings: Mapping[str, object],
     limits: Limits,
 ) -> Program:
-    """What runs a script that lies at its place.
+    """Build the program that runs a script whose files are in place.
 
-    `environment`: of its check and of this machine. `settings`: further ones for settings.cjs.
+    `environment`: the variables of the check and of this machine. `settings`: added to what
+    settings.cjs reads.
     """
     return Program(
         argv=(*build_node_command(script.runtime), *_build_command(script)),
@@ -105,7 +106,7 @@ def _build_command(script: Script) -> tuple[str, ...]:
 
 
 def _build_settings(script: Script, place: RunFolders) -> dict[str, Any]:
-    """What settings.cjs reads."""
+    """Build the settings that settings.cjs reads."""
     vitals = script.runtime.modules / "web-vitals" / "dist" / "web-vitals.iife.js"
     return {
         "root": str(place.root),
@@ -123,40 +124,40 @@ def _build_settings(script: Script, place: RunFolders) -> dict[str, Any]:
 BROWSER_MB: Final = 1500
 MULTI_STEP_MB: Final = 1000
 _LONGEST_SETTINGS: Final = 100_000
-"""A text of the environment can hold no more than 128 KiB."""
+"""One variable of the environment can hold 128 KiB at most."""
 _MOST_RESERVED_S: Final = 8.0
-"""Of a run's time, for its end: its trace and its video are written, and read by us."""
+"""The most time that is reserved for finishing a run's trace and video, and reading them."""
 
 
 class ScriptRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A script that was run, whatever came of it."""
+    """A script that has run, whatever its outcome."""
 
     events: ReporterEvents
     ended: ProgramExit
     runtime_id: str
     start_ms: float
-    """When it was started, by the calendar."""
+    """When it was started, in ms since the epoch."""
     limit_s: float
-    """Of its time, as it was set up."""
+    """The time limit as the check sets it."""
     memory_mb: int
     degraded_because: str | None
-    """What the script said in `degraded.json`. None: nothing."""
+    """The messages of the script's `degraded.json`. None: it wrote none."""
     artifacts: tuple[Artifact, ...]
     notes: tuple[LogLine, ...]
-    """What the reader of its log has to know beside it, from when on that was known."""
+    """Lines of the agent for the run's log."""
     unreached: tuple[UnreachedTarget, ...]
-    """What the browser or a request wanted to reach through the gate, and did not."""
+    """The targets that the browser or a request could not reach through the proxy."""
 
 
 async def run_script(
     spec: BrowserSpec | MultiStepSpec, ctx: RunContext, *, browser: Path | None
 ) -> ScriptRun:
-    """Run it once; when this returns, nothing of it runs any more.
+    """Run a script once; when this returns, none of its processes is left.
 
-    `browser`: Chromium's program. None: the script may start no browser.
+    `browser`: the path of Chromium. None: the script may start no browser.
 
     Raises:
-        CheckFailed: of kind SCRIPT, when the check cannot be run as it is written.
+        CheckFailed: of kind SCRIPT: the check cannot be run as it is written.
         MissingRuntimeError: this machine lacks what it runs on.
         OSError: our fault.
     """
@@ -189,7 +190,7 @@ def _prepare(
 
 
 class _PreparedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run, wherever that will be."""
+    """A run whose inputs are checked, before it has a process."""
 
     ctx: RunContext
     harness: Harness
@@ -197,31 +198,31 @@ class _PreparedRun(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[ScriptFile, ...]
     time: RunTime
     until: Deadline
-    """Then all has to be over, what is kept of it included."""
+    """When the run has to be over, including the reading of its files."""
 
     @property
     def limits(self) -> Limits:
-        """Those of its program."""
+        """The limits of its program."""
         return Limits(memory_mb=MULTI_STEP_MB if self.script.browser is None else BROWSER_MB)
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the script is told of its run and its check."""
+        """The variables of the run, the location and the check."""
         told = {one.key: one.value for one in self.ctx.variables}
         ctx = self.ctx
         return filter_variables({**ctx.location_secrets, **ctx.environment, **told})
 
     @property
     def needs_fresh_process(self) -> bool:
-        """Whether no process that waits can run it."""
+        """Whether no warm process can run it."""
         return bool(self.ctx.client_certificates) or needs_fresh_process(self.variables)
 
     def minus(self, used_s: float) -> Self:
-        """The same with the time that is left."""
+        """Make a copy with less time left."""
         return msgspec.structs.replace(self, time=self.time.minus(used_s))
 
     async def run(self, spare: WarmProcess | None) -> ScriptRun:
-        """Run it in a process that waited, or in a new one.
+        """Run it in a warm process, or in a new one.
 
         Raises:
             UnfitProcessError: nothing has run.
@@ -252,20 +253,20 @@ class _PreparedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One run about to be started."""
+    """A run that is about to start in a process."""
 
     prepared: _PreparedRun
     spare: WarmProcess | None
-    """Whose process is to run it. None: a new one."""
+    """The warm process that runs it. None: a new process does."""
     workspace: Workspace
-    """Where it works."""
+    """The workspace with its folders."""
     place: RunFolders
     roots: Roots
     distrust: str | None
-    """Why the browser does not trust the location's further roots. None: it does."""
+    """Why the browser does not trust the location's further roots. None: it trusts them."""
 
     async def execute(self) -> ScriptRun:
-        """Start it, wait for its end, collect what it left."""
+        """Start it, wait for its end, and collect its files."""
         runtime = self.prepared.script.runtime
         packages, harness = (runtime.modules.parent,), runtime.harness
         events = ReporterEvents(UserPaths(self.place.root, packages=packages, harness=harness))
@@ -292,7 +293,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def _clear_own_launch(self, events: ReporterEvents) -> None:
-        """Forget a launch that failed by the script's own doing."""
+        """Clear a failed launch of a browser if the script itself caused the failure."""
         prepared, browser = self.prepared, self.prepared.script.browser
         if events.lost_launch is None or browser is None:
             return
@@ -308,15 +309,15 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
     async def _run_program(self, program: Program, events: ReporterEvents) -> ProgramExit:
         ctx = self.prepared.ctx
         ctx.workspace.set_script_secrets(secrets_in(program.env, secret_names(ctx.variables)))
-        hears = SecretMessages(ctx.workspace, receiver=events)
+        messages = SecretMessages(ctx.workspace, receiver=events)
         if self.spare is not None:
-            return await self.spare.run(program, time_of_run=self.prepared.time, hears=hears)
+            return await self.spare.run(program, run_time=self.prepared.time, messages=messages)
         child = await self.prepared.harness.sandbox.start(program, owner=self.workspace)
         return await child.wait(
             timeout_s=self.prepared.time.stop_after_s,
             grace_s=self.prepared.time.grace_s,
-            on_fact=hears.take,
-            on_stop=hears.stop,
+            on_fact=messages.take,
+            on_stop=messages.stop,
         )
 
     def _build_program(self, proxy: RunProxy | None) -> Program:
@@ -365,7 +366,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 def _list_notes(events: ReporterEvents, ended: ProgramExit, proxy: RunProxy | None) -> list[str]:
     notes = [] if proxy is None else list(proxy.notes)
     if events.dropped or ended.facts_cut:
-        notes.append("Not all of what the run told was kept: it was too much, or in no order.")
+        notes.append("Not all that the run reported was kept: it was too much, or malformed.")
     return notes
 
 

@@ -1,7 +1,7 @@
-"""Hears what a run's scripts made secret or typed, and which pictures show none, for its workspace.
+"""Reads what a run's processes report of secrets, of typing and of screenshots, for its workspace.
 
-A long value comes in pieces, since a pipe takes so much at once that lines do not run into each
-other. A script may write such lines itself: it hides something in its own result then.
+A long value comes in pieces: a pipe writes up to PIPE_BUF bytes atomically, so the lines of several
+processes do not mix. A script may forge such lines, but only hides something in its own result.
 """
 
 import binascii
@@ -11,13 +11,15 @@ from typing import Annotated, Final, Literal, Protocol
 import msgspec
 from msgspec import Meta
 
+from sandbox.workspace import Workspace
+
 _MARK: Final = b'"fact":"secret"'
 _TYPED: Final = b'"fact":"typed"'
-_OF_PICTURES: Final = (b'"fact":"masked"', b'"fact":"unshowing"')
+_PICTURE_MARKS: Final = (b'"fact":"masked"', b'"fact":"unshowing"')
 _MOST: Final = 64
-"""Different ones of all processes of a run; each may tell 20."""
+"""The most different secrets of all processes of a run; each process may report 20."""
 _MOST_CHARS: Final = 200_000
-"""Of one value, in base64."""
+"""The longest value, in base64."""
 _TOO_MANY: Final = (
     f"the run set more than {_MOST} different secrets, or too long ones, "
     "so neither its texts nor its files could be searched for all"
@@ -34,14 +36,14 @@ class _Piece(msgspec.Struct, frozen=True, kw_only=True):
 class _Typed(msgspec.Struct, frozen=True, kw_only=True):
     process: Annotated[int, Meta(ge=0)] = msgspec.field(name="from")
     text: Annotated[str, Meta(max_length=4096)] | None
-    """In base64. None: something that was not heard."""
+    """The text in base64. None: the process does not know what was typed."""
 
 
 class _Picture(msgspec.Struct, frozen=True, kw_only=True):
     fact: Literal["masked", "unshowing"]
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     knew: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
-    """Names of the secrets that were looked for."""
+    """The digests of the secrets that were looked for."""
 
 
 _DECODER: Final = msgspec.json.Decoder(_Piece)
@@ -49,44 +51,28 @@ _TYPED_TEXTS: Final = msgspec.json.Decoder(_Typed)
 _PICTURES: Final = msgspec.json.Decoder(_Picture)
 
 
-class SecretKeeper(Protocol):
-    """Who keeps what a run came upon."""
-
-    def add_secret(self, value: str) -> None:
-        """This must not be seen in what the run brings back."""
-
-    def mark_unsearchable(self, because: str) -> None:
-        """The run has secrets that nobody knows."""
-
-    def add_typed(self, process: int, text: str | None) -> None:
-        """A process typed this letter by letter. None: nobody heard what it was."""
-
-    def record_picture(self, sha256: str, *, is_masked: bool, knew: tuple[str, ...]) -> None:
-        """The text on the picture with this digest shows none of the secrets with these names."""
-
-
 class FactReceiver(Protocol):
-    """Who collects the facts of a run."""
+    """Collects the facts of a run: `ReporterEvents` of scripts, `SuiteEvents` of suites."""
 
     def take(self, line: bytes) -> None:
-        """It told a fact."""
+        """Note one line with a fact."""
 
     def stop(self) -> None:
-        """It is asked to end."""
+        """Note that the run was asked to end."""
 
 
 class SecretMessages:
-    """Stands before whoever collects the facts of a run."""
+    """Filters the facts of a run: keeps those about secrets, and passes on the others."""
 
-    def __init__(self, workspace: SecretKeeper, *, receiver: FactReceiver) -> None:
+    def __init__(self, workspace: Workspace, *, receiver: FactReceiver) -> None:
         self._workspace = workspace
         self._receiver = receiver
         self._begun: dict[tuple[int, int], str] = {}
         self._known: set[str] = set()
 
     def take(self, line: bytes) -> None:
-        """Note one line, if it tells of a secret, of typing or a picture, or hand it on."""
-        if any(mark in line for mark in _OF_PICTURES):
+        """Note a line about a secret, typing or a screenshot; pass on any other line."""
+        if any(mark in line for mark in _PICTURE_MARKS):
             self._note_picture(line)
             return
         if _TYPED in line:
@@ -103,7 +89,7 @@ class SecretMessages:
             self._workspace.mark_unsearchable(_TOO_MANY)
 
     def stop(self) -> None:
-        """The run is asked to end."""
+        """Pass on that the run was asked to end."""
         self._receiver.stop()
 
     def _note_picture(self, line: bytes) -> None:

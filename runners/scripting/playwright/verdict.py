@@ -1,6 +1,4 @@
-"""Whether a script passed, and who is at fault.
-
-From what a run told and how it ended to what is to be blamed. Pure.
+"""Decides from a run's facts and its exit whether a script passed, and who is at fault. Pure.
 
 | what happened                                    | is                              |
 |--------------------------------------------------|---------------------------------|
@@ -9,11 +7,11 @@ From what a run told and how it ended to what is to be blamed. Pure.
 | the run's time was up before its script's end    | TIMEOUT, with the step it was in|
 | a test failed, or the script threw               | SCRIPT, with the first error    |
 | the script ended its process, or used a limit up | SCRIPT                          |
-| the system took of it, or its browser, and it    | ours: `TooLittleMemoryError`    |
+| the OOM killer ended it or its browser, and it   | ours: `TooLittleMemoryError`    |
 | had used little; much: OUT_OF_MEMORY             |                                 |
 | its process was ended once it had begun, or by   | SCRIPT, with how it was ended   |
 | a signal or a code of its own once it had passed |                                 |
-| the same, and the system took processes then     | ours: `RunBrokeOffError`        |
+| the same, with OOM kills at the time             | ours: `RunBrokeOffError`        |
 | its process ended before it had begun            | ours: `RunBrokeOffError`        |
 """
 
@@ -38,7 +36,7 @@ from sandbox.program import ProgramExit
 MESSAGE_CHARS: Final = 2000
 _SAID_CHARS: Final = 300
 _HEAP: Final = re.compile(r"FATAL ERROR: .*JavaScript heap out of memory")
-"""What V8 says before it gives up."""
+"""V8's message before it aborts."""
 _NO_TESTS: Final = "Error: No tests found"
 _NEEDS_A_TEST: Final = (
     "A Playwright Test file calls `test` of @playwright/test at its top level, as in "
@@ -49,20 +47,20 @@ _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 
 
 class BrowserDidNotStartError(RuntimeError):
-    """Chromium did not start on this machine; the script had no part in it."""
+    """Chromium did not start on this machine, which is not the script's fault."""
 
 
 class RunBrokeOffError(RuntimeError):
-    """A run's process never began, or the system ended it."""
+    """A run's process ended before the script began, or the OOM killer ended it."""
 
 
 def find_failure(
     events: ReporterEvents, ended: ProgramExit, *, limit_s: float, memory_mb: int, is_degraded: bool
 ) -> Failure | None:
-    """What the check is to be blamed for. None: nothing.
+    """Find the failure of a run. None: it passed.
 
-    `limit_s`: of its time, as it was set up.
-    `is_degraded`: whether the script said so; soft errors are then no failure.
+    `limit_s`: the time limit as the check sets it.
+    `is_degraded`: whether the script reported itself degraded; soft errors are then no failure.
 
     Raises:
         BrowserDidNotStartError: our fault.
@@ -84,7 +82,7 @@ def find_failure(
 
 
 def _lacked_memory(events: ReporterEvents, ended: ProgramExit) -> bool:
-    """Whether Node gave up for it, or the system took a browser or a page, which is a crash."""
+    """Whether V8 ran out of heap, or the OOM killer ended a browser or crashed a page."""
     was_taken = events.browser_signal == "SIGKILL" and bool(events.errors)
     crashed = any(_CRASHED.search(one.message) for one in events.errors)
     if ended.had_oom_kills and (was_taken or crashed):
@@ -124,19 +122,19 @@ def _fail_by_error(errors: list[ErrorFact], events: ReporterEvents) -> Failure:
 
 
 def _suggest_test(message: str) -> str | None:
-    """What a script lacks. None: it has tests."""
+    """Explain why Playwright Test found no tests. None: it found some."""
     return _NEEDS_A_TEST if message.startswith(_NO_TESTS) else None
 
 
 def _find_step_title(events: ReporterEvents, where: str | None) -> str | None:
-    """The last step that is written there. None: none is."""
+    """Find the title of the last step at a place. None: there is none."""
     steps = (step for step in reversed(events.steps.values()) if step.where == where)
     found = next(steps, None)
     return None if found is None else strip_colours(found.title)
 
 
 def _judge_end(events: ReporterEvents, ended: ProgramExit, *, is_degraded: bool) -> Failure | None:
-    """There is no error; but did it get to its end?"""
+    """Judge a run without errors by whether the script reached its end."""
     if events.ended is None:
         return _fail_without_end(events, ended)
     if events.ended.status == "passed":
@@ -152,7 +150,7 @@ def _judge_end(events: ReporterEvents, ended: ProgramExit, *, is_degraded: bool)
 
 
 def _judge_exit(ended: ProgramExit) -> Failure | None:
-    """Of one that told that it had passed: anybody in its process can write that."""
+    """Judge the exit of a script that reported a pass, which its process could have forged."""
     if ended.exit_code == 0 or ended.timed_out or ended.had_oom_kills:
         return None
     return _fail_by_script(
@@ -161,7 +159,7 @@ def _judge_exit(ended: ProgramExit) -> Failure | None:
 
 
 def _fail_without_end(events: ReporterEvents, ended: ProgramExit) -> Failure:
-    """Nobody told of its end; where it had begun, only its script can have had a part in that."""
+    """Fail a run that reported no end; if it had begun, only its script can have caused that."""
     if events.exited is not None:
         by = f"with exit code {events.exited.code}"
         return _fail_by_script(f"The script ended its own process, {by}.", code="EXIT")
@@ -205,7 +203,7 @@ def fail_out_of_time(events: ReporterEvents, limit_s: float) -> Failure:
 
 
 def _describe_earlier_error(events: ReporterEvents) -> str:
-    """What had gone wrong by then, which may be why it hung."""
+    """Describe an error from before the stop, which may be why the run hung."""
     if not events.errors:
         return ""
     error = find_first_error(events.errors)
@@ -221,10 +219,9 @@ def _describe_stop(events: ReporterEvents, limit_s: float) -> str:
 
 
 def add_step(message: str, where: str | None, events: ReporterEvents) -> tuple[str, str | None]:
-    """What a test says whose own time was up, with the step that it hung in, and its place.
+    """Add the step in which a test hung to its time-out error; return the message and its place.
 
-    Playwright names that itself as a rule, but where an action never came to begin it has at most
-    the browser's own log.
+    Playwright usually names the step itself, except where an action never began.
     """
     over, step = match_bare_time_up(message), _find_open_step(events)
     if over is None or step is None or step.where is None or where not in {None, step.where}:
@@ -257,20 +254,20 @@ def _list_open_steps(events: ReporterEvents) -> list[StepBegan]:
 
 
 def _find_open_step(events: ReporterEvents) -> StepBegan | None:
-    """The innermost step of the user's that has not ended. None: there is none."""
+    """Find the innermost step of the user's code that has not ended. None: there is none."""
     steps = _list_open_steps(events)
     theirs = [step for step in steps if step.where is not None]
     return next(reversed(theirs or steps), None)
 
 
 def _find_enclosing_step(events: ReporterEvents, inner: StepBegan) -> StepBegan | None:
-    """The hook, fixture or step of the user's that the open one stands in. None: in none."""
+    """Find the user's hook, fixture or step around an open step. None: there is none."""
     theirs = [step for step in _list_open_steps(events) if step.where and step.category in _AROUND]
     return next((step for step in reversed(theirs) if step is not inner), None)
 
 
 def _find_last_step(events: ReporterEvents) -> StepBegan | None:
-    """The step of the user's that ended last. None: none did."""
+    """Find the user's step that ended last. None: none ended."""
     ended = sorted(events.step_ends.values(), key=lambda end: end.at)
     steps = [events.steps[end.id] for end in ended if end.id in events.steps]
     return next((step for step in reversed(steps) if step.where is not None), None)
@@ -290,20 +287,20 @@ _MENTIONS_TIME_UP: Final = re.compile(r"timeout of \d+ms exceeded")
 
 
 def is_time_up(error: str) -> bool:
-    """Whether it says that a test's, a hook's or a fixture's time was up, and little more."""
+    """Whether an error only says that the time of a test, hook or fixture was up."""
     return _TIME_UP.match(error) is not None
 
 
 def match_bare_time_up(error: str) -> str | None:
-    """The words that a test's time was up, where it says nothing of what it was in. None: else."""
+    """Match a time-out error that names no step, and return its first words. None: no match."""
     found = _BARE_TIME_UP.fullmatch(error)
     return None if found is None else found["time"]
 
 
 def add_time_up(time_up: str, cause: str, *, step: str | None = None) -> str:
-    """That time was up, with the error that came of it, which alone names another reason.
+    """Put a time-out before the error that it caused, which by itself names another reason.
 
-    `step`: what it was in. None: nobody knows.
+    `step`: the step in progress. None: it is unknown.
     """
     if _MENTIONS_TIME_UP.search(cause.split("\n", 1)[0]):
         return cause

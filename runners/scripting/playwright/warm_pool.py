@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from runners.scripting.playwright.place import (
     build_node_command,
     make_folders,
 )
+from runners.scripting.playwright.secret_messages import SecretMessages
 from sandbox.child import Child
 from sandbox.memory import available_mb
 from sandbox.program import Limits, Program, ProgramExit, RunTime
@@ -27,61 +28,53 @@ from sandbox.users import grant_folder
 from sandbox.workspace import Workspace
 
 _INTERNAL: Final = ("playwright/lib/program.js", "playwright/test.js")
-"""Files of Playwright that are loaded in advance; other versions may have others."""
+"""Playwright's files that are loaded in advance; other versions may lack them."""
 _TAKEN: Final = b'"fact":"taken"'
 _TAKEN_S: Final = 3.0
-"""What a run gives it to take its job; that it waits is no reason to be stopped or starved."""
+"""How long a run waits until a warm process takes its job; a stuck one is given up."""
 _READ_AT_START: Final = re.compile(
     r"(NODE|PLAYWRIGHT|PW|PWTEST|UV|SSL|OPENSSL|LC|XDG|npm|CHROME|WK|WS|GRACEFUL|SSH|BABEL)_.*"
     r"|PWDEBUG|PWDEBUGIMPL|DEBUG|LANG|LANGUAGE|TZ|TERM|TERM_PROGRAM|TEAMCITY_VERSION|MAX_LOG_LENGTH"
     r"|NO_COLOR|FORCE_COLOR|HOME|TMPDIR"
 )
-"""Names that Node or Playwright look at as they load, and not again."""
+"""Names of variables that Node or Playwright read only while they load."""
 
 
 class UnfitProcessError(Exception):
-    """A run has to start by itself."""
+    """A warm process cannot take the run, which has to start a process of its own."""
 
 
 class _Job(msgspec.Struct, frozen=True):
-    """What waiting.cjs reads."""
+    """The job that waiting.cjs reads from stdin."""
 
     environment: Mapping[str, str]
     folder: str
     command: tuple[str, ...]
 
 
-class Hearer(Protocol):
-    """Who hears of a run."""
-
-    def take(self, line: bytes) -> None:
-        """It told a fact."""
-
-    def stop(self) -> None:
-        """It is asked to end."""
-
-
 class WarmProcess:
-    """One such process, in a folder of its own that becomes the job's."""
+    """A waiting Playwright process, in a folder of its own that becomes its run's."""
 
-    def __init__(self, child: Child, workspace: Workspace, line: Program) -> None:
-        """`line`: what it was started as."""
+    def __init__(self, child: Child, workspace: Workspace, program: Program) -> None:
+        """`program`: the program that it was started as."""
         self.workspace = workspace
         self._child = child
-        self._build_program = line
+        self._program = program
         self._started_at = time.monotonic()
         self._taken = asyncio.Event()
 
-    async def run(self, program: Program, *, time_of_run: RunTime, hears: Hearer) -> ProgramExit:
-        """Have it run a program; nothing of it is left when this returns.
+    async def run(
+        self, program: Program, *, run_time: RunTime, messages: SecretMessages
+    ) -> ProgramExit:
+        """Run a program in the process; none of its processes is left when this returns.
 
         Raises:
-            UnfitProcessError: it cannot be that program, or was gone; nothing has run.
-            CheckFailed: of kind SCRIPT: what the script starts could not be given its variables.
-            OSError: there is too little memory, the disk is full, a process cannot be ended, or
+            UnfitProcessError: it cannot run that program, or had died; nothing has run.
+            CheckFailed: of kind SCRIPT: the variables are too large for what the script starts.
+            OSError: there is too little memory, the disk is full, a process cannot be killed, or
                 it took its job too late.
         """
-        if _filter_read_at_start(self._build_program.env) != _filter_read_at_start(program.env):
+        if _filter_read_at_start(self._program.env) != _filter_read_at_start(program.env):
             raise UnfitProcessError
         require_variables(program.env)
         await self._child.reserve_memory()
@@ -92,25 +85,25 @@ class WarmProcess:
                 await self._child.write_stdin(self._message(program))
         except TimeoutError:
             raise UnfitProcessError from None
-        ended = await self._ended(time_of_run, hears)
+        ended = await self._wait(run_time, messages)
         if not self._taken.is_set():
             raise UnfitProcessError
         return _count_from_job(ended, waited_s)
 
-    async def _ended(self, time_of_run: RunTime, hears: Hearer) -> ProgramExit:
+    async def _wait(self, run_time: RunTime, messages: SecretMessages) -> ProgramExit:
         """Wait for its end, which comes soon if it does not take its job."""
 
         def take(line: bytes) -> None:
             if self._taken.is_set():
-                hears.take(line)
+                messages.take(line)
             elif _TAKEN in line:
                 self._taken.set()
 
         ends = self._child.wait(
-            timeout_s=time_of_run.stop_after_s,
-            grace_s=time_of_run.grace_s,
+            timeout_s=run_time.stop_after_s,
+            grace_s=run_time.grace_s,
             on_fact=take,
-            on_stop=hears.stop,
+            on_stop=messages.stop,
         )
         ending = asyncio.create_task(ends)
         try:
@@ -132,10 +125,10 @@ class WarmProcess:
             raise OSError("A Playwright that waited took its job only as it was ended.")
 
     async def close(self) -> None:
-        """Leave nothing of it.
+        """Kill it, and remove its folder.
 
         Raises:
-            OSError: a process of it cannot be ended.
+            OSError: one of its processes cannot be killed.
         """
         try:
             await self._child.kill()
@@ -143,17 +136,17 @@ class WarmProcess:
             await asyncio.to_thread(self.workspace.remove)
 
     def _grant_folder(self) -> None:
-        """What was laid out meanwhile becomes its user's; it has run nobody's code so far."""
+        """Give the files written meanwhile to its user; it has run no check's code so far."""
         if self.workspace.user is not None:
             grant_folder(self.workspace.folder, self.workspace.user)
 
     def _message(self, program: Program) -> bytes:
-        command = program.argv[len(self._build_program.argv) - 1 :]
+        command = program.argv[len(self._program.argv) - 1 :]
         return msgspec.json.encode(_Job(program.env, str(program.folder), command))
 
 
 def can_wait(runtime: Runtime) -> bool:
-    """Whether its Playwright is built as those are that wait."""
+    """Whether a runtime's Playwright has the files that a warm process loads in advance."""
     return all((runtime.modules / name).is_file() for name in _INTERNAL)
 
 
@@ -163,10 +156,10 @@ async def start_warm_process(
     limits: Limits,
     environment_in: Callable[[Path], dict[str, str]],
 ) -> WarmProcess:
-    """One that loads Playwright, and waits then.
+    """Start a process that loads Playwright, then waits for its run.
 
     Raises:
-        OSError: it cannot be started, and that is our fault.
+        OSError: it cannot be started, which is our fault.
     """
     workspace = Workspace()
     try:
@@ -182,7 +175,7 @@ async def start_warm_process(
 def _build_program(
     runtime: Runtime, limits: Limits, place: RunFolders, environment: Mapping[str, str]
 ) -> Program:
-    """What it is started as."""
+    """Build the program of a warm process."""
     fixed = {**environment, **build_load_environment(runtime, place)}
     return Program(
         argv=(*build_node_command(runtime), str(runtime.harness / "playwright/waiting.cjs")),
@@ -193,7 +186,7 @@ def _build_program(
 
 
 def needs_fresh_process(variables: Iterable[str]) -> bool:
-    """Whether a run with these, by their names, can be none of those that wait."""
+    """Whether a run with variables of these names needs a process of its own."""
     return any(_READ_AT_START.fullmatch(name) for name in variables)
 
 
@@ -202,7 +195,7 @@ def _filter_read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _count_from_job(ended: ProgramExit, waited_s: float) -> ProgramExit:
-    """As if it had started with its job."""
+    """Shift the times of an exit so that they count from when the process got its job."""
     log = tuple(
         msgspec.structs.replace(line, after_ms=max(0.0, line.after_ms - waited_s * 1000))
         for line in ended.log
@@ -217,7 +210,7 @@ AnswerT = TypeVar("AnswerT")
 async def run_to_completion(
     function: Callable[GivenT, AnswerT], *given: GivenT.args, **named: GivenT.kwargs
 ) -> AnswerT:
-    """What the function says; whoever is cancelled meanwhile goes on when it has returned."""
+    """Run a function in a thread; a cancelled caller goes on only when it has returned."""
     working = asyncio.ensure_future(asyncio.to_thread(function, *given, **named))
     try:
         return await asyncio.shield(working)
@@ -227,65 +220,65 @@ async def run_to_completion(
 
 
 IDLE_S: Final = 300.0
-"""So long after the last run of a kind its spare is let go."""
+"""How long after the last run of a kind its warm process is closed."""
 QUIET_S: Final = 0.2
-"""So long no run must have been under way before one is loaded: on a busy agent, loading takes from
-the runs what it would save them."""
+"""How long no run may have been in progress before a process is loaded: on a busy agent, loading
+takes as much time from runs as it would save them."""
 WAITING_MB: Final = 200
-"""What one may take while it waits, above the least that has to be free for a run: 189 and 196 were
-seen of the newest runtime's two kinds, 99 of the older one's."""
+"""The memory that one may use while it waits, in addition to what a run needs: 189 and 196 MB were
+measured for the newest runtime's two kinds, 99 MB for the older one."""
 
 
 class ProcessKind(msgspec.Struct, frozen=True):
-    """What a spare can be used for."""
+    """The runs that a warm process can be used for."""
 
     runtime_id: str
     memory_mb: int
 
 
 class LastUse(msgspec.Struct, frozen=True):
-    """When a kind was used last, and how another one is started."""
+    """The last use of a kind, and how another process of it is started."""
 
     runtime: Runtime
     limits: Limits
     at: float
-    """Monotonic."""
+    """When it was used, by the monotonic clock."""
 
 
 StartProcess = Callable[[Runtime, Limits], Awaitable[WarmProcess]]
 
 
 class WarmPool:
-    """Lends each run a process of its own, if one waits; none is lent twice."""
+    """Lends each run a warm process, if one waits; none is lent twice."""
 
     def __init__(self, start: StartProcess, *, free_mb: Callable[[], float] = available_mb) -> None:
-        """`free_mb`: how much memory there is."""
+        """`free_mb`: reads how much memory is free."""
         self._start = start
         self._free_mb = free_mb
         self._waiting: dict[ProcessKind, WarmProcess] = {}
         self._used: dict[ProcessKind, LastUse] = {}
-        """Kinds that had a run lately."""
+        """The last use of each kind that had a run recently."""
         self._under_way = 0
-        """Runs, with a spare or without."""
+        """The number of runs in progress, with a warm process or without."""
         self._ended = asyncio.Event()
-        """A run ended."""
+        """Set when a run has ended."""
         self._endings: set[asyncio.Task[None]] = set()
-        """Processes on their way out, which no check waits for."""
+        """Tasks that close processes, which no check waits for."""
         self._keeper: asyncio.Task[None] | None = None
-        """None: no run has come yet."""
+        """Refills the pool. None: no run has come yet."""
 
     @property
     def waiting(self) -> tuple[WarmProcess, ...]:
-        """Those that nobody has come for."""
+        """The processes that wait for a run."""
         return tuple(self._waiting.values())
 
     @asynccontextmanager
     async def lend(
         self, runtime: Runtime, limits: Limits, *, alone: bool = False
     ) -> AsyncIterator[WarmProcess | None]:
-        """For one run, which ends with the block. None: it is to start by itself.
+        """Lend a process for one run, which ends with the block. None: no process fits.
 
-        `alone`: it can be none of those that wait.
+        `alone`: the run needs a process of its own in any case.
         """
         kind = ProcessKind(runtime.id, limits.memory_mb)
         spare = None if alone else self._waiting.pop(kind, None)
@@ -301,7 +294,7 @@ class WarmPool:
             self._wake()
 
     async def close(self) -> None:
-        """End all that there are."""
+        """Close all processes."""
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
@@ -327,7 +320,7 @@ class WarmPool:
             self._ended.clear()
             await asyncio.sleep(QUIET_S)
             for kind, use in tuple(self._used.items()):
-                # A spare that cannot be started is no run's loss.
+                # A warm process that cannot be started harms no run.
                 with contextlib.suppress(OSError):
                     await self._keep_for(kind, use)
 
@@ -341,7 +334,7 @@ class WarmPool:
             self._waiting[kind] = await self._start(use.runtime, use.limits)
 
     def _may_load(self, use: LastUse) -> bool:
-        """Whether nobody is the worse for it; the end of a run asks again."""
+        """Whether loading a process slows no run down; the end of each run asks again."""
         if self._under_way or self._ended.is_set() or not can_wait(use.runtime):
             return False
         return self._free_mb() >= WAITING_MB + use.limits.memory_mb

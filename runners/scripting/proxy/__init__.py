@@ -1,1 +1,1 @@
-"""How a run's browser leaves this machine, and shows certificates."""
+"""The proxy of a run's browser: egress rules and client certificates."""

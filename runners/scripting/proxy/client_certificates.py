@@ -1,7 +1,7 @@
-"""Shows client certificates for a run's browser and requests, which never get to see the keys.
+"""Presents client certificates for a run's browser and requests, which never see the keys.
 
-To a host that a certificate is for, we speak TLS ourselves, and check its certificate as an API
-check does; towards the run an authority of our own vouches for it.
+For a host with a client certificate, the proxy speaks TLS itself and verifies the host as an API
+check does; towards the run, a local authority signs a certificate for that host.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ if TYPE_CHECKING:  # it costs 10 MB, and few runs have client certificates
     from runners.net.tls.local_authority import LocalAuthority
 
 _TLS_BEGINS: Final = b"\x16"
-"""A record of the handshake."""
+"""The first byte of a TLS handshake record."""
 _MOST_TROUBLES: Final = 100
 _MOST_HOSTS: Final = 256
-"""Remembered at once: a glob and a script can name as many as they like."""
+"""The most hosts whose contexts are cached: a wildcard can match any number of them."""
 
 
 class CertificateRoute:
-    """A way on which matching hosts are shown a certificate; all others are left alone."""
+    """A route that presents certificates to matching hosts, and tunnels to all others."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class CertificateRoute:
         authority: "LocalAuthority",
         contexts: TlsContexts,
     ) -> None:
-        """`certificates`: the certificates of the run."""
+        """`certificates`: the client certificates of the run."""
         self._next_route = next_route
         self._certificates = certificates
         self._authority = authority
@@ -55,23 +55,23 @@ class CertificateRoute:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why hosts were not content with a certificate; each sentence once."""
+        """Why hosts did not accept a certificate; each sentence once."""
         return tuple(self._problems)
 
     def reads_first_bytes(self, request: ProxyRequest) -> bool:
-        """With a host that a certificate is for: a tunnel may be for something else than TLS."""
+        """Whether a certificate is for the host; a tunnel may carry something else than TLS."""
         return request.is_tunnel and self._find_certificate(request) is not None
 
     async def require_allowed(self, request: ProxyRequest) -> None:
-        """As the way behind does."""
+        """Require that the next route allows the target."""
         await self._next_route.require_allowed(request)
 
     def build_request_head(self, request: ProxyRequest) -> bytes:
-        """As the way behind says."""
+        """Build the request's head as the next route does."""
         return self._next_route.build_request_head(request)
 
     async def connect(self, request: ProxyRequest) -> socket.socket:
-        """As the way behind does; with a certificate, what comes out is our own end."""
+        """Connect by the next route; with a certificate, the socket leads to the proxy itself."""
         certificate = self._find_certificate(request)
         if certificate is None or not request.first_bytes.startswith(_TLS_BEGINS):
             return await self._next_route.connect(request)
@@ -86,7 +86,7 @@ class CertificateRoute:
         return self._begin_relay(far, run_context, render(request.host, request.port))
 
     def _begin_relay(self, far: Streams, context: ssl.SSLContext, where: str) -> socket.socket:
-        """The end of it that is the run's; whatever becomes of it, the far connection ends."""
+        """Start to relay, and return the run's end; the far connection ends with the relay."""
         try:
             ours, theirs = socket.socketpair(type=socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         except OSError:
@@ -101,7 +101,7 @@ class CertificateRoute:
         return theirs
 
     async def close(self) -> None:
-        """Cut what is still open."""
+        """Close all relays."""
         for relaying in self._relays:
             relaying.cancel()
         await asyncio.gather(*self._relays, return_exceptions=True)
@@ -134,8 +134,8 @@ class CertificateRoute:
     async def _relay_tls(
         self, ours: socket.socket, context: ssl.SSLContext, far: Streams, where: str
     ) -> None:
-        """Carry between the run's TLS and the target's, until either is through."""
-        # Whoever does not like us, or has gone, ends its own talk alone.
+        """Relay between the run's TLS connection and the target's until either ends."""
+        # A side that refuses us, or has gone, ends only its own relay.
         with suppress(OSError):
             near = await _accept_tls(ours, context)
             try:
@@ -147,7 +147,7 @@ class CertificateRoute:
         try:
             why = "it said nothing" if await relay(near, far) == 0 else None
         except OSError as problem:
-            # With TLS 1.3 a server says after the handshake that it wants another certificate.
+            # With TLS 1.3 a server refuses a client certificate after the handshake.
             why = handshake_fault(read_tls_reason(problem))
         if why is not None:
             self._note(f"{where} was shown a certificate and ended the connection: {why}.")

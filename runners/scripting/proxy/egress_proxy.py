@@ -1,12 +1,10 @@
-"""The proxy through which a run's browser connects.
+"""An HTTP proxy for one run's browser and scripts, which enforces the egress rules.
 
-A small HTTP proxy for one run's browser and scripts, so that the egress rules hold for them too.
+A browser resolves names and connects by itself, where no rule applies. Through this proxy, each
+connection is made by the agent, on the run's route. A target that cannot be reached gets a response
+with the reason, which is also kept for the result.
 
-A browser looks names up and connects by itself, where no rule of ours can stop it. With this proxy
-before it, each connection is made here, on the way that the run has. What cannot be reached is
-answered with the reason's sentence and remembered.
-
-It cannot hold a socket that a script opens by itself, past every proxy.
+The proxy cannot stop a script from opening a socket without any proxy.
 """
 
 import asyncio
@@ -31,13 +29,13 @@ RelayHead = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 
 async def relay(near: Streams, far: Streams, *, relay_head: RelayHead | None = None) -> int | None:
-    """Carry both ways until the far end has said its last; how many bytes it said.
+    """Relay both ways until the far end has sent its last; return how many bytes it sent.
 
-    None: the near end left, and the far one cannot be told but by ending the connection.
-    `relay_head` passes on how the far end begins. None: as it is.
+    None: the near end left, and only closing the connection can tell the far end. `relay_head`
+    relays the beginning of what the far end sends. None: it is relayed unchanged.
 
     Raises:
-        OSError: the far end broke off; ssl.SSLError says why, where it spoke TLS.
+        OSError: the far end broke off; with TLS, an ssl.SSLError says why.
     """
     out = asyncio.create_task(_carry_outward(near[0], far[1]), name="carry-out")
     back = asyncio.create_task(_carry_inward(far[0], near[1], relay_head), name="carry-back")
@@ -60,7 +58,7 @@ async def _carry_inward(
 
 
 async def _carry_outward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    # Whoever hangs up in the middle ends this way alone; the far end may have more to say.
+    # A near end that hangs up ends only this direction; the far end may send more.
     with suppress(OSError):
         await _carry(source, sink)
 
@@ -78,7 +76,7 @@ async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> in
 
 
 def read_tls_reason(problem: OSError) -> str:
-    """What OpenSSL says of a connection that ended."""
+    """Read OpenSSL's reason for the end of a connection."""
     return (problem.reason if isinstance(problem, ssl.SSLError) else None) or str(problem)
 
 
@@ -86,21 +84,21 @@ _HOST: Final = "127.0.0.1"
 _HEAD_LIMIT_BYTES: Final = 64 * 1024
 _HEAD_TIMEOUT_S: Final = 30.0
 _MOST_REMEMBERED: Final = 100
-_OF_THE_HOP: Final = ("proxy-connection", "proxy-authorization", "connection", "keep-alive")
-"""Headers that speak to the proxy alone."""
+_HOP_HEADERS: Final = ("proxy-connection", "proxy-authorization", "connection", "keep-alive")
+"""Hop-by-hop headers, which are for the proxy only."""
 
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 OWN_CERTIFICATES: Final = "own"
-"""Whoever comes in under this name shows client certificates of its own."""
+"""The user name of connections whose scripts present client certificates of their own."""
 _BRINGS_OWN: Final = b": Basic " + base64.b64encode(f"{OWN_CERTIFICATES}:".encode()) + b"\r\n"
 
 MOST_AT_ONCE: Final = 256
-"""A browser takes 32 through a proxy at most; each costs the agent two descriptors."""
+"""A browser opens at most 32 connections to a proxy; each needs two of the agent's descriptors."""
 _BACKLOG: Final = 256
-"""They come in at once; whoever finds no place in it comes back a second later."""
+"""Connections come in bursts; a client that finds the backlog full retries after a second."""
 _MOST_UNKNOWN: Final = 2 * _BACKLOG
-"""Of whom it is not known yet whose they are; more are dropped."""
+"""The most connections whose owner is being looked up; more are dropped."""
 _TOO_MANY: Final = (
     f"The run had {MOST_AT_ONCE} connections at once, and the agent makes no more for it."
 )
@@ -108,62 +106,62 @@ _TOO_MANY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreachedTarget:
-    """A target that a run wanted and did not get."""
+    """A target that a run could not reach."""
 
     host: str
-    """Without brackets."""
+    """The host; an IPv6 address has no brackets."""
     kind: FailureKind
-    """EGRESS: the rules refuse it."""
+    """The kind of the failure; EGRESS: the rules refuse the target."""
     why: str
-    """A sentence."""
+    """The reason, as a sentence."""
 
 
 class EgressProxy:
-    """The proxy of one run."""
+    """The proxy of one run, on a port of loopback."""
 
     def __init__(self, route: EgressRoute, *, admits: Admits) -> None:
-        """`admits`: who may come in; other runs are on this machine as well."""
+        """`admits`: decides who may connect, as other runs use this machine as well."""
         self._route = route
         self._admits = admits
         self._server: asyncio.Server | None = None
-        """None: it is not open."""
+        """None: the proxy is not open."""
         self._exchanges: set[asyncio.Task[None]] = set()
         self._unknown = 0
-        """Whose owner is being looked up."""
+        """The number of connections whose owner is being looked up."""
         self._connections = 0
-        """The run's own."""
+        """The number of the run's own connections."""
         self._was_too_many = False
         self._unreached: dict[UnreachedTarget, None] = {}
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL at which it listens."""
         if self._server is None:
-            raise RuntimeError("the gate is not open")
+            raise RuntimeError("the proxy is not open")
         return f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     @property
     def unreached(self) -> tuple[UnreachedTarget, ...]:
-        """What was not reached: each host and reason once, in order, a hundred at most."""
+        """The targets that were not reached: each host and reason once, in order, 100 at most."""
         return tuple(self._unreached)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else the reader of the run's log has to know."""
+        """Further sentences for the run's log."""
         return (_TOO_MANY,) if self._was_too_many else ()
 
     async def open(self) -> None:
-        """Begin to listen on loopback.
+        """Listen on loopback.
 
         Raises:
-            OSError: there is no port or descriptor left; ours.
+            OSError: there is no port or descriptor left.
         """
         self._server = await asyncio.start_server(
             self._accept, _HOST, 0, limit=_HEAD_LIMIT_BYTES, backlog=_BACKLOG
         )
 
     async def close(self) -> None:
-        """Stop listening, and cut what is still open."""
+        """Stop listening, and close all connections."""
         if self._server is not None:
             self._server.close()
         for exchange in self._exchanges:
@@ -181,7 +179,7 @@ class EgressProxy:
         exchange.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Whoever hangs up in the middle, on either side, ends the exchange, and nothing else.
+        # A side that hangs up ends only its own exchange.
         with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
             if not await self._is_own_connection(writer):
                 writer.write(_build_response(HTTPStatus.FORBIDDEN, "This proxy is another run's."))
@@ -254,7 +252,7 @@ async def _open_streams(sock: socket.socket) -> Streams:
 
 
 async def _read_request(reader: asyncio.StreamReader) -> ProxyRequest | None:
-    """None: it is no request for a proxy."""
+    """Read the head of a request. None: it is no request for a proxy."""
     try:
         async with asyncio.timeout(_HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
@@ -286,12 +284,12 @@ def _parse_request(method: str, target: str, headers: bytes) -> ProxyRequest | N
 
 
 async def _relay_response_head(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """The head of an answer, which says that no other request may come on this connection.
+    """Relay the head of a response, with `connection: close` added.
 
-    Not all servers close it for being asked to: the next request would come to this one.
+    Some servers ignore that header in a request, and a next request could be for another target.
     """
     status = b"1"
-    while status == b"1":  # it only says that it goes on
+    while status == b"1":  # an informational response, which another one follows
         try:
             head = await source.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as problem:
@@ -305,11 +303,11 @@ async def _relay_response_head(source: asyncio.StreamReader, sink: asyncio.Strea
 
 
 def _drop_hop_headers(headers: bytes) -> bytes:
-    """Those of the target or the browser; one request a connection, so that each is judged."""
+    """Drop hop-by-hop headers, and end the connection, so that each request is checked."""
     lines = [
         line
         for line in headers.split(b"\r\n")
-        if line and line.partition(b":")[0].strip().lower().decode("latin-1") not in _OF_THE_HOP
+        if line and line.partition(b":")[0].strip().lower().decode("latin-1") not in _HOP_HEADERS
     ]
     return b"\r\n".join([*lines, b"connection: close", b"", b""])
 

@@ -1,4 +1,4 @@
-"""How the connections of a run's browser leave this machine."""
+"""Routes on which the connections of a run's browser leave this machine."""
 
 import asyncio
 import re
@@ -14,47 +14,47 @@ from runners.net.sockets import connect, render
 from runners.tools import Tools, resolve_allowed
 
 _CONNECT_TIMEOUT_S: Final = 10.0
-"""Per address."""
+"""The time limit of a connection to one address."""
 _HOST_PART: Final = re.compile(r"^[^:]*://[^/?#]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyRequest:
-    """What a browser asks a proxy for."""
+    """A request that a browser sends to its proxy."""
 
     host: str
-    """Without brackets."""
+    """The host; an IPv6 address has no brackets."""
     port: int
     method: str
     target: str
-    """As the browser wrote it."""
+    """The request target as the browser wrote it."""
     headers: bytes = b""
-    """Those of the target, with the empty line; a tunnel has none."""
+    """The headers for the target, with the empty line; a tunnel has none."""
     brings_own: bool = False
-    """The script shows a certificate of its own."""
+    """Whether the script presents a client certificate of its own."""
     first_bytes: bytes = b""
-    """What the browser said in its tunnel already; empty where nobody `reads_first_bytes`."""
+    """The first bytes in a tunnel; empty unless the route `reads_first_bytes`."""
 
     @property
     def is_tunnel(self) -> bool:
-        """The browser wants to speak TLS, or whatever it likes, through us."""
+        """Whether the browser asks for a tunnel, for TLS or any other protocol."""
         return self.method == "CONNECT"
 
     @property
     def path(self) -> str:
-        """What the target itself is asked for."""
+        """The path that is requested from the target itself."""
         path = _HOST_PART.sub("", self.target, count=1)
         return path if path.startswith("/") else f"/{path}"
 
 
 class EgressRoute(Protocol):
-    """From a wish to a connection."""
+    """Connects requests: directly, or with a client certificate."""
 
     def reads_first_bytes(self, request: ProxyRequest) -> bool:
-        """Whether it has to know what the browser says in a tunnel before it can connect."""
+        """Whether it needs the first bytes in a tunnel before it connects."""
 
     async def require_allowed(self, request: ProxyRequest) -> None:
-        """Look whether it would go there.
+        """Require that the target may be reached.
 
         Raises:
             CheckFailed: refused, or without an address.
@@ -69,26 +69,26 @@ class EgressRoute(Protocol):
         """
 
     def build_request_head(self, request: ProxyRequest) -> bytes:
-        """The head of the browser's request, as this way wants it."""
+        """Build the head of the request that is sent to the target."""
 
 
 class DirectRoute:
-    """To the target itself, whose address is judged."""
+    """Connects to the target itself, whose addresses are checked against the rules."""
 
     def __init__(self, network: Tools) -> None:
         self._network = network
 
     def reads_first_bytes(self, request: ProxyRequest) -> bool:  # noqa: ARG002
-        """It does not."""
+        """No first bytes are needed."""
         return False
 
     async def require_allowed(self, request: ProxyRequest) -> None:
-        """Its name, and its addresses."""
+        """Require that the rules allow the target's name and addresses."""
         async for _ in self._addresses(request):
             return
 
     async def connect(self, request: ProxyRequest) -> socket.socket:
-        """By IPv4, or else by IPv6."""
+        """Connect by IPv4, or else by IPv6."""
         problem: CheckFailed | None = None
         async for family, addresses in self._addresses(request):
             try:
@@ -112,7 +112,7 @@ class DirectRoute:
             raise problems[0]
 
     def build_request_head(self, request: ProxyRequest) -> bytes:
-        """With the path alone."""
+        """Build the head with the path only, instead of the absolute URL."""
         return f"{request.method} {request.path} HTTP/1.1\r\n".encode("latin-1") + request.headers
 
 
@@ -121,7 +121,7 @@ def _fail_without_address(request: ProxyRequest) -> CheckFailed:
 
 
 async def _connect_to_first(addresses: Sequence[str], port: int, family: IpFamily) -> socket.socket:
-    """A connection to the first address that takes one.
+    """Connect to the first address that accepts a connection.
 
     Raises:
         CheckFailed: of kind CONNECT, with the last one's reason.

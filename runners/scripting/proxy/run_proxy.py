@@ -1,4 +1,4 @@
-"""The gate of one run: there is one when its browser may not, or cannot, connect by itself."""
+"""The proxy of one run, for a browser that may not, or cannot, connect by itself."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProxy:
-    """An open gate."""
+    """The open proxy of one run."""
 
     is_binding: bool
-    """Whether nothing may go past it: the operator has egress rules then."""
+    """Whether all traffic has to use it, because the operator has set egress rules."""
     proxy: EgressProxy
     certificate_route: CertificateRoute | None
-    """None: there are no client certificates."""
+    """Presents client certificates. None: the run has none."""
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL at which it listens."""
         return self.proxy.url
 
     @property
     def unreached(self) -> tuple[UnreachedTarget, ...]:
-        """What the run wanted to reach and did not."""
+        """The targets that the run could not reach."""
         return self.proxy.unreached
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader of the run's log has to know, each sentence once."""
+        """The proxy's sentences for the run's log, each once."""
         unreached = (one.why for one in self.unreached)
         troubles = () if self.certificate_route is None else self.certificate_route.problems
         return tuple(dict.fromkeys((*unreached, *self.proxy.notes, *troubles)))
 
 
 def build_proxy_settings(proxy: RunProxy | None) -> dict[str, object]:
-    """What settings.cjs reads of it."""
+    """Build the proxy's part of the settings that settings.cjs reads."""
     if proxy is None:
         return {}
     server = {"server": proxy.url}
@@ -62,9 +62,9 @@ def build_proxy_settings(proxy: RunProxy | None) -> dict[str, object]:
 async def open_run_proxy(
     ctx: RunContext, roots: Roots, home: Path
 ) -> AsyncIterator[RunProxy | None]:
-    """For as long as the block lasts. None: the run's browser connects by itself.
+    """Open the run's proxy for the block. None: the run's browser connects by itself.
 
-    `home`: a folder of the run's user.
+    `home`: a folder that belongs to the run's user.
 
     Raises:
         OSError: there is no port or descriptor left.

@@ -1,8 +1,7 @@
-"""Which user owns the other end of a connection.
+"""Finds the user that owns the other end of a connection on loopback.
 
-Whose a connection on loopback is, as the kernel itself tells; it takes it 15 µs.
-
-The message is that of sock_diag(7) which asks for one connection. Not every kernel answers it.
+The kernel is asked by sock_diag(7), which takes 15 µs. Where it does not answer, /proc/net/tcp is
+read.
 """
 
 import asyncio
@@ -19,17 +18,17 @@ from typing import Final
 LOOPBACK: Final = "127.0.0.1"
 _NETLINK: Final = getattr(socket, "AF_NETLINK", None)
 """None: the system has no such sockets."""
-_OF_SOCKETS: Final = 4
-"""NETLINK_SOCK_DIAG."""
+_SOCK_DIAG: Final = 4
+"""The netlink family NETLINK_SOCK_DIAG."""
 _BY_FAMILY: Final = 20
-"""SOCK_DIAG_BY_FAMILY, of questions and answers."""
+"""The type SOCK_DIAG_BY_FAMILY of requests and replies."""
 _REQUEST: Final = 1
 _HEAD: Final = struct.Struct("=IHHII")
 _QUESTION: Final = struct.Struct("=BBBxI")
 _PORTS: Final = struct.Struct("!HH")
 _REST: Final = struct.Struct("=16s16sIII")
 _ANY: Final = 0xFFFFFFFF
-"""All states; no cookie."""
+"""Stands for all states, and for no cookie."""
 _PORTS_AT: Final = _HEAD.size + 4
 _OWNER_AT: Final = _HEAD.size + 64
 _NO_ROOM: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS))
@@ -37,7 +36,7 @@ _NO_ROOM: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENO
 
 @cache
 def kernel_answers() -> bool:
-    """Whether this one answers.
+    """Whether this kernel answers sock_diag requests.
 
     Raises:
         OSError: there is no port or descriptor left.
@@ -56,19 +55,19 @@ def kernel_answers() -> bool:
 
 
 def ask_owner(port: int, to: int) -> int | None:
-    """The user that has connected from one port of loopback to another. None: nobody has.
+    """Ask the kernel which user connected one port of loopback to another. None: nobody did.
 
     Raises:
-        OSError: the kernel takes no such question.
+        OSError: the kernel does not support the request.
     """
     if _NETLINK is None:
         raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
-    with socket.socket(_NETLINK, socket.SOCK_RAW, _OF_SOCKETS) as kernel:
+    with socket.socket(_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
         kernel.sendto(_build_question(port, to), (0, 0))
         answer = kernel.recv(4096, socket.MSG_DONTWAIT)
     if _HEAD.unpack_from(answer)[1] != _BY_FAMILY:
         return None
-    # Where the connection has gone, this may be whoever listens on its port.
+    # If the connection is gone, this may be the socket that listens on its port.
     if _PORTS.unpack_from(answer, _PORTS_AT) != (port, to):
         return None
     return int.from_bytes(answer[_OWNER_AT : _OWNER_AT + 4], sys.byteorder)
@@ -87,19 +86,20 @@ def _build_question(port: int, to: int) -> bytes:
 _CONNECTIONS: Final = Path("/proc/net/tcp")
 _LOOPBACK: Final = "0100007F"
 _OWNER: Final = 4
-"""Its column, counted from that of the far end."""
+"""The index of the user id among the columns after the addresses."""
 _LINE: Final = 150
-"""Characters of one, at most."""
+"""The most characters of a line."""
 _READS: Final = 20
 
 Admits = Callable[[int, int], Awaitable[bool]]
-"""Whether whoever connects from one port of loopback to another may come in."""
+"""Decides whether a client on one port of loopback may connect to another."""
 
 
 def admit_owner_of(folder: Path) -> Admits:
-    """Tells whether a connection, by its ports of loopback, is the folder's owner's.
+    """Make a function that admits only connections of the folder's owner.
 
-    A run owns its folder. Without users of their own, all runs are the agent's, and may.
+    The folder belongs to the run's user. Without slot users, all runs have the agent's, and all are
+    admitted.
 
     Raises:
         OSError: there is no port or descriptor left.
@@ -118,20 +118,20 @@ def _read_owner(folder: Path) -> int:
 
 
 class ConnectionTable:
-    """The kernel's list of connections, for where it answers no questions; read for all that wait.
+    """The kernel's list of connections, where sock_diag is missing; one read serves all waiters.
 
-    Of one gate: when one of those who wait is cancelled, all are.
+    Each proxy has a table of its own: if one waiter is cancelled, all are.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._turn = asyncio.Lock()
         self._next: asyncio.Task[str] | None = None
-        """The look that has not begun yet. None: nobody waits for one."""
+        """The next read, which has not begun. None: nobody waits for one."""
 
     async def owner(self, port: int, to: int) -> int | None:
-        """The user that has connected from one port of 127.0.0.1 to another. None: nobody has."""
-        # The table comes in pieces, and loses lines when others come and go in between.
+        """Find which user connected one port of 127.0.0.1 to another. None: nobody did."""
+        # The kernel returns the table in pieces, and misses lines when others change meanwhile.
         for _ in range(_READS):
             found = _find_owner(await self._read_shared(), port, to)
             if found is not None:
@@ -150,6 +150,6 @@ class ConnectionTable:
 
 
 def _find_owner(table: str, port: int, to: int) -> int | None:
-    """Both ends are asked for: one port may be that of several users' connections."""
+    """Find the owner by both ports, as several users' connections may share one port."""
     _, _, found = table.partition(f" {_LOOPBACK}:{port:04X} {_LOOPBACK}:{to:04X} ")
     return int(found[:_LINE].split()[_OWNER]) if found else None

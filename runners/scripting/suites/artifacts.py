@@ -1,4 +1,4 @@
-"""Files that a suite leaves, and its report."""
+"""Collects the files that a suite leaves, and writes its report."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from sandbox.workspace import Workspace, open_regular_file, remove_path
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 400 * 1024**2
 _PACKING_S: Final = 2.0
-"""Within what is reserved for the end of a run."""
+"""The time limit of packing, a part of what is reserved for the end of a run."""
 _CUT_OFF: Final = LogLine(
     after_ms=0,
     level="WARN",
@@ -70,7 +70,7 @@ def collect_attachments(
 
 
 def _collect_unfinished(project: Project, names: FileNames) -> tuple[Artifact, ...]:
-    """The traces of tests whose processes could not bring them to an end."""
+    """Collect the traces that tests' processes could not finish."""
     workspace = project.workspace
     packed = Path(tempfile.mkdtemp(dir=workspace.folder)) / "unfinished" / "trace.zip"
     packed.parent.mkdir()
@@ -82,12 +82,12 @@ def _collect_unfinished(project: Project, names: FileNames) -> tuple[Artifact, .
 
 
 def write_report(workspace: Workspace, seen: PlaywrightEvidence, *, took_ms: float) -> Artifact:
-    """Keep the report as a file; it blocks.
+    """Write the report as an artifact; it blocks.
 
     Raises:
         OSError: the disk refuses it.
     """
-    # A file of our own first: where the report goes, a test may have put a link to anywhere.
+    # A temporary file first: a test may have put a link to anywhere where the report goes.
     place = workspace.folder / REPORT_NAME
     remove_path(place)
     handle, unfinished = tempfile.mkstemp(dir=workspace.folder)
@@ -106,7 +106,7 @@ def _sort_failed_first(facts: SuiteEvents) -> list[Attachment]:
 
 
 def _find_own_file(attachment: Attachment, project: Project) -> Path | None:
-    """The file, where it really is. None: it is no plain file of this run.
+    """Find the real path of an attachment. None: it is no regular file of this run.
 
     Nothing of the suite runs any more, so what is true now stays true.
     """
@@ -123,13 +123,13 @@ def _find_own_file(attachment: Attachment, project: Project) -> Path | None:
 
 
 def _move(path: Path, into: Path, known: FileNames) -> str:
-    """The name under which the file is now: its folder's as Playwright calls it, and its own."""
+    """Move a file, and return its new name: that of Playwright's folder, then its own."""
     told = known.fit(path, path.parent.name, path.stem)
     is_fit = told and _FIT_ENDING.fullmatch(path.suffix)
     ending = path.suffix if is_fit or path.suffix in _USUAL_ENDINGS else ""
     plain = (told or "").strip("-.") or "file"
     names = (f"{plain}{number}{ending}" for number in ("", *(f"-{n}" for n in range(2, 10_000))))
-    # A test may have put anything beside what is ours.
+    # A test may have put files of any name into this folder.
     name = next(name for name in names if name != REPORT_NAME and not os.path.lexists(into / name))
     path.rename(into / name)
     return name
@@ -152,7 +152,7 @@ REPORT_NAME: Final = "test-results.json"
 
 
 def build_report(seen: PlaywrightEvidence, *, took_ms: float) -> dict[str, Any]:
-    """One suite per file, one spec per test, one test per project."""
+    """Build the report: one suite per file, one spec per test, one test per project."""
     files: dict[str, dict[tuple[str, int], list[SuiteTest]]] = {}
     for test in seen.tests:
         specs = files.setdefault(test.file, {})

@@ -1,9 +1,7 @@
-"""A bundle's archive: checked, opened, packed.
+"""The archive of a suite's code bundle: packed from a folder, and unpacked within limits.
 
-A suite's code bundle as a file: packed from a folder, unpacked with caps.
-
-Unpacking writes plain files and folders first and links last, so nothing is written through a link;
-what `tarfile.data_filter` refuses is refused here as well, also by Pythons that do not have it.
+Unpacking writes regular files and folders first and links last, so nothing is written through a
+link. It refuses all that `tarfile.data_filter` refuses, which not every Python has.
 """
 
 import errno
@@ -24,11 +22,11 @@ MAX_UNPACKED_BYTES: Final = 1024**3
 MAX_DEPTH: Final = 100
 _LONGEST_NAME: Final = 4096
 _HEADERS_BYTES: Final = 4096
-"""What the headers of a member may take on average; padding included."""
+"""The average size that the headers of a member may have, padding included."""
 _MAX_READ_BYTES: Final = 1024**2
-"""`tarfile` reads a header of whatever size at once, and files in parts smaller than this."""
+"""`tarfile` reads a header of any size at once, and files in parts smaller than this."""
 _MAX_NAME_CHARS: Final = 200
-# `ValueError`, `OverflowError` and `KeyError`: numbers of a header that are none. `RecursionError`:
+# `ValueError`, `OverflowError`, `KeyError`: malformed numbers in a header. `RecursionError`:
 # headers of headers. `UnicodeError` is a `ValueError`.
 _BROKEN: Final = (
     tarfile.TarError,
@@ -43,15 +41,15 @@ _BROKEN: Final = (
 
 
 class BadBundleError(Exception):
-    """The archive cannot be unpacked; the text says why. The fault of whoever packed it."""
+    """The archive cannot be unpacked, for the reason in the text; the fault of who packed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackLimits:
-    """How much a bundle may unpack to."""
+    """The limits of what a bundle may unpack to."""
 
     members: int = MAX_MEMBERS
-    """Files, folders and links, also folders that it does not name."""
+    """The number of files, folders and links, including folders that it does not list."""
     size_bytes: int = MAX_UNPACKED_BYTES
     depth: int = MAX_DEPTH
 
@@ -61,10 +59,10 @@ UNPACK_LIMITS: Final = UnpackLimits()
 
 @contextmanager
 def open_archive(archive: Path, limits: UnpackLimits) -> Iterator[tarfile.TarFile]:
-    """The archive for reading; it blocks.
+    """Open an archive for reading; it blocks.
 
     Raises:
-        BadBundleError: it is none, or what is read of it is not as it should be.
+        BadBundleError: it is no tar.gz, or is malformed where it is read.
         OSError: the disk fails.
     """
     try:
@@ -80,10 +78,10 @@ def open_archive(archive: Path, limits: UnpackLimits) -> Iterator[tarfile.TarFil
 def list_members(
     tar: tarfile.TarFile, limits: UnpackLimits
 ) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Each member with its name within the folder; the folder itself is left out.
+    """List the members with their names within the folder, without the folder itself.
 
     Raises:
-        BadBundleError: one leaves the folder, or they are too many, too large or too deep.
+        BadBundleError: a member leaves the folder, or they exceed a limit.
     """
     for member in _require_limits(_read_members(tar), limits):
         path = PurePosixPath(member.name)
@@ -98,14 +96,14 @@ def list_members(
 
 
 def render(name: str) -> str:
-    """A name as a sentence can hold it, whatever it is made of."""
+    """Render a name for a message, whatever characters it has."""
     if name.isprintable() and len(name) <= _MAX_NAME_CHARS:
         return name
     return repr(name[:_MAX_NAME_CHARS]) + ("…" if len(name) > _MAX_NAME_CHARS else "")
 
 
 class _BoundedReader:
-    """The archive as `tarfile` reads it; ends where its headers or all of it are too large."""
+    """The stream that `tarfile` reads; it fails where headers, or the whole, are too large."""
 
     def __init__(self, source: IO[bytes], limits: UnpackLimits) -> None:
         self._source = source
@@ -133,7 +131,7 @@ class _BoundedReader:
 
 
 def _read_members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Without keeping them: their headers may be large."""
+    """Read members without keeping them, as their headers may be large."""
     while (member := tar.next()) is not None:
         tar.members = []  # type: ignore[attr-defined]  # the list that it iterates over
         yield member
@@ -156,7 +154,7 @@ def _require_limits(
 def _list_new_folders(
     member: tarfile.TarInfo, known: set[PurePosixPath]
 ) -> Iterator[PurePosixPath]:
-    """Folders above a member that were not there before, but for the bundle's own."""
+    """List the folders above a member that are not known yet, without the bundle's own."""
     path = PurePosixPath(member.name[:_LONGEST_NAME])
     for folder in list(path.parents)[:-1]:
         if folder in known:
@@ -167,7 +165,7 @@ def _list_new_folders(
 LEFT_OUT: Final = frozenset(
     {"node_modules", ".git", "test-results", "playwright-report", "blob-report"}
 )
-"""Folders that are not packed: what a suite brings back, or installs by its lock file."""
+"""Folders that are not packed: a suite's results, and what its lock file installs."""
 
 _NAME_ERRNOS: Final = frozenset(
     {
@@ -179,7 +177,7 @@ _NAME_ERRNOS: Final = frozenset(
         errno.ENOTDIR,
     }
 )
-"""What the system says of a name that cannot be written, whatever the state of the disk."""
+"""Errors of a name that no disk could write, whatever its state."""
 
 
 class _Link(NamedTuple):
@@ -200,12 +198,12 @@ def unpack(archive: Path, into: Path, limits: UnpackLimits = UNPACK_LIMITS) -> N
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Pack a folder into a tar.gz, the same bytes for the same files; it blocks.
+    """Pack a folder into a tar.gz, with equal bytes for equal files; it blocks.
 
     Raises:
         OSError: a file cannot be read, or the archive cannot be written.
     """
-    # Neither the name nor the time stands in the gzip header: equal folders have equal hashes.
+    # The gzip header has neither name nor time, so that equal folders have equal hashes.
     with (
         archive.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
@@ -224,7 +222,7 @@ def _list_packed_paths(folder: Path, archive: Path) -> Iterator[Path]:
 
 
 def _strip_owner(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Without what differs from one machine to the next. None: a pipe or a device."""
+    """Remove what differs between machines. None: it is a pipe or a device."""
     if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
         return None
     member.uid = member.gid = 0
@@ -257,7 +255,7 @@ def _unpack(tar: tarfile.TarFile, into: Path, limits: UnpackLimits) -> None:
 
 @contextmanager
 def _map_name_errors(name: str) -> Iterator[None]:
-    """Tell apart a name that no disk takes, and a disk that fails."""
+    """Map errors of a name that no disk could write; other errors are the disk's."""
     try:
         yield
     except OSError as problem:
@@ -292,7 +290,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path, name: str)
 
 def _make_links(links: Iterable[_Link], into: Path) -> None:
     made = [(link, _make_link(link, into)) for link in links]
-    # Only now: a link may lead over another one that comes later.
+    # Checked only now, as a link may lead through another one that comes later.
     for link, path in made:
         if not _is_inside(path, into):
             raise BadBundleError(_describe_leaving_link(link))
@@ -310,7 +308,7 @@ def _make_link(link: _Link, into: Path) -> Path:
 
 
 def _copy(link: _Link, into: Path, *, limit_bytes: int) -> int:
-    """A second name of a file becomes a copy of it; its size, which counts like any other."""
+    """Copy the target of a hard link, and return its size, which counts like any other."""
     source = into / link.target
     if ".." in PurePosixPath(link.target).parts or not _is_inside(source, into):
         raise BadBundleError(_describe_leaving_link(link))
@@ -337,7 +335,7 @@ def _find_free_path(into: Path, name: str) -> Path:
 
 
 def _is_inside(path: Path, into: Path) -> bool:
-    """Whether the path leads into the folder, also over links."""
+    """Whether a path leads into the folder, also through links."""
     try:
         return path.resolve().is_relative_to(into.resolve())
     except RuntimeError:  # links in a circle lead nowhere

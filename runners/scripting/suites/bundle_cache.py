@@ -1,4 +1,4 @@
-"""Code bundles by content hash: fetched, verified, kept on disk up to a number of bytes."""
+"""Code bundles by content hash: fetched, verified, and kept on disk up to a size."""
 
 import asyncio
 import hashlib
@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -18,49 +18,42 @@ KEPT_BYTES: Final = 2 * 1024**3
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED: Final = ".part"
 _STALE_S: Final = 6 * 3600.0
-"""No download takes so long; agents may share the folder."""
+"""Longer than any download takes; several agents may share the folder."""
 
 
 class BundleError(Exception):
-    """The bundle cannot be had; never the check's own fault."""
+    """A bundle is not available; this is never the check's own fault."""
 
 
 class BundleSource(Protocol):
-    """Where code bundles come from."""
+    """A source of code bundles: a cache of downloads, or a local folder."""
 
     async def fetch(self, sha256: str) -> Path:
-        """The tar.gz with this content hash; whoever gave it keeps the file.
+        """Fetch the tar.gz with this content hash; the file belongs to the source.
 
         Raises:
-            BundleError: it cannot be had now.
+            BundleError: it is not available now.
         """
 
 
-class Download(Protocol):
-    """Brings a bundle from wherever it is."""
-
-    async def download(self, sha256: str, target: Path) -> None:
-        """Write the bundle into this file.
-
-        Raises:
-            BundleError: it cannot be had now.
-        """
+Download = Callable[[str, Path], Awaitable[None]]
+"""Writes the bundle with a content hash into a file; a BundleError where that is not possible."""
 
 
 class BundleCache:
-    """Bundles on disk, the longest unused removed first when they are too many bytes."""
+    """Bundles on disk; above the size limit, the least recently used are removed first."""
 
-    def __init__(self, source: Download, folder: Path, *, kept_bytes: int = KEPT_BYTES) -> None:
-        self._source = source
+    def __init__(self, download: Download, folder: Path, *, kept_bytes: int = KEPT_BYTES) -> None:
+        self._download = download
         self._folder = folder
         self._kept_bytes = kept_bytes
         self._under_way: dict[str, asyncio.Task[Path]] = {}
 
     async def fetch(self, sha256: str) -> Path:
-        """The bundle from disk, or from its source; runs that want the same one share a download.
+        """Take the bundle from disk, or download it; runs that need the same one share a download.
 
         Raises:
-            BundleError: it cannot be had now, or is another one.
+            BundleError: it is not available now, or has another content.
             OSError: the disk refuses it.
         """
         if not _SHA256.fullmatch(sha256):
@@ -68,9 +61,9 @@ class BundleCache:
         kept = self._folder / sha256
         if await asyncio.to_thread(_is_intact, kept, sha256):
             return kept
-        return await asyncio.shield(self._download(sha256))
+        return await asyncio.shield(self._share_download(sha256))
 
-    def _download(self, sha256: str) -> asyncio.Task[Path]:
+    def _share_download(self, sha256: str) -> asyncio.Task[Path]:
         if sha256 not in self._under_way:
             task = asyncio.create_task(self._fetch_and_verify(sha256), name=f"bundle-{sha256[:12]}")
             task.add_done_callback(self._forget_download)
@@ -80,7 +73,7 @@ class BundleCache:
     def _forget_download(self, task: asyncio.Task[Path]) -> None:
         self._under_way = {key: one for key, one in self._under_way.items() if one is not task}
         if not task.cancelled():
-            task.exception()  # whoever waited has been told; perhaps nobody waits any more
+            task.exception()  # whoever waits gets it; perhaps nobody waits any more
 
     async def _fetch_and_verify(self, sha256: str) -> Path:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -88,7 +81,7 @@ class BundleCache:
         unfinished = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
         try:
             fresh = unfinished / sha256
-            await self._source.download(sha256, fresh)
+            await self._download(sha256, fresh)
             await asyncio.to_thread(verify, fresh, sha256)
             fresh.replace(self._folder / sha256)
         finally:
@@ -104,7 +97,7 @@ class BundleCache:
                     remove_folder(path)
 
     def _make_room(self, *, besides: str) -> None:
-        """Remove the longest unused; a run that reads one has opened it and may read on."""
+        """Remove the least recently used; a run that has opened one may read on."""
         left_bytes = self._kept_bytes
         for path, size_bytes in list_newest_first(self._folder):
             left_bytes -= size_bytes
@@ -113,7 +106,7 @@ class BundleCache:
 
 
 def _is_intact(kept: Path, sha256: str) -> bool:
-    """Whether it is there and whole; if not, the next download overwrites it.
+    """Whether a kept bundle has its content; if not, the next download overwrites it.
 
     A file that was renamed in time may be empty after a power cut, and disks change bits.
     """
@@ -126,7 +119,7 @@ def _is_intact(kept: Path, sha256: str) -> bool:
 
 
 def list_newest_first(folder: Path) -> Iterator[tuple[Path, int]]:
-    """The bundles in a folder with their sizes, the last used one first."""
+    """List the bundles in a folder with their sizes, the most recently used first."""
     found = []
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # another agent may remove it in this very moment
@@ -137,7 +130,7 @@ def list_newest_first(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def verify(path: Path, sha256: str) -> None:
-    """Refuse a file that is another one; it blocks.
+    """Require that a file has this content hash; it blocks.
 
     Raises:
         BundleError: its content has another hash.

@@ -1,4 +1,4 @@
-"""Installs a project's packages."""
+"""Installs a project's packages, or borrows those of an earlier run."""
 
 import asyncio
 import contextlib
@@ -42,7 +42,7 @@ from sandbox.sandbox import Sandbox
 
 
 class SuiteLog:
-    """Lines in the order in which they came."""
+    """The log of a suite's run, in the order in which its lines came."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -54,15 +54,15 @@ class SuiteLog:
         return tuple(self._lines)
 
     def now_ms(self) -> float:
-        """Since the run began."""
+        """The milliseconds since the run began."""
         return round((time.monotonic() - self._started) * 1000, 1)
 
     def note(self, message: str, *, level: Literal["INFO", "WARN"] = "INFO") -> None:
-        """Say something of our own."""
+        """Add a line of the agent."""
         self._lines.append(LogLine(after_ms=self.now_ms(), level=level, message=message))
 
     def add(self, lines: Iterable[LogLine], *, since_ms: float) -> None:
-        """Take over what a process said, which counted from its own start, but for empty lines."""
+        """Add the non-empty lines of a process, whose times count from its own start."""
         self._lines += (
             msgspec.structs.replace(line, after_ms=round(line.after_ms + since_ms, 1))
             for line in lines
@@ -72,38 +72,38 @@ class SuiteLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallRequest:
-    """What a run brings, when its packages are installed or borrowed."""
+    """A run's request for packages, which are installed or borrowed."""
 
     project: Project
     spec: PlaywrightSpec
     environment: Mapping[str, str]
     variables: Mapping[str, str]
-    """The check's own: what was installed with them is kept for these alone, as they may say where
-    packages come from and what runs beside."""
+    """The check's own variables. Packages that were installed with them are reused only with the
+    same ones, as they may say where packages come from and which scripts run."""
     deadline_s: float
-    """When all installations must have ended, by the log's clock."""
+    """When all installations must have ended, in seconds since the log began."""
     limit_s: float
-    """Which limit that comes of: that of installations, or of the whole run."""
+    """The limit behind the deadline: that of installations, or that of the whole run."""
     log: SuiteLog
 
     def plan_installation(self) -> Installation:
-        """How to fulfil it; it blocks.
+        """Plan the installation; it blocks.
 
         Raises:
-            UnknownManagerError: nobody here can.
+            UnknownManagerError: no package manager here can install it.
         """
         project = self.project
         return plan_installation(project.root, project.working_dir, self.spec.install_command)
 
     def key(self, wanted: Installation) -> str:
-        """What the packages are kept under; it blocks."""
+        """Compute the key under which the packages are kept; it blocks."""
         told = json.dumps([dict(self.variables), self.spec.cache_hash], sort_keys=True)
         engine = f"node-{self.project.runtime.node_version} {told}"
         return compute_key(wanted, self.project.root, self.project.working_dir, engine)
 
 
 LIMIT_S: Final = 300.0
-"""The longest that the installations of a run may take together."""
+"""The time limit of all installations of a run together."""
 LIMITS: Final = Limits(memory_mb=3072, file_mb=500, folder_mb=4000)
 _SHELL: Final = "/bin/sh"
 
@@ -112,16 +112,16 @@ class Installer:
     """Shared by all runs of an agent."""
 
     def __init__(self, sandbox: Sandbox, *, environment: Mapping[str, str]) -> None:
-        """`environment`: the agent's proxies and further roots, which installations need."""
+        """`environment`: variables for the agent's proxies and further roots."""
         self._sandbox = sandbox
         self._environment = dict(environment)
 
     async def install(self, request: InstallRequest, wanted: Installation, folder: Path) -> None:
-        """Install in a folder of the run.
+        """Install packages in a folder of the run.
 
         Raises:
             CheckFailed: the suite, its packages or its command stand in the way.
-            RegistryUnreachableError: nobody answered where packages come from.
+            RegistryUnreachableError: no package registry answered.
             OSError: the disk refuses it, or the process cannot be started.
         """
         command = wanted.command or shlex.join(wanted.tool.install)
@@ -154,7 +154,7 @@ class Installer:
     def _require_registry(
         self, request: InstallRequest, wanted: Installation, ended: ProgramExit
     ) -> None:
-        """Refuse to blame a suite for a registry that we chose and cannot reach; it blocks."""
+        """Require that a registry that the suite did not choose was reachable; it blocks."""
         if wanted.command is not None and not is_plain_install(wanted.command):
             return
         said = [line.message for line in ended.log]
@@ -175,19 +175,19 @@ class Installer:
 
 
 def build_proxy_environment(manager: Manager, environment: Mapping[str, str]) -> dict[str, str]:
-    """The agent's proxies in the words of a package manager. Pure."""
+    """Build the variables that name the agent's proxies for a package manager. Pure."""
     names = ("HTTP_PROXY", "HTTPS_PROXY") if manager is Manager.YARN_BERRY else ()
     own = {f"YARN_{name}": environment[name] for name in names if name in environment}
     return {**environment, **own}
 
 
 def compute_deadline_s(now_s: float, *, run_ends_s: float) -> float:
-    """When all installations that begin now have to have ended. Pure."""
+    """Compute when all installations that begin now must have ended. Pure."""
     return min(run_ends_s, now_s + LIMIT_S)
 
 
 def build_manager_environment(home: Path, manager: Manager) -> dict[str, str]:
-    """What a package manager is told, so that it keeps to the run's folder. Pure."""
+    """Build the variables that keep a package manager within the run's folder. Pure."""
     own = {
         Manager.NPM: {},
         Manager.PNPM: {
@@ -219,7 +219,7 @@ def _require_disk(request: InstallRequest, ended: ProgramExit) -> None:
 
 
 def _require_own_folders(project: Project, wanted: Installation) -> None:
-    """Nothing of the run's is to be written or read by us through a link that a package made."""
+    """Require that no package put links where the agent reads or writes the run's files."""
     workspace, needed = project.workspace, {wanted.folder, project.working_dir}
     with contextlib.suppress(RuntimeError):  # links in a circle
         are_ours = all(workspace.contains(folder) and folder.is_dir() for folder in needed)
@@ -230,7 +230,7 @@ def _require_own_folders(project: Project, wanted: Installation) -> None:
 
 
 def _require_success(ended: ProgramExit, command: str, request: InstallRequest) -> None:
-    """Blame the suite for what its packages or its command did."""
+    """Require that the command succeeded; the suite is blamed for what it did."""
     if ended.timed_out:
         message = f"Installing the packages with `{command}` did not end within "
         raise CheckFailed(
@@ -260,7 +260,7 @@ exec 4>&-
 wait
 exit $code
 """
-"""Bun closes what we hand on; a pipe with a name leads past it to ours, as long as it runs."""
+"""Bun closes inherited descriptors; while it runs, a named pipe leads to ours."""
 
 
 class Dependencies:
@@ -272,9 +272,9 @@ class Dependencies:
 
     @asynccontextmanager
     async def of(self, request: InstallRequest) -> AsyncIterator[dict[str, str]]:
-        """Packages in the project's place for as long as the block lasts.
+        """Provide packages in the project's folder for the block.
 
-        Gives what the package manager has to know when the test command goes through it.
+        Yield the variables for a test command that uses the package manager.
 
         Raises:
             CheckFailed: they cannot be installed.
@@ -291,7 +291,7 @@ class Dependencies:
     async def _provide_tool(
         self, request: InstallRequest, wanted: Installation
     ) -> AsyncIterator[None]:
-        """The package manager as a program, where the runtime has not got it."""
+        """Provide the package manager as a program, where the runtime lacks it."""
         if wanted.tool.package is None:
             yield
             return
@@ -321,7 +321,7 @@ class Dependencies:
     async def _lend(
         self, request: InstallRequest, wanted: Installation, before: BorrowedPackages | None
     ) -> AsyncIterator[Path]:
-        """What was installed before, or is now; it is given back after the block."""
+        """Lend packages that were installed before, or install them; take them back at the end."""
         borrowed = before or await self._install_and_keep(request, wanted)
         try:
             yield borrowed.modules
@@ -331,7 +331,7 @@ class Dependencies:
     async def _borrow(
         self, request: InstallRequest, wanted: Installation
     ) -> BorrowedPackages | None:
-        """What was installed before. None: nothing, or it is not to be used."""
+        """Borrow packages that were installed before. None: there are none, or not wanted."""
         if request.spec.refresh_cache:
             return None
         key = await asyncio.to_thread(request.key, wanted)
@@ -351,12 +351,12 @@ class Dependencies:
 
 
 def plan_tool(wanted: Installation) -> Installation:
-    """The installation of the package manager, in a place of its own. Pure.
+    """Plan the installation of the package manager itself, in a separate folder. Pure.
 
-    It hears of the suite's registry alone, so others may use it who have the same one.
+    Of the suite's settings it uses only .npmrc, so suites with the same one share it.
     """
     package = wanted.tool.package or ""
-    # Bun's own script fetches its program, whatever the suite wants of its packages' scripts.
+    # Bun's own install script fetches its program, so scripts run even if the suite forbids them.
     quietly = ("--no-save", "--no-audit", "--no-fund", "--ignore-scripts=false")
     install = ("npm", "install", "--prefix=.", *quietly, package)
     return msgspec.structs.replace(
@@ -369,7 +369,7 @@ def plan_tool(wanted: Installation) -> Installation:
 
 
 def build_programs(tool: Tool, modules: Path) -> dict[str, str]:
-    """Shell scripts that start a package manager. Pure."""
+    """Build shell scripts that start a package manager. Pure."""
     names = {Manager.PNPM: ("pnpm", "pnpx"), Manager.BUN: ("bun", "bunx")}
     start = _BUN if tool.manager is Manager.BUN else 'exec {program} "$@"\n'
     return {
@@ -394,22 +394,22 @@ _UNREACHABLE: Final = re.compile(
     r"\b(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH"
     r"|ERR_SOCKET_TIMEOUT|ConnectionRefused|FailedToOpenSocket)\b"
 )
-"""What npm, pnpm, yarn and Bun say when nobody answered."""
+"""The errors of npm, pnpm, yarn and Bun when a registry does not answer."""
 _ASKED_HOST: Final = re.compile(r"(?:https?://|(?:ENOTFOUND|EAI_AGAIN) )([\w.-]+)")
 _PUBLIC_REGISTRY: Final = re.compile(r"registry\.(?:npm|yarn)[a-z]+\.(?:org|com)")
-"""Where a package manager asks unless it is told otherwise."""
+"""The default registries of package managers."""
 _NAMES_A_REGISTRY: Final = re.compile(r"registry|proxy", re.IGNORECASE)
 
 
 class RegistryUnreachableError(MachineError):
-    """Packages cannot be fetched here now; no suite is to blame for that."""
+    """Packages cannot be downloaded here now, which is no suite's fault."""
 
 
 def is_registry_unreachable(said: Iterable[str], agents: Mapping[str, str]) -> bool:
-    """Whether an installation failed since nobody answered where we asked.
+    """Whether an installation failed because a default registry, or the agent's proxy, was down.
 
-    `agents`: the agent's own environment, which may name proxies. Another host is one that the
-    suite has named, in its lock file or by what its packages do.
+    `agents`: the agent's own environment, which may name proxies. Any other host in the output was
+    named by the suite, in its lock file or by its packages.
     """
     of_that = [line for line in said if _UNREACHABLE.search(line) or "request to " in line]
     hosts = {host for line in of_that for host in _ASKED_HOST.findall(line)}
@@ -419,24 +419,24 @@ def is_registry_unreachable(said: Iterable[str], agents: Mapping[str, str]) -> b
 
 
 def names_a_registry(names_or_settings: Iterable[str]) -> bool:
-    """Whether a suite says itself where its packages come from."""
+    """Whether a suite itself names a registry or a proxy."""
     return any(map(_NAMES_A_REGISTRY.search, names_or_settings))
 
 
 _DISK_FULL: Final = re.compile(r"\bENOSPC\b|no space left on device", re.IGNORECASE)
 _MB: Final = 1024 * 1024
 _FREE_FILES: Final = 200_000
-"""So many may a package manager have written, and removed again when it met the end."""
+"""The number of files that a package manager may have written, and removed when it failed."""
 
 
 def require_disk_was_free(said: Iterable[str], folder: Path, *, folder_mb: int) -> None:
-    """Refuse to blame a run that failed on a full disk; it blocks.
+    """Require that a failed run did not fail because of a full disk; it blocks.
 
-    A run that fails removes what it wrote, so the disk has room again by now: up to the
-    `folder_mb` that the run was allowed. With more room than that it cannot have filled it.
+    A failed run removes what it wrote, so up to the `folder_mb` that it was allowed may be free
+    again by now. If more is free than that, the disk cannot have been full.
 
     Raises:
-        FullDiskError: it says that the disk was full, and that may be true.
+        FullDiskError: the output says that the disk was full, and it may have been.
     """
     if not any(_DISK_FULL.search(text) for text in said):
         return

@@ -1,4 +1,4 @@
-"""Installed packages, kept for the next run of the same project."""
+"""A cache of installed packages for the next run of the same project."""
 
 import asyncio
 import contextlib
@@ -27,32 +27,32 @@ _EXECUTABLE_BIT: Final = stat.S_IXUSR
 
 
 class Digests:
-    """What each entry held when it was kept: in memory, which no script can reach.
+    """A digest of each entry, taken when it was kept, in memory, which no script can change.
 
-    For worker threads. What was kept before this agent started is not known to be whole.
+    For worker threads. Entries from before this agent's start have no digest and are not used.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, bytes] = {}
-        """By the entry's name."""
+        """The digests by the names of entries."""
 
     def note(self, entry: Path, digest: bytes) -> None:
-        """Believe this entry from now on; forget those that are no more."""
+        """Note the digest of an entry, and forget those of entries that are gone."""
         there = set(os.listdir(entry.parent))  # noqa: PTH208 - names are all that is needed
         kept = {name: one for name, one in self._known.items() if name in there}
         self._known = {**kept, entry.name: digest}
 
     def is_intact(self, entry: Path, modules: Path) -> bool:
-        """Whether the entry holds what it held when it was kept; it blocks."""
+        """Whether an entry is unchanged since it was kept; it blocks."""
         known = self._known.get(entry.name)
         try:
             return known is not None and known == digest_folder(modules)
-        except OSError:  # what cannot be read any more was changed
+        except OSError:  # an entry that cannot be read any more was changed
             return False
 
 
 def digest_folder(modules: Path) -> bytes:
-    """A digest of all names, kinds and contents below a folder; it blocks.
+    """Compute a digest of all names, kinds and contents below a folder; it blocks.
 
     Raises:
         OSError: something cannot be read.
@@ -72,7 +72,7 @@ def digest_folder(modules: Path) -> bytes:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """All paths at any depth, always in the same order."""
+    """Walk all paths at any depth, always in the same order."""
     waiting = [folder]
     while waiting:
         place = waiting.pop()
@@ -88,38 +88,39 @@ _SIZE: Final = "size"
 _UNFINISHED: Final = ".part"
 _READABLE: Final = 0o755
 _STALE_S: Final = 3600.0
-"""Nobody takes so long to take over packages, or to remove them."""
+"""Longer than taking over packages, or removing them, ever takes."""
 _TOOL_FOLDERS: Final = frozenset({".cache", ".vite", ".vite-temp"})
-"""Folders in node_modules that tools write while they run: each run has its own."""
+"""Folders in node_modules that tools write to while they run: each run has its own."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class BorrowedPackages:
-    """Packages that a run uses; they stay until they are given back."""
+    """Packages that a run uses; they are kept until they are given back."""
 
     modules: Path
     lock: int
-    """A descriptor that holds a shared lock: as long as there is one, nobody removes them."""
+    """The descriptor of a shared lock, which keeps the packages from being removed."""
 
 
 class PackageCache:
-    """For worker threads: every method blocks. Several processes may share the folder.
+    """Packages on disk, by key; for worker threads, as every method blocks.
 
-    An entry is a folder `<key>.<when it came>`, complete from the moment that it is there.
+    Several processes may share the folder. An entry is a folder `<key>.<creation time>`, which is
+    complete as soon as it exists.
     """
 
     def __init__(
         self, folder: Path, *, kept_bytes: int = KEPT_BYTES, digests: Digests | None = None
     ) -> None:
-        """`digests`: for an agent whose runs could change what is kept. None: they cannot."""
+        """`digests`: needed if runs could change what is kept. None: they cannot."""
         self._folder = folder
         self._kept_bytes = kept_bytes
         self._digests = digests
 
     def borrow(self, key: str) -> BorrowedPackages | None:
-        """The packages with this key. None: there are none."""
+        """Borrow the packages with this key. None: there are none."""
         found = (
             self._require_intact(_lock_shared(path))
             for path, owner, _ in self._entries()
@@ -128,7 +129,7 @@ class PackageCache:
         return next((lent for lent in found if lent is not None), None)
 
     def _require_intact(self, lent: BorrowedPackages | None) -> BorrowedPackages | None:
-        """None: it is none, or somebody has changed it."""
+        """Require that borrowed packages are unchanged. None: they are not, or there are none."""
         if lent is None or self._digests is None:
             return lent
         if self._digests.is_intact(lent.modules.parent, lent.modules):
@@ -137,12 +138,12 @@ class PackageCache:
         return None
 
     def keep(self, key: str, modules: Path) -> BorrowedPackages:
-        """Take over installed packages, in place of older ones with this key, and lend them.
+        """Keep installed packages, in place of older ones with this key, and lend them.
 
         Raises:
-            UnfitPackagesError: they are not such as are kept.
-            OSError: the disk refuses it, or no path leads to all of them.
-            RecursionError: there are folders in each other without end.
+            UnfitPackagesError: they cannot be kept.
+            OSError: the disk fails, or paths are too long.
+            RecursionError: folders are nested too deeply.
         """
         self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(dir=self._folder, suffix=_UNFINISHED))
@@ -163,7 +164,7 @@ class PackageCache:
         return BorrowedPackages(entry / _MODULES, lent.lock)
 
     def give_back(self, borrowed: BorrowedPackages) -> None:
-        """The run is over; packages that are too many make room."""
+        """Give packages back, and remove old ones above the size limit."""
         os.close(borrowed.lock)
         left_bytes, newest = self._kept_bytes, set[str]()
         for path, key, size_bytes in list(self._entries()):
@@ -173,7 +174,7 @@ class PackageCache:
             newest.add(key)
 
     def sweep(self) -> None:
-        """Remove what a process that was killed left half done; what stays is only told."""
+        """Remove what a killed process left unfinished; failures are only logged."""
         for path in self._folder.glob(f"*{_UNFINISHED}"):
             try:
                 if time.time() - path.stat().st_mtime > _STALE_S:
@@ -182,9 +183,9 @@ class PackageCache:
                 log.warning("packages.not_swept", folder=path.name, because=str(problem))
 
     def _entries(self) -> Iterator[tuple[Path, str, int | None]]:
-        """Path, key and size of each, the last used first; of one key the newest first.
+        """List path, key and size of each entry, the most recently used first.
 
-        No size: it is broken.
+        Entries of one key used at the same time come newest first. No size: the entry is broken.
         """
         found = []
         for path in self._folder.glob(f"{'[0-9a-f]' * 64}.*"):
@@ -198,9 +199,9 @@ class PackageCache:
 
 
 def link_packages(modules: Path, into: Path) -> None:
-    """Make a node_modules of links in a run's folder; tools may write beside the links.
+    """Make a node_modules of links in a run's folder; tools may write files beside the links.
 
-    Each package has one real place, so that nothing is loaded twice.
+    Each package has one real path, so that nothing is loaded twice.
     """
     own = into / _MODULES
     remove_path(own)
@@ -217,7 +218,7 @@ def link_packages(modules: Path, into: Path) -> None:
 
 
 def _take_and_move(modules: Path, into: Path) -> int:
-    """Make packages ours and move them; how many bytes they take there."""
+    """Take ownership of packages and move them; return the bytes that they use there."""
     size = take_ownership(modules)
     is_copied = modules.stat().st_dev != into.stat().st_dev
     shutil.move(modules, into / _MODULES)
@@ -225,7 +226,7 @@ def _take_and_move(modules: Path, into: Path) -> int:
 
 
 def _read_size(entry: Path) -> int | None:
-    """None: it has no size, as after a power cut; then its files may be empty as well."""
+    """Read an entry's size. None: there is none, as after a power cut, which also empties files."""
     try:
         return int((entry / _SIZE).read_text())
     except (FileNotFoundError, ValueError):
@@ -233,7 +234,7 @@ def _read_size(entry: Path) -> int | None:
 
 
 def _lock_shared(entry: Path) -> BorrowedPackages | None:
-    """None: it is being removed, or should be."""
+    """Lock an entry for a run. None: it is being removed, or should be."""
     try:
         lock = os.open(entry / _SIZE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -259,7 +260,7 @@ def _remove_unless_used(entry: Path) -> None:
 
 
 def _remove(entry: Path) -> None:
-    # Under another name first: what is half removed is never lent.
+    # Renamed first, so that a partly removed entry is never lent.
     away = entry.with_name(f"{entry.name}{_UNFINISHED}")
     with contextlib.suppress(FileNotFoundError):  # another process was quicker
         entry.rename(away)
@@ -280,21 +281,21 @@ _TOO_DEEP: Final = "Installing the packages left folders in each other without e
 
 
 class AsyncPackageCache:
-    """Shared by all runs of an agent; threads do the work."""
+    """The package cache of all runs of an agent, used in threads."""
 
     def __init__(self, kept: PackageCache) -> None:
-        self._list_unique_files = kept
+        self._cache = kept
 
     async def borrow(self, key: str) -> BorrowedPackages | None:
-        """The packages with this key. None: there are none.
+        """Borrow the packages with this key. None: there are none.
 
         Raises:
             OSError: the disk refuses it.
         """
-        return await self._lend_in_thread(partial(self._list_unique_files.borrow, key))
+        return await self._lend_in_thread(partial(self._cache.borrow, key))
 
     async def keep(self, key: str, place: Path) -> BorrowedPackages:
-        """Take over what was installed in a folder, and lend it; the folder goes.
+        """Keep what was installed in a folder, and lend it; the folder is removed.
 
         Raises:
             CheckFailed: what was installed cannot be kept.
@@ -303,8 +304,8 @@ class AsyncPackageCache:
         return await self._lend_in_thread(partial(self._keep, key, place))
 
     async def give_back(self, borrowed: BorrowedPackages) -> None:
-        """The run is over."""
-        await asyncio.shield(_run_in_thread(partial(self._list_unique_files.give_back, borrowed)))
+        """Give packages back."""
+        await asyncio.shield(_run_in_thread(partial(self._cache.give_back, borrowed)))
 
     async def _lend_in_thread(self, lend: Callable[[], _LentT]) -> _LentT:
         under_way = _run_in_thread(lend)
@@ -312,7 +313,7 @@ class AsyncPackageCache:
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
             under_way.add_done_callback(self._give_back_unused)
-            # Else the run's folder would be removed while packages are taken from there.
+            # Otherwise the run's folder could be removed while packages are moved out of it.
             await asyncio.wait((under_way,))
             raise
 
@@ -321,13 +322,13 @@ class AsyncPackageCache:
             return
         borrowed = lent.result()
         if borrowed is not None:
-            _run_in_thread(partial(self._list_unique_files.give_back, borrowed))
+            _run_in_thread(partial(self._cache.give_back, borrowed))
 
     def _keep(self, key: str, place: Path) -> BorrowedPackages:
-        # Its user could have shut it, or made it such that only its owner takes things out.
+        # Its user could have closed it, or set its sticky bit, so that only owners move files.
         revoke_folder(place)
         try:
-            return self._list_unique_files.keep(key, place / "node_modules")
+            return self._cache.keep(key, place / "node_modules")
         except UnfitPackagesError as problem:
             raise CheckFailed(FailureKind.SCRIPT, str(problem)) from problem
         except RecursionError as problem:
@@ -341,12 +342,12 @@ class AsyncPackageCache:
 
 
 def _run_in_thread(work: Callable[[], _AnyT]) -> asyncio.Future[_AnyT]:
-    """Unlike a task it is not given up when the loop's tasks are cancelled."""
+    """Run work in a thread; unlike a task, it is not cancelled with the loop's tasks."""
     return asyncio.get_running_loop().run_in_executor(None, work)
 
 
 MOST_BYTES: Final = 4000 * 1024**2
-"""As many as an installation may write; more is promised by files with holes only."""
+"""The most bytes of packages: as many as an installation may write, sparse files aside."""
 _BLOCK_BYTES: Final = 512
 _FOLDER: Final = 0o755
 _FILE: Final = 0o444
@@ -357,28 +358,28 @@ _File = tuple[str, os.stat_result]
 
 
 class UnfitPackagesError(Exception):
-    """Packages that nobody keeps; the text says why. The fault of what was installed."""
+    """Packages that cannot be kept, for the reason in the text; the packages' own fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of all files."""
+    """The size of all files of some packages."""
 
     disk_bytes: int
-    """What they take."""
+    """The bytes that they use on disk."""
     apparent_bytes: int
-    """What they take once they were copied: holes of a file are filled in."""
+    """The bytes that copies use, in which the holes of sparse files are filled."""
 
 
 def take_ownership(modules: Path) -> Size:
-    """Make all files ours, and read-only for everybody else; it blocks.
+    """Make all files the agent's, and read-only for everybody else; it blocks.
 
-    To be called when nothing of the run's is running. Pipes, sockets and devices go: no package
-    needs them, and another disk does not take them.
+    Nothing of the run may be running. Pipes, sockets and devices are removed: no package needs
+    them, and they cannot be moved to another disk.
 
     Raises:
-        UnfitPackagesError: there is a file that was somebody else's before, or too much.
-        OSError: the disk refuses it, or no path leads to what is there.
+        UnfitPackagesError: a file belonged to somebody else before, or they are too large.
+        OSError: the disk fails, or paths are too long.
     """
     installer, disk_bytes, apparent_bytes = modules.lstat().st_uid, 0, 0
     for path, about in _list_unique_files(_list_files(modules), installer):
@@ -392,7 +393,7 @@ def take_ownership(modules: Path) -> Size:
 
 
 def _list_files(folder: Path) -> Iterator[_File]:
-    """All that is in it, at any depth; folders are ours before they are looked into."""
+    """List all files below a folder; each folder is made the agent's before it is read."""
     waiting = [str(folder)]
     while waiting:
         place = waiting.pop()
@@ -407,10 +408,10 @@ def _list_files(folder: Path) -> Iterator[_File]:
 
 
 def _list_unique_files(found: Iterator[_File], installer: int) -> Iterator[_File]:
-    """Each file once, by one of its names; a package may have given one of the system another.
+    """List each file once, by one of its hard links; a package may have linked a system file.
 
     Raises:
-        UnfitPackagesError: there is a file that was somebody else's before.
+        UnfitPackagesError: a file belonged to somebody else before.
     """
     with_names = set[tuple[int, int]]()
     for path, about in found:

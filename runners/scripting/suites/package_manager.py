@@ -1,9 +1,7 @@
-"""npm, pnpm, yarn and bun: which one a project uses, and how it installs.
+"""npm, pnpm, yarn and bun: which one a project uses, how it installs, and the key of the result.
 
-What is to be installed for a suite, and under which key its packages are kept. Pure but reading.
-
-The key covers every file that an installation is given; it is done in a folder with these files
-alone, so that nothing else of a suite can change what others with the same key get.
+The key covers every file that an installation reads. The installation runs in a folder with only
+these files, so nothing else of a suite can change what others with the same key get.
 """
 
 import hashlib
@@ -28,21 +26,21 @@ class Manager(StrEnum):
 
 
 class UnknownManagerError(Exception):
-    """Nobody here can install this suite; the text says why. The fault of whoever made it."""
+    """No package manager here can install the suite, for the reason in the text; its own fault."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A package manager in one version, and what it does with a lock file."""
+    """A package manager in one version, and its command for a lock file."""
 
     manager: Manager
     package: str | None
-    """As npm fetches it, such as `pnpm@10.34.8`. None: the runtime's own npm."""
+    """Its npm package with a version, such as `pnpm@10.34.8`. None: the runtime's own npm."""
     install: tuple[str, ...]
-    """The command that installs what the lock file says, nothing else."""
+    """The command that installs exactly what the lock file says."""
 
     @property
     def command(self) -> str:
-        """What it is called on a command line."""
+        """Its name on a command line."""
         return self.install[0]
 
 
@@ -54,7 +52,7 @@ LOCK_FILES: Final = (
     "bun.lock",
     "bun.lockb",
 )
-"""In order of preference, when `packageManager` does not say which."""
+"""The known lock files, in order of preference where `packageManager` does not decide."""
 
 MANIFEST: Final = "package.json"
 
@@ -65,7 +63,7 @@ _BERRY_OF_LOCK: Final = {"4": "3.8.6", "5": "3.8.6", "6": "3.8.6"}
 _BERRY: Final = "4.18.1"
 _CLASSIC: Final = "1.22.22"
 BUN: Final = "1.3.14"
-"""Reads each lock file of Bun, also the one of before that is no text."""
+"""This version reads all lock files of Bun, including the older binary one."""
 _EXACT: Final = re.compile(r"(npm|pnpm|yarn|bun)@(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)(?:\+.*)?")
 _PNPM_LOCK_VERSION: Final = re.compile(r"^lockfileVersion:\s*['\"]?(\d+)", re.MULTILINE)
 _BERRY_LOCK_VERSION: Final = re.compile(r"^__metadata:\s*\n\s+version:\s*(\d+)", re.MULTILINE)
@@ -76,7 +74,7 @@ _SHELL_SIGNS: Final = frozenset(";&|<>()$`\\\n")
 
 
 def choose_lock_file(present: Mapping[str, str], manifest: Mapping[str, Any]) -> str | None:
-    """Which lock file counts, of those that are there. None: there is none."""
+    """Choose the lock file to use among those that are present. None: there is none."""
     named, _ = _read_declared(manifest)
     found = [name for name in LOCK_FILES if name in present]
     wanted = [name for name in found if _find_family(name) == named]
@@ -84,10 +82,10 @@ def choose_lock_file(present: Mapping[str, str], manifest: Mapping[str, Any]) ->
 
 
 def choose_tool(lock_name: str, lock_text: str, manifest: Mapping[str, Any]) -> Tool:
-    """Who reads this lock file.
+    """Choose the package manager that reads this lock file.
 
     Raises:
-        UnknownManagerError: nobody here does.
+        UnknownManagerError: no package manager here reads it.
     """
     named, version = _read_declared(manifest)
     family = _find_family(lock_name)
@@ -126,7 +124,7 @@ def has_local_packages(manifest: Mapping[str, Any]) -> bool:
 
 
 def _list_texts(group: object) -> Iterator[str]:
-    """All texts that wishes are made of, however they are nested."""
+    """List all version specifiers of a group of dependencies, however they are nested."""
     waiting = [group] if isinstance(group, dict) else []
     while waiting:
         for wish in waiting.pop().values():
@@ -137,7 +135,7 @@ def _list_texts(group: object) -> Iterator[str]:
 
 
 def _is_local(wish: str) -> bool:
-    # Patches of yarn lie where all installations are given them.
+    # Every installation gets yarn's own folder of patches.
     return wish.startswith(_LOCAL) and "/.yarn/patches/" not in wish
 
 
@@ -171,7 +169,7 @@ def _find_family(lock_name: str) -> str:
 
 
 def _read_declared(manifest: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """The manager and the version that `packageManager` names; None: it names none."""
+    """Read the manager and the version that `packageManager` names. None: it names none."""
     declared = manifest.get("packageManager")
     found = _EXACT.fullmatch(declared) if isinstance(declared, str) else None
     return (found[1], found[2]) if found else (None, None)
@@ -205,7 +203,7 @@ def _choose_yarn(lock_text: str, exact: str | None) -> Tool:
 
 
 _FORMAT: Final = "3"
-"""Changes when the way of installing changes, so that older packages are not found any more."""
+"""Raised when installations change, so that packages of older versions are not found."""
 _CONFIGURATION: Final = (
     ".npmrc",
     ".yarnrc",
@@ -219,12 +217,12 @@ _PNPM_SETTINGS: Final = "pnpm-workspace.yaml"
 _LOCAL_SETTING: Final = re.compile(
     r"^(packages|patchedDependencies):|:\s*['\"]?(file|link|portal):", re.MULTILINE
 )
-"""In pnpm's settings: folders and files of the suite that are installed."""
+"""Matches pnpm's settings that install folders and files of the suite."""
 _OTHER_FILES: Final = re.compile(
     r"^[^#;\n]*(cafile|certfile|keyfile|pnpmfile|ca_?filepath|cert_?filepath|key_?filepath)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Settings that name further files, whoever reads them."""
+"""Matches settings of any manager that name further files."""
 _FOLDERS: Final = (".yarn/releases", ".yarn/plugins", ".yarn/patches")
 _START: Final = Path("/proc/sys/kernel/random/boot_id")
 _LARGEST_BYTES: Final = 64 * 1024**2
@@ -234,24 +232,24 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     """One installation of a suite's dependencies."""
 
     folder: Path
-    """Where the lock file is; node_modules comes here."""
+    """The folder of the lock file, where node_modules belongs."""
     tool: Tool
     command: str | None
-    """The suite's own command, for a shell. None: the tool's."""
+    """The suite's own shell command. None: the tool's command."""
     inputs: tuple[str, ...]
-    """The files that it is given, relative to the folder."""
+    """The files that it reads, relative to the folder."""
     in_place_because: str | None
     """Why its packages cannot be kept for other runs. None: they can."""
 
     def settings(self) -> tuple[str, ...]:
-        """What the suite tells its package manager beside what to install; it blocks."""
+        """Read the suite's settings for its package manager; it blocks."""
         return tuple(
             _read_text(self.folder / name) for name in self.inputs if name in _CONFIGURATION
         )
 
 
 def plan_installation(root: Path, working_dir: Path, command: str) -> Installation:
-    """How to install the suite in `root` of which `working_dir` is run; it blocks while it reads.
+    """Plan the installation of the suite in `root` that runs in `working_dir`; it blocks.
 
     Raises:
         UnknownManagerError: there is no lock file, or none that is known.
@@ -274,7 +272,7 @@ def plan_installation(root: Path, working_dir: Path, command: str) -> Installati
 
 
 def compute_key(wanted: Installation, root: Path, working_dir: Path, engine: str) -> str:
-    """The content address of what will be installed; it blocks while it reads."""
+    """Compute the key of an installation from all that it reads; it blocks."""
     where = (str(wanted.folder.relative_to(root)), str(working_dir.relative_to(root)))
     words = (
         _FORMAT,
@@ -294,7 +292,7 @@ def compute_key(wanted: Installation, root: Path, working_dir: Path, engine: str
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Whether the path leads into the folder, also over links."""
+    """Whether a path leads into the folder, also through links."""
     try:
         return path.resolve().is_relative_to(root.resolve())
     except RuntimeError:  # links in a circle lead nowhere
@@ -302,7 +300,7 @@ def is_inside(path: Path, root: Path) -> bool:
 
 
 def _find_lock_file(root: Path, working_dir: Path) -> tuple[Path, str]:
-    """The folder with the nearest lock file from the working directory upwards, and its name."""
+    """Find the nearest lock file from the working directory upwards: its folder and name."""
     for folder in _list_upwards(root, working_dir):
         present = {name: "" for name in LOCK_FILES if (folder / name).is_file()}
         name = choose_lock_file(present, _read_manifest(folder) if present else {})
@@ -368,10 +366,10 @@ def _find_reason_in_place(
 
 
 def _describe_machine() -> str:
-    """What packages are built for, and since when the machine runs.
+    """Describe the platform that packages are built for, and the machine's current boot.
 
-    What was not yet on the disk when its power went may be empty files now, and to write out
-    thousands of them after each installation would cost more than to install anew.
+    After a power cut, files that were not on disk yet may be empty. Syncing thousands of them after
+    each installation would take longer than installing again after each boot.
     """
     libc, _ = platform.libc_ver()
     start = _read_text(_START).strip() if _START.is_file() else ""

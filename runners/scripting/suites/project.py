@@ -1,9 +1,8 @@
-"""A project's folder, configuration and command.
+"""A project's folder, configuration and test command.
 
-Which files of a suite may set options of Playwright Test: read only, never changed or run.
-
-What cannot be read counts as a text that may set anything: a suite's own commands have run before,
-and may have left any kind of file here.
+The files of a suite that may set options of Playwright Test are only read, never changed or run. A
+file that cannot be read may set any option: the suite's own commands ran before, and may have left
+any kind of file.
 """
 
 import itertools
@@ -30,7 +29,7 @@ _PROGRAM: Final = 0o755
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where the parts of one run of a suite are."""
+    """The folders and the runtime of one run of a suite."""
 
     workspace: Workspace
     root: Path
@@ -41,17 +40,17 @@ class Project:
 
     @property
     def programs(self) -> Path:
-        """Comes first in PATH: package managers that the runtime has not got."""
+        """The folder that is first in PATH, with package managers that the runtime lacks."""
         return self.workspace.folder / "programs"
 
     @property
     def home(self) -> Path:
-        """HOME and TMPDIR of all processes."""
+        """The folder for HOME and TMPDIR of all processes."""
         return self.workspace.folder / "home"
 
     @property
     def browsers(self) -> Path:
-        """Where Playwright looks for browsers."""
+        """The registry in which Playwright looks for browsers."""
         return self.workspace.folder / "browsers"
 
 
@@ -96,12 +95,12 @@ def add_programs(project: Project, programs: Mapping[str, str]) -> None:
 
 
 def choose_runtime(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
-    """The one with the engine version of the check, which says more than its runtime does.
+    """Choose the runtime with the check's engine version, which takes precedence over its runtime.
 
-    Where it names no version: its runtime, or the newest.
+    Without a version, it is the check's runtime, or the newest one.
 
     Raises:
-        CheckFailed: nobody here has such an engine.
+        CheckFailed: no runtime here has such an engine.
         MissingRuntimeError: there is no Node here, or not the one that the check names.
     """
     if not runtimes.installed:
@@ -121,7 +120,7 @@ def choose_runtime(spec: PlaywrightSpec, runtimes: Runtimes) -> Runtime:
 
 
 def _matches_version(version: str, wanted: str) -> bool:
-    """Whether `24.19.0` is what `24`, `24.x` or `24.19` asks for; nothing asks for anything."""
+    """Whether `24.19.0` matches `24`, `24.x` or `24.19`; an empty text matches any version."""
     asked = [part for part in wanted.split(".") if part not in {"", "x", "*"}]
     return version.split(".")[: len(asked)] == asked
 
@@ -151,13 +150,13 @@ _IMPORTED: Final = re.compile(r"""(?:from|import|require)\s*\(?\s*['"]([^'"\n]+)
 _HARMLESS: Final = re.compile(
     r"node:.*|@playwright/test|playwright|dotenv(/.*)?|path|url|os|fs|process|child_process"
 )
-"""Packages that set no option."""
+"""Imported packages that set no option."""
 _ENDINGS: Final = ("", ".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".json")
 _INDEXES: Final = ("/index.ts", "/index.js")
 
 
 class _ImportReader:
-    """The texts of a configuration and of whatever of the suite it imports."""
+    """Reads a configuration and all files of the suite that it imports."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -187,7 +186,7 @@ class _ImportReader:
             self.read(found)
 
     def _find_file(self, path: Path) -> Path | None:
-        """As Node and TypeScript find it, within the suite."""
+        """Find an imported file as Node and TypeScript resolve it, within the suite."""
         stems = (path, path.with_suffix("")) if path.suffix in _ENDINGS[1:] else (path,)
         names = (f"{stem}{end}" for stem in stems for end in (*_ENDINGS, *_INDEXES))
         for one in map(Path, names):
@@ -199,7 +198,7 @@ class _ImportReader:
 def read_option_texts(
     root: Path, working_dir: Path, command: str, arguments: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], bool]:
-    """All texts that may set an option, and whether these are all; it blocks.
+    """Read all texts that may set an option, and whether they are complete; it blocks.
 
     `arguments`: those of `playwright test`. None: another command starts it.
     """
@@ -221,7 +220,7 @@ def _find_configurations(working_dir: Path, arguments: tuple[str, ...] | None) -
 
 
 def _read_scripts(working_dir: Path) -> Iterator[str]:
-    """The commands of package.json, one of which a test command may run."""
+    """Read the scripts of package.json, one of which a test command may run."""
     try:
         manifest = msgspec.json.decode(
             _read_text(working_dir / "package.json") or "", type=_Manifest
@@ -232,12 +231,12 @@ def _read_scripts(working_dir: Path) -> Iterator[str]:
 
 
 def _is_file(path: Path) -> bool:
-    """Also of names that no disk takes: there it is none."""
+    """Whether a path is a file; not for names that no disk could have."""
     return os.path.isfile(path)  # noqa: PTH113 - of such names a Path raises
 
 
 def _read_text(path: Path) -> str | None:
-    """None: it cannot be read, or is too large."""
+    """Read a file's text. None: it cannot be read, or is too large."""
     try:
         if not _is_file(path) or path.stat().st_size > _LARGEST_BYTES:
             return None
@@ -251,9 +250,9 @@ class _Manifest(msgspec.Struct):
 
 
 DEFAULTS: Final = (("workers", "4"), ("retries", "2"))
-"""Of a suite that does not say otherwise."""
+"""Options of a suite that does not set them itself."""
 ALWAYS: Final = ("--trace", "on")
-"""Whatever the suite says: each run leaves traces."""
+"""Options of every suite, so that each run leaves traces."""
 
 _SHELL_SIGNS: Final = frozenset(";&|<>()$`\\*?[]{}~#!\n")
 _STARTS: Final = (
@@ -272,22 +271,22 @@ _STARTS: Final = (
     ("yarn", "run", "playwright", "test"),
     ("playwright", "test"),
 )
-"""Ways to write the same thing, longest first where one begins like another."""
+"""Ways to start `playwright test`, longest first where one is a prefix of another."""
 _LONGEST: Final = 50_000
-"""Linux hands a program no text of more than 128 KiB."""
+"""Linux passes no argument of more than 128 KiB to a program."""
 _CONFIG_OPTION: Final = ("--config", "-c")
 CONFIG_NAMES: Final = tuple(
     f"playwright.config.{ending}" for ending in ("ts", "js", "mts", "mjs", "cts", "cjs")
 )
-"""Which Playwright takes by itself, in its order."""
+"""The configurations that Playwright finds by itself, in its order."""
 
 
 class CommandError(Exception):
-    """The test command cannot be read; the text says why. The fault of whoever wrote it."""
+    """The test command cannot be parsed, for the reason in the text; its author's fault."""
 
 
 def parse_playwright_arguments(command: str) -> tuple[str, ...] | None:
-    """The arguments of `playwright test`. None: it is another command, for a shell.
+    """Parse the arguments of `playwright test`. None: it is another command, for a shell.
 
     Raises:
         CommandError: it is empty, or a quotation has no end.
@@ -307,7 +306,7 @@ def parse_playwright_arguments(command: str) -> tuple[str, ...] | None:
 
 
 def find_named_config(words: Iterable[str]) -> str | None:
-    """The configuration that the arguments name. None: they name none."""
+    """Find the configuration that the arguments name. None: they name none."""
     for option, value in itertools.pairwise((*words, "")):
         name, equals, joined = option.partition("=")
         if name in _CONFIG_OPTION:
@@ -316,7 +315,7 @@ def find_named_config(words: Iterable[str]) -> str | None:
 
 
 def choose_added_arguments(texts: Iterable[str], *, is_complete: bool) -> tuple[str, ...]:
-    """What is added to `playwright test`.
+    """Choose the arguments that are added to `playwright test`.
 
     `texts`: all that may set something, such as the configuration and what it imports; with
     `is_complete` false there is more that could not be read, and nothing is assumed.
@@ -356,7 +355,7 @@ def _has_shell_signs(command: str) -> bool:
     if re.match(r"\s*[A-Za-z_][A-Za-z0-9_]*=", command):
         return True
     outside = re.sub(r"'[^']*'", "", command)
-    # Within double quotes a shell still expands these; the rest is plain there.
+    # Within double quotes, a shell expands only these.
     inside = "".join(re.findall(r'"[^"]*"', outside))
     return bool(
         _SHELL_SIGNS & set(re.sub(r'"[^"]*"', "", outside)) or frozenset("$`\\") & set(inside)

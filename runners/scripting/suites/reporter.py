@@ -1,9 +1,7 @@
-"""What a suite's reporter sends, read and kept.
+"""Decodes and collects what a suite's reporter sends, one JSON value per line.
 
-What a suite's reporter tells, read defensively: a suite can write these lines itself.
-
-A line of another shape is passed over, and what is kept is bounded; a forged one changes the result
-of this check alone.
+A suite can forge these lines. Malformed lines are skipped, and what is kept is bounded; a forged
+line changes only this check's result.
 """
 
 import time
@@ -29,43 +27,43 @@ _Text = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class Preparation(msgspec.Struct, frozen=True, tag_field="fact", tag="prepares"):
-    """What its configuration starts before the tests."""
+    """What the suite's configuration starts before the tests."""
 
     servers: Annotated[tuple[_Text, ...], msgspec.Meta(max_length=5)] = ()
-    """Its web servers, by program and address."""
+    """The suite's web servers, by program and address."""
     setup: _Text | None = None
-    """File of its global setup. None: there is none."""
+    """The file of its global setup. None: there is none."""
     teardown: _Text | None = None
-    """File of its global teardown. None: there is none."""
+    """The file of its global teardown. None: there is none."""
 
 
 class SetupBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="inSetup"):
-    """Its global setup has begun."""
+    """The suite's global setup has begun."""
 
 
 class TeardownBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="inTeardown"):
-    """Its global teardown has begun."""
+    """The suite's global teardown has begun."""
 
 
 class Awake(msgspec.Struct, frozen=True, tag_field="fact", tag="awake"):
-    """A process hears that it is to end, so nothing in it holds everything up."""
+    """A process handled SIGINT, so its event loop is not blocked."""
 
     worker: int
-    """-1: the test runner."""
+    """The index of the worker; -1: the test runner."""
 
 
 class Hang(msgspec.Struct, frozen=True, tag_field="fact", tag="hung", rename="camel"):
-    """What a test was in when the suite was stopped, or its own time was up."""
+    """What a test was doing when the suite was stopped, or when its own time was up."""
 
     test: _Text
     worker: int
     step: _Text | None = None
-    """None: in none."""
+    """The step in progress. None: there was none."""
     step_where: _Text | None = None
     inside: _Text | None = None
-    """The hook, fixture or step of the user's around it. None: there is none."""
+    """The user's hook, fixture or step around it. None: there is none."""
     last: _Text | None = None
-    """The step that ended last. None: none did."""
+    """The step that ended last. None: none ended."""
     last_where: _Text | None = None
 
 
@@ -73,33 +71,33 @@ StopFact = Preparation | SetupBegan | TeardownBegan | Awake | Hang
 
 
 class StopState:
-    """What was under way in a suite when it was stopped."""
+    """What was in progress in a suite when it was stopped."""
 
     def __init__(self) -> None:
         self.is_stopped = False
         self.preparation = Preparation()
         self.is_in_setup = False
-        """Its global setup had begun."""
+        """Whether its global setup had begun."""
         self.is_in_teardown = False
-        """Its global teardown had begun."""
+        """Whether its global teardown had begun."""
         self.is_prepared = True
-        """It was past web server and global setup."""
+        """Whether its web servers and its global setup were done."""
         self.awake: set[int] = set()
-        """Workers that heard that they were to end; -1: the test runner."""
+        """Workers that handled SIGINT; -1: the test runner."""
         self.unfinished_steps: dict[str, Hang] = {}
-        """By the test's id."""
+        """What tests were doing, by their ids."""
         self.tests: Mapping[str, SuiteTest] = {}
-        """By id, those that were under way."""
+        """The tests that were in progress, by their ids."""
         self._at_ms: float | None = None
-        """When that was, by the calendar. None: it was not stopped."""
+        """When it was stopped, in ms since the epoch. None: it was not stopped."""
 
     @property
     def waiting_at_ms(self) -> float | None:
-        """When it was stopped, and a test's process waited. None: none did, or it was not."""
+        """When it was stopped while a worker waited. None: none waited, or it was not stopped."""
         return self._at_ms if any(worker >= 0 for worker in self.awake) else None
 
     def take(self, fact: StopFact) -> None:
-        """Note what it tells."""
+        """Note a fact."""
         match fact:
             case Preparation():
                 self.preparation = fact
@@ -113,7 +111,7 @@ class StopState:
                 self.unfinished_steps[fact.test] = fact
 
     def stop(self, tests: Mapping[str, SuiteTest], *, is_prepared: bool, at_ms: float = 0) -> None:
-        """It is asked to end while these tests are under way."""
+        """Note that the suite was asked to end while these tests were in progress."""
         self.is_stopped, self.is_prepared, self._at_ms = True, is_prepared, at_ms
         self.tests = dict(tests)
 
@@ -148,16 +146,16 @@ class TestBegan(msgspec.Struct, frozen=True, tag_field="fact", tag="testBegan"):
     file: _Text
     line: _Count
     at: Annotated[float, msgspec.Meta(ge=0, le=1e14)] = 0
-    """By the calendar, in ms. 0: it does not say."""
+    """When it began, in ms since the epoch. 0: it is unknown."""
 
 
 class TestError(msgspec.Struct, frozen=True, tag_field="fact", tag="testError"):
-    """An error of a test, as it came."""
+    """An error of a test."""
 
     test: _Text
     message: _Text
     where: _Text | None = None
-    """Place in the suite's own files. None: it has none."""
+    """The place in the suite's own files. None: there is none."""
 
 
 class TestEnded(msgspec.Struct, frozen=True, tag_field="fact", tag="testEnded", rename="camel"):
@@ -217,33 +215,33 @@ _DECODER: Final = msgspec.json.Decoder(Fact)
 
 
 class SuiteEvents:
-    """What is known of a suite's run so far."""
+    """Collects the facts of a suite's run."""
 
     def __init__(self, paths: UserPaths | None = None) -> None:
-        """`paths`: how the suite's author knows files. None: as they are told."""
+        """`paths`: translates paths for the suite's author. None: paths stay as reported."""
         self._paths = paths
         self.playwright: str | None = None
-        """Its version. None: it has not begun."""
+        """The version of Playwright. None: the suite has not begun."""
         self.end: str | None = None
-        """How it says that it ended. None: it does not."""
+        """The status with which it ended. None: it reported no end."""
         self.end_in_time: str | None = None
-        """The same, if it says so before it is asked to end. None: it does not."""
+        """The status with which it ended before it was asked to. None: it did not."""
         self.launches = Launches()
         self.browser_was_killed = False
-        """A browser was ended by SIGKILL."""
+        """Whether a browser was ended by SIGKILL."""
         self.attachments: list[Attachment] = []
         self.tests: dict[str, SuiteTest] = {}
-        """By id, those that have ended."""
+        """The tests that have ended, by id."""
         self.under_way: dict[str, SuiteTest] = {}
-        """By id, those that have begun and not ended, as if they had been interrupted."""
+        """The tests in progress, by id, with the status of interrupted ones."""
         self.errors: list[str] = []
         self.stop_state = StopState()
         self.is_cut = False
         self._planned = 0
         self._began_ms: dict[str, float] = {}
-        """By id, when tests began, by the calendar."""
+        """When tests began, in ms since the epoch, by id."""
         self._open_errors: dict[str, list[TestError]] = {}
-        """Errors by test, until their try ends."""
+        """The errors of tests whose try has not ended, by id."""
         self._errors_left = MOST_ERRORS
 
     def take(self, line: bytes) -> None:
@@ -273,7 +271,7 @@ class SuiteEvents:
                 self.stop_state.take(fact)
 
     def _take_browser_fact(self, fact: LaunchFact | BrowserKilled) -> None:
-        if self.stop_state.is_stopped:  # Playwright closes browsers that are being started, too
+        if self.stop_state.is_stopped:  # Playwright also closes browsers that are starting
             return
         if isinstance(fact, BrowserKilled):
             self.browser_was_killed = self.browser_was_killed or fact.signal == "SIGKILL"
@@ -282,13 +280,13 @@ class SuiteEvents:
 
     @property
     def lost_launch(self) -> LostLaunch | None:
-        """A browser that did not start, for which we may be to blame. None: it changed nothing."""
+        """A failed launch for which the machine may be to blame. None: none affected the run."""
         if self.end == "passed":
             return None
         return self.launches.lost(stopped_at_ms=self.stop_state.waiting_at_ms)
 
     def stop(self) -> None:
-        """It is asked to end."""
+        """Note that the suite was asked to end."""
         now_ms = time.time() * 1000
         for key, test in self.under_way.items():
             took_ms = max(0, round(now_ms - (self._began_ms.get(key) or now_ms)))
@@ -296,7 +294,7 @@ class SuiteEvents:
         self.stop_state.stop(self.under_way, is_prepared=self.playwright is not None, at_ms=now_ms)
 
     def evidence(self, *, node_version: str) -> PlaywrightEvidence:
-        """The result's picture of it."""
+        """Build the evidence of the result."""
         return PlaywrightEvidence(
             playwright_version=self.playwright,
             node_version=node_version,
@@ -308,7 +306,7 @@ class SuiteEvents:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """All errors that were told."""
+        """All reported errors."""
         return (*self.errors, *(error for test in self.tests.values() for error in test.errors))
 
     def _note_began(self, fact: Began) -> None:
@@ -363,7 +361,7 @@ class SuiteEvents:
         return test in self.under_way
 
     def _take_errors(self, test: str) -> list[str]:
-        """Those with a place first: that a test's time was up has none, and says less."""
+        """Take a test's errors, those with a place first: a bare time-out has no place."""
         told = sorted(self._open_errors.pop(test, []), key=lambda fact: fact.where is None)
         told = _add_step(told, self._take_hang(test))
         return [
@@ -375,7 +373,7 @@ class SuiteEvents:
         ]
 
     def _take_hang(self, test: str) -> Hang | None:
-        """What it was in when its own time was up. None: it was in nothing, or we stopped it."""
+        """Take what a test was doing when its own time was up. None: nothing, or we stopped it."""
         if self.stop_state.is_stopped:
             return None
         return self.stop_state.unfinished_steps.pop(test, None)
@@ -396,7 +394,7 @@ class SuiteEvents:
             self.is_cut = True
 
     def _note_suite_error(self, fact: SuiteError) -> None:
-        if self.stop_state.is_stopped:  # that is of our doing
+        if self.stop_state.is_stopped:  # the stop itself causes such errors
             return
         where = f"{fact.file}:{fact.line}" if fact.file else None
         message = self._translate_paths(fact.message, where)
@@ -405,7 +403,7 @@ class SuiteEvents:
 
     @property
     def counts(self) -> TestCounts:
-        """How many tests ended how, so far."""
+        """The number of tests by outcome, so far."""
         ended = list(self.tests.values())
         by_outcome = {
             outcome: sum(test.outcome == outcome and _has_run(test) for test in ended)
@@ -422,7 +420,7 @@ class SuiteEvents:
 
 
 def _add_step(told: list[TestError], hang: Hang | None) -> list[TestError]:
-    """Errors of a test with the step that it hung in, where Playwright names none."""
+    """Add the step in which a test hung to its errors, where Playwright names none."""
     if hang is None or hang.step is None or any(one.where for one in told):
         return told
     times = ((one, match_bare_time_up(one.message)) for one in told)

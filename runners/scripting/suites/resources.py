@@ -1,4 +1,4 @@
-"""What check suites need beside a sandbox and a runtime; made once per process."""
+"""What check suites need in addition to a sandbox and a runtime; made once per process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,32 +13,32 @@ from sandbox.spawn import can_have_own_users
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteOptions:
-    """Where bundles come from and packages are kept."""
+    """Where bundles come from, and where packages are kept."""
 
     bundles: BundleSource
     packages: Path
-    """Installed packages lie here; read by the users of all slots."""
+    """The folder of installed packages, which all slot users can read."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Proxies that installations go through."""
+    """The variables that name proxies for installations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suites:
-    """Shared by all runs of suites."""
+    """What all runs of suites share."""
 
     bundles: BundleSource
     dependencies: Dependencies
     packages: Path
-    """Where kept ones are, past all links."""
+    """The real path of the folder of kept packages."""
 
 
 def open_suites(places: SuiteOptions, sandbox: Sandbox) -> Suites:
-    """Take the places into use; it blocks while it clears up after a process that was killed.
+    """Open what suites need; it blocks while it sweeps what a killed process left.
 
     Raises:
         OSError: the disk refuses it.
     """
-    # Where scripts have no users of their own, they run as the one who keeps the packages.
+    # Without slot users, scripts run as the user that owns the kept packages.
     kept = PackageCache(places.packages, digests=None if can_have_own_users() else Digests())
     kept.sweep()
     installer = Installer(sandbox, environment=places.environment)

@@ -58,42 +58,42 @@ _SHELL: Final = "/bin/sh"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """What a location starts as Chromium."""
+    """The Chromium that a location starts."""
 
     program: Path
     arguments: tuple[str, ...]
     ffmpeg: Path | None
-    """Records videos. None: there is none."""
+    """The program that records videos. None: there is none."""
     proxies: Mapping[str, object]
-    """Which proxies its traffic takes, as settings.cjs reads it."""
+    """The proxies of its traffic, as settings.cjs reads them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """A test command, taken apart."""
+    """A parsed test command."""
 
     argv: tuple[str, ...]
     added: tuple[str, ...]
-    """What `playwright test` is told beyond what the suite says."""
+    """Arguments of `playwright test` that are added to the suite's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRun:
-    """A test command about to be started."""
+    """A test command that is about to start."""
 
     project: Project
     command: str
     browser: Browser
     environment: Mapping[str, str]
     secret_names: tuple[str, ...]
-    """Of its variables whose values are hidden."""
+    """The names of variables whose values are secret."""
     time: RunTime
     packages: Path
-    """Where those that runs share are."""
+    """The folder of packages that runs share."""
 
 
 async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteEvents, ProgramExit]:
-    """Run the command to its end, or to its time's.
+    """Run the command to its end, or to its time limit.
 
     Raises:
         CheckFailed: the command cannot be started as it is.
@@ -126,7 +126,7 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteEvents, Progr
 
 
 def _translate_log(log: tuple[LogLine, ...], paths: UserPaths) -> tuple[LogLine, ...]:
-    """By the author's paths, and without the colours of a terminal, which some tools always use."""
+    """Translate paths for the author, and remove the colours that some tools always print."""
     plain = ((one, paths.line(strip_colours(one.message))) for one in log)
     return tuple(msgspec.structs.replace(one, message=message) for one, message in plain)
 
@@ -171,7 +171,7 @@ def _find_test_runner(project: Project) -> Path:
 
 
 def _build_harness_environment(run: SuiteRun, plan: _Plan) -> dict[str, str]:
-    """The environment by which our parts are loaded and told what to do."""
+    """Build the variables that load and configure the harness."""
     project, environment = run.project, run.environment
     harness = project.runtime.harness / "playwright"
     preloads = " ".join(f"--require={harness / name}" for name in _PRELOADS)
@@ -191,7 +191,7 @@ def _build_harness_environment(run: SuiteRun, plan: _Plan) -> dict[str, str]:
 
 
 def _build_settings(run: SuiteRun) -> dict[str, Any]:
-    """What settings.cjs reads."""
+    """Build the settings that settings.cjs reads."""
     browser = run.browser
     return {
         "root": str(run.project.working_dir),
@@ -212,7 +212,7 @@ _AVAILABLE_BROWSER = "chromium"
 
 
 def list_warnings(spec: PlaywrightSpec, *, ran: str | None) -> Iterator[str]:
-    """Sentences for the log. `ran`: the suite's own Playwright; None: it did not begin."""
+    """List warnings for the log. `ran`: the suite's own Playwright. None: it did not begin."""
     named = spec.playwright_version
     if ran is not None and named and named.removeprefix("v") != ran:
         yield (

@@ -19,7 +19,7 @@ _MISSING_BROWSER: Final = re.compile(
 )
 _ERROR: Final = re.compile(r"\b\w*error\b|\bERR_|\bENOENT\b|forbidden", re.IGNORECASE)
 _NPM_PREAMBLE: Final = re.compile(r"npm (error|ERR!)\s*((code|errno|syscall|path)\b|$)")
-"""npm says these first; the sentence comes after them."""
+"""Matches lines of npm that come before the error's sentence."""
 _STACK_LINE: Final = re.compile(r"at \S")
 _CRASHED: Final = re.compile(r"\b(Target|Page) crashed")
 _NOT_FOUND: Final = 127
@@ -35,9 +35,9 @@ def find_failure(
     time: RunTime,
     installed_s: float,
 ) -> Failure | None:
-    """What stands between the run and a pass. None: it passed.
+    """Find the failure of a suite's run. None: it passed.
 
-    `time`: as it was divided when the run began. `installed_s`: what its packages took of it.
+    `time`: as divided when the run began. `installed_s`: the part that its packages took.
 
     Raises:
         TooLittleMemoryError: this location is too small for it.
@@ -55,7 +55,7 @@ def find_failure(
 
 
 def _judge_stopped(facts: SuiteEvents, time: RunTime, installed_s: float) -> Failure | None:
-    """Of one whose command had to be stopped: its tests may have been through by then."""
+    """Judge a suite whose command was stopped; its tests may have ended before."""
     if facts.end_in_time == "passed":
         return None
     is_through = facts.end_in_time is not None
@@ -77,7 +77,7 @@ def _fail_stopped(facts: SuiteEvents, time: RunTime, installed_s: float) -> Fail
 
 
 def find_first_line(text: str) -> str:
-    """The line of an error that says most, within bounds."""
+    """Find the first line of an error that is not empty, and cut it to a limit."""
     lines = (line.strip() for line in text.splitlines())
     line = next((line for line in lines if line), "there was no message")
     return cut(line, _SAID_CHARS)
@@ -88,7 +88,7 @@ def _failed_by_itself(test: SuiteTest) -> bool:
 
 
 def _fail_by_limit(facts: SuiteEvents, ended: ProgramExit) -> Failure | None:
-    """A limit of the sandbox ended it that is neither memory nor time."""
+    """Fail a suite that the sandbox stopped for a limit other than memory or time."""
     if ended.stopped_because is not None:
         return _fail_by_script(f"{ended.stopped_because.rstrip('.')} ({_describe_moment(facts)}).")
     return None
@@ -99,7 +99,7 @@ def _lacked_memory(facts: SuiteEvents, ended: ProgramExit) -> bool:
 
 
 def _has_lost_a_page(facts: SuiteEvents, ended: ProgramExit) -> bool:
-    """Whether the system took a page's process, or a browser's, for want of memory."""
+    """Whether the OOM killer ended the process of a page or a browser."""
     errors = [error for test in facts.tests.values() for error in test.errors]
     lost = any(map(_CRASHED.search, errors)) or (facts.browser_was_killed and bool(errors))
     return ended.had_oom_kills and lost
@@ -120,7 +120,7 @@ def _fail_out_of_memory(during: str, ended: ProgramExit, limits: Limits) -> Fail
 
 
 def _describe_moment(facts: SuiteEvents) -> str:
-    """What was going on, as the end of a sentence."""
+    """Describe what the suite was doing, as the end of a sentence."""
     running = list(facts.under_way.values())
     if running:
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
@@ -154,7 +154,7 @@ def _fail_by_test(tests: list[SuiteTest]) -> Failure | None:
 
 
 def _describe_cause(test: SuiteTest) -> str:
-    """Its first line is the sentence; the others show what was expected and seen."""
+    """Describe why a test failed; lines after the first show what was expected and received."""
     browser = find_missing_browser(test.errors)
     if browser is not None:
         return f"the browser {browser} is not available at this location, only Chromium"
@@ -179,7 +179,7 @@ _STATUS_WORDS: Final = {
 
 
 def find_missing_browser(errors: Iterable[str]) -> str | None:
-    """Which browser a test asked for that there is none of. None: that is not what failed."""
+    """Find the browser that a test asked for and that is missing. None: another error."""
     for error in errors:
         found = _MISSING_BROWSER.search(error)
         if found is not None:
@@ -203,14 +203,14 @@ def _fail_by_global_timeout(facts: SuiteEvents) -> Failure | None:
 
 
 def _describe_interrupted(facts: SuiteEvents) -> str:
-    """Which test it interrupted."""
+    """Describe which test was interrupted."""
     stopped = [test for test in facts.tests.values() if test.status == "interrupted"]
     stopped += facts.under_way.values()
     return f" while it ran {describe_test(stopped[0])}" if stopped else ""
 
 
 def _fail_by_end(facts: SuiteEvents, ended: ProgramExit) -> Failure | None:
-    """No test failed: whether the run itself did."""
+    """Fail a run in which no test failed, but the run itself did."""
     if facts.errors:
         return _fail_by_script(end_sentence(find_first_line(facts.errors[0])))
     how = _describe_exit(ended)
@@ -233,7 +233,7 @@ def _describe_exit(ended: ProgramExit) -> str:
 
 
 def describe_last_error(log: tuple[LogLine, ...]) -> str:
-    """What it said last, preferably as an error."""
+    """Describe the last line of a log, preferably an error, as the end of a sentence."""
     lines = [(line.level, line.message.strip()) for line in log if line.message.strip()]
     told = [(level, text) for level, text in lines if not _STACK_LINE.match(text)]
     said = [text for level, text in told if level == "ERROR"] or [text for _, text in told]
@@ -254,10 +254,10 @@ _LEAST_INSTALLATION_S: Final = 1.0
 def fail_out_of_time(
     facts: SuiteEvents, *, limit_s: float, stopped_after_s: float, installed_s: float
 ) -> Failure:
-    """The failure of a suite that had to be stopped.
+    """Fail a suite that was stopped at its time limit.
 
-    `limit_s`: as it was set up. `stopped_after_s`: since the run began. `installed_s`: what its
-    packages took of that.
+    `limit_s`: the limit as the check sets it. `stopped_after_s`: since the run began.
+    `installed_s`: the part of that time that its packages took.
     """
     hang = next(iter(_list_hangs(facts.stop_state)), None)
     packages = ""
@@ -296,7 +296,7 @@ def _describe_activity(facts: SuiteEvents) -> str:
 
 
 def _describe_test_activity(seen: StopState, hang: Hang | None) -> str:
-    """What a test did, behind its name."""
+    """Describe what a test was doing, to follow its name."""
     if hang is None:
         return (
             "was under way, and the test runner was busy itself"
@@ -337,11 +337,11 @@ def _describe_preparation(seen: StopState) -> str:
 
 
 def describe_test(test: SuiteTest) -> str:
-    """A test as people look for it."""
+    """Describe a test by its project, file, line and title."""
     project = f"[{test.project}] " if test.project else ""
     return f"{project}{test.file}:{test.line} › {test.title}"  # noqa: RUF001 - Playwright's own sign
 
 
 def end_sentence(text: str) -> str:
-    """The text with a full stop."""
+    """End a text with a full stop."""
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -1,7 +1,7 @@
-"""Makes the database in which Chromium on Linux looks for further roots: `nss_database.py FOLDER`.
+"""Makes the NSS database in which Chromium on Linux looks for roots: `nss_database.py FOLDER`.
 
-A program of its own, which reads PEM from its input: NSS holds on to one database per process. It
-is the library that Chromium itself is linked with, so nothing more has to be installed.
+It is a program that reads PEM from stdin, because NSS allows one database per process. Chromium is
+linked with NSS as well, so nothing else has to be installed.
 """
 
 import base64
@@ -12,19 +12,19 @@ from typing import Final
 
 _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _TRUSTED: Final = 0x1B
-"""As a root, and as a server's own certificate that is trusted as it is (`CP` of certutil)."""
+"""The trust flags `CP` of certutil: a root, and a server certificate trusted by itself."""
 
 
 UNUSABLE: Final = 3
-"""The exit code where trying again is of no use; all others may be a matter of the moment."""
+"""The exit code of an error that a retry cannot fix; all others may be temporary."""
 
 
 class NssError(Exception):
-    """NSS did not do what it was asked for: there may be no room, or no memory."""
+    """A call of NSS failed, perhaps for lack of disk or memory."""
 
 
 class UnusableError(Exception):
-    """There is no NSS here, or it can never read such a certificate."""
+    """NSS is not installed, or cannot read a certificate."""
 
 
 class _Item(ctypes.Structure):
@@ -40,7 +40,7 @@ class _Trust(ctypes.Structure):
 
 
 class Database:
-    """A new database in a folder that exists; to be closed."""
+    """A new database in an existing folder; call `close` at the end."""
 
     def __init__(self, folder: str) -> None:
         self._nss = _library()
@@ -50,7 +50,7 @@ class Database:
         self._require(self._nss.PK11_InitPin(self._slot, None, b""), "be made")
 
     def trust(self, der: bytes, name: str) -> None:
-        """Take a certificate in.
+        """Add a certificate as trusted.
 
         Raises:
             UnusableError: it cannot be read.
@@ -68,7 +68,7 @@ class Database:
         self._nss.CERT_DestroyCertificate(one)
 
     def close(self) -> None:
-        """Let go of it; what was taken in is on disk before."""
+        """Close the database, whose certificates are already on disk."""
         self._nss.PK11_FreeSlot(self._slot)
         self._nss.NSS_Shutdown()
 
@@ -102,7 +102,7 @@ def _make(folder: str, pems: list[str]) -> None:
 
 
 def main() -> None:
-    """Make it, of what comes in; the last line of errors says what went wrong."""
+    """Make the database from stdin; the last line of stderr says what went wrong."""
     try:
         _make(sys.argv[1], _PEM.findall(sys.stdin.read()))
     except UnusableError as problem:

@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 _BUILDER: Final = Path(__file__).with_name("nss_database.py")
 _BUILD_LIMIT_S: Final = 120.0
 _IN_HOME: Final = Path(".pki/nssdb")
-"""Where Chromium looks."""
+"""Where Chromium looks for its NSS database, within its home."""
 
 
 class Roots:
-    """One set of roots; its database is made for the first browser that needs it."""
+    """A set of roots; its NSS database is made for the first browser that needs it."""
 
     def __init__(
         self, folder: Path, pem: str, *, authority: "LocalAuthority | None" = None
     ) -> None:
-        """`folder`: kept as long as this, and open to the users of all runs."""
+        """`folder`: outlives this object, and is readable for the users of all runs."""
         self.authority: Final = authority
-        """The one of ours among them. None: there is none."""
+        """The local authority among the roots. None: there is none."""
         self._folder = folder
         self._pem = pem
         self._lock = Lock()
         self._database: Path | None = None
-        """None: nobody has asked for it, or it cannot be made."""
+        """The folder of the database. None: it was not needed yet, or cannot be made."""
         self._problem: str | None = None
-        """Why it can never be made. None: it can, as far as is known."""
+        """Why the database can never be made. None: no reason is known."""
         self.file: Path | None = None
-        """PEM for Node; all may read it. None: Node's own roots are enough."""
+        """The PEM file for Node, readable for all. None: Node's own roots are enough."""
         if pem:
             self.file = Path(mkdtemp(prefix="roots-", dir=folder)) / "roots.pem"
             self.file.write_text(pem)
@@ -51,16 +51,16 @@ class Roots:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Has Node trust them."""
+        """The variable by which Node trusts the roots."""
         return {} if self.file is None else {"NODE_EXTRA_CA_CERTS": str(self.file)}
 
     def install_in(self, home: Path) -> str | None:
-        """Have a Chromium with this home trust the roots; it blocks.
+        """Copy the database into a home, so that Chromium trusts the roots; it blocks.
 
-        What keeps it from that, as a sentence. None: it does, or there are none.
+        Return why Chromium cannot trust them, as a sentence. None: it does, or there are no roots.
 
         Raises:
-            OSError: the disk refuses it, or it cannot be made now; the next run tries again.
+            OSError: the disk fails, or the database cannot be made now; the next run tries again.
         """
         if not self._pem:
             return None
@@ -86,21 +86,21 @@ class Roots:
 
 
 class Trust:
-    """Of one process: what all runs trust, and what those trust that show client certificates."""
+    """The roots of this process: those of all runs, and those of runs with client certificates."""
 
     def __init__(self, folder: Path, pem: str) -> None:
-        """`folder`: kept as long as this, and open to the users of all runs."""
+        """`folder`: outlives this object, and is readable for the users of all runs."""
         self._folder = folder
         self._pem = pem
         self._lock = Lock()
         self._presenting: Roots | None = None
-        """None: no run has needed it."""
+        """The roots with the local authority. None: no run needed them yet."""
         self.plain: Final = Roots(folder, pem)
 
     def roots(self, *, presents: bool) -> Roots:
-        """Of a run; one that `presents` certificates trusts an authority of ours beside the others.
+        """Return the roots of a run; one that `presents` certificates trusts a local authority too.
 
-        It blocks the first time that one does.
+        The first such call blocks while it makes that authority.
         """
         if not presents:
             return self.plain
@@ -118,19 +118,18 @@ class Trust:
 def build_database(pem: str, place: Path) -> str | None:
     """Make Chromium's database of roots in a folder; it blocks.
 
-    Why this can never be done, as a sentence. None: it is done.
+    Return why it can never be made, as a sentence. None: it is made.
 
     Raises:
-        OSError: it cannot be done now; ours.
+        OSError: it cannot be made now, which is our fault.
     """
     try:
-        return _build(
-            pem, place, within=SHARED_MEMORY
-        )  # each root is synced: 50 ms on disk, 1 ms here
+        # Each root is synced: that takes 50 ms on a disk, and 1 ms in shared memory.
+        return _build(pem, place, within=SHARED_MEMORY)
     except TimeoutError:
         raise
     except OSError:
-        # Scripts can fill shared memory, and that of a container has 64 MB.
+        # Scripts can fill shared memory, which has 64 MB in a container.
         return _build(pem, place, within=place)
 
 
@@ -165,7 +164,7 @@ def _run_builder(pem: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def open_trust(extra: Path | None) -> Iterator[Trust]:
-    """For as long as the block lasts; `extra` is the file of EXTRA_CA_CERTS. None: not set.
+    """Open the roots for the block; `extra`: the file of EXTRA_CA_CERTS. None: it is not set.
 
     Raises:
         OSError: the roots cannot be read, or nothing can be written.
@@ -179,15 +178,15 @@ def open_trust(extra: Path | None) -> Iterator[Trust]:
 
 
 DISTRIBUTIONS: Final = Path("/usr/share/ca-certificates")
-"""Where Debian and its relatives keep the roots that everybody gets."""
+"""Where Debian and its derivatives keep the roots of the distribution."""
 
 
 def read_further_roots(extra: Path | None, *, distributions: Path = DISTRIBUTIONS) -> str | None:
-    """Those of EXTRA_CA_CERTS, and those that were added to the system's bundle; PEM. None: none.
+    """Read the roots of EXTRA_CA_CERTS and those added to the system's bundle, as PEM. None: none.
 
     curl, OpenSSL and Python trust what `update-ca-certificates` or a mounted bundle added; Node
-    and Chromium bring roots of their own and look at neither. Where the distribution does not tell
-    which of the bundle are its own, EXTRA_CA_CERTS alone counts.
+    and Chromium have roots of their own and read neither. Where the roots of the distribution are
+    not known, only EXTRA_CA_CERTS counts.
 
     Raises:
         OSError: a file cannot be read.
@@ -215,7 +214,7 @@ def _read_distribution_ders(folder: Path) -> Iterator[bytes]:
 def _split_ders(pem: str) -> Iterator[bytes]:
     for piece in pem.split(ssl.PEM_FOOTER)[:-1]:
         start = piece.rfind(ssl.PEM_HEADER)
-        with suppress(ValueError):  # no base64: whoever else reads it leaves it aside as well
+        with suppress(ValueError):  # no base64: other programs skip it as well
             if start >= 0:
                 body = "".join(piece[start + len(ssl.PEM_HEADER) :].split())
                 yield base64.b64decode(body, validate=True)

@@ -4,6 +4,7 @@ import base64
 import json
 
 from runners.scripting.playwright.secret_messages import SecretMessages
+from sandbox.workspace import Workspace
 
 
 def piece(text: bytes, *, number: int = 1, last: bool = True, process: int = 7) -> bytes:
@@ -36,10 +37,11 @@ class Others:
         self.is_stopped = True
 
 
-class Keeper:
+class Keeper(Workspace):
     """Remembers what it is to keep."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.kept: list[str] = []
 
     def add_secret(self, value: str) -> None:

@@ -39,7 +39,7 @@ def sha(content: bytes) -> str:
 
 async def test_a_bundle_is_downloaded_once(tmp_path: Path) -> None:
     shelf = Shelf(b"one")
-    bundles = BundleCache(shelf, tmp_path)
+    bundles = BundleCache(shelf.download, tmp_path)
     first, *others = await asyncio.gather(*(bundles.fetch(sha(b"one")) for _ in range(5)))
     assert first.read_bytes() == b"one"
     assert await bundles.fetch(sha(b"one")) == first
@@ -48,9 +48,9 @@ async def test_a_bundle_is_downloaded_once(tmp_path: Path) -> None:
 
 
 async def test_a_bundle_survives_a_restart(tmp_path: Path) -> None:
-    await BundleCache(Shelf(b"one"), tmp_path).fetch(sha(b"one"))
+    await BundleCache(Shelf(b"one").download, tmp_path).fetch(sha(b"one"))
     again = Shelf()
-    assert (await BundleCache(again, tmp_path).fetch(sha(b"one"))).read_bytes() == b"one"
+    assert (await BundleCache(again.download, tmp_path).fetch(sha(b"one"))).read_bytes() == b"one"
     assert again.asked == []
 
 
@@ -59,9 +59,9 @@ async def test_a_kept_bundle_that_is_not_whole_any_more_is_fetched_anew(
     tmp_path: Path, content: bytes
 ) -> None:
     shelf = Shelf(b"one")
-    kept = await BundleCache(shelf, tmp_path).fetch(sha(b"one"))
+    kept = await BundleCache(shelf.download, tmp_path).fetch(sha(b"one"))
     write(kept, content)
-    assert (await BundleCache(shelf, tmp_path).fetch(sha(b"one"))).read_bytes() == b"one"
+    assert (await BundleCache(shelf.download, tmp_path).fetch(sha(b"one"))).read_bytes() == b"one"
     assert len(shelf.asked) == 2
 
 
@@ -69,13 +69,13 @@ async def test_a_bundle_with_another_content_is_refused_and_not_kept(tmp_path: P
     shelf = Shelf()
     shelf.contents[sha(b"right")] = b"wrong"
     with pytest.raises(BundleError, match=sha(b"wrong")):
-        await BundleCache(shelf, tmp_path).fetch(sha(b"right"))
+        await BundleCache(shelf.download, tmp_path).fetch(sha(b"right"))
     assert names(tmp_path) == set()
 
 
 async def test_a_download_that_failed_is_tried_anew(tmp_path: Path) -> None:
     shelf = Shelf()
-    bundles = BundleCache(shelf, tmp_path)
+    bundles = BundleCache(shelf.download, tmp_path)
     with pytest.raises(BundleError):
         await bundles.fetch(sha(b"late"))
     shelf.contents[sha(b"late")] = b"late"
@@ -83,7 +83,7 @@ async def test_a_download_that_failed_is_tried_anew(tmp_path: Path) -> None:
 
 
 async def test_who_is_cancelled_does_not_spoil_the_download_of_others(tmp_path: Path) -> None:
-    bundles = BundleCache(Shelf(b"one"), tmp_path)
+    bundles = BundleCache(Shelf(b"one").download, tmp_path)
     hasty = asyncio.create_task(bundles.fetch(sha(b"one")))
     patient = asyncio.create_task(bundles.fetch(sha(b"one")))
     await asyncio.sleep(0)
@@ -93,7 +93,7 @@ async def test_who_is_cancelled_does_not_spoil_the_download_of_others(tmp_path: 
 
 async def test_the_longest_unused_bundle_makes_room(tmp_path: Path) -> None:
     contents = [bytes([letter]) * 100 for letter in b"abc"]
-    bundles = BundleCache(Shelf(*contents), tmp_path, kept_bytes=250)
+    bundles = BundleCache(Shelf(*contents).download, tmp_path, kept_bytes=250)
     for age, content in enumerate(contents[:2]):
         os.utime(await bundles.fetch(sha(content)), (age, age))
     await bundles.fetch(sha(contents[0]))
@@ -102,7 +102,7 @@ async def test_the_longest_unused_bundle_makes_room(tmp_path: Path) -> None:
 
 
 async def test_a_bundle_larger_than_the_room_is_had_all_the_same(tmp_path: Path) -> None:
-    bundles = BundleCache(Shelf(b"large"), tmp_path, kept_bytes=1)
+    bundles = BundleCache(Shelf(b"large").download, tmp_path, kept_bytes=1)
     assert (await bundles.fetch(sha(b"large"))).read_bytes() == b"large"
 
 
@@ -110,7 +110,7 @@ async def test_what_a_killed_agent_left_half_downloaded_is_swept(tmp_path: Path)
     for name in ("old.part", "new.part"):
         (tmp_path / name).mkdir()
     os.utime(tmp_path / "old.part", (1, 1))
-    await BundleCache(Shelf(b"one"), tmp_path).fetch(sha(b"one"))
+    await BundleCache(Shelf(b"one").download, tmp_path).fetch(sha(b"one"))
     assert names(tmp_path) == {"new.part", sha(b"one")}
 
 
@@ -124,5 +124,5 @@ def test_a_bundle_that_another_agent_has_just_removed_is_passed_over(tmp_path: P
 async def test_what_is_no_hash_is_not_looked_up(tmp_path: Path, name: str) -> None:
     shelf = Shelf()
     with pytest.raises(BundleError, match="no SHA-256"):
-        await BundleCache(shelf, tmp_path).fetch(name)
+        await BundleCache(shelf.download, tmp_path).fetch(name)
     assert shelf.asked == []
