@@ -19,7 +19,7 @@ _THREADS_TURN_S: Final = 0.001
 
 
 def main(environ: Mapping[str, str] | None = None) -> int:
-    """Live until told to stop; the exit code: 0 stopped, 1 crashed, 2 cannot start, 3 refused."""
+    """Run until asked to stop; the exit code: 0 stopped, 1 crashed, 2 cannot start, 3 refused."""
     with undisturbed():
         load_libraries()
         # Only now, because these import what must be loaded leanly first.

@@ -52,15 +52,15 @@ class Abilities:
 
         A cause that differs in its figures only stays as it was reported.
         """
-        tried = found.working | {_trial_of(one) for one in found.unavailable}
-        still = (one for one in self.unavailable if _trial_of(one) not in tried)
+        tried = found.working | {_find_trial(one) for one in found.unavailable}
+        still = (one for one in self.unavailable if _find_trial(one) not in tried)
         known = {one.key: one for one in self.unavailable}
         again = (known.get(one.key, one) for one in found.unavailable)
         ordered = sorted((*still, *again), key=lambda one: one.what)
         return Abilities(working=self.working - tried | found.working, unavailable=tuple(ordered))
 
 
-def _trial_of(one: UnavailableType) -> Trial:
+def _find_trial(one: UnavailableType) -> Trial:
     return Trial(check_type=one.type, with_scripts=one.only_with_scripts)
 
 
@@ -70,10 +70,10 @@ async def first_abilities(context: AgentContext) -> Abilities:
     Raises:
         OSError: there is no descriptor or port for the boot check.
     """
-    trials = _trials(context)
+    trials = _list_trials(context)
     quick = {one for one in trials if not _needs_node(one)}
     missing = find_missing(trials - quick, context.harness, context.scripts_problem)
-    return _take(Abilities(), (*await _try(context, quick), *missing))
+    return _add_found(Abilities(), (*await _try(context, quick), *missing))
 
 
 async def learn(
@@ -84,10 +84,10 @@ async def learn(
     Checks without scripts do not wait for a browser's first start. What fails is tried again: a
     machine that was busy then, or is put right later, must not cost the agent a type for its life.
     """
-    trials = _trials(context)
+    trials = _list_trials(context)
     untried, wait_s = {one for one in trials if _needs_node(one)}, context.options.pace.recheck_s
     while untried:
-        found = _take(known, await _try_if_possible(context, untried))
+        found = _add_found(known, await _try_if_possible(context, untried))
         if found != known:
             await _offer(found, context, handshake, dispatcher)
         known = found
@@ -97,7 +97,7 @@ async def learn(
         wait_s = min(wait_s * 2, _LONGEST_RECHECK_S)
 
 
-def hello_of(context: AgentContext, abilities: Abilities) -> Hello:
+def build_hello(context: AgentContext, abilities: Abilities) -> Hello:
     """What this agent says of itself."""
     settings, types = context.settings, abilities.check_types
     slots = {Lane.UPTIME: settings.uptime_concurrency, Lane.MAIN: settings.job_concurrency}
@@ -113,7 +113,7 @@ def hello_of(context: AgentContext, abilities: Abilities) -> Hello:
     )
 
 
-def _trials(context: AgentContext) -> set[Trial]:
+def _list_trials(context: AgentContext) -> set[Trial]:
     """Everything that this agent has a runner for."""
     specs = {runner.spec for runner in context.options.runners}
     types = {kind for kind, spec in SPEC_TYPES.items() if spec in specs}
@@ -163,7 +163,7 @@ async def _try_if_possible(
         )
 
 
-def _take(known: Abilities, checked: Iterable[TypeChecked]) -> Abilities:
+def _add_found(known: Abilities, checked: Iterable[TypeChecked]) -> Abilities:
     """Add what was found, and log what is new of it."""
     before, lost = {one.key for one in known.unavailable}, set[UnavailableType]()
     working = set[Trial]()
@@ -173,14 +173,14 @@ def _take(known: Abilities, checked: Iterable[TypeChecked]) -> Abilities:
             continue
         lost.add(one.unavailable)
         if one.unavailable.key not in before:
-            _log(one.unavailable, one.crash)
+            _log_unavailable(one.unavailable, one.crash)
     return known.updated(Abilities(working=frozenset(working), unavailable=tuple(lost)))
 
 
 async def _offer(
     found: Abilities, context: AgentContext, handshake: Handshake, dispatcher: Dispatcher
 ) -> None:
-    hello, served = hello_of(context, found), handshake.slots()
+    hello, served = build_hello(context, found), handshake.slots()
     handshake.learn(hello)
     # Claims name the types too: none of them waits for what becomes of one hello.
     for on, slots in hello.slots.items():
@@ -190,7 +190,7 @@ async def _offer(
         await handshake.first_hello(Backoff(context.options.pace), until=context.lifecycle.draining)
 
 
-def _log(one: UnavailableType, crash: Exception | None) -> None:
+def _log_unavailable(one: UnavailableType, crash: Exception | None) -> None:
     if crash is not None:
         log.error("boot.check_crashed", type=one.type.value, checks=one.what, exc_info=crash)
     level = logging.INFO if one.remedy == NEEDS_EXTRA else logging.WARNING

@@ -8,9 +8,9 @@ from typing import Final
 
 import structlog
 
-from agent.abilities import Abilities, first_abilities, hello_of, learn
+from agent.abilities import Abilities, build_hello, first_abilities, learn
 from agent.api_client.client import ServiceClient
-from agent.api_client.connection import endpoint_of, open_session
+from agent.api_client.connection import build_endpoint, open_session
 from agent.api_client.errors import KeyRefusedError, ServiceError, VersionRefusedError
 from agent.api_client.hello import Handshake, runtimes
 from agent.api_client.retry import Backoff
@@ -20,15 +20,15 @@ from agent.jobs.leases import Leases
 from agent.jobs.releases import Releases
 from agent.jobs.running import RunningJobs
 from agent.lifecycle import Lifecycle, exit_at_once, on_signals
-from agent.outbox.artifact_files import ParcelFolder
-from agent.outbox.artifact_sender import Uploads
+from agent.outbox.artifact_files import ArtifactFolder
+from agent.outbox.artifact_sender import ArtifactSender
 from agent.outbox.artifacts import Artifacts
-from agent.outbox.result_files import SegmentFolder
-from agent.outbox.result_sender import Delivery
-from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
+from agent.outbox.result_files import ResultFolder
+from agent.outbox.result_sender import ResultSender
+from agent.outbox.results import DiskSpool, SpoolLimits, make_steady_clock
 from agent.settings import Settings
 from agent.telemetry import logs
-from agent.telemetry.error_reports import AgentFacts, ErrorReporter, Silence
+from agent.telemetry.error_reports import AgentFacts, ErrorReporter, NoReporter
 from agent.telemetry.health import HealthServer, Pulse
 from agent.telemetry.logs import Redactor
 from agent.telemetry.metrics import Metrics
@@ -37,9 +37,9 @@ from agent.wiring import (
     AgentOptions,
     Loops,
     Scripts,
+    choose_resolver,
     open_dispatcher,
     open_scripts,
-    resolver_of,
 )
 from contract.agent_api import ReleaseReason
 from contract.checks import Lane
@@ -58,7 +58,7 @@ log = structlog.get_logger(__name__)
 
 
 async def run(settings: Settings, options: AgentOptions = STANDARD) -> int:
-    """Live as an agent until told to stop; the exit code (0 stopped, 3 refused).
+    """Run an agent until it is asked to stop; the exit code (0 stopped, 3 refused).
 
     Raises:
         PortUnavailableError: a port of the settings cannot be had.
@@ -66,7 +66,7 @@ async def run(settings: Settings, options: AgentOptions = STANDARD) -> int:
     lifecycle = Lifecycle(ready_grace_s=settings.ready_grace_s, exit_at_once=exit_at_once)
     metrics = Metrics(version=RELEASE, runtime=f"python-{runtimes()['python']}")
     agent_id = uuid.uuid4().hex
-    endpoint = endpoint_of(settings, agent_id=agent_id, version=RELEASE)
+    endpoint = build_endpoint(settings, agent_id=agent_id, version=RELEASE)
     with on_signals(lifecycle):
         async with open_session(settings) as session:
             client = ServiceClient(endpoint, session, lifecycle=lifecycle, metrics=metrics)
@@ -88,7 +88,7 @@ class Agent:
         self._context = context
         settings, client, metrics = context.settings, context.client, context.metrics
         pace = context.options.pace
-        self._reporter = _reporter_of(settings, client)
+        self._reporter = _build_reporter(settings, client)
         logs.configure(
             settings.log_level,
             settings.log_format,
@@ -98,16 +98,16 @@ class Agent:
         self._running = RunningJobs()
         self._leases = Leases(client, metrics=metrics)
         self._releases = Releases(client, metrics=metrics, pace=pace)
-        self._spool = _spool_of(context)
-        self._artifacts = _artifacts_of(context, self._spool, self._leases)
-        self._uploads = Uploads(client, self._artifacts, pace=pace)
-        self._delivery = Delivery(client, self._spool, metrics=metrics, pace=pace)
+        self._spool = _build_spool(context)
+        self._artifacts = _build_artifacts(context, self._spool, self._leases)
+        self._artifact_sender = ArtifactSender(client, self._artifacts, pace=pace)
+        self._result_sender = ResultSender(client, self._spool, metrics=metrics, pace=pace)
         self._endpoints = HttpEndpoints(
             settings, client, lifecycle=context.lifecycle, running=self._running, metrics=metrics
         )
 
     async def live(self) -> int:
-        """Start every loop, work until told to stop; the exit code."""
+        """Start every loop and work until asked to stop; the exit code."""
         log.info("agent.starting", agent_id=self._context.agent_id, version=RELEASE)
         for unknown in self._context.settings.unknown:
             log.warning("settings.unknown", name=unknown.name, did_you_mean=unknown.nearest)
@@ -136,12 +136,12 @@ class Agent:
             "leases": self._leases.keep,
             "releases": self._releases.run,
             "spool": self._spool.keep,
-            "delivery": self._delivery.run,
+            "delivery": self._result_sender.run,
             "files": self._artifacts.keep,
-            "uploads": self._uploads.run,
+            "uploads": self._artifact_sender.run,
             "reports": self._reporter.run,
             "shutdown": self._stop_after_grace,
-            "gauges": self._show_gauges,
+            "gauges": self._update_gauges,
             **self._endpoints.loops(),
         }
 
@@ -154,13 +154,13 @@ class Agent:
         except TimeoutError:
             log.warning("agent.grace_is_over", running=len(self._running), grace_s=grace_s)
         self._running.stop_all(ReleaseReason.DRAINING)
-        self._uploads.let_go()
+        self._artifact_sender.abandon()
 
     async def _serve(self, context: AgentContext) -> int:
-        resolver = resolver_of(context.settings)
+        resolver = choose_resolver(context.settings)
         abilities = await first_abilities(context)
-        hello = hello_of(context, abilities)
-        handshake = Handshake(context.client, hello, on_limits=self._delivery.keep_to)
+        hello = build_hello(context, abilities)
+        handshake = Handshake(context.client, hello, on_limits=self._result_sender.keep_to)
         backoff = Backoff(context.options.pace)
         try:
             greeted = await handshake.first_hello(backoff, until=context.lifecycle.draining)
@@ -169,7 +169,7 @@ class Agent:
             return EXIT_REFUSED
         if greeted:
             await self._work(context, abilities, handshake, resolver)
-        await self._hand_over()
+        await self._deliver_rest()
         return EXIT_STOPPED
 
     async def _work(
@@ -179,10 +179,10 @@ class Agent:
         handshake: Handshake,
         resolver: Resolver,
     ) -> None:
-        """Take jobs until told to stop; those with scripts as soon as it is known that they run."""
+        """Run jobs until asked to stop; those with scripts once it is known that they run here."""
         opening = open_dispatcher(
             context,
-            hello_of(context, abilities),
+            build_hello(context, abilities),
             handshake,
             loops=self._work_loops(),
             resolver=resolver,
@@ -205,26 +205,26 @@ class Agent:
             pings=self._endpoints.last_pings,
         )
 
-    async def _hand_over(self) -> None:
+    async def _deliver_rest(self) -> None:
         """Deliver what is left, results first, each within a limit; the rest waits on disk."""
         waited = self._artifacts.waiting()
         limit_s = self._context.options.pace.flush_s
         await self._flush(limit_s)
-        await self._uploads.flush(limit_s=limit_s)
-        await self._artifacts.let_results_go()
+        await self._artifact_sender.flush(limit_s=limit_s)
+        await self._artifacts.release_results()
         if self._artifacts.waiting() < waited:  # these results follow their files
             await self._flush(limit_s)
 
     async def _flush(self, limit_s: float) -> None:
         async with asyncio.TaskGroup() as last:
             last.create_task(self._releases.flush(limit_s=limit_s), name="flush-releases")
-            last.create_task(self._delivery.flush(limit_s=limit_s), name="flush-results")
+            last.create_task(self._result_sender.flush(limit_s=limit_s), name="flush-results")
             last.create_task(self._endpoints.flush(limit_s=limit_s), name="flush-pings")
 
     def _results_waiting(self) -> int:
         return self._spool.waiting() + self._artifacts.waiting()
 
-    async def _show_gauges(self) -> None:
+    async def _update_gauges(self) -> None:
         metrics = self._context.metrics
         while True:
             metrics.results_spooled(self._results_waiting())
@@ -238,43 +238,43 @@ def _with_scripts(context: AgentContext, scripts: Scripts) -> AgentContext:
     return replace(context, harness=scripts.harness, scripts_problem=scripts.problem)
 
 
-def _limits_of(settings: Settings) -> SpoolLimits:
+def _read_limits(settings: Settings) -> SpoolLimits:
     return SpoolLimits(max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
 
 
-def _spool_of(context: AgentContext) -> DiskSpool:
+def _build_spool(context: AgentContext) -> DiskSpool:
     return DiskSpool(
-        SegmentFolder(context.settings.data_dir / "results", agent_id=context.agent_id),
-        limits=_limits_of(context.settings),
+        ResultFolder(context.settings.data_dir / "results", agent_id=context.agent_id),
+        limits=_read_limits(context.settings),
         metrics=context.metrics,
-        wall_clock=steady_time(),
+        wall_clock=make_steady_clock(),
     )
 
 
-def _artifacts_of(context: AgentContext, spool: DiskSpool, leases: Leases) -> Artifacts:
+def _build_artifacts(context: AgentContext, spool: DiskSpool, leases: Leases) -> Artifacts:
     return Artifacts(
-        ParcelFolder(context.settings.data_dir / "artifacts", agent_id=context.agent_id),
+        ArtifactFolder(context.settings.data_dir / "artifacts", agent_id=context.agent_id),
         spool,
         leases,
         metrics=context.metrics,
-        limits=_limits_of(context.settings),
-        wall_clock=steady_time(),
+        limits=_read_limits(context.settings),
+        wall_clock=make_steady_clock(),
     )
 
 
 _PINGS_KEPT_S: Final = 86400.0
 
 
-def _reporter_of(settings: Settings, client: ServiceClient) -> ErrorReporter | Silence:
-    """Whoever reports errors to the service, or nobody, as the settings say."""
+def _build_reporter(settings: Settings, client: ServiceClient) -> ErrorReporter | NoReporter:
+    """The reporter of errors to the service, unless the settings switch it off."""
     if not settings.external_observability:
-        return Silence()
+        return NoReporter()
     facts = AgentFacts(agent_version=RELEASE)
     return ErrorReporter(client, facts, secrets=settings.secret_values())
 
 
 class HttpEndpoints:
-    """The health port and the ping port, with what stands behind them."""
+    """The health port and the ping port, and what answers there."""
 
     def __init__(
         self,
@@ -302,7 +302,7 @@ class HttpEndpoints:
             clock=self._clock,
             max_age_s=min(settings.spool_max_age_s, _PINGS_KEPT_S),
         )
-        self._ping_port = self._port_of(settings) if settings.heartbeat_port else None
+        self._ping_port = self._build_ping_port(settings) if settings.heartbeat_port else None
 
     async def open(self) -> None:
         """Listen.
@@ -334,7 +334,7 @@ class HttpEndpoints:
         except (ServiceError, TimeoutError) as problem:
             log.warning("pings.left", because=str(problem) or "out of time")
 
-    def _port_of(self, settings: Settings) -> PingPort:
+    def _build_ping_port(self, settings: Settings) -> PingPort:
         redactor = Redactor(settings.secret_values())
         intake = PingIntake(
             self.last_pings, take=self.relay.take, clock=self._clock, clean=redactor.text

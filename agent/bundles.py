@@ -17,7 +17,7 @@ from sandbox.spawn import can_have_own_users
 from sandbox.users import find_impassable_parent
 from sandbox.workspace import temporary_folder
 
-WAITS_S: Final = (1.0, 5.0)
+RETRY_WAITS_S: Final = (1.0, 5.0)
 """Between tries; there is one more try than there are waits."""
 
 log = structlog.get_logger(__name__)
@@ -26,7 +26,9 @@ log = structlog.get_logger(__name__)
 class ServiceBundles:
     """Downloads, and tries again when the service is away for a moment."""
 
-    def __init__(self, client: ServiceClient, *, waits_s: tuple[float, ...] = WAITS_S) -> None:
+    def __init__(
+        self, client: ServiceClient, *, waits_s: tuple[float, ...] = RETRY_WAITS_S
+    ) -> None:
         self._client = client
         self._waits_s = waits_s
 
@@ -62,7 +64,7 @@ class ServiceBundles:
 
 
 @contextmanager
-def suite_places(
+def open_suite_places(
     client: ServiceClient, data_dir: Path, proxies: Mapping[str, str]
 ) -> Iterator[SuiteOptions]:
     """Where an agent keeps bundles and packages, for as long as the block lasts.
@@ -85,7 +87,7 @@ def _usable_folder(data_dir: Path) -> Iterator[Path]:
     """The data folder, or a temporary one where nothing can be written or scripts cannot read."""
     try:
         (data_dir / "packages").mkdir(mode=0o755, parents=True, exist_ok=True)
-        _require_way(data_dir / "packages")
+        _require_access(data_dir / "packages")
     except OSError as problem:
         log.warning("suites.temporary", because=unusable(problem))
     else:
@@ -96,7 +98,7 @@ def _usable_folder(data_dir: Path) -> Iterator[Path]:
         yield folder
 
 
-def _require_way(packages: Path) -> None:
+def _require_access(packages: Path) -> None:
     """Suites whose users cannot get to their packages would fail, and not by their own fault."""
     above = find_impassable_parent(packages / "one") if can_have_own_users() else None
     if above is not None:

@@ -14,7 +14,7 @@ _LOOK_EACH_S: Final = 0.05
 
 
 class NoLocksError(OSError):
-    """The disk keeps no locks, so nobody can tell whether a folder is in use."""
+    """The disk keeps no locks, so whether a folder is in use is unknown."""
 
 
 def lock_folder(folder: Path) -> int:
@@ -41,7 +41,7 @@ def lock_left_folder(folder: Path) -> int:
         BlockingIOError: the other one lives.
         FileNotFoundError: it is gone.
         NotADirectoryError: it is no folder.
-        NoLocksError: nobody can tell.
+        NoLocksError: the disk keeps no locks.
         OSError: it cannot be opened.
     """
     return _locked(folder, os.O_DIRECTORY | os.O_NOFOLLOW, needs_locks=True)

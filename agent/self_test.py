@@ -252,13 +252,13 @@ async def boot_check(
         _open_network(targets, harness) as network,
         asyncio.TaskGroup() as group,
     ):
-        specs = _specs(targets)
+        specs = _build_specs(targets)
         tasks = [
             group.create_task(
                 _check(one, specs.get(one), runner_for=runner_for, network=network),
                 name=f"boot-check-{one.check_type.value}",
             )
-            for one in sorted(here, key=_order)
+            for one in sorted(here, key=_sort_key)
         ]
     return (*(task.result() for task in tasks), *missing)
 
@@ -274,14 +274,14 @@ def find_missing(
                 one.check_type, harness, with_scripts=one.with_scripts, problem=problem
             ),
         )
-        for one in sorted(trials, key=_order)
+        for one in sorted(trials, key=_sort_key)
     )
     return tuple(
         TypeChecked(trial=trial, unavailable=why) for trial, why in lacking if why is not None
     )
 
 
-def _order(trial: Trial) -> tuple[CheckType, bool]:
+def _sort_key(trial: Trial) -> tuple[CheckType, bool]:
     return trial.check_type, trial.with_scripts
 
 
@@ -289,7 +289,7 @@ def _order(trial: Trial) -> tuple[CheckType, bool]:
 async def _open_network(targets: Targets, harness: Harness | None) -> AsyncIterator[Tools]:
     with ExitStack() as stack:
         if harness is not None:
-            harness = stack.enter_context(with_boot_suite(harness, _page_url(targets)))
+            harness = stack.enter_context(open_boot_suite(harness, _build_page_url(targets)))
         async with open_tools(
             EgressRules(), resolver=_LiteralResolver(), harness=harness
         ) as network:
@@ -303,8 +303,8 @@ async def _check(
     if spec is None:
         problem: _Problem | None = _Problem("this version has no boot check for them", _REMEDY)
     else:
-        job = _job(trial.check_type, spec)
-        problem = await _problem_with(job, runner_for=runner_for, network=network)
+        job = _build_job(trial.check_type, spec)
+        problem = await _try_job(job, runner_for=runner_for, network=network)
     took_ms = (time.perf_counter() - began) * 1000
     if problem is None:
         return TypeChecked(trial=trial, unavailable=None, took_ms=took_ms)
@@ -323,12 +323,12 @@ async def _check(
     )
 
 
-async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Tools) -> _Problem | None:
+async def _try_job(job: Job, *, runner_for: RunnerFor, network: Tools) -> _Problem | None:
     """Why the job did not come out well. None: it did."""
     problem: _Problem | None = None
     try:
         for _ in range(TRIES):
-            problem = _problem_of(await _look(job, runner_for(job.spec), network))
+            problem = _find_problem(await _run_once(job, runner_for(job.spec), network))
             if problem is None:
                 return None
     except PingerUnavailableError as refused:
@@ -336,11 +336,11 @@ async def _problem_with(job: Job, *, runner_for: RunnerFor, network: Tools) -> _
     except TooLittleMemoryError as refused:
         return _Problem(summarize(str(refused)), _MEMORY_REMEDY)
     except Exception as crash:  # noqa: BLE001 - a job's task: one broken type stops no other
-        return _problem_of_crash(crash)
+        return _describe_crash(crash)
     return problem
 
 
-def _problem_of_crash(crash: Exception) -> _Problem:
+def _describe_crash(crash: Exception) -> _Problem:
     """Only our own errors know a remedy."""
     cause, remedy = summarize(str(crash)) or type(crash).__name__, _CRASH_REMEDY
     if isinstance(crash, HostError):
@@ -348,7 +348,7 @@ def _problem_of_crash(crash: Exception) -> _Problem:
     return _Problem(f"the check of it broke: {cause}", remedy, crash=crash)
 
 
-def _problem_of(outcome: Outcome) -> _Problem | None:
+def _find_problem(outcome: Outcome) -> _Problem | None:
     """What the outcome says of this machine. None: all is well."""
     if outcome.status in _GOOD:
         return None
@@ -357,18 +357,18 @@ def _problem_of(outcome: Outcome) -> _Problem | None:
     is_late = outcome.status is Status.TIMED_OUT or (
         failure is not None and failure.kind is FailureKind.TIMEOUT
     )
-    if is_late and (load := load_words()) is not None:
+    if is_late and (load := describe_load()) is not None:
         return _Problem(f"the machine is busy ({load}): {said}", _BUSY_REMEDY, is_busy=True)
     return _Problem(said, _REMEDY)
 
 
-def load_words() -> str | None:
+def describe_load() -> str | None:
     """How much more this machine has to do than it can at once. None: it has not."""
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     return f"load {load:.1f} on {processors} processors" if load > processors else None
 
 
-async def _look(job: Job, runner: Runner[Any], network: Tools) -> Outcome:
+async def _run_once(job: Job, runner: Runner[Any], network: Tools) -> Outcome:
     workspace = Workspace()
     ctx = RunContext(
         network=network, pings=_FreshPing(), timeout_s=job.deadline_s, workspace=workspace
@@ -379,7 +379,7 @@ async def _look(job: Job, runner: Runner[Any], network: Tools) -> Outcome:
         await asyncio.to_thread(workspace.remove)
 
 
-def _job(kind: CheckType, spec: CheckSpec) -> Job:
+def _build_job(kind: CheckType, spec: CheckSpec) -> Job:
     limit_s = SCRIPT_LIMIT_S if lane(spec) is Lane.MAIN else LIMIT_S
     return Job(
         job_id=f"boot-{kind.value}",
@@ -395,22 +395,22 @@ def _job(kind: CheckType, spec: CheckSpec) -> Job:
     )
 
 
-def _specs(targets: Targets) -> Mapping[Trial, CheckSpec]:
+def _build_specs(targets: Targets) -> Mapping[Trial, CheckSpec]:
     """One check per type that touches as much of its runner as loopback can show."""
     host = targets.host
-    page_url = _page_url(targets)
+    page_url = _build_page_url(targets)
     page = HttpRequest(url=f"{page_url}?of={{{{$UUID}}}}")
     dns = DnsRequest(query=targets.name, name_server=host, port=targets.dns_port)
-    looks_at_json = _equals(Source.JSON_BODY, "true", at="$.ok")
-    api = ApiSpec(request=page, assertions=(_equals(Source.TEXT_BODY, PAGE), looks_at_json))
+    looks_at_json = _expect(Source.JSON_BODY, "true", at="$.ok")
+    api = ApiSpec(request=page, assertions=(_expect(Source.TEXT_BODY, PAGE), looks_at_json))
     specs: dict[CheckType, CheckSpec] = {
-        CheckType.URL: UrlSpec(request=page, assertions=(_equals(Source.STATUS_CODE, "200"),)),
+        CheckType.URL: UrlSpec(request=page, assertions=(_expect(Source.STATUS_CODE, "200"),)),
         CheckType.API: api,
         CheckType.TCP: TcpSpec(
             request=TcpRequest(hostname=host, port=targets.echo_port, data="boot"),
-            assertions=(_equals(Source.RESPONSE_DATA, "boot"),),
+            assertions=(_expect(Source.RESPONSE_DATA, "boot"),),
         ),
-        CheckType.DNS: DnsSpec(request=dns, assertions=(_equals(Source.RESPONSE_CODE, "NOERROR"),)),
+        CheckType.DNS: DnsSpec(request=dns, assertions=(_expect(Source.RESPONSE_CODE, "NOERROR"),)),
         CheckType.ICMP: IcmpSpec(request=IcmpRequest(hostname=host, ping_count=1)),
         CheckType.HEARTBEAT: HeartbeatSpec(period_s=60, grace_s=0, ping_token=_TOKEN),
         CheckType.BROWSER: BrowserSpec(script=_PAGE_SCRIPT.replace("URL", page_url)),
@@ -423,11 +423,11 @@ def _specs(targets: Targets) -> Mapping[Trial, CheckSpec]:
     }
 
 
-def _page_url(targets: Targets) -> str:
+def _build_page_url(targets: Targets) -> str:
     return f"http://{targets.host}:{targets.http_port}/boot"
 
 
-def _equals(source: Source, target: str, *, at: str = "") -> Assertion:
+def _expect(source: Source, target: str, *, at: str = "") -> Assertion:
     return Assertion(source=source, comparison=Comparison.EQUALS, target=target, property=at)
 
 
@@ -454,7 +454,7 @@ def summarize(text: str) -> str:
     Without what changes at each try: process ids and temporary folders of ours.
     """
     plain = _CALL_LOG.sub("", _ESCAPES.sub("", text))
-    words = _last_words(plain)
+    words = _find_last_line(plain)
     if words is None:
         words = _FRAMES.sub(" ", _BROWSER_LOGS.sub("", plain))
         if (ended := _EXIT.search(plain)) is not None:
@@ -464,7 +464,7 @@ def summarize(text: str) -> str:
     return line.rstrip(".") if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1]}…"
 
 
-def _last_words(plain: str) -> str | None:
+def _find_last_line(plain: str) -> str | None:
     """The fatal line of the browser, else its last one outside a stack. None: it said nothing."""
     said = [line for line in _SAID.findall(plain) if line.strip() and not _STACK.match(line)]
     heads = [_LOG_HEAD.match(line) for line in said]
@@ -512,7 +512,7 @@ BOOT_SUITE: Final = PlaywrightSpec(
 
 
 @contextmanager
-def with_boot_suite(harness: Harness, url: str) -> Iterator[Harness]:
+def open_boot_suite(harness: Harness, url: str) -> Iterator[Harness]:
     """A harness whose only bundle is the boot check's, which opens this page; it blocks shortly.
 
     Raises:

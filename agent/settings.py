@@ -23,7 +23,7 @@ FILE_SUFFIX: Final = "_FILE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the agent was told. The table `SETTINGS` explains each field."""
+    """The agent's configuration. The table `SETTINGS` explains each field."""
 
     api_key: str = field(repr=False)
     service_url: str

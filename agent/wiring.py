@@ -1,4 +1,4 @@
-"""What an agent works with, wired together."""
+"""Wires the parts of an agent: scripts, network, redaction, dispatcher."""
 
 from collections.abc import AsyncIterator
 from contextlib import (
@@ -14,9 +14,9 @@ import structlog
 
 from agent.api_client.client import ServiceClient
 from agent.api_client.hello import Handshake
-from agent.api_client.proxies import proxy_environment
+from agent.api_client.proxies import build_proxy_environment
 from agent.api_client.retry import Pace
-from agent.bundles import suite_places
+from agent.bundles import open_suite_places
 from agent.jobs.dispatcher import (
     Dispatcher,
     DispatcherParts,
@@ -48,7 +48,7 @@ from sandbox.errors import HostError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """What an agent is made of besides its settings; tests and benchmarks bring their own."""
+    """What differs between the shipped agent and those of tests and benchmarks."""
 
     runners: tuple[Runner[Any], ...]
     pace: Pace = field(default_factory=Pace)
@@ -58,7 +58,7 @@ class AgentOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentContext:
-    """Made once per process, before anything else."""
+    """What every part of one agent uses; made once per process, before anything else."""
 
     agent_id: str
     settings: Settings
@@ -72,7 +72,7 @@ class AgentContext:
     """Why none does, and the remedy. None: there is a harness, or no runtime."""
 
 
-_RESTART: Final = "put it right, then restart the agent"
+_RESTART: Final = "fix it, then restart the agent"
 
 log = structlog.get_logger(__name__)
 
@@ -89,8 +89,8 @@ class Loops:
     pings: LastPings
 
 
-def resolver_of(settings: Settings) -> Resolver:
-    """Whoever turns the checks' names into addresses."""
+def choose_resolver(settings: Settings) -> Resolver:
+    """The resolver of the checks' names, as the settings say."""
     return SystemResolver() if settings.use_os_dns_resolver else DnsServerResolver()
 
 
@@ -114,11 +114,13 @@ async def open_scripts(
     """
     async with AsyncExitStack() as stack:
         found = find_runtimes(settings.runtimes_dir, settings.chromium_path)
-        _tell_left_out(found)
+        _log_left_out(found)
         suites: SuiteOptions | None = None
         try:
             if client is not None:
-                places = suite_places(client, settings.data_dir, proxy_environment_of(settings))
+                places = open_suite_places(
+                    client, settings.data_dir, read_proxy_environment(settings)
+                )
                 suites = stack.enter_context(places)
             opening = open_harness(found, extra_roots=settings.extra_ca_certs, suites=suites)
             harness = await stack.enter_async_context(opening)
@@ -139,7 +141,7 @@ def _cause_and_remedy(problem: OSError) -> tuple[str, str]:
     return summarize(str(problem)), _RESTART
 
 
-def _tell_left_out(found: Runtimes) -> None:
+def _log_left_out(found: Runtimes) -> None:
     for runtime in found.by_id.values():
         if (fault := runtime.code_cache_fault) is not None:
             program = "runners.scripting.playwright.compile_cache"
@@ -149,17 +151,17 @@ def _tell_left_out(found: Runtimes) -> None:
             )
 
 
-def proxy_environment_of(settings: Settings) -> dict[str, str]:
-    """What package managers are told of the agent's proxies."""
-    return proxy_environment(
+def read_proxy_environment(settings: Settings) -> dict[str, str]:
+    """The environment variables that tell package managers the agent's proxies."""
+    return build_proxy_environment(
         https_proxy=settings.https_proxy,
         http_proxy=settings.http_proxy,
         no_proxy=settings.no_proxy,
     )
 
 
-def scrubber_of(settings: Settings) -> Scrubber:
-    """Whoever takes the agent's secrets out of results; warns of those that it cannot."""
+def build_scrubber(settings: Settings) -> Scrubber:
+    """A scrubber that knows the agent's secrets; warns of those that it cannot hide."""
     hidden = {**settings.service_secrets, **settings.proxy_passwords()}
     for name, value in hidden.items():
         because = why_unhidden(value)
@@ -178,7 +180,7 @@ async def open_dispatcher(
 ) -> AsyncIterator[Dispatcher]:
     """The dispatcher with everything it needs, and the network for as long as the block lasts."""
     pace = context.options.pace
-    scrubber = scrubber_of(context.settings)
+    scrubber = build_scrubber(context.settings)
     redactor = ResultRedactor(scrubber, agent_id=context.agent_id, metrics=context.metrics)
     async with _open_network(context, resolver) as network:
         parts = DispatcherParts(

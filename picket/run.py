@@ -16,7 +16,12 @@ from typing import Final
 import msgspec
 from rich.text import Text
 
-from agent.outbox.redact import count_rest, without, without_details, without_search
+from agent.outbox.redact import (
+    drop_artifact,
+    note_left_out,
+    withhold_details,
+    withhold_unsearchable,
+)
 from agent.settings import BadSettingsError, Settings, read_settings
 from contract.agent_api import ARTIFACT_NAME
 from contract.checks import ApiSpec, CheckSpec, Lane, PlaywrightSpec, check_type, deadline_ms, lane
@@ -123,14 +128,14 @@ def _seen(
 
 def _clean(result: Result, job: Job, workspace: Workspace, scrubber: Scrubber) -> Clean:
     if workspace.unsearchable_because is not None:
-        result = without_details(result, workspace.unsearchable_because)
+        result = withhold_details(result, workspace.unsearchable_because)
     clean = partial(
         scrubber.clean, job=job, found=workspace.secrets, typed_among=workspace.find_typed
     )
     try:
         return clean(result)
     except (LeakError, UnscannableError) as problem:
-        return clean(without_details(result, str(problem)))
+        return clean(withhold_details(result, str(problem)))
 
 
 def settings_for_runs(environ: Mapping[str, str]) -> Settings:
@@ -308,16 +313,16 @@ def keep(
     """
     kept = outcome
     files = [workspace.run_file(one) for one in outcome.artifacts if _fits(one)]
-    verdicts = without_search(files, workspace) or _searched(files, job, workspace, scrubber)
+    verdicts = withhold_unsearchable(files, workspace) or _searched(files, job, workspace, scrubber)
     known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}
     for artifact in outcome.artifacts:
         file, verdict = known.get(artifact.name, (None, _STRANGE))
         if isinstance(verdict, Withheld):
             said = scrubber.explained(verdict, job=job, found=workspace.secrets)
-            kept = without(kept, artifact, because=said.because)
+            kept = drop_artifact(kept, artifact, because=said.because)
         elif file is not None:
             _put(let_file_through(file, verdict), folder)
-            kept = count_rest(kept, artifact, verdict.left_out)
+            kept = note_left_out(kept, artifact, verdict.left_out)
     return kept
 
 

@@ -54,13 +54,13 @@ class Response(NamedTuple):
     """Empty: there was no such header."""
 
 
-def usual_refusal(answer: Response, sentence: str) -> ServiceError | None:
+def map_refusal(answer: Response, sentence: str) -> ServiceError | None:
     """The error for a status that will not pass by itself. None: it may pass."""
     refusal = _REFUSALS.get(answer.status)
     return None if refusal is None else refusal(sentence)
 
 
-def artifact_refusal(answer: Response, sentence: str) -> ServiceError | None:
+def map_artifact_refusal(answer: Response, sentence: str) -> ServiceError | None:
     """What will not pass by itself when a file is uploaded; a proxy's 404 or 416 may pass."""
     with suppress(UnreadableMessageError):
         if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -68,14 +68,14 @@ def artifact_refusal(answer: Response, sentence: str) -> ServiceError | None:
             return ElsewhereError(sentence, offset=offset)
         if answer.status == HTTPStatus.NOT_FOUND:
             return JobGoneError(decode(answer.body, api.Refusal).message)
-    return usual_refusal(answer, sentence)
+    return map_refusal(answer, sentence)
 
 
-def bundle_refusal(answer: Response, sentence: str) -> ServiceError | None:
+def map_bundle_refusal(answer: Response, sentence: str) -> ServiceError | None:
     """What will not pass by itself when a code bundle is fetched: a missing one stays missing."""
     if answer.status == HTTPStatus.NOT_FOUND:
         return RequestRefusedError(sentence)
-    return usual_refusal(answer, sentence)
+    return map_refusal(answer, sentence)
 
 
 Refusal = Callable[[Response, str], ServiceError | None]
@@ -95,20 +95,20 @@ def read(answer: Response, kind: type[MessageT], refusal: Refusal) -> MessageT:
                 f"The service's answer cannot be read, so something else may answer at "
                 f"SERVICE_URL: {problem}"
             ) from problem
-    sentence = f"The service answered {answer.status}: {_said(answer.body)}"
+    sentence = f"The service answered {answer.status}: {_read_message(answer.body)}"
     if (refused := refusal(answer, sentence)) is not None:
         raise refused
-    raise ServiceAwayError(sentence, retry_after_s=_seconds(answer.retry_after))
+    raise ServiceAwayError(sentence, retry_after_s=_parse_seconds(answer.retry_after))
 
 
-def _said(answer: bytes) -> str:
+def _read_message(answer: bytes) -> str:
     try:
         return decode(answer, api.Refusal).message
     except UnreadableMessageError:
         return answer[:200].decode("utf-8", "replace").strip() or "nothing more"
 
 
-def _seconds(retry_after: str) -> float | None:
+def _parse_seconds(retry_after: str) -> float | None:
     """The header's seconds. None: it is not there, or is a date, which needs equal clocks."""
     return float(retry_after) if retry_after.isdecimal() else None
 
@@ -185,34 +185,34 @@ class ServiceClient:
 
     async def hello(self, hello: api.Hello) -> api.HelloAnswer:
         """Introduce this agent."""
-        return await self._ask(api.HELLO, encode(hello), api.HelloAnswer)
+        return await self._post(api.HELLO, encode(hello), api.HelloAnswer)
 
     async def claim(self, claim: api.Claim) -> api.ClaimAnswer:
         """Ask for jobs, and wait for them as long as the claim says."""
         limit_s = claim.wait_s + QUICK_LIMIT_S
-        return await self._ask(api.CLAIM, encode(claim), api.ClaimAnswer, limit_s=limit_s)
+        return await self._post(api.CLAIM, encode(claim), api.ClaimAnswer, limit_s=limit_s)
 
     async def renew(self, leases: Sequence[Lease]) -> api.RenewAnswer:
         """Keep leases."""
         body = encode(api.Renew(leases=tuple(leases)))
-        return await self._ask(api.RENEW, body, api.RenewAnswer)
+        return await self._post(api.RENEW, body, api.RenewAnswer)
 
     async def release(self, jobs: Sequence[api.Released]) -> None:
         """Give jobs back."""
-        await self._ask(api.RELEASE, encode(api.Release(jobs=tuple(jobs))), Nothing)
+        await self._post(api.RELEASE, encode(api.Release(jobs=tuple(jobs))), Nothing)
 
     async def submit(self, results: Sequence[bytes]) -> api.SubmissionAnswer:
         """Hand over results, each already encoded."""
         body = b'{"results":[' + b",".join(results) + b"]}"
-        return await self._ask(api.RESULTS, body, api.SubmissionAnswer, limit_s=SUBMIT_LIMIT_S)
+        return await self._post(api.RESULTS, body, api.SubmissionAnswer, limit_s=SUBMIT_LIMIT_S)
 
     async def relay_pings(self, pings: api.Pings) -> None:
         """Pass heartbeat pings on."""
-        await self._ask(api.PINGS, encode(pings), Nothing)
+        await self._post(api.PINGS, encode(pings), Nothing)
 
     async def send_events(self, events: api.Events) -> None:
         """Report errors of this agent."""
-        await self._ask(api.EVENTS, encode(events), Nothing)
+        await self._post(api.EVENTS, encode(events), Nothing)
 
     async def put_artifact(self, chunk: Chunk) -> api.ArtifactStored:
         """Upload a part of a file.
@@ -228,9 +228,9 @@ class ServiceClient:
             "artifacts",
             f"{api.ARTIFACTS}/{name}",
             method="PUT",
-            headers=_headers_of(chunk),
+            headers=_build_headers(chunk),
             compresses=False,
-            refusal=artifact_refusal,
+            refusal=map_artifact_refusal,
         )
         return await self._exchange(call, chunk.content, api.ArtifactStored, SUBMIT_LIMIT_S)
 
@@ -245,12 +245,12 @@ class ServiceClient:
             "bundles",
             f"{api.BUNDLES}/{quote(sha256, safe='')}",
             method="GET",
-            refusal=bundle_refusal,
+            refusal=map_bundle_refusal,
             take=take,
         )
         await self._exchange(call, b"", Nothing, BUNDLE_LIMIT_S)
 
-    async def _ask(
+    async def _post(
         self, path: str, body: bytes, kind: type[MessageT], *, limit_s: float = QUICK_LIMIT_S
     ) -> MessageT:
         return await self._exchange(_Call(path.rsplit("/", 1)[1], path), body, kind, limit_s)
@@ -272,7 +272,7 @@ class ServiceClient:
     async def _send(self, call: "_Call", body: bytes, *, limit_s: float) -> Response:
         headers = {**self._headers, **call.headers} if call.headers else self._headers
         if self._endpoint.compresses and call.compresses and len(body) > api.GZIP_ABOVE_BYTES:
-            body = await _gzipped(body)
+            body = await _compress(body)
             headers = {**headers, "content-encoding": "gzip"}
         try:
             async with self._session.request(
@@ -285,11 +285,11 @@ class ServiceClient:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=limit_s, sock_connect=CONNECT_LIMIT_S),
             ) as answer:
-                content = await _content(answer, call.take)
+                content = await _read_content(answer, call.take)
         except (aiohttp.ClientError, OSError, TimeoutError) as problem:
-            self._metrics.service_request(call.name, _word_for(problem))
+            self._metrics.service_request(call.name, _name_failure(problem))
             # No cause: aiohttp's errors hold the request's headers, and so the key.
-            raise ServiceAwayError(_unreachable(self._endpoint, problem)) from None
+            raise ServiceAwayError(_describe_failure(self._endpoint, problem)) from None
         self._metrics.service_request(call.name, str(answer.status))
         return Response(answer.status, content, answer.headers.get("retry-after", ""))
 
@@ -304,12 +304,14 @@ class _Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers beside those of every request."""
     compresses: bool = True
-    refusal: Refusal = usual_refusal
+    refusal: Refusal = map_refusal
     take: Callable[[bytes], object] | None = None
     """Gets the parts of an answer that is a file; it may block. None: it is a message."""
 
 
-async def _content(answer: aiohttp.ClientResponse, take: Callable[[bytes], object] | None) -> bytes:
+async def _read_content(
+    answer: aiohttp.ClientResponse, take: Callable[[bytes], object] | None
+) -> bytes:
     """The message of an answer; empty where a file was handed over."""
     if take is None or answer.status != HTTPStatus.OK:
         return await answer.read()
@@ -318,7 +320,7 @@ async def _content(answer: aiohttp.ClientResponse, take: Callable[[bytes], objec
     return b""
 
 
-def _headers_of(chunk: Chunk) -> dict[str, str]:
+def _build_headers(chunk: Chunk) -> dict[str, str]:
     artifact, end = chunk.artifact, chunk.first + len(chunk.content)
     headers = {
         "content-type": artifact.content_type,
@@ -330,19 +332,19 @@ def _headers_of(chunk: Chunk) -> dict[str, str]:
     return headers
 
 
-def _word_for(problem: Exception) -> str:
+def _name_failure(problem: Exception) -> str:
     return "timeout" if isinstance(problem, TimeoutError) else "unreachable"
 
 
-def _unreachable(endpoint: ServiceEndpoint, problem: Exception) -> str:
+def _describe_failure(endpoint: ServiceEndpoint, problem: Exception) -> str:
     if isinstance(problem, TimeoutError):
         return f"{endpoint.url} did not answer in time."
     if isinstance(problem, aiohttp.ClientResponseError):
         return f"The proxy for {endpoint.url} answered {problem.status}."
-    return f"{endpoint.url} cannot be reached: {cause_of(problem)}."
+    return f"{endpoint.url} cannot be reached: {describe_connection_error(problem)}."
 
 
-async def _gzipped(body: bytes) -> bytes:
+async def _compress(body: bytes) -> bytes:
     if len(body) > _GZIP_IN_THREAD_BYTES:
         return await asyncio.to_thread(_gzip, body)
     return _gzip(body)
@@ -360,7 +362,7 @@ def _proxy_headers(proxy: Proxy | None) -> dict[str, str] | None:
     return {"authorization": f"Basic {b64encode(credentials).decode()}"}
 
 
-def cause_of(problem: BaseException) -> str:
+def describe_connection_error(problem: BaseException) -> str:
     """The end of a sentence, without its full stop."""
     match problem:
         case aiohttp.ClientConnectorCertificateError() | ssl.SSLError():
@@ -368,7 +370,7 @@ def cause_of(problem: BaseException) -> str:
         case aiohttp.ClientConnectorDNSError() | socket.gaierror():
             return "its name cannot be looked up"
         case aiohttp.ClientConnectorError() if not isinstance(problem.os_error, ssl.SSLError):
-            return cause_of(problem.os_error)
+            return describe_connection_error(problem.os_error)
         case OSError() if problem.errno and problem.errno > 0:
             return os.strerror(problem.errno).lower()
         case _:

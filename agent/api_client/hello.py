@@ -73,7 +73,7 @@ class Handshake:
             except (KeyRefusedError, VersionRefusedError):
                 raise
             except ServiceError as problem:
-                wait_s = backoff.failed(problem)
+                wait_s = backoff.next_wait_s(problem)
                 log.warning("hello.failed", because=str(problem), wait_s=round(wait_s, 1))
                 await asyncio.sleep(wait_s)
             else:

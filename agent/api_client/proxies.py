@@ -15,7 +15,7 @@ class Proxy:
     password: str = field(default="", repr=False)
 
 
-def proxy_for(
+def choose_proxy(
     service_url: str,
     *,
     https_proxy: str | None,
@@ -31,10 +31,10 @@ def proxy_for(
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if chosen is None or bypasses(parts.hostname or "", port=port, no_proxy=no_proxy):
         return None
-    return _read(chosen)
+    return _parse_proxy(chosen)
 
 
-def proxy_environment(
+def build_proxy_environment(
     *, https_proxy: str | None, http_proxy: str | None, no_proxy: tuple[str, ...]
 ) -> dict[str, str]:
     """The environment variables that tell programs which the agent starts about its proxies."""
@@ -48,21 +48,21 @@ def proxy_environment(
 
 def bypasses(host: str, *, port: int, no_proxy: tuple[str, ...]) -> bool:
     """Whether a host is named by `NO_PROXY`: itself, a suffix, a network, a port, or `*`."""
-    return any(_names(rule.lower(), host.lower().rstrip("."), port) for rule in no_proxy)
+    return any(_matches(rule.lower(), host.lower().rstrip("."), port) for rule in no_proxy)
 
 
 def is_loopback(service_url: str) -> bool:
     """Whether the service is on this machine."""
     host = urlsplit(service_url).hostname or ""
-    address = _address(host)
+    address = _parse_address(host)
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def _names(rule: str, host: str, port: int) -> bool:
+def _matches(rule: str, host: str, port: int) -> bool:
     if rule == "*":
         return True
-    address = _address(host)
-    if address is not None and _holds(rule, address):
+    address = _parse_address(host)
+    if address is not None and _contains(rule, address):
         return True
     name, _, only_port = rule.partition(":")
     if only_port.isdigit() and int(only_port) != port:
@@ -71,21 +71,21 @@ def _names(rule: str, host: str, port: int) -> bool:
     return host == name or (address is None and host.endswith(f".{name}"))
 
 
-def _holds(rule: str, address: IPv4Address | IPv6Address) -> bool:
+def _contains(rule: str, address: IPv4Address | IPv6Address) -> bool:
     try:
         return address in ip_network(rule, strict=False)
     except ValueError:
         return False
 
 
-def _address(host: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(host: str) -> IPv4Address | IPv6Address | None:
     try:
         return ip_address(host)
     except ValueError:
         return None
 
 
-def _read(url: str) -> Proxy:
+def _parse_proxy(url: str) -> Proxy:
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
     return Proxy(

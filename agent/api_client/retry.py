@@ -32,7 +32,7 @@ class Pace:
 class Backoff:
     """Full jitter: a random wait below a bound that doubles, so that agents do not march in step.
 
-    `Retry-After` comes before the random wait: all agents were told the same.
+    `Retry-After` comes before the random wait: all agents got the same.
     """
 
     def __init__(self, pace: Pace, *, chance: Callable[[], float] = random.random) -> None:
@@ -45,11 +45,11 @@ class Backoff:
         """Whether the last try failed."""
         return self._failures > 0
 
-    def succeeded(self) -> None:
+    def reset(self) -> None:
         """Start from the beginning after the next failure."""
         self._failures = 0
 
-    def failed(self, problem: ServiceError) -> float:
+    def next_wait_s(self, problem: ServiceError) -> float:
         """The seconds to wait after this failure."""
         bound_s = min(self._pace.cap_s, self._pace.first_s * 2.0 ** min(self._failures, 16))
         self._failures += 1

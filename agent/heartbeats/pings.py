@@ -19,7 +19,7 @@ from agent.api_client.errors import RequestRefusedError, ServiceError
 from agent.api_client.retry import Backoff, Pace
 from agent.data_folder import unusable
 from agent.heartbeats.store import PingClock, PingsInMemory, PingsOnDisk, PingStore, StoredPing
-from agent.telemetry.http_server import HttpPort, bound_port, open_port, server_log
+from agent.telemetry.http_server import HttpPort, get_server_log, open_port, read_port
 from contract.agent_api import Pings
 
 SETTING: Final = "HEARTBEAT_PORT"
@@ -46,7 +46,7 @@ class LastPings:
         self._limit = limit
         self._heard_at: OrderedDict[str, float] = OrderedDict()
 
-    def heard(self, token: str, *, age_s: float = 0.0) -> None:
+    def record(self, token: str, *, age_s: float = 0.0) -> None:
         """A ping with this token came in, so long ago."""
         heard_at = self._uptime_s() - age_s
         self._heard_at[token] = max(heard_at, self._heard_at.get(token, heard_at))
@@ -57,7 +57,7 @@ class LastPings:
     def recall(self, pings: Iterable[StoredPing], clock: PingClock) -> None:
         """Pings that an earlier process took came in as well."""
         for ping in pings:
-            self.heard(ping.token, age_s=clock.age_s(ping))
+            self.record(ping.token, age_s=clock.age_s(ping))
 
     def silent_for_s(self, token: str) -> float | None:
         """Seconds since the newest ping with this token. None: none came here."""
@@ -122,9 +122,9 @@ class PingRelay:
                 await self.flush()
             except ServiceError as problem:
                 self._arrived.set()
-                await asyncio.sleep(self._backoff.failed(problem))
+                await asyncio.sleep(self._backoff.next_wait_s(problem))
             else:
-                self._backoff.succeeded()
+                self._backoff.reset()
 
     async def flush(self) -> None:
         """Relay all that waits, once.
@@ -134,12 +134,12 @@ class PingRelay:
         """
         async with self._one_at_a_time:
             dropped_before = self.dropped
-            await self._empty(self._store)
-            await self._empty(self._spare)
+            await self._relay_all(self._store)
+            await self._relay_all(self._spare)
             if self.dropped > dropped_before:
                 log.warning("pings.dropped", count=self.dropped - dropped_before)
 
-    async def _empty(self, store: PingStore) -> None:
+    async def _relay_all(self, store: PingStore) -> None:
         while batch := store.oldest():
             fresh = [ping for ping in batch if self._clock.age_s(ping) <= self._max_age_s]
             self._dropped += len(batch) - len(fresh)
@@ -148,11 +148,11 @@ class PingRelay:
             store.settle()
 
     async def _relay(self, batch: list[StoredPing]) -> None:
-        pings = Pings(pings=tuple(self._clock.relayed(ping) for ping in batch))
+        pings = Pings(pings=tuple(self._clock.build_ping(ping) for ping in batch))
         try:
             await self._client.relay_pings(pings)
         except RequestRefusedError as problem:
-            # Kept, these would stand before all later pings for ever.
+            # If kept, these would hold up all later pings.
             self._dropped += len(batch)
             log.warning("pings.refused", count=len(batch), because=str(problem))
 
@@ -162,34 +162,34 @@ class PingIntake:
 
     def __init__(
         self,
-        book: LastPings,
+        last_pings: LastPings,
         *,
         take: Callable[[StoredPing], None],
         clock: PingClock,
         clean: Callable[[str], str],
     ) -> None:
-        self._book = book
+        self._last_pings = last_pings
         self._take = take
         self._clock = clock
         self._clean = clean
 
     def receive(self, token: str, method: str, headers: Mapping[str, str]) -> None:
         """One ping; of its headers two are kept, without secrets and cut to a sane length."""
-        self._book.heard(token)
+        self._last_pings.record(token)
         self._take(
             StoredPing(
                 ping_id=uuid.uuid4().hex,
                 token=token,
                 method=method,
-                source=self._kept(headers.get("Origin") or headers.get("Referer", "")),
-                user_agent=self._kept(headers.get("User-Agent", "")),
+                source=self._clean_header(headers.get("Origin") or headers.get("Referer", "")),
+                user_agent=self._clean_header(headers.get("User-Agent", "")),
                 received_at=self._clock.now(),
                 boot_id=self._clock.boot_id,
                 uptime_s=self._clock.uptime_s(),
             )
         )
 
-    def _kept(self, text: str) -> str:
+    def _clean_header(self, text: str) -> str:
         # Secrets go before the cut, so that none is cut in two and left behind.
         readable = text.encode("utf-8", "replace").decode()
         return self._clean(readable)[:HEADER_LIMIT]
@@ -204,7 +204,7 @@ class PingPort:
         self._host = host
         self._served = HttpPort(
             self._answer,
-            log=server_log("agent.heartbeats.pings"),
+            log=get_server_log("agent.heartbeats.pings"),
             idle_limit_s=_IDLE_LIMIT_S,
             stop_limit_s=_STOP_LIMIT_S,
         )
@@ -218,7 +218,7 @@ class PingPort:
             PortUnavailableError: the port is taken or not allowed.
         """
         listener = open_port(SETTING, self._wanted_port, host=self._host)
-        self.port = bound_port(listener)
+        self.port = read_port(listener)
         await self._served.start(listener)
         log.info("pings.listening", port=self.port)
 
@@ -230,15 +230,15 @@ class PingPort:
         """A body is not read at all: whatever a job sends along, the ping is what counts."""
         path = _PATH.fullmatch(request.path)
         if path is None:
-            return _reply(HTTPStatus.NOT_FOUND, "Ping with /ping/ and your token.")
+            return _respond(HTTPStatus.NOT_FOUND, "Ping with /ping/ and your token.")
         if request.method not in _METHODS:
-            refusal = _reply(HTTPStatus.METHOD_NOT_ALLOWED, "Ping with GET or POST.")
+            refusal = _respond(HTTPStatus.METHOD_NOT_ALLOWED, "Ping with GET or POST.")
             refusal.headers["allow"] = ", ".join(_METHODS)
             return refusal
         self._intake.receive(path[1], request.method, request.headers)
-        return _reply(HTTPStatus.OK, "OK")
+        return _respond(HTTPStatus.OK, "OK")
 
 
-def _reply(status: HTTPStatus, message: str) -> Response:
+def _respond(status: HTTPStatus, message: str) -> Response:
     body = f'{{"message":"{message}"}}\n'
     return Response(status=status, text=body, content_type="application/json")

@@ -57,8 +57,8 @@ class PingClock:
             return max(0.0, self.uptime_s() - ping.uptime_s)
         return max(0.0, (self.now() - ping.received_at).total_seconds())
 
-    def relayed(self, ping: StoredPing) -> Ping:
-        """The ping as it is told to the service now."""
+    def build_ping(self, ping: StoredPing) -> Ping:
+        """The ping as the service gets it, with its age now."""
         return Ping(
             ping_id=ping.ping_id,
             token=ping.token,
@@ -145,7 +145,7 @@ class PingsOnDisk:
         self._limit_bytes = limit_bytes
         self._files = deque(sorted(directory.glob(f"*{_SUFFIX}")))
         self._bytes = sum(file.stat().st_size for file in self._files)
-        self._next_number = _number(self._files[-1]) + 1 if self._files else 1
+        self._next_number = _parse_number(self._files[-1]) + 1 if self._files else 1
         self._tail: int | None = None
         """Descriptor of the newest file. None: the next ping opens one."""
         self._tail_count = 0
@@ -170,7 +170,7 @@ class PingsOnDisk:
         if self._tail_count >= BATCH:
             self._close_tail()
         while self._bytes > self._limit_bytes and len(self._files) > 1:
-            self.dropped += len(list(_lines(self._files[0])))
+            self.dropped += len(list(_read_lines(self._files[0])))
             self._remove_oldest()
 
     def oldest(self) -> list[StoredPing]:
@@ -178,7 +178,7 @@ class PingsOnDisk:
         while self._files:
             if len(self._files) == 1:
                 self._close_tail()
-            if batch := list(_lines(self._files[0])):
+            if batch := list(_read_lines(self._files[0])):
                 self._in_delivery = self._files[0]
                 return batch
             self._remove_oldest()
@@ -193,7 +193,7 @@ class PingsOnDisk:
     def waiting(self) -> Iterator[StoredPing]:
         """Every ping that waits, oldest first."""
         for file in list(self._files):
-            yield from _lines(file)
+            yield from _read_lines(file)
 
     def close(self) -> None:
         """Let go of the newest file and of the folder."""
@@ -230,7 +230,7 @@ class PingsOnDisk:
             file.unlink()
 
 
-def _lines(file: Path) -> Iterator[StoredPing]:
+def _read_lines(file: Path) -> Iterator[StoredPing]:
     """The pings of a file; a line that was cut by a crash is passed over."""
     for line in file.read_bytes().splitlines() if file.exists() else ():
         try:
@@ -239,7 +239,7 @@ def _lines(file: Path) -> Iterator[StoredPing]:
             continue
 
 
-def _number(file: Path) -> int:
+def _parse_number(file: Path) -> int:
     stem = file.name.removesuffix(_SUFFIX)
     return int(stem) if stem.isdigit() else 0
 

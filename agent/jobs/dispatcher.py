@@ -77,7 +77,7 @@ class Slots:
         if self._is_worth_asking(on):
             self._many_freed[on].set()
 
-    async def some_free(self, on: Lane) -> int:
+    async def wait_for_free(self, on: Lane) -> int:
         """Wait for free slots; how many there are.
 
         While few are free it waits a moment for more: one claim for many jobs costs the service
@@ -157,7 +157,7 @@ class Dispatcher:
                 self._stopping = True
                 for claim in open_claims:
                     claim.cancel()
-            self._running.stop_those_that_have_not_started(ReleaseReason.DRAINING)
+            self._running.stop_unstarted(ReleaseReason.DRAINING)
             await self._parts.source.give_back_abandoned()
 
     async def _open_claims(
@@ -174,7 +174,7 @@ class Dispatcher:
     async def _claim_for(self, on: Lane, jobs: asyncio.TaskGroup) -> None:
         while True:
             with warn_when_saturated(on, self._running):
-                free = await self._slots.some_free(on)
+                free = await self._slots.wait_for_free(on)
             claimed = await self._parts.source.claim({on: free})
             claimed_at = self._clock()
             for job in claimed:
@@ -199,7 +199,7 @@ class Dispatcher:
         """One job from its start to its result, or back to the service."""
         run.is_entered = True
         try:
-            outcome = await self._outcome_of(run)
+            outcome = await self._run_if_leased(run)
             # A run that was stopped meanwhile may end like any other; its result is not wanted.
             if outcome is not None and not run.is_stopped:
                 await self._finish(run, outcome)
@@ -214,17 +214,17 @@ class Dispatcher:
             if not run.is_stopped:
                 self._take_blame(run.job, problem)
         finally:
-            self._leave(run)
+            self._release_slot(run)
 
-    async def _outcome_of(self, run: Run) -> Outcome | None:
+    async def _run_if_leased(self, run: Run) -> Outcome | None:
         """What came of the job. None: it did not run, for it was stopped or its lease is gone."""
         if run.is_stopped:
             return None
         if run.lane is not Lane.UPTIME and not await self._parts.leases.confirm(run.job):
             return None
-        return await self._look(run)
+        return await self._run_check(run)
 
-    async def _look(self, run: Run) -> Outcome:
+    async def _run_check(self, run: Run) -> Outcome:
         run.start(self._clock())
         self._parts.metrics.job_started(lag_s=run.job.lag_s)
         return await self._parts.runner.run(run.job, run.workspace)
@@ -250,7 +250,7 @@ class Dispatcher:
         because = f"{type(problem).__name__} in the agent"
         self._parts.source.release(job, ReleaseReason.AGENT_ERROR, message=because)
 
-    def _leave(self, run: Run) -> None:
+    def _release_slot(self, run: Run) -> None:
         if run.stop_reason is not None:
             self._parts.source.release(run.job, run.stop_reason)
         self._running.remove(run)
@@ -260,7 +260,7 @@ class Dispatcher:
             asyncio.get_running_loop().run_in_executor(None, run.workspace.remove)
 
 
-TELL_AFTER_S: Final = 60.0
+WARN_AFTER_S: Final = 60.0
 """Most checks are due again after a minute or more; uptime checks never hold a slot for so long."""
 _MOST_CHECKS: Final = 10
 _SETTINGS: Final = {Lane.MAIN: "JOB_CONCURRENCY", Lane.UPTIME: "UPTIME_CONCURRENCY"}
@@ -268,11 +268,11 @@ _SETTINGS: Final = {Lane.MAIN: "JOB_CONCURRENCY", Lane.UPTIME: "UPTIME_CONCURREN
 
 @contextmanager
 def warn_when_saturated(
-    on: Lane, running: RunningJobs, *, after_s: float = TELL_AFTER_S
+    on: Lane, running: RunningJobs, *, after_s: float = WARN_AFTER_S
 ) -> Iterator[None]:
     """Around the wait for a free slot: two lines, when it is long and when it is over."""
     began_at = time.monotonic()
-    timer = asyncio.get_running_loop().call_later(after_s, _tell, on, running, after_s)
+    timer = asyncio.get_running_loop().call_later(after_s, _warn_of_full_lane, on, running, after_s)
     try:
         yield
         took_s = time.monotonic() - began_at
@@ -282,7 +282,7 @@ def warn_when_saturated(
         timer.cancel()
 
 
-def _tell(on: Lane, running: RunningJobs, for_s: float) -> None:
+def _warn_of_full_lane(on: Lane, running: RunningJobs, for_s: float) -> None:
     """Which checks hold the slots, the longest first, and the setting that gives more."""
     held = [run for run in running if run.lane is on]
     log.warning(

@@ -71,14 +71,14 @@ class Leases:
         if (held := self._held.get(job.lease)) is not None and held.run is not None:
             del self._held[job.lease]
 
-    def wait_for(self, lease: Lease, *, lease_s: float) -> None:
+    def hold_for_upload(self, lease: Lease, *, lease_s: float) -> None:
         """The run is over, by whichever agent: renew its lease until it is let go."""
         if (held := self._held.get(lease)) is not None:
             held.run = None
         else:  # an earlier process held it, nobody knows since when
             self._hold(lease, _Held(None, lease_s, self._clock() - lease_s / 3))
 
-    def let_go(self, lease: Lease) -> None:
+    def drop_uploaded(self, lease: Lease) -> None:
         """The result is on its way."""
         self._held.pop(lease, None)
 
@@ -97,17 +97,17 @@ class Leases:
     async def keep(self) -> None:
         """Renew for as long as the agent lives; runs until it is cancelled."""
         while True:
-            await self._until_due()
-            if self._renew_at() <= self._clock():
+            await self._wait_until_due()
+            if self._next_renewal_at() <= self._clock():
                 await self.renew_all()
-            self._end_those_that_ran_out()
+            self._end_expired()
 
     async def renew_all(self) -> None:
         """Renew every lease once, and end the runs whose lease surely ran out."""
         leases = tuple(self._held)
         if leases:
             await self._renew(leases)
-        self._end_those_that_ran_out()
+        self._end_expired()
 
     async def _renew(self, leases: Sequence[Lease]) -> None:
         shortest_s = min(held.lease_s for held in self._held.values())
@@ -116,13 +116,13 @@ class Leases:
             async with asyncio.timeout(max(shortest_s / 3, 0.1)):
                 answer = await self._client.renew(leases)
         except (ServiceError, TimeoutError) as problem:
-            self._retry_at = self._retry_after(asked_wait_s(problem), shortest_s=shortest_s)
+            self._retry_at = self._next_try_at(asked_wait_s(problem), shortest_s=shortest_s)
             self._metrics.renew_failed()
             log.warning("leases.renewal_failed", leases=len(leases), because=str(problem))
             return
         self._apply(leases, answer, good_at=asked_at)
 
-    def _retry_after(self, asked_s: float, *, shortest_s: float) -> float:
+    def _next_try_at(self, asked_s: float, *, shortest_s: float) -> float:
         """The next try: when the service asked for it, yet once before the first lease runs out."""
         step_s = shortest_s / 3 / _RETRIES_PER_THIRD
         now = self._clock()
@@ -142,7 +142,7 @@ class Leases:
                 if held.run is not None:
                     held.run.cancel()
 
-    def _end_those_that_ran_out(self) -> None:
+    def _end_expired(self) -> None:
         now = self._clock()
         for lease in [lease for lease, held in self._held.items() if held.gone_at() <= now]:
             self._lose(lease, "lease.ran_out")
@@ -153,8 +153,8 @@ class Leases:
             if held.run is not None:
                 held.run.lose()
 
-    async def _until_due(self) -> None:
-        while (wait_s := self._due_at() - self._clock()) > 0:
+    async def _wait_until_due(self) -> None:
+        while (wait_s := self._next_due_at() - self._clock()) > 0:
             self._wake_at = self._clock() + wait_s
             self._sooner.clear()
             # wait_for of Python 3.11 forgets that it was cancelled when the event comes with it.
@@ -162,11 +162,11 @@ class Leases:
                 async with asyncio.timeout(min(wait_s, _LONGEST_SLEEP_S)):
                     await self._sooner.wait()
 
-    def _due_at(self) -> float:
+    def _next_due_at(self) -> float:
         """When there is something to do: a renewal, or a run whose lease has run out by then."""
         gone_at = min((held.gone_at() for held in self._held.values()), default=math.inf)
-        return min(self._renew_at(), gone_at)
+        return min(self._next_renewal_at(), gone_at)
 
-    def _renew_at(self) -> float:
+    def _next_renewal_at(self) -> float:
         due_at = min((held.renew_at() for held in self._held.values()), default=math.inf)
         return max(due_at, self._retry_at)

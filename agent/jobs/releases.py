@@ -77,6 +77,6 @@ class Releases:
             log.exception("releases.refused", because=str(problem))
         except ServiceError as problem:
             self._waiting.extendleft(reversed(batch))
-            await asyncio.sleep(self._backoff.failed(problem))
+            await asyncio.sleep(self._backoff.next_wait_s(problem))
         else:
-            self._backoff.succeeded()
+            self._backoff.reset()

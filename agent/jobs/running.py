@@ -109,7 +109,7 @@ class RunningJobs:
         for run in self:
             run.stop(reason)
 
-    def stop_those_that_have_not_started(self, reason: ReleaseReason) -> None:
+    def stop_unstarted(self, reason: ReleaseReason) -> None:
         """Give back the jobs that wait for their start."""
         for run in self:
             if run.started_at is None:

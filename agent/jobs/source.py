@@ -55,18 +55,18 @@ class ServiceSource:
     async def claim(self, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
         """At most as many jobs as there are free slots; none when none came in time."""
         backoff = Backoff(self._pace)
-        await self._keep_distance(slots)
-        claim = self._new_claim(slots)
+        await self._wait_for_next_poll(slots)
+        claim = self._build_claim(slots)
         since = self._clock()
         try:
             while (answer := await self._try(claim, backoff)) is None:
                 if self._clock() - since > SAME_CLAIM_S:
-                    claim, since = self._new_claim(slots), self._clock()
+                    claim, since = self._build_claim(slots), self._clock()
         except asyncio.CancelledError:
             # Even one that failed may have got jobs: the answer may be all that was lost.
             self._abandoned.append(claim)
             raise
-        return self._jobs_of(answer, slots)
+        return self._read_jobs(answer, slots)
 
     def release(self, job: Job, reason: ReleaseReason, *, message: str = "") -> None:
         """Give a job back soon."""
@@ -98,16 +98,16 @@ class ServiceSource:
             if answer.say_hello:
                 await self._handshake.say_hello()
         except ServiceError as problem:
-            await asyncio.sleep(_note_trouble(problem, backoff))
+            await asyncio.sleep(_log_failed_claim(problem, backoff))
             return None
         return answer
 
-    def _jobs_of(self, answer: ClaimAnswer, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
+    def _read_jobs(self, answer: ClaimAnswer, slots: Mapping[Lane, int]) -> tuple[Job, ...]:
         next_at = self._clock() + min(answer.next_poll_s, LONGEST_RETRY_AFTER_S)
         self._not_before.update(dict.fromkeys(slots, next_at))
-        return tuple(self._readable(answer.jobs))
+        return tuple(self._decode_jobs(answer.jobs))
 
-    def _readable(self, raws: Iterable[msgspec.Raw]) -> Iterable[Job]:
+    def _decode_jobs(self, raws: Iterable[msgspec.Raw]) -> Iterable[Job]:
         for raw in raws:
             try:
                 yield decode(raw, Job)
@@ -127,7 +127,7 @@ class ServiceSource:
         )
         self._releases.put(released, lease_s=UNREAD_LEASE_S)
 
-    def _new_claim(self, slots: Mapping[Lane, int]) -> Claim:
+    def _build_claim(self, slots: Mapping[Lane, int]) -> Claim:
         return Claim(
             claim_id=uuid.uuid4().hex,
             slots=dict(slots),
@@ -135,15 +135,15 @@ class ServiceSource:
             wait_s=self._pace.claim_wait_s,
         )
 
-    async def _keep_distance(self, slots: Mapping[Lane, int]) -> None:
+    async def _wait_for_next_poll(self, slots: Mapping[Lane, int]) -> None:
         next_at = max((self._not_before.get(lane, 0.0) for lane in slots), default=0.0)
         if (wait_s := next_at - self._clock()) > 0:
             await asyncio.sleep(wait_s)
 
 
-def _note_trouble(problem: ServiceError, backoff: Backoff) -> float:
+def _log_failed_claim(problem: ServiceError, backoff: Backoff) -> float:
     """Log what went wrong with a claim; the seconds to wait."""
-    wait_s = backoff.failed(problem)
+    wait_s = backoff.next_wait_s(problem)
     if isinstance(problem, RequestRefusedError):
         log.error("claim.refused", because=str(problem), wait_s=round(wait_s, 1))
     elif isinstance(problem, ServiceAwayError):

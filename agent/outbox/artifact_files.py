@@ -1,7 +1,7 @@
 """Artifacts on disk: batches, their manifests, and their folder, on a disk that agents may share.
 
 An agent holds a lock on its folder as long as it lives; whoever starts on the same disk takes over
-the parcels in folders that nobody holds any more, and removes what runs left there.
+the batches in folders that nobody holds any more, and removes what runs left there.
 """
 
 import os
@@ -28,20 +28,20 @@ from sandbox.users import find_impassable_parent
 from sandbox.workspace import FILES, Workspace, remove_folder, remove_path
 
 _NAME: Final = re.compile(r"parcel-(\d{15})-\d{6}")
-_LETTER: Final = ".letter"
+_MANIFEST: Final = ".letter"
 """No artifact may be called so, nor what begins so."""
 
 
-class UnreadableParcelError(Exception):
-    """A parcel is not what was packed, and never will be; the text says in what way."""
+class UnreadableBatchError(Exception):
+    """A batch is not what was packed, and never will be; the text says in what way."""
 
 
-class UnfinishedParcelError(UnreadableParcelError):
-    """Its agent died before the letter was in, so its run is somebody else's now."""
+class UnfinishedBatchError(UnreadableBatchError):
+    """Its agent died before the manifest was in, so its run is somebody else's now."""
 
 
 class Manifest(Wire, frozen=True, kw_only=True):
-    """What lies beside the files: the result that names them."""
+    """The file beside the artifacts: the result that names them."""
 
     result: msgspec.Raw
     """The bytes that were searched: these are sent."""
@@ -54,7 +54,7 @@ class ArtifactBatch:
 
     folder: Path
     put_at_s: float
-    """Unix time: the parcel may be older than this process."""
+    """Unix time: the batch may be older than this process."""
     lease: Lease
     lease_s: float
     files: int
@@ -71,12 +71,12 @@ class ArtifactBatch:
 
 
 def new_name(put_at_s: float, number: int) -> str:
-    """What a parcel's folder is called."""
+    """What a batch's folder is called."""
     return f"parcel-{int(put_at_s * 1000):015}-{number:06}"
 
 
 def read_put_at_s(folder: Path) -> float | None:
-    """When it was put, which its name says. None: this is no parcel."""
+    """When it was put, which its name says. None: this is no batch."""
     fields = _NAME.fullmatch(folder.name)
     return None if fields is None else int(fields[1]) / 1000
 
@@ -84,19 +84,19 @@ def read_put_at_s(folder: Path) -> float | None:
 def pack(
     folder: Path, clean: Clean, files: Sequence[CleanFile], *, lease_s: float, at_s: float
 ) -> ArtifactBatch:
-    """Move files to a new folder, wholly or not at all: it counts once its letter is there.
+    """Move files to a new folder, wholly or not at all: it counts once its manifest is there.
 
     Raises:
         OSError: it could not be kept.
-        UnreadableParcelError: what was packed could not be read again.
+        UnreadableBatchError: what was packed could not be read again.
     """
     try:
         folder.mkdir(mode=0o700, parents=True)
         for file in files:
             shutil.move(file.path, folder / file.artifact.name)
-        write_letter(folder, clean, lease_s)
+        write_manifest(folder, clean, lease_s)
         return describe(folder, at_s)
-    except (OSError, UnreadableParcelError):
+    except (OSError, UnreadableBatchError):
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
@@ -105,11 +105,11 @@ def describe(folder: Path, at_s: float) -> ArtifactBatch:
     """What is in a folder.
 
     Raises:
-        UnreadableParcelError: no parcel, and it will not become one.
+        UnreadableBatchError: no batch, and it will not become one.
         OSError: it cannot be read now.
     """
-    clean, lease_s = _letter(folder)
-    sizes = [*_sizes(folder, (one.name for one in clean.result.outcome.artifacts))]
+    clean, lease_s = _read_manifest(folder)
+    sizes = [*_read_sizes(folder, (one.name for one in clean.result.outcome.artifacts))]
     return ArtifactBatch(
         folder=folder,
         put_at_s=at_s,
@@ -120,18 +120,18 @@ def describe(folder: Path, at_s: float) -> ArtifactBatch:
     )
 
 
-def unpack(parcel: ArtifactBatch) -> Clean:
-    """The result of a parcel.
+def unpack(batch: ArtifactBatch) -> Clean:
+    """The result of a batch.
 
     Raises:
-        UnreadableParcelError: the parcel is gone or broken.
+        UnreadableBatchError: the batch is gone or broken.
         OSError: it cannot be read now.
     """
-    clean, _ = _letter(parcel.folder)
+    clean, _ = _read_manifest(batch.folder)
     return clean
 
 
-def files_in(folder: Path) -> frozenset[str]:
+def list_files(folder: Path) -> frozenset[str]:
     """The names of the files that are not delivered yet; of a folder that is gone there is none.
 
     Raises:
@@ -141,60 +141,60 @@ def files_in(folder: Path) -> frozenset[str]:
         names = [path.name for path in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
-    return frozenset(name for name in names if not name.startswith(_LETTER))
+    return frozenset(name for name in names if not name.startswith(_MANIFEST))
 
 
 def count_files(folder: Path, *, otherwise: int) -> int:
     """How many files are not delivered yet, or what is thought when they cannot be listed."""
     try:
-        return len(files_in(folder))
+        return len(list_files(folder))
     except OSError:
         return otherwise
 
 
-def write_letter(folder: Path, clean: Clean, lease_s: float) -> None:
-    """Put a letter in, in the place of the one that was there.
+def write_manifest(folder: Path, clean: Clean, lease_s: float) -> None:
+    """Put a manifest in, in the place of the one that was there.
 
     Raises:
         OSError: it could not be written.
     """
-    letter = Manifest(result=msgspec.Raw(clean.body), lease_s=lease_s)
-    unfinished = folder / f"{_LETTER}.part"
-    unfinished.write_bytes(encode(letter))
-    unfinished.replace(folder / _LETTER)
+    manifest = Manifest(result=msgspec.Raw(clean.body), lease_s=lease_s)
+    unfinished = folder / f"{_MANIFEST}.part"
+    unfinished.write_bytes(encode(manifest))
+    unfinished.replace(folder / _MANIFEST)
 
 
-def _sizes(folder: Path, names: Iterable[str]) -> Iterator[int]:
+def _read_sizes(folder: Path, names: Iterable[str]) -> Iterator[int]:
     for name in names:
         with suppress(FileNotFoundError):  # it was delivered
             yield (folder / name).lstat().st_size
 
 
-def _letter(folder: Path) -> tuple[Clean, float]:
+def _read_manifest(folder: Path) -> tuple[Clean, float]:
     """The result, for only clean ones were ever packed, and its lease in seconds."""
     try:
-        letter = decode((folder / _LETTER).read_bytes(), Manifest)
-        body = bytes(letter.result)
-        return taken_back(decode(body, Result), body), letter.lease_s
+        manifest = decode((folder / _MANIFEST).read_bytes(), Manifest)
+        body = bytes(manifest.result)
+        return taken_back(decode(body, Result), body), manifest.lease_s
     except (FileNotFoundError, NotADirectoryError) as problem:
-        raise UnfinishedParcelError("it has no letter") from problem
+        raise UnfinishedBatchError("it has no letter") from problem
     except (UnreadableMessageError, ValueError, RecursionError) as problem:
-        raise UnreadableParcelError(str(problem)) from problem
+        raise UnreadableBatchError(str(problem)) from problem
 
 
-_DOOR: Final = ".lock"
+_LOCK: Final = ".lock"
 """Locked while an agent makes its folder and looks through the others."""
-_DOOR_LIMIT_S: Final = 30.0
+_LOCK_LIMIT_S: Final = 30.0
 _SILENT_S: Final = 3600.0
 """On a disk without locks, an agent that has not touched its folder for so long is no more; it
-does so with each `look_again`."""
+does so with each `retry_take_over`."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
-    """A parcel that nobody will ever read."""
+class BrokenBatch:
+    """A batch that nobody will ever read."""
 
     because: str
     files: int
@@ -203,16 +203,16 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Legacy:
-    """What agents left that are no more."""
+class TakenOver:
+    """What agents that have ended left behind."""
 
-    parcels: tuple[ArtifactBatch, ...] = ()
+    batches: tuple[ArtifactBatch, ...] = ()
     """Oldest first."""
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenBatch, ...] = ()
 
 
-class ParcelFolder:
-    """Where parcels lie. All methods block; call them from a thread, one at a time."""
+class ArtifactFolder:
+    """Where batches lie. All methods block; call them from a thread, one at a time."""
 
     def __init__(self, folder: Path, *, agent_id: str) -> None:
         self._shared = folder
@@ -228,12 +228,12 @@ class ParcelFolder:
         self.own: Path | None = None
         """This agent's part. None: not open, or elsewhere and nothing was kept there yet."""
         self.runs: Path | None = None
-        """Where runs work: this agent's part, as files become a parcel's by their name then.
+        """Where runs work: this agent's part, as files become a batch's by their name then.
         None: in the system's folder for temporary files, which every user can get to."""
         self.lasts = True
         """Whether the next agent will find what is here."""
 
-    def open(self) -> Legacy:
+    def open(self) -> TakenOver:
         """Have a folder, and take over what earlier processes left.
 
         Raises:
@@ -242,30 +242,30 @@ class ParcelFolder:
         sweep_folders(Path(tempfile.gettempdir()), (FILES,))
         self._shared.mkdir(parents=True, exist_ok=True, mode=0o700)
         own = self._shared / self._mark
-        with alone(self._shared / _DOOR, limit_s=_DOOR_LIMIT_S) as is_alone:
+        with alone(self._shared / _LOCK, limit_s=_LOCK_LIMIT_S) as is_alone:
             self._lock = lock_folder(own)
             self.own = own
-            _let_pass(self._shared, own)
+            _allow_passage(self._shared, own)
             self.runs = (
                 None if can_have_own_users() and find_impassable_parent(own / "run") else own
             )
-            self._unread = self._cleared(own)
+            self._unread = self._clear_rest(own)
             self._has_seen_all = False
             if is_alone:
                 self._take_from_others(own)
-        return self._read()
+        return self._describe_unread()
 
-    def look_again(self) -> Legacy:
+    def retry_take_over(self) -> TakenOver:
         """Show that this agent lives, and try again what could not be taken over before."""
         if self.own is None or not self.lasts:
-            return Legacy()
+            return TakenOver()
         with suppress(OSError):
             os.utime(self.own)
             if not self._has_seen_all:
-                with alone(self._shared / _DOOR, limit_s=0) as is_alone:
+                with alone(self._shared / _LOCK, limit_s=0) as is_alone:
                     if is_alone:
                         self._take_from_others(self.own)
-        return self._read()
+        return self._describe_unread()
 
     def open_elsewhere(self) -> None:
         """Use the system's folder for temporary files; what is kept there goes with `close`."""
@@ -277,7 +277,7 @@ class ParcelFolder:
             if not self.lasts:
                 remove_folder(self.own)
                 self._elsewhere.remove()
-            with suppress(OSError):  # there are parcels in it, which the next agent takes over
+            with suppress(OSError):  # there are batches in it, which the next agent takes over
                 self.own.rmdir()
         if self._lock is not None:
             os.close(self._lock)
@@ -286,20 +286,20 @@ class ParcelFolder:
     def pack(
         self, clean: Clean, files: Sequence[CleanFile], *, lease_s: float, put_at_s: float
     ) -> ArtifactBatch:
-        """Make a parcel of files and the result that names them, wholly or not at all.
+        """Make a batch of files and the result that names them, wholly or not at all.
 
         Raises:
             OSError: it could not be kept.
-            UnreadableParcelError: what was packed could not be read again.
+            UnreadableBatchError: what was packed could not be read again.
         """
         if self.own is None:
             self.own = self._elsewhere.folder
         folder = self._new_folder(self.own, put_at_s)
         return pack(folder, clean, files, lease_s=lease_s, at_s=put_at_s)
 
-    def remove(self, parcel: ArtifactBatch) -> None:
-        """Delete a parcel; one that stays is sent again by the next agent."""
-        shutil.rmtree(parcel.folder, ignore_errors=True)
+    def remove(self, batch: ArtifactBatch) -> None:
+        """Delete a batch; one that stays is sent again by the next agent."""
+        shutil.rmtree(batch.folder, ignore_errors=True)
 
     def _new_folder(self, own: Path, put_at_s: float) -> Path:
         while True:
@@ -311,11 +311,11 @@ class ParcelFolder:
     def _take_from_others(self, own: Path) -> None:
         self._has_seen_all = True
         for other in self._shared.iterdir():
-            if other not in (own, self._shared / _DOOR):
+            if other not in (own, self._shared / _LOCK):
                 self._take_from(other, own)
 
     def _take_from(self, other: Path, own: Path) -> None:
-        """Move the parcels of an agent that is no more; the rest of what it left goes."""
+        """Move the batches of an agent that is no more; the rest of what it left goes."""
         try:
             lock = lock_left_folder(other)
         except NoLocksError:
@@ -340,52 +340,52 @@ class ParcelFolder:
 
     def _empty(self, other: Path, own: Path) -> None:
         try:
-            for parcel in self._cleared(other):
-                self._move(parcel, own)
+            for batch in self._clear_rest(other):
+                self._move(batch, own)
             other.rmdir()
         except OSError as problem:
             self._put_off(other, problem)
 
-    def _move(self, parcel: Path, own: Path) -> None:
+    def _move(self, batch: Path, own: Path) -> None:
         with suppress(FileNotFoundError):  # without locks another agent may be quicker
-            put_at_s = read_put_at_s(parcel) or 0.0
-            self._unread.append(parcel.rename(self._new_folder(own, put_at_s)))
+            put_at_s = read_put_at_s(batch) or 0.0
+            self._unread.append(batch.rename(self._new_folder(own, put_at_s)))
 
     def _put_off(self, other: Path, problem: OSError) -> None:
         log.warning("artifacts.not_taken_over", folder=other.name, because=str(problem))
         self._has_seen_all = False
 
-    def _cleared(self, folder: Path) -> list[Path]:
-        """The parcels of a folder; what else is there goes."""
+    def _clear_rest(self, folder: Path) -> list[Path]:
+        """The batches of a folder; what else is there goes."""
         entries = sorted(folder.iterdir())
         for path in entries:
             if read_put_at_s(path) is None:
                 _remove(path)
         return [path for path in entries if read_put_at_s(path) is not None]
 
-    def _read(self) -> Legacy:
-        """What is in the parcels that came to us; those that cannot be read now wait."""
+    def _describe_unread(self) -> TakenOver:
+        """What is in the batches that came to us; those that cannot be read now wait."""
         found: list[ArtifactBatch] = []
-        broken: list[Broken] = []
+        broken: list[BrokenBatch] = []
         later: list[Path] = []
         for folder in self._unread:
             try:
                 found.append(describe(folder, read_put_at_s(folder) or 0.0))
-            except UnreadableParcelError as problem:
-                broken.append(_broken(folder, problem))
+            except UnreadableBatchError as problem:
+                broken.append(_describe_broken(folder, problem))
                 _remove(folder)
             except OSError as problem:
                 log.warning("artifacts.not_read", parcel=folder.name, because=str(problem))
                 later.append(folder)
         self._unread = later
-        oldest_first = sorted(found, key=lambda parcel: parcel.put_at_s)
-        return Legacy(parcels=tuple(oldest_first), broken=tuple(broken))
+        oldest_first = sorted(found, key=lambda batch: batch.put_at_s)
+        return TakenOver(batches=tuple(oldest_first), broken=tuple(broken))
 
 
-def _broken(folder: Path, problem: UnreadableParcelError) -> Broken:
-    is_finished = not isinstance(problem, UnfinishedParcelError)
+def _describe_broken(folder: Path, problem: UnreadableBatchError) -> BrokenBatch:
+    is_finished = not isinstance(problem, UnfinishedBatchError)
     files = count_files(folder, otherwise=0)
-    return Broken(because=str(problem), files=files, is_finished=is_finished)
+    return BrokenBatch(because=str(problem), files=files, is_finished=is_finished)
 
 
 def _remove(path: Path) -> None:
@@ -393,7 +393,7 @@ def _remove(path: Path) -> None:
         remove_path(path)
 
 
-def _let_pass(*folders: Path) -> None:
+def _allow_passage(*folders: Path) -> None:
     """Runs work below, as users of their own: these may pass through, and list nothing."""
     for folder in folders:
         folder.chmod(0o711)

@@ -37,7 +37,7 @@ what is left of a broken connection."""
 log = structlog.get_logger(__name__)
 
 
-class Uploads:
+class ArtifactSender:
     """One request at a time, one result's files after the other's."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Uploads:
         """Set when the agent stops."""
         self._over = asyncio.Event()
         """Set when nothing is left to deliver, or it has to be left."""
-        self._is_let_go = False
+        self._is_abandoned = False
         self._running: asyncio.Task[None] | None = None
         """None: `run` has not begun."""
 
@@ -80,9 +80,9 @@ class Uploads:
     async def flush(self, *, limit_s: float) -> None:
         """Upload all there is, then end `run`.
 
-        What is left stays: after `let_go`, or when for so long the service took nothing.
+        What is left stays: after `abandon`, or when for so long the service took nothing.
         """
-        if not self._is_let_go:
+        if not self._is_abandoned:
             self._over.clear()
         self._moved_at = self._clock()
         self._hurry.set()
@@ -95,9 +95,9 @@ class Uploads:
         if left := self._artifacts.waiting():
             log.warning("artifacts.left", results=left)
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         """Leave what is not uploaded yet."""
-        self._is_let_go = True
+        self._is_abandoned = True
         self._over.set()
 
     def _left_s(self, limit_s: float) -> float:
@@ -110,40 +110,40 @@ class Uploads:
 
     async def _send_next(self) -> bool:
         """Deliver one result's files; whether there may be more."""
-        parcel = await self._artifacts.next()
-        if parcel is None:
+        batch = await self._artifacts.next()
+        if batch is None:
             return False
         try:
-            await self._deliver(parcel)
+            await self._deliver(batch)
         except BaseException:
-            self._artifacts.put_back(parcel)
+            self._artifacts.put_back(batch)
             raise
         return True
 
-    async def _deliver(self, parcel: ArtifactBatch) -> None:
+    async def _deliver(self, batch: ArtifactBatch) -> None:
         try:
-            clean = await self._artifacts.unpack(parcel)
+            clean = await self._artifacts.unpack(batch)
             if clean is not None:
-                await self._artifacts.delivered(parcel, await self._send(parcel, clean))
+                await self._artifacts.delivered(batch, await self._send(batch, clean))
         except (ServiceError, OSError):
             raise
         except Exception as problem:  # our fault, whatever it is: it must not stop all the others
-            log.exception("artifacts.broke", job_id=parcel.lease.job_id)
+            log.exception("artifacts.broke", job_id=batch.lease.job_id)
             because = f"{type(problem).__name__} in the agent"
-            await self._artifacts.give_up_rest(parcel, because)
+            await self._artifacts.give_up_rest(batch, because)
 
-    async def _send(self, parcel: ArtifactBatch, clean: Clean) -> Clean:
+    async def _send(self, batch: ArtifactBatch, clean: Clean) -> Clean:
         """Deliver the files; the result, which names those that arrived."""
         for artifact in clean.result.outcome.artifacts:
-            if not parcel.holds(artifact.name):
+            if not batch.holds(artifact.name):
                 continue  # it arrived before the agent started again
-            path = parcel.file(artifact.name)
+            path = batch.file(artifact.name)
             try:
-                await self._upload(path, artifact, parcel.lease)
+                await self._upload(path, artifact, batch.lease)
             except (JobGoneError, RequestRefusedError) as problem:
-                clean = await self._artifacts.give_up(parcel, clean, artifact, str(problem))
+                clean = await self._artifacts.give_up(batch, clean, artifact, str(problem))
             else:
-                with suppress(OSError):  # then it goes with its parcel
+                with suppress(OSError):  # then it goes with its batch
                     path.unlink(missing_ok=True)
         return clean
 
@@ -170,7 +170,7 @@ class Uploads:
                 if resets > _MOST_OFFSET_RESETS:
                     raise ServiceAwayError(str(elsewhere)) from elsewhere
                 continue
-            self._backoff.succeeded()
+            self._backoff.reset()
             self._moved_at = self._clock()
             if stored.complete:
                 log.debug("artifact.delivered", job_id=lease.job_id, began_at=first)
@@ -182,7 +182,7 @@ class Uploads:
 
     async def _wait_out(self, problem: Exception) -> None:
         away = problem if isinstance(problem, ServiceError) else ServiceAwayError(str(problem))
-        wait_s = self._backoff.failed(away)
+        wait_s = self._backoff.next_wait_s(away)
         log.warning("artifacts.not_delivered", because=str(problem), wait_s=round(wait_s, 1))
         if self._hurry.is_set():
             await asyncio.sleep(min(wait_s, self._pace.first_s))

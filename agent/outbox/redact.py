@@ -46,9 +46,9 @@ class ResultRedactor:
 
     async def redact(self, run: Run, outcome: Outcome, *, ended_at: float) -> Clean:
         """The outcome in its envelope, without secrets; what it raises is our fault."""
-        result = self._in_envelope(run, outcome, ended_at=ended_at)
+        result = self._build_result(run, outcome, ended_at=ended_at)
         try:
-            clean = await self._clean(result, run)
+            clean = await self._scrub_or_withhold(result, run)
         except Exception:
             self._metrics.scrub_refused()
             raise
@@ -60,13 +60,13 @@ class ResultRedactor:
         """Let the thread go; nobody waits for an envelope any more."""
         self._search.close()
 
-    async def _clean(self, result: Result, run: Run) -> Clean:
+    async def _scrub_or_withhold(self, result: Result, run: Run) -> Clean:
         because = run.workspace.unsearchable_because
         if because is not None:
             self._metrics.scrub_refused()
             return await self._without_details(result, run, because)
         try:
-            return await self._cleaned(result, run)
+            return await self._scrub(result, run)
         except (LeakError, UnscannableError) as problem:
             because = str(problem)
         self._metrics.leak_withheld(MemberKind.RESULT)
@@ -74,9 +74,9 @@ class ResultRedactor:
 
     async def _without_details(self, result: Result, run: Run, because: str) -> Clean:
         log.error("result.details_withheld", job_id=run.job.job_id, because=because)
-        return await self._cleaned(without_details(result, because), run)
+        return await self._scrub(withhold_details(result, because), run)
 
-    async def _cleaned(self, result: Result, run: Run) -> Clean:
+    async def _scrub(self, result: Result, run: Run) -> Clean:
         job, found = run.job, run.workspace.secrets
         clean = self._scrubber.at_once(result, job=job, found=found)
         if clean is not None:
@@ -86,7 +86,7 @@ class ResultRedactor:
             partial(self._scrubber.clean, result, job=job, found=found, typed_among=typed)
         )
 
-    def _in_envelope(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
+    def _build_result(self, run: Run, outcome: Outcome, *, ended_at: float) -> Result:
         job = run.job
         started_at = ended_at if run.started_at is None else run.started_at
         return Result(
@@ -104,23 +104,23 @@ class ResultRedactor:
         )
 
 
-def without_details(result: Result, because: str) -> Result:
+def withhold_details(result: Result, because: str) -> Result:
     """What of a result leaves where a secret may be in the rest of it."""
-    return msgspec.structs.replace(result, outcome=_bare(result.outcome, because))
+    return msgspec.structs.replace(result, outcome=_strip_details(result.outcome, because))
 
 
-def _bare(outcome: Outcome, because: str) -> Outcome:
+def _strip_details(outcome: Outcome, because: str) -> Outcome:
     """The verdict and the figures alone: they are true, whatever a secret was found in."""
-    said = f"The details of this result are withheld: {because}."
+    message = f"The details of this result are withheld: {because}."
     failure = outcome.failure
     return Outcome(
         status=outcome.status,
         response_time_ms=outcome.response_time_ms,
         over_max_response_time=outcome.over_max_response_time,
         timings=outcome.timings,
-        failure=None if failure is None else Failure(kind=failure.kind, message=said),
+        failure=None if failure is None else Failure(kind=failure.kind, message=message),
         artifacts=outcome.artifacts,
-        log=(LogLine(after_ms=0, level="WARN", message=said),),
+        log=(LogLine(after_ms=0, level="WARN", message=message),),
     )
 
 
@@ -130,7 +130,7 @@ _TOO_LONG: Final = Withheld(because=f"it has more than {MAX_ARTIFACT_BYTES} byte
 
 
 @dataclass(frozen=True, slots=True)
-class Enclosed:
+class RedactedArtifacts:
     """An outcome, and the files that it names."""
 
     outcome: Outcome
@@ -144,15 +144,15 @@ class ArtifactRedactor:
         self._scrubber = scrubber
         self._metrics = metrics
 
-    async def redact(self, job: Job, outcome: Outcome, workspace: Workspace) -> Enclosed:
+    async def redact(self, job: Job, outcome: Outcome, workspace: Workspace) -> RedactedArtifacts:
         """The files that may leave; the outcome names these alone, as they are now."""
-        enclosed = Enclosed(msgspec.structs.replace(outcome, artifacts=()), ())
+        redacted = RedactedArtifacts(msgspec.structs.replace(outcome, artifacts=()), ())
         files = [workspace.run_file(one) for one in outcome.artifacts]
         fitting = [file for file in files if _fits(file.artifact)]
         secrets = self._scrubber.secrets_with(job, workspace.secrets)
         typed = workspace.find_typed(secrets)
         in_sight = workspace.script_secrets
-        verdicts: Sequence[FileVerdict] = without_search(fitting, workspace)
+        verdicts: Sequence[FileVerdict] = withhold_unsearchable(fitting, workspace)
         if not verdicts:
             verdicts = await clean_in_child(
                 fitting,
@@ -166,22 +166,24 @@ class ArtifactRedactor:
             verdict = known.get(file.artifact.name, _STRANGE)
             if isinstance(verdict, Withheld):
                 verdict = self._scrubber.explained(verdict, job=job, found=workspace.secrets)
-            enclosed = self._with(enclosed, file, verdict, job)
-        return enclosed
+            redacted = self._add(redacted, file, verdict, job)
+        return redacted
 
-    def _with(self, enclosed: Enclosed, file: RunFile, verdict: FileVerdict, job: Job) -> Enclosed:
+    def _add(
+        self, redacted: RedactedArtifacts, file: RunFile, verdict: FileVerdict, job: Job
+    ) -> RedactedArtifacts:
         if isinstance(verdict, Passed) and verdict.artifact.size_bytes > MAX_ARTIFACT_BYTES:
             verdict = _TOO_LONG
         if isinstance(verdict, Withheld):
             self._count(verdict)
-            return _format_value(enclosed, file.artifact, verdict, job=job)
+            return _withhold(redacted, file.artifact, verdict, job=job)
         if verdict.replacements:
             self._metrics.scrubbed(verdict.replacements)
         clean = let_file_through(file, verdict)
-        named = (*enclosed.outcome.artifacts, clean.artifact)
-        outcome = msgspec.structs.replace(enclosed.outcome, artifacts=named)
-        outcome = count_rest(outcome, clean.artifact, verdict.left_out)
-        return Enclosed(outcome, (*enclosed.files, clean))
+        named = (*redacted.outcome.artifacts, clean.artifact)
+        outcome = msgspec.structs.replace(redacted.outcome, artifacts=named)
+        outcome = note_left_out(outcome, clean.artifact, verdict.left_out)
+        return RedactedArtifacts(outcome, (*redacted.files, clean))
 
     def _count(self, withheld: Withheld) -> None:
         self._metrics.artifacts_dropped(1)
@@ -191,7 +193,7 @@ class ArtifactRedactor:
             self._metrics.scrub_refused()
 
 
-def without_search(files: Sequence[RunFile], workspace: Workspace) -> tuple[Withheld, ...]:
+def withhold_unsearchable(files: Sequence[RunFile], workspace: Workspace) -> tuple[Withheld, ...]:
     """One verdict a file, where a search would not know all secrets; else nothing. Pure."""
     because = workspace.unsearchable_because
     if because is None:
@@ -204,33 +206,37 @@ def _fits(artifact: Artifact) -> bool:
     return fits and not artifact.name.endswith(_RESERVED)
 
 
-def _format_value(
-    enclosed: Enclosed, artifact: Artifact, withheld: Withheld, *, job: Job
-) -> Enclosed:
+def _withhold(
+    redacted: RedactedArtifacts, artifact: Artifact, withheld: Withheld, *, job: Job
+) -> RedactedArtifacts:
     # Not the name: it is not clean yet, and a log is read by more people than a result.
     because = withheld.because
     log.error("artifact.dropped", job_id=job.job_id, kind=artifact.kind, because=because)
     if withheld.leak is None:
-        return Enclosed(without(enclosed.outcome, artifact, because=because), enclosed.files)
-    said = f"The artifact {artifact.name} is withheld: {because}."
-    return Enclosed(_saying(enclosed.outcome, said), enclosed.files)
+        return RedactedArtifacts(
+            drop_artifact(redacted.outcome, artifact, because=because), redacted.files
+        )
+    message = f"The artifact {artifact.name} is withheld: {because}."
+    return RedactedArtifacts(_add_log_line(redacted.outcome, message), redacted.files)
 
 
-def without(outcome: Outcome, artifact: Artifact, *, because: str) -> Outcome:
+def drop_artifact(outcome: Outcome, artifact: Artifact, *, because: str) -> Outcome:
     """The outcome, which says why it does not name this file."""
     left = tuple(one for one in outcome.artifacts if one.name != artifact.name)
     outcome = msgspec.structs.replace(outcome, artifacts=left)
-    return _saying(outcome, f"The file {artifact.name} is not there: {because}.")
+    return _add_log_line(outcome, f"The file {artifact.name} is not there: {because}.")
 
 
-def count_rest(outcome: Outcome, artifact: Artifact, left_out: tuple[str, ...]) -> Outcome:
+def note_left_out(outcome: Outcome, artifact: Artifact, left_out: tuple[str, ...]) -> Outcome:
     """The outcome, which says what of the files in this one is not there."""
     if not left_out:
         return outcome
-    return _saying(outcome, f"Of the file {artifact.name} is left out: {'; '.join(left_out)}.")
+    return _add_log_line(
+        outcome, f"Of the file {artifact.name} is left out: {'; '.join(left_out)}."
+    )
 
 
-def _saying(outcome: Outcome, said: str) -> Outcome:
+def _add_log_line(outcome: Outcome, message: str) -> Outcome:
     after_ms = outcome.log[-1].after_ms if outcome.log else 0
-    line = LogLine(after_ms=after_ms, level="WARN", message=said)
+    line = LogLine(after_ms=after_ms, level="WARN", message=message)
     return msgspec.structs.replace(outcome, log=(*outcome.log, line))

@@ -22,7 +22,7 @@ _ABANDONED_AFTER_S: Final = 60.0
 log = structlog.get_logger(__name__)
 
 
-class UnreadableSegmentError(Exception):
+class UnreadableResultFileError(Exception):
     """A file is not what was written; the text says in what way."""
 
 
@@ -45,7 +45,7 @@ class ResultFile:
     size_bytes: int
 
 
-class SegmentFolder:
+class ResultFolder:
     """The folder of waiting results. All methods block; call them from a thread."""
 
     def __init__(self, folder: Path, *, agent_id: str) -> None:
@@ -59,12 +59,12 @@ class SegmentFolder:
         Raises:
             OSError: nothing can be kept here.
         """
-        self._make()
+        self._make_folder()
         if not os.access(self._folder, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(f"{self._folder} may not be written")
         entries = sorted(self._folder.iterdir())
         self.remove(path for path in entries if _is_abandoned(path, now_s=time.time()))
-        found = [segment for path in entries if (segment := _describe(path)) is not None]
+        found = [file for path in entries if (file := _describe(path)) is not None]
         return found, [path for path in entries if path.suffix == _BROKEN]
 
     def write(self, results: Sequence[bytes], *, put_at_s: float) -> ResultFile:
@@ -79,7 +79,7 @@ class SegmentFolder:
         body = b"\n".join(results)
         content = encode(Header(count=len(results), crc=zlib.crc32(body))) + b"\n" + body
         unfinished = path.with_suffix(_UNFINISHED)
-        self._make()  # somebody may have deleted it since
+        self._make_folder()  # somebody may have deleted it since
         try:
             _write_through(unfinished, content)
             unfinished.rename(path)
@@ -89,28 +89,28 @@ class SegmentFolder:
             raise
         return ResultFile(path=path, put_at_s=put_at_s, count=len(results), size_bytes=len(content))
 
-    def _make(self) -> None:
+    def _make_folder(self) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def read(self, segment: ResultFile) -> list[tuple[Result, bytes]]:
+    def read(self, file: ResultFile) -> list[tuple[Result, bytes]]:
         """The results of a file, each with its bytes.
 
         Raises:
-            UnreadableSegmentError: the file is broken.
+            UnreadableResultFileError: the file is broken.
             OSError: it is gone, or may not be read.
         """
-        first, _, body = segment.path.read_bytes().partition(b"\n")
+        first, _, body = file.path.read_bytes().partition(b"\n")
         try:
             header = decode(first, Header)
             if header.crc != zlib.crc32(body):
-                raise UnreadableSegmentError("its checksum is wrong")
+                raise UnreadableResultFileError("its checksum is wrong")
             return [(decode(line, Result), line) for line in body.split(b"\n")]
         except UnreadableMessageError as problem:
-            raise UnreadableSegmentError(str(problem)) from problem
+            raise UnreadableResultFileError(str(problem)) from problem
 
-    def set_aside(self, segment: ResultFile) -> None:
+    def set_aside(self, file: ResultFile) -> None:
         """Keep a broken file for whoever wants to look, out of the way."""
-        segment.path.rename(segment.path.with_suffix(_BROKEN))
+        file.path.rename(file.path.with_suffix(_BROKEN))
 
     def remove(self, paths: Iterable[Path]) -> None:
         """Delete files; one that is gone already does no harm, one that stays is sent again."""

@@ -22,7 +22,7 @@ _PERSIST_EACH_S: Final = 1.0
 log = structlog.get_logger(__name__)
 
 
-class Delivery:
+class ResultSender:
     """One request at a time: what arrives meanwhile makes the next batch."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Delivery:
             self._spool.arrived.clear()
             try:
                 while await self._send_next():
-                    self._backoff.succeeded()
+                    self._backoff.reset()
                 self._empty.set()
             except ServiceError as problem:
                 await self._wait_out(problem)
@@ -122,7 +122,7 @@ class Delivery:
 
     async def _wait_out(self, problem: ServiceError) -> None:
         """Wait before the next try, and keep on disk what comes in meanwhile."""
-        wait_s = self._backoff.failed(problem)
+        wait_s = self._backoff.next_wait_s(problem)
         log.warning("results.not_delivered", because=str(problem), wait_s=round(wait_s, 1))
         ends_at = self._clock() + wait_s
         await self._spool.persist()

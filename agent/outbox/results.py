@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from agent.data_folder import unusable
-from agent.outbox.result_files import ResultFile, SegmentFolder, UnreadableSegmentError
+from agent.outbox.result_files import ResultFile, ResultFolder, UnreadableResultFileError
 from agent.telemetry.metrics import Metrics
 from contract.agent_api import MAX_RESULTS, MAX_RESULTS_BYTES
 from contract.job import Lease
@@ -27,7 +27,7 @@ _BROKEN_FILES_KEPT: Final = 16
 log = structlog.get_logger(__name__)
 
 
-def steady_time() -> Callable[[], float]:
+def make_steady_clock() -> Callable[[], float]:
     """A clock of Unix time that never jumps: read once, then counted on by the machine's uptime.
 
     A calendar set right while results wait would make them all too old at once.
@@ -63,7 +63,7 @@ class DiskSpool:
 
     def __init__(
         self,
-        folder: SegmentFolder,
+        folder: ResultFolder,
         *,
         limits: SpoolLimits,
         metrics: Metrics,
@@ -83,7 +83,7 @@ class DiskSpool:
         """How many are with whoever delivers."""
         self._between = 0
         """How many are on their way from memory to disk, or back."""
-        self._segments: deque[ResultFile] = deque()
+        self._files: deque[ResultFile] = deque()
         self._broken: list[Path] = []
         self._writable = False
         self._disk = asyncio.Lock()
@@ -100,7 +100,7 @@ class DiskSpool:
             log.warning("spool.memory_only", because=unusable(problem))
             return
         self._writable = True
-        self._segments.extend(found)
+        self._files.extend(found)
         if found:
             log.info("spool.taken_over", results=self.waiting())
             self.arrived.set()
@@ -112,7 +112,7 @@ class DiskSpool:
 
     def waiting(self) -> int:
         """How many results are not settled yet."""
-        on_disk = sum(segment.count for segment in self._segments)
+        on_disk = sum(file.count for file in self._files)
         return len(self._fresh) + len(self._read) + on_disk + self._out + self._between
 
     async def keep(self) -> None:
@@ -129,7 +129,7 @@ class DiskSpool:
 
         They are out until they are `delivered` or `put_back`; there is one batch at a time.
         """
-        if not self._read and (self._segments or self._between):
+        if not self._read and (self._files or self._between):
             async with self._disk:
                 await self._read_oldest()
         batch = self._take(self._read or self._fresh, most=most, most_bytes=most_bytes)
@@ -188,7 +188,7 @@ class DiskSpool:
         self._between = len(batch)
         writing = asyncio.to_thread(self._folder.write, bodies, put_at_s=batch[0].put_at_s)
         try:
-            segment = await writing
+            file = await writing
         except OSError as problem:
             log.warning("spool.not_written", results=len(batch), because=problem.strerror)
             self._fresh.extendleft(reversed(batch))
@@ -196,50 +196,50 @@ class DiskSpool:
             return False
         finally:
             self._between = 0
-        self._segments.append(segment)
+        self._files.append(file)
         return True
 
     async def _read_oldest(self) -> None:
-        while self._segments and not self._read:
-            segment = self._segments.popleft()
-            self._between = segment.count
+        while self._files and not self._read:
+            file = self._files.popleft()
+            self._between = file.count
             try:
-                found = await asyncio.to_thread(self._folder.read, segment)
-            except UnreadableSegmentError as problem:
-                await self._set_aside(segment, str(problem))
+                found = await asyncio.to_thread(self._folder.read, file)
+            except UnreadableResultFileError as problem:
+                await self._set_aside(file, str(problem))
             except FileNotFoundError:
                 # Another agent that shares the folder has delivered it, or somebody deleted it.
-                log.warning("spool.file_gone", results=segment.count)
+                log.warning("spool.file_gone", results=file.count)
             except OSError as problem:
-                self._drop(segment.count, "unreadable", because=problem.strerror or "")
+                self._drop(file.count, "unreadable", because=problem.strerror or "")
             else:
                 self._read.extend(
-                    Waiting(result.lease, body, segment.put_at_s) for result, body in found
+                    Waiting(result.lease, body, file.put_at_s) for result, body in found
                 )
-                self._reading = segment
+                self._reading = file
             finally:
                 self._between = 0
 
-    async def _set_aside(self, segment: ResultFile, because: str) -> None:
-        self._drop(segment.count, "broken", because=because)
+    async def _set_aside(self, file: ResultFile, because: str) -> None:
+        self._drop(file.count, "broken", because=because)
         try:
-            await asyncio.to_thread(self._folder.set_aside, segment)
+            await asyncio.to_thread(self._folder.set_aside, file)
         except OSError as problem:
             log.warning("spool.not_set_aside", because=str(problem))
 
     async def _enforce_limits(self) -> None:
         oldest_s = self._wall_clock() - self._limits.max_age_s
-        total = sum(segment.size_bytes for segment in self._segments)
+        total = sum(file.size_bytes for file in self._files)
         gone: list[Path] = self._broken[:-_BROKEN_FILES_KEPT]
         self._broken = self._broken[-_BROKEN_FILES_KEPT:]
-        while self._segments:
-            too_old = self._segments[0].put_at_s < oldest_s
+        while self._files:
+            too_old = self._files[0].put_at_s < oldest_s
             if not too_old and total <= self._limits.max_bytes:
                 break
-            segment = self._segments.popleft()
-            total -= segment.size_bytes
-            gone.append(segment.path)
-            self._drop(segment.count, "too old" if too_old else "no room")
+            file = self._files.popleft()
+            total -= file.size_bytes
+            gone.append(file.path)
+            self._drop(file.count, "too old" if too_old else "no room")
         if gone:
             await asyncio.to_thread(self._folder.remove, gone)
 

@@ -62,7 +62,7 @@ class AgentFacts:
     )
 
 
-class Silence:
+class NoReporter:
     """What stands in the reporter's place with `EXTERNAL_OBSERVABILITY=off`: it sends nothing."""
 
     def note(self, event: str, error: BaseException | None) -> None:
@@ -87,7 +87,7 @@ class ErrorReporter:
         self._client = client
         self._facts = facts
         self._redactor = Redactor(secrets)
-        self._environment_values = _telling_values(environment)
+        self._environment_values = _collect_long_values(environment)
         self._allowance = _Allowance(clock)
         self._waiting: asyncio.Queue[ErrorEvent] = asyncio.Queue(_QUEUE)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -132,12 +132,12 @@ class ErrorReporter:
             log.debug("report.lost", count=len(batch), because=type(problem).__name__)
 
     def _report(self, event: str, error: BaseException | None) -> ErrorEvent:
-        message = event_of(event)
+        message = clean_event(event)
         if error is not None:
-            message = f"{message}: {message_of(error)}"
+            message = f"{message}: {format_message(error)}"
         return ErrorEvent(
             message=self._clean(message)[:_MESSAGE_LIMIT],
-            stack_trace=self._clean(stack_of(error)) if error is not None else "",
+            stack_trace=self._clean(format_stack(error)) if error is not None else "",
             agent_version=self._facts.agent_version,
             platform=self._facts.platform,
             runtime_version=self._facts.runtime_version,
@@ -178,8 +178,8 @@ class _Allowance:
         return last is not None and now - last < SAME_ERROR_S
 
 
-def _telling_values(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Values of the process's environment that are long enough to be told from words."""
+def _collect_long_values(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Values of the process's environment that are too long to be ordinary words."""
     values = {value for value in environment.values() if len(value) >= SHORTEST_CHARS}
     return tuple(sorted(values, key=len, reverse=True))
 
@@ -217,48 +217,48 @@ _IDENTIFIER_ERRORS: Final = (TypeError, AttributeError, NameError, ImportError)
 """The interpreter names parts of the code in these."""
 
 
-def message_of(error: BaseException) -> str:
+def format_message(error: BaseException) -> str:
     """Type and cleaned text of an exception, on one line."""
-    text = _system_text(error) if isinstance(error, OSError) else _own_text(error)
+    text = _format_os_error(error) if isinstance(error, OSError) else _format_own_text(error)
     name = type(error).__qualname__
     return f"{name}: {text}" if text else name
 
 
-def stack_of(error: BaseException) -> str:
+def format_stack(error: BaseException) -> str:
     """Where the exception and those behind it were raised, innermost frame last."""
-    return "\n".join(_chain(error, _DEPTH, seen=set()))[:_LIMIT]
+    return "\n".join(_format_chain(error, _DEPTH, seen=set()))[:_LIMIT]
 
 
-def event_of(text: str) -> str:
+def clean_event(text: str) -> str:
     """The name of a log event; of any other text, the words that any log line may hold."""
     if _EVENT.fullmatch(text):
         return text
-    return " ".join(_without_strangers(text, _INTERPRETER_SAYS))
+    return " ".join(_keep_known_words(text, _INTERPRETER_SAYS))
 
 
-def _chain(error: BaseException, depth: int, *, seen: set[int]) -> Iterator[str]:
+def _format_chain(error: BaseException, depth: int, *, seen: set[int]) -> Iterator[str]:
     if depth == 0 or id(error) in seen:
         return
     seen.add(id(error))
     behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if behind is not None and id(behind) not in seen:
-        yield from _chain(behind, depth - 1, seen=seen)
+        yield from _format_chain(behind, depth - 1, seen=seen)
         yield "which led to" if error.__cause__ else "during which came"
-    yield from _frames(error)
-    yield message_of(error)
+    yield from _format_frames(error)
+    yield format_message(error)
     if isinstance(error, BaseExceptionGroup):
         for member in error.exceptions[:_DEPTH]:
             yield "one of the group:"
-            yield from _chain(member, depth - 1, seen=seen)
+            yield from _format_chain(member, depth - 1, seen=seen)
 
 
-def _frames(error: BaseException) -> Iterator[str]:
+def _format_frames(error: BaseException) -> Iterator[str]:
     for frame, line in list(traceback.walk_tb(error.__traceback__))[-_FRAMES:]:
         code = frame.f_code
-        yield f"  {_path(code.co_filename)}:{line} in {code.co_qualname}"
+        yield f"  {_shorten_path(code.co_filename)}:{line} in {code.co_qualname}"
 
 
-def _path(file_name: str) -> str:
+def _shorten_path(file_name: str) -> str:
     """A source file relative to what it belongs to, so that no directory of the host shows."""
     _, found, inside = file_name.rpartition("site-packages/")
     if found:
@@ -269,27 +269,27 @@ def _path(file_name: str) -> str:
     return file_name.rpartition("/")[2]
 
 
-def _system_text(error: OSError) -> str:
+def _format_os_error(error: OSError) -> str:
     """What the operating system calls the error; host and file names are left out."""
     if error.errno is None:
-        return _own_text(error)
+        return _format_own_text(error)
     return f"[Errno {error.errno}] {os.strerror(error.errno)}"
 
 
-def _own_text(error: BaseException) -> str:
+def _format_own_text(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         return f"{len(error.exceptions)} exceptions"
-    return " ".join(_without_strangers(_text(error), _vocabulary(error)))
+    return " ".join(_keep_known_words(_read_text(error), _collect_known_words(error)))
 
 
-def _text(error: BaseException) -> str:
+def _read_text(error: BaseException) -> str:
     try:
         return str(error)[:_LIMIT]
     except Exception:  # noqa: BLE001 - a broken __str__ must not stop the report of its error
         return ""
 
 
-def _without_strangers(text: str, known: frozenset[str]) -> Iterator[str]:
+def _keep_known_words(text: str, known: frozenset[str]) -> Iterator[str]:
     """The known words in their order, one gap for each run of others."""
     gap = False
     for chunk in _CHUNK.findall(text):
@@ -302,28 +302,28 @@ def _without_strangers(text: str, known: frozenset[str]) -> Iterator[str]:
             yield GAP
 
 
-def _vocabulary(error: BaseException) -> frozenset[str]:
+def _collect_known_words(error: BaseException) -> frozenset[str]:
     """The words that a message of this exception may hold."""
     frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)][-_RAISERS:]
-    words = {word for code in frames for word in _words_of(_texts(code.co_consts))}
+    words = {word for code in frames for word in _split_words(_find_texts(code.co_consts))}
     if isinstance(error, _IDENTIFIER_ERRORS):
         for code in frames:
             words.update(code.co_names, code.co_varnames, {code.co_name})
     return frozenset(words) | _INTERPRETER_SAYS | _BUILTIN_NAMES
 
 
-def _texts(constants: Iterable[object]) -> Iterator[str]:
+def _find_texts(constants: Iterable[object]) -> Iterator[str]:
     for constant in constants:
         if isinstance(constant, str):
             yield constant
         elif isinstance(constant, tuple | frozenset):
-            yield from _texts(constant)
+            yield from _find_texts(constant)
         elif isinstance(constant, CodeType):
             # A comprehension is a function of its own; its constants stand in the same line.
-            yield from _texts(constant.co_consts)
+            yield from _find_texts(constant.co_consts)
 
 
-def _words_of(texts: Iterable[str]) -> Iterator[str]:
+def _split_words(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         for chunk in _CHUNK.findall(_PLACEHOLDER.sub(" ", text)):
             yield chunk.strip(".:!?-")

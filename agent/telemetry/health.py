@@ -15,7 +15,7 @@ from aiohttp.web_response import Response
 
 from agent.jobs.running import RunningJobs
 from agent.lifecycle import Lifecycle
-from agent.telemetry.http_server import HttpPort, bound_port, open_port, server_log
+from agent.telemetry.http_server import HttpPort, get_server_log, open_port, read_port
 from agent.telemetry.metrics import CONTENT_TYPE, Metrics
 
 SETTING: Final = "AGENT_HEALTH_PORT"
@@ -90,11 +90,11 @@ class HealthServer:
         self._verdicts: dict[str, Callable[[], str | None]] = {
             "/-/readiness": lifecycle.unready_because,
             "/-/liveness": pulse.dead_because,
-            "/health": _nothing_wrong,
+            "/health": _do_nothing,
         }
         self._thread: threading.Thread | None = None
         """None: not started, or stopped."""
-        self._ask_to_stop: Callable[[], object] = _nothing_wrong
+        self._ask_to_stop: Callable[[], object] = _do_nothing
         self.port = 0
         """The port that it got; 0 before the start."""
 
@@ -105,7 +105,7 @@ class HealthServer:
             PortUnavailableError: the port is taken or not allowed.
         """
         listener = open_port(SETTING, self._wanted_port, host=self._host)
-        self.port = bound_port(listener)
+        self.port = read_port(listener)
         listening = threading.Event()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(listener, listening)),
@@ -130,7 +130,7 @@ class HealthServer:
         self._ask_to_stop = partial(loop.call_soon_threadsafe, stopped.set)
         port = HttpPort(
             self._answer,
-            log=server_log("agent.telemetry.health"),
+            log=get_server_log("agent.telemetry.health"),
             idle_limit_s=_READ_LIMIT_S,
             stop_limit_s=_STOP_LIMIT_S,
         )
@@ -143,27 +143,27 @@ class HealthServer:
         verdict = self._verdicts.get(request.path)
         if verdict is None and request.path != "/metrics":
             said = self._redact(f"There is no {request.path} here.")
-            return _sentence(HTTPStatus.NOT_FOUND, said)
+            return _respond(HTTPStatus.NOT_FOUND, said)
         if request.method not in ("GET", "HEAD"):
-            return _not_allowed(request.method)
+            return _refuse_method(request.method)
         if verdict is None:
             text = self._redact(self._metrics_text().decode())
             return Response(body=text.encode(), headers={"content-type": CONTENT_TYPE})
         because = verdict()
         if because is None:
-            return _sentence(HTTPStatus.OK, "OK")
-        return _sentence(HTTPStatus.SERVICE_UNAVAILABLE, self._redact(because))
+            return _respond(HTTPStatus.OK, "OK")
+        return _respond(HTTPStatus.SERVICE_UNAVAILABLE, self._redact(because))
 
 
-def _nothing_wrong() -> None:
+def _do_nothing() -> None:
     """`/health` says only that the process answers."""
 
 
-def _sentence(status: HTTPStatus, text: str) -> Response:
+def _respond(status: HTTPStatus, text: str) -> Response:
     return Response(status=status, text=f"{text}\n", headers={"cache-control": "no-store"})
 
 
-def _not_allowed(method: str) -> Response:
-    answer = _sentence(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not known here; use GET.")
+def _refuse_method(method: str) -> Response:
+    answer = _respond(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not known here; use GET.")
     answer.headers["allow"] = "GET, HEAD"
     return answer

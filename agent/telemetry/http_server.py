@@ -91,7 +91,7 @@ def open_port(setting: str, port: int, *, host: str = "") -> socket.socket:
         ) from problem
 
 
-def bound_port(listener: socket.socket) -> int:
+def read_port(listener: socket.socket) -> int:
     """The port that a listening socket got."""
     return int(listener.getsockname()[1])
 
@@ -104,7 +104,7 @@ class _CallersFaultFilter(logging.Filter):
         return not isinstance(error, HttpProcessingError)
 
 
-def server_log(name: str) -> logging.Logger:
+def get_server_log(name: str) -> logging.Logger:
     """For an aiohttp server of ours: what a caller sends wrong is no error of the agent."""
     log = logging.getLogger(name)
     if not log.filters:

@@ -37,7 +37,7 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         words = usable(secrets)
-        self._secrets = _pattern_of(words) if words else None
+        self._secrets = _compile_pattern(words) if words else None
 
     def text(self, text: str) -> str:
         """The text with every secret masked."""
@@ -67,7 +67,7 @@ class Redactor:
 
 
 @lru_cache(maxsize=4)
-def _pattern_of(words: tuple[str, ...]) -> SecretPattern:
+def _compile_pattern(words: tuple[str, ...]) -> SecretPattern:
     """Logs, pings and reports look for the same secrets; a compiled pattern holds up to a MB."""
     return SecretPattern(words)
 
@@ -127,7 +127,7 @@ def configure(
     if on_error is not None:
         front.append(_ErrorTap(on_error))
     front.append(_Redaction(Redactor(secrets)))
-    back = _renderers(log_format, colors=target.isatty())
+    back = _build_renderers(log_format, colors=target.isatty())
     structlog.configure(
         processors=[*front, *back],
         wrapper_class=structlog.make_filtering_bound_logger(_STDLIB_LEVELS[level]),
@@ -159,7 +159,7 @@ def _route_standard_library(
         logging.getLogger(name).setLevel(max(level, least))
 
 
-def _renderers(log_format: LogFormat, *, colors: bool) -> list[Processor]:
+def _build_renderers(log_format: LogFormat, *, colors: bool) -> list[Processor]:
     if log_format is LogFormat.CONSOLE:
         return [
             structlog.dev.ConsoleRenderer(
@@ -168,10 +168,10 @@ def _renderers(log_format: LogFormat, *, colors: bool) -> list[Processor]:
                 exception_formatter=structlog.dev.plain_traceback,
             )
         ]
-    return [structlog.processors.JSONRenderer(serializer=_as_json)]
+    return [structlog.processors.JSONRenderer(serializer=_encode_json)]
 
 
-def _as_json(line: EventDict, **_ignored: object) -> str:
+def _encode_json(line: EventDict, **_ignored: object) -> str:
     return msgspec.json.encode(line, enc_hook=str).decode()
 
 
@@ -193,7 +193,7 @@ class _ErrorTap:
             record = line.get("_record")
             # A record's template is constant; the formatted text may hold anything.
             event = record.msg if isinstance(record, logging.LogRecord) else line["event"]
-            self._on_error(str(event), _error_of(line.get("exc_info")))
+            self._on_error(str(event), _find_error(line.get("exc_info")))
         return line
 
 
@@ -213,7 +213,7 @@ class _Redaction:
         }
 
 
-def _error_of(exc_info: object) -> BaseException | None:
+def _find_error(exc_info: object) -> BaseException | None:
     """The exception of a line. None: it has none."""
     if isinstance(exc_info, BaseException):
         return exc_info

@@ -30,7 +30,7 @@ Labels = tuple[str, ...]
 UNLABELLED: Final[Labels] = ()
 
 
-class Tally(Protocol):
+class MetricSource(Protocol):
     """One metric."""
 
     def family(self) -> Metric:
@@ -81,7 +81,7 @@ class Gauge:
         return family
 
 
-class _Spread:
+class _Series:
     """Observations of one series."""
 
     __slots__ = ("counts", "total")
@@ -107,7 +107,7 @@ class Histogram:
         self._text = text
         self._labels = labels
         self._bounds = tuple(bounds)
-        self._series = {key: _Spread(len(self._bounds) + 1) for key in known}
+        self._series = {key: _Series(len(self._bounds) + 1) for key in known}
 
     def observe(self, value: float, labels: Labels = UNLABELLED) -> None:
         """Count a value; its series is one of those known from the start."""
@@ -125,10 +125,10 @@ class Histogram:
         return family
 
 
-class Tallies(Collector):
+class MetricsCollector(Collector):
     """All metrics of a registry."""
 
-    def __init__(self, tallies: Iterable[Tally]) -> None:
+    def __init__(self, tallies: Iterable[MetricSource]) -> None:
         self._tallies = tuple(tallies)
 
     def collect(self) -> Iterable[Metric]:
@@ -159,18 +159,20 @@ class Metrics:
     """
 
     def __init__(self, *, version: str, runtime: str) -> None:
-        self._make_job_tallies()
-        self._make_state_tallies()
-        self._make_delivery_tallies()
-        known = _levels("info", "Always 1; the labels say what runs.", "version", "runtime")
+        self._make_job_metrics()
+        self._make_state_metrics()
+        self._make_delivery_metrics()
+        known = _make_gauge("info", "Always 1; the labels say what runs.", "version", "runtime")
         known.levels[version, runtime] = 1
         self._registry = CollectorRegistry()
-        self._registry.register(Tallies([*self._of_jobs(), *self._of_delivery(), known]))
+        self._registry.register(
+            MetricsCollector([*self._list_job_metrics(), *self._list_delivery_metrics(), known])
+        )
 
-    def _of_jobs(self) -> tuple[Tally, ...]:
+    def _list_job_metrics(self) -> tuple[MetricSource, ...]:
         return (self._jobs, self._duration, self._lag, self._released, self._free, self._oldest)
 
-    def _of_delivery(self) -> tuple[Tally, ...]:
+    def _list_delivery_metrics(self) -> tuple[MetricSource, ...]:
         counted = (self._renew_failures, self._dropped, self._replacements, self._refusals)
         files = (self._leaks, self._files_dropped, self._files_spooled)
         return (*counted, self._requests, self._spooled, *files, self._loop_lag, self._tasks)
@@ -244,7 +246,7 @@ class Metrics:
         """This many tasks are alive; one that grows without end is a leak."""
         self._tasks.levels[UNLABELLED] = count
 
-    def _make_job_tallies(self) -> None:
+    def _make_job_metrics(self) -> None:
         self._jobs = Counter(
             f"{NAMESPACE}jobs",
             "Runs that came to a verdict.",
@@ -268,31 +270,33 @@ class Metrics:
             known=_REASONS.values(),
         )
 
-    def _make_state_tallies(self) -> None:
+    def _make_state_metrics(self) -> None:
         lanes = tuple(_LANES.values())
-        self._free = _levels("slots_free", "How many more jobs may start.", "lane", known=lanes)
-        self._oldest = _levels(
+        self._free = _make_gauge("slots_free", "How many more jobs may start.", "lane", known=lanes)
+        self._oldest = _make_gauge(
             "oldest_wait_seconds",
             "Age of the claimed job that waits longest.",
             "lane",
             known=lanes,
         )
-        self._spooled = _levels("results_spooled", "Results that wait for delivery.")
-        self._files_spooled = _levels("artifacts_spooled", "Files that wait for delivery.")
-        self._loop_lag = _levels(
+        self._spooled = _make_gauge("results_spooled", "Results that wait for delivery.")
+        self._files_spooled = _make_gauge("artifacts_spooled", "Files that wait for delivery.")
+        self._loop_lag = _make_gauge(
             "event_loop_lag_seconds", "How late the event loop came to a task that was due."
         )
 
-        self._tasks = _levels("tasks", "Tasks of the event loop that are alive.")
+        self._tasks = _make_gauge("tasks", "Tasks of the event loop that are alive.")
 
-    def _make_delivery_tallies(self) -> None:
-        self._renew_failures = _counts(
+    def _make_delivery_metrics(self) -> None:
+        self._renew_failures = _make_counter(
             "lease_renew_failures", "Renewals of leases that did not reach the service."
         )
-        self._dropped = _counts("results_dropped", "Results that were given up.")
-        self._files_dropped = _counts("artifacts_dropped", "Files of runs that were given up.")
-        self._replacements = _counts("scrub_replacements", "Secrets taken out of results.")
-        self._refusals = _counts(
+        self._dropped = _make_counter("results_dropped", "Results that were given up.")
+        self._files_dropped = _make_counter(
+            "artifacts_dropped", "Files of runs that were given up."
+        )
+        self._replacements = _make_counter("scrub_replacements", "Secrets taken out of results.")
+        self._refusals = _make_counter(
             "scrub_refusals", "Results that could not be made clean and were not sent."
         )
         self._leaks = Counter(
@@ -301,12 +305,14 @@ class Metrics:
             labels=("member",),
             known=_MEMBERS.values(),
         )
-        self._requests = _counts("service_requests", "Requests to the service.", "call", "status")
+        self._requests = _make_counter(
+            "service_requests", "Requests to the service.", "call", "status"
+        )
 
 
-def _counts(name: str, text: str, *labels: str) -> Counter:
+def _make_counter(name: str, text: str, *labels: str) -> Counter:
     return Counter(f"{NAMESPACE}{name}", text, labels=labels)
 
 
-def _levels(name: str, text: str, *labels: str, known: tuple[tuple[str], ...] = ()) -> Gauge:
+def _make_gauge(name: str, text: str, *labels: str, known: tuple[tuple[str], ...] = ()) -> Gauge:
     return Gauge(f"{NAMESPACE}{name}", text, labels=labels, known=known)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from agent.api_client.proxies import Proxy, proxy_for
+from agent.api_client.proxies import Proxy, choose_proxy
 from agent.settings import Settings
 from contract import agent_api
 from contract.requests import IpFamily, RecordType
@@ -73,7 +73,7 @@ async def service_name(settings: Settings) -> Finding:
 
 def own_proxy(settings: Settings) -> Proxy | None:
     """The proxy on the agent's way to the service. None: direct."""
-    return proxy_for(
+    return choose_proxy(
         settings.service_url,
         https_proxy=settings.https_proxy,
         http_proxy=settings.http_proxy,

@@ -8,7 +8,7 @@ import structlog
 from agent import bundles
 from agent.api_client.client import ServiceClient
 from agent.api_client.errors import RequestRefusedError
-from agent.bundles import ServiceBundles, suite_places
+from agent.bundles import ServiceBundles, open_suite_places
 from runners.scripting.suites.bundle_cache import BundleError
 from sandbox.users import find_impassable_parent
 from tests.builders.agents import a_client
@@ -51,7 +51,7 @@ async def test_a_bundle_is_kept_under_the_data_folder(
     client: ServiceClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundles, "find_impassable_parent", lambda _folder: None)
-    with suite_places(client, tmp_path / "data", {"NO_PROXY": "*"}) as places:
+    with open_suite_places(client, tmp_path / "data", {"NO_PROXY": "*"}) as places:
         assert await places.bundles.fetch(SHA) == tmp_path / "data" / "bundles" / SHA
         assert places.packages == tmp_path / "data" / "packages"
         assert places.environment == {"NO_PROXY": "*"}
@@ -61,7 +61,7 @@ async def test_without_a_data_folder_bundles_lie_where_they_are_gone_afterwards(
     client: ServiceClient, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    with suite_places(client, tmp_path / "file" / "data", {}) as places:
+    with open_suite_places(client, tmp_path / "file" / "data", {}) as places:
         kept = await places.bundles.fetch(SHA)
         assert kept.is_file()
     assert not kept.exists()
@@ -72,13 +72,16 @@ async def test_packages_lie_where_the_users_that_scripts_run_as_get_to(
 ) -> None:
     assert find_impassable_parent(tmp_path) is not None
     monkeypatch.setattr(bundles, "can_have_own_users", lambda: True)
-    with structlog.testing.capture_logs() as said, suite_places(client, tmp_path, {}) as places:
+    with (
+        structlog.testing.capture_logs() as said,
+        open_suite_places(client, tmp_path, {}) as places,
+    ):
         assert find_impassable_parent(places.packages) is None
         assert not places.packages.is_relative_to(tmp_path)
     (line,) = said
     assert "chmod o+x" in line["because"]
     monkeypatch.setattr(bundles, "can_have_own_users", lambda: False)
-    with suite_places(client, tmp_path, {}) as places:
+    with open_suite_places(client, tmp_path, {}) as places:
         assert places.packages == tmp_path / "packages"
 
 

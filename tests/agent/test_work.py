@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agent.abilities import Abilities, first_abilities, hello_of, learn
+from agent.abilities import Abilities, build_hello, first_abilities, learn
 from agent.api_client.client import ServiceClient
 from agent.api_client.hello import Handshake
 from agent.jobs.leases import Leases
@@ -23,9 +23,9 @@ from agent.wiring import (
     AgentContext,
     AgentOptions,
     Loops,
+    build_scrubber,
     open_dispatcher,
     open_scripts,
-    scrubber_of,
 )
 from contract.agent_api import UnavailableType
 from contract.checks import CheckType, Lane, MultiStepSpec
@@ -67,7 +67,7 @@ exec {browser} "$@"
 
 
 def test_the_password_of_the_agents_proxy_leaves_in_no_result() -> None:
-    scrubber = scrubber_of(settings(https_proxy="http://me:tea%40four!@proxy.test:3128"))
+    scrubber = build_scrubber(settings(https_proxy="http://me:tea%40four!@proxy.test:3128"))
     for said in ("tea@four!", "tea%40four!"):
         outcome = an_outcome(log=(LogLine(after_ms=0, level="INFO", message=f"me:{said}"),))
         assert said.encode() not in scrubber.clean(a_result(outcome)).body
@@ -101,7 +101,7 @@ async def an_agent_at_work(
     async with open_scripts(settings(**changes)) as scripts, a_client(service) as client:
         context = a_ground(client, scripts.harness, options)
         abilities = await first_abilities(context)
-        hello = hello_of(context, abilities)
+        hello = build_hello(context, abilities)
         handshake = Handshake(client, hello, on_limits=lambda _limits: None)
         loops = Loops(
             releases=Releases(client, metrics=context.metrics, pace=QUICK),
@@ -124,7 +124,7 @@ async def test_without_a_runtime_no_job_with_scripts_is_claimed(tmp_path: Path) 
     async with open_scripts(settings(runtimes_dir=tmp_path)) as scripts:
         assert scripts.harness is None
     context = await ground_with(None)
-    hello = hello_of(context, await first_abilities(context))
+    hello = build_hello(context, await first_abilities(context))
     assert CheckType.API in hello.check_types
     assert hello.slots[Lane.MAIN] == 0
     assert {one.what for one in hello.unavailable} == {
@@ -179,11 +179,11 @@ async def test_with_a_runtime_that_runs_scripts_api_checks_with_them_are_claimed
         assert scripts.harness is not None, "no runtime is installed: run `make test`"
         context = await ground_with(scripts.harness)
         known = await first_abilities(context)
-        assert hello_of(context, known).slots[Lane.MAIN] == 0
+        assert build_hello(context, known).slots[Lane.MAIN] == 0
         working = {API_WITH_SCRIPTS, Trial(check_type=CheckType.MULTI_STEP)}
         for one in working:
             more = known.updated(Abilities(working=frozenset({one})))
-            assert hello_of(context, more).slots[Lane.MAIN] == 1
+            assert build_hello(context, more).slots[Lane.MAIN] == 1
 
 
 @pytest.mark.parametrize(

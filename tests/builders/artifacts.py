@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from agent.jobs.leases import Leases
-from agent.outbox.artifact_files import ParcelFolder
-from agent.outbox.artifact_sender import Uploads
+from agent.outbox.artifact_files import ArtifactFolder
+from agent.outbox.artifact_sender import ArtifactSender
 from agent.outbox.artifacts import Artifacts
-from agent.outbox.result_files import SegmentFolder
-from agent.outbox.result_sender import Delivery
-from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
+from agent.outbox.result_files import ResultFolder
+from agent.outbox.result_sender import ResultSender
+from agent.outbox.results import DiskSpool, SpoolLimits, make_steady_clock
 from contract.result import Artifact
 from tests.builders.agents import QUICK, a_clean_file, a_client, clean, ids, metrics
 from tests.builders.observations import an_outcome
@@ -53,25 +53,25 @@ class Bench:
         self, folder: Path, service: FakeService, client: Any, *, agent_id: str, **limits: Any
     ) -> None:
         self.folder, self.service, self.meter = folder, service, metrics()
-        self.now_s, clock = 0.0, steady_time()
+        self.now_s, clock = 0.0, make_steady_clock()
         held = replace(LIMITS, **limits)
         self.spool = DiskSpool(
-            SegmentFolder(folder / "results", agent_id=agent_id),
+            ResultFolder(folder / "results", agent_id=agent_id),
             limits=held,
             metrics=self.meter,
             wall_clock=clock,
         )
         self.leases = Leases(client, metrics=self.meter)
         self.files = Artifacts(
-            ParcelFolder(folder / "artifacts", agent_id=agent_id),
+            ArtifactFolder(folder / "artifacts", agent_id=agent_id),
             self.spool,
             self.leases,
             metrics=self.meter,
             limits=held,
             wall_clock=lambda: clock() + self.now_s,
         )
-        self.uploads = Uploads(client, self.files, pace=QUICK)
-        self.delivery = Delivery(client, self.spool, metrics=self.meter, pace=QUICK)
+        self.uploads = ArtifactSender(client, self.files, pace=QUICK)
+        self.delivery = ResultSender(client, self.spool, metrics=self.meter, pace=QUICK)
 
     def lease(self, *job_ids: str) -> None:
         """Let the service know jobs as handed out."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.outbox.result_files import SegmentFolder
+from agent.outbox.result_files import ResultFolder
 from agent.outbox.results import DiskSpool, SpoolLimits, Waiting
 from contract.result import Result
 from contract.wire import decode
@@ -36,7 +36,7 @@ async def opened(
     clock: Clock | None = None,
 ) -> DiskSpool:
     spool = DiskSpool(
-        SegmentFolder(folder, agent_id="abc123"),
+        ResultFolder(folder, agent_id="abc123"),
         limits=limits,
         metrics=drops or Drops(),
         wall_clock=clock or Clock(),

@@ -126,7 +126,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "agent/outbox/results.py",
-        "        self._segments.extend(found)\n",
+        "        self._files.extend(found)\n",
         "",
         "tests/agent/outbox/test_spool.py::test_a_result_survives_a_restart",
     ),
@@ -150,21 +150,21 @@ REMOVALS: Final = (
     ),
     Removal(
         "agent/outbox/artifact_sender.py",
-        "                await self._upload(path, artifact, parcel.lease)\n",
+        "                await self._upload(path, artifact, batch.lease)\n",
         "                pass\n",
         "tests/agent/outbox/test_artifacts.py::test_files_arrive_before_the_result_that_names_them",
     ),
     Removal(
         "agent/outbox/artifacts.py",
-        '                await self._strip(parcel, "no room")\n',
+        '                await self._strip(batch, "no room")\n',
         "                pass\n",
         "tests/agent/outbox/test_artifacts.py"
         "::test_the_oldest_files_go_when_there_is_no_room_and_their_result_says_so",
     ),
     Removal(
         "agent/outbox/artifacts.py",
-        "            self._out = None\n            self._parcels.append(parcel)\n",
-        "            self._out = None\n            self._parcels.appendleft(parcel)\n",
+        "            self._out = None\n            self._batches.append(batch)\n",
+        "            self._out = None\n            self._batches.appendleft(batch)\n",
         "tests/agent/outbox/test_uploads.py::test_a_parcel_that_is_always_put_off_holds_up_no_other",
     ),
     Removal(

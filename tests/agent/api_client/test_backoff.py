@@ -13,20 +13,20 @@ AWAY = ServiceAwayError("away")
 def test_a_wait_never_leaves_its_bounds(failures: int, chance: float) -> None:
     backoff = Backoff(Pace(), chance=lambda: chance)
     for _ in range(failures):
-        wait_s = backoff.failed(AWAY)
+        wait_s = backoff.next_wait_s(AWAY)
     assert 0 <= wait_s <= 60
 
 
 def test_the_bound_doubles_up_to_the_cap() -> None:
     backoff = Backoff(Pace(), chance=lambda: 1.0)
-    assert [backoff.failed(AWAY) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [backoff.next_wait_s(AWAY) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
 def test_success_starts_over() -> None:
     backoff = Backoff(Pace(), chance=lambda: 1.0)
-    backoff.failed(AWAY)
-    backoff.succeeded()
-    assert backoff.failed(RequestRefusedError("no")) == 1
+    backoff.next_wait_s(AWAY)
+    backoff.reset()
+    assert backoff.next_wait_s(RequestRefusedError("no")) == 1
 
 
 @given(asked_s=st.floats(0, 1e9), chance=st.floats(0, 1, exclude_max=True))
@@ -34,5 +34,5 @@ def test_agents_that_were_told_the_same_do_not_come_back_together(
     asked_s: float, chance: float
 ) -> None:
     backoff = Backoff(Pace(), chance=lambda: chance)
-    wait_s = backoff.failed(ServiceAwayError("busy", retry_after_s=asked_s))
+    wait_s = backoff.next_wait_s(ServiceAwayError("busy", retry_after_s=asked_s))
     assert wait_s == min(asked_s, LONGEST_RETRY_AFTER_S) + chance

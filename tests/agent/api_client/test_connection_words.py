@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from agent.api_client.client import cause_of
+from agent.api_client.client import describe_connection_error
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from agent.api_client.client import cause_of
     ],
 )
 def test_the_system_says_why(problem: BaseException, words: str) -> None:
-    assert words in cause_of(problem)
-    assert "ssl:default" not in cause_of(problem)
+    assert words in describe_connection_error(problem)
+    assert "ssl:default" not in describe_connection_error(problem)

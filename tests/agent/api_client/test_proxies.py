@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.api_client.proxies import bypasses, is_loopback, proxy_environment, proxy_for
+from agent.api_client.proxies import build_proxy_environment, bypasses, choose_proxy, is_loopback
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,19 @@ def test_no_proxy_names_hosts(rule: str, host: str, port: int, *, bypassed: bool
 def test_the_proxy_follows_the_services_scheme(
     service: str, https: str | None, http: str | None, chosen: str | None
 ) -> None:
-    proxy = proxy_for(service, https_proxy=https, http_proxy=http, no_proxy=())
+    proxy = choose_proxy(service, https_proxy=https, http_proxy=http, no_proxy=())
     assert (None if proxy is None else proxy.url) == chosen
 
 
 def test_no_proxy_wins() -> None:
-    proxy = proxy_for(
+    proxy = choose_proxy(
         "https://s.example", https_proxy="http://a:1", http_proxy=None, no_proxy=("s.example",)
     )
     assert proxy is None
 
 
 def test_credentials_are_kept_apart_and_hidden() -> None:
-    proxy = proxy_for(
+    proxy = choose_proxy(
         "https://s.example", https_proxy="http://me:p%40ss@a:1", http_proxy=None, no_proxy=()
     )
     assert proxy is not None
@@ -77,6 +77,6 @@ def test_loopback_is_known(url: str, *, local: bool) -> None:
 
 
 def test_package_managers_get_the_agents_proxies_by_the_names_that_they_read() -> None:
-    told = proxy_environment(https_proxy=None, http_proxy="http://a:1", no_proxy=("b", ".c"))
+    told = build_proxy_environment(https_proxy=None, http_proxy="http://a:1", no_proxy=("b", ".c"))
     assert told == {"HTTPS_PROXY": "http://a:1", "HTTP_PROXY": "http://a:1", "NO_PROXY": "b,.c"}
-    assert proxy_environment(https_proxy=None, http_proxy=None, no_proxy=()) == {}
+    assert build_proxy_environment(https_proxy=None, http_proxy=None, no_proxy=()) == {}

@@ -10,7 +10,7 @@ import trustme
 from aiohttp import web
 
 from agent.api_client.client import ServiceClient
-from agent.api_client.connection import endpoint_of, open_session
+from agent.api_client.connection import build_endpoint, open_session
 from agent.api_client.errors import ServiceAwayError
 from agent.settings import Settings
 from contract.agent_api import Claim, Pings
@@ -22,7 +22,7 @@ from tests.servers.recording_proxy import RecordingProxy
 
 async def ask(with_settings: Settings) -> None:
     """One call by these settings."""
-    door = endpoint_of(with_settings, agent_id="agent-1", version="1")
+    door = build_endpoint(with_settings, agent_id="agent-1", version="1")
     async with open_session(with_settings) as session:
         client = ServiceClient(door, session, lifecycle=a_lifecycle(), metrics=metrics())
         await client.relay_pings(Pings(pings=()))
@@ -81,12 +81,12 @@ async def test_a_private_root_is_trusted_only_when_it_is_named(tmp_path: Path) -
     ("url", "compresses"), [("http://127.0.0.1:1", False), ("https://picket.example", True)]
 )
 def test_only_a_network_is_spared_by_gzip(url: str, *, compresses: bool) -> None:
-    assert endpoint_of(settings(url), agent_id="a", version="1").compresses is compresses
+    assert build_endpoint(settings(url), agent_id="a", version="1").compresses is compresses
 
 
 async def test_a_long_poll_notices_when_its_service_is_gone_without_a_word() -> None:
     async with FakeService() as service, open_session(settings(service.url)) as session:
-        door = endpoint_of(settings(service.url), agent_id="agent-1", version="1")
+        door = build_endpoint(settings(service.url), agent_id="agent-1", version="1")
         client = ServiceClient(door, session, lifecycle=a_lifecycle(), metrics=metrics())
         claim = Claim(claim_id="1", slots={Lane.UPTIME: 1}, check_types=())
         polling = asyncio.create_task(client.claim(claim))

@@ -274,17 +274,17 @@ async def test_a_full_disk_loses_no_ping(sink: Sink, clock: PingClock) -> None:
 
 def test_the_book_knows_the_newest_ping_of_each_token(book: LastPings, uptime: Uptime) -> None:
     assert book.silent_for_s("a") is None
-    book.heard("a")
+    book.record("a")
     uptime.s += 10
-    book.heard("b")
-    book.heard("a", age_s=50)
+    book.record("b")
+    book.record("a", age_s=50)
     assert (book.silent_for_s("a"), book.silent_for_s("b")) == (10, 0)
 
 
 def test_the_book_is_bounded_and_forgets_what_was_silent_longest(uptime: Uptime) -> None:
     book = LastPings(uptime, limit=2)
     for token in "abac":
-        book.heard(token)
+        book.record(token)
     known = [token for token in "abc" if book.silent_for_s(token) is not None]
     assert known == ["a", "c"]
 

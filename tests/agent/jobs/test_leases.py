@@ -182,7 +182,7 @@ async def test_a_renewal_waits_as_long_as_the_service_asked() -> None:
     it.renewer.problem = ServiceAwayError("too many", retry_after_s=30)
     it.now = 20.0
     await it.leases.renew_all()
-    assert it.leases._due_at() == 20 + 30 + 60 / 3 / 4
+    assert it.leases._next_due_at() == 20 + 30 + 60 / 3 / 4
 
 
 async def test_a_lease_is_tried_once_more_before_it_ends_however_long_the_service_asked() -> None:
@@ -191,12 +191,12 @@ async def test_a_lease_is_tried_once_more_before_it_ends_however_long_the_servic
     it.renewer.problem = ServiceAwayError("restarting", retry_after_s=500)
     it.now = 20.0
     await it.leases.renew_all()
-    assert it.leases._due_at() == 60 - 60 / 3 / 4
+    assert it.leases._next_due_at() == 60 - 60 / 3 / 4
     it.renewer.problem = None
     it.now = 55.0
     await it.leases.renew_all()
     assert len(it.renewer.asked) == 2
-    assert it.leases._due_at() == 55 + 60 / 3
+    assert it.leases._next_due_at() == 55 + 60 / 3
     assert not run.is_stopped
 
 
@@ -212,7 +212,7 @@ async def test_runs_that_end_while_a_renewal_fails_leave_nothing_to_try_again() 
     it.renewer.renew = fails  # type: ignore[method-assign]
     it.now = 20.0
     await it.leases.renew_all()
-    assert it.leases._due_at() == math.inf
+    assert it.leases._next_due_at() == math.inf
 
 
 async def test_a_run_ends_with_its_lease_when_the_service_only_asks_to_wait() -> None:
@@ -231,7 +231,7 @@ async def test_a_run_ends_with_its_lease_when_the_service_only_asks_to_wait() ->
 async def test_the_lease_of_a_run_that_is_over_is_kept_until_it_is_let_go() -> None:
     it = Bench()
     run = it.hold("job-1")
-    it.leases.wait_for(run.job.lease, lease_s=60)
+    it.leases.hold_for_upload(run.job.lease, lease_s=60)
     it.leases.drop(run.job)
     it.renewer.problem = ServiceAwayError("away")
     it.now = 1000.0
@@ -239,6 +239,6 @@ async def test_the_lease_of_a_run_that_is_over_is_kept_until_it_is_let_go() -> N
     await it.leases.renew_all()
     assert it.renewer.asked == [(run.job.lease,)] * 2, "only the service's word ends it"
     assert not run.is_stopped
-    it.leases.let_go(run.job.lease)
+    it.leases.drop_uploaded(run.job.lease)
     await it.leases.renew_all()
     assert len(it.renewer.asked) == 2

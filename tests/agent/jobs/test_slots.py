@@ -43,13 +43,13 @@ def test_what_is_free_is_shown_before_the_first_job() -> None:
 
 
 async def test_free_slots_are_asked_for_at_once() -> None:
-    assert await slots({Lane.UPTIME: 8}).some_free(Lane.UPTIME) == 8
+    assert await slots({Lane.UPTIME: 8}).wait_for_free(Lane.UPTIME) == 8
 
 
 async def test_a_full_lane_waits_for_a_slot() -> None:
     lane_slots = slots({Lane.UPTIME: 1})
     lane_slots.take(Lane.UPTIME)
-    waiting = asyncio.create_task(lane_slots.some_free(Lane.UPTIME))
+    waiting = asyncio.create_task(lane_slots.wait_for_free(Lane.UPTIME))
     await asyncio.sleep(0.03)
     assert not waiting.done()
     lane_slots.give_back(Lane.UPTIME)
@@ -60,7 +60,7 @@ async def test_slots_that_free_up_together_are_asked_for_together() -> None:
     lane_slots = slots({Lane.UPTIME: 100}, linger_s=3600)
     while lane_slots.take(Lane.UPTIME):
         pass
-    waiting = asyncio.create_task(lane_slots.some_free(Lane.UPTIME))
+    waiting = asyncio.create_task(lane_slots.wait_for_free(Lane.UPTIME))
     for _ in range(25):
         await asyncio.sleep(0)
         assert not waiting.done()
@@ -73,14 +73,14 @@ async def test_one_free_slot_does_not_wait_for_ever() -> None:
     while lane_slots.take(Lane.UPTIME):
         pass
     lane_slots.give_back(Lane.UPTIME)
-    assert await asyncio.wait_for(lane_slots.some_free(Lane.UPTIME), LONG_S) == 1
+    assert await asyncio.wait_for(lane_slots.wait_for_free(Lane.UPTIME), LONG_S) == 1
 
 
 async def test_a_wait_that_is_cancelled_as_slots_come_free_is_cancelled() -> None:
     slots = Slots({Lane.UPTIME: 8}, linger_s=60, metrics=metrics())
     for _ in range(7):
         slots.take(Lane.UPTIME)
-    waiting = asyncio.create_task(slots.some_free(Lane.UPTIME))
+    waiting = asyncio.create_task(slots.wait_for_free(Lane.UPTIME))
     await asyncio.sleep(0)
     slots.give_back(Lane.UPTIME)
     waiting.cancel()

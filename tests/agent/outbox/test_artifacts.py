@@ -12,7 +12,7 @@ import pytest
 
 from agent.outbox import artifact_files, artifacts
 from agent.outbox import artifact_sender as module
-from agent.outbox.artifact_files import ParcelFolder
+from agent.outbox.artifact_files import ArtifactFolder
 from contract.job import Lease
 from contract.result import Artifact
 from contract.wire import encode
@@ -197,7 +197,7 @@ async def test_without_a_disk_that_lasts_files_are_delivered_or_counted(tmp_path
 
 
 async def test_a_result_waits_for_its_files_byte_for_byte(tmp_path: Path) -> None:
-    folder = ParcelFolder(tmp_path, agent_id="a1")
+    folder = ArtifactFolder(tmp_path, agent_id="a1")
     folder.open()
     result = a_result()
     packed = taken_back(result, msgspec.json.format(encode(result)))  # no encoder of ours writes so
@@ -286,7 +286,7 @@ async def test_a_file_that_arrived_stays_named_when_the_others_are_given_up(
         await it.put("job-1", a_txt=b"one", b_txt=b"two")
         await it.service.until(lambda: it.service.calls("artifacts") > 1)
         await it.uploads.flush(limit_s=0.1)
-        await it.files.let_results_go()
+        await it.files.release_results()
         await it.arrived("job-1")
         (result,) = it.service.results
         assert [one.name for one in result.outcome.artifacts] == ["a.txt"]
@@ -314,7 +314,7 @@ async def test_an_end_waits_for_the_parcel_that_is_being_packed(tmp_path: Path) 
         putting.cancel()
         await it.files.close()
         (parcel,) = it.parcels()
-        assert artifact_files.files_in(parcel) == {"a.bin"}
+        assert artifact_files.list_files(parcel) == {"a.bin"}
         assert it.files.waiting() == 1
 
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from agent.outbox.result_files import SegmentFolder
-from agent.outbox.result_sender import Delivery
-from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
+from agent.outbox.result_files import ResultFolder
+from agent.outbox.result_sender import ResultSender
+from agent.outbox.results import DiskSpool, SpoolLimits, make_steady_clock
 from contract.agent_api import Limits
 from tests.builders.agents import QUICK, a_client, clean, files, ids, metrics, until
 from tests.builders.patience import LONG_S
@@ -18,7 +18,7 @@ LIMITS = SpoolLimits(max_bytes=10**9, max_age_s=3600)
 
 
 class Bench:
-    def __init__(self, service: FakeService, spool: DiskSpool, delivery: Delivery) -> None:
+    def __init__(self, service: FakeService, spool: DiskSpool, delivery: ResultSender) -> None:
         self.service = service
         self.spool = spool
         self.delivery = delivery
@@ -40,13 +40,13 @@ class Bench:
 async def bench(folder: Path, *, known: int = 0) -> AsyncIterator[Bench]:
     async with FakeService() as service, a_client(service) as client:
         spool = DiskSpool(
-            SegmentFolder(folder, agent_id="a1"),
+            ResultFolder(folder, agent_id="a1"),
             limits=LIMITS,
             metrics=metrics(),
-            wall_clock=steady_time(),
+            wall_clock=make_steady_clock(),
         )
         await spool.open()
-        delivery = Delivery(client, spool, metrics=metrics(), pace=QUICK)
+        delivery = ResultSender(client, spool, metrics=metrics(), pace=QUICK)
         it = Bench(service, spool, delivery)
         it.lease(*(f"job-{number}" for number in range(known)))
         task = asyncio.create_task(delivery.run())

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent.outbox.redact import ArtifactRedactor, Enclosed
+from agent.outbox.redact import ArtifactRedactor, RedactedArtifacts
 from contract.result import Outcome, Status
 from redaction.result import Scrubber
 from sandbox.workspace import Workspace
@@ -20,7 +20,7 @@ def a_trace(text: str) -> bytes:
     return a_zip({"0-trace.trace": events, f"screencast/{PAGE}-1.jpeg": PICTURE})
 
 
-async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> Enclosed:
+async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> RedactedArtifacts:
     workspace = Workspace(folder)
     if missed is not None:
         workspace.mark_unsearchable(missed)

@@ -15,7 +15,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from agent.data_folder import alone
-from agent.outbox.artifact_files import Legacy, ParcelFolder, files_in
+from agent.outbox.artifact_files import ArtifactFolder, TakenOver, list_files
 from contract.result import Artifact
 from sandbox.spawn import can_have_own_users
 from sandbox.workspace import temporary_folder
@@ -29,8 +29,8 @@ FLOCK = fcntl.flock
 AN_AGENT = """
 import sys
 from pathlib import Path
-from agent.outbox.artifact_files import ParcelFolder
-folder = ParcelFolder(Path(sys.argv[1]), agent_id=sys.argv[2])
+from agent.outbox.artifact_files import ArtifactFolder
+folder = ArtifactFolder(Path(sys.argv[1]), agent_id=sys.argv[2])
 print("made", flush=True)
 sys.stdin.readline()
 folder.open()
@@ -39,7 +39,7 @@ sys.stdin.readline()
 """
 
 
-def packed(folder: ParcelFolder, job_id: str = "job-1", *, put_at_s: float = 1) -> Path:
+def packed(folder: ArtifactFolder, job_id: str = "job-1", *, put_at_s: float = 1) -> Path:
     """A parcel with one file."""
     assert folder.own is not None
     path = folder.own / "a.txt"
@@ -51,15 +51,15 @@ def packed(folder: ParcelFolder, job_id: str = "job-1", *, put_at_s: float = 1) 
 
 
 @contextmanager
-def opened(shared: Path, agent_id: str) -> Iterator[ParcelFolder]:
-    folder = ParcelFolder(shared, agent_id=agent_id)
+def opened(shared: Path, agent_id: str) -> Iterator[ArtifactFolder]:
+    folder = ArtifactFolder(shared, agent_id=agent_id)
     folder.open()
     yield folder
     folder.close()
 
 
-def jobs_of(legacy: Legacy) -> list[str]:
-    return [parcel.lease.job_id for parcel in legacy.parcels]
+def jobs_of(left: TakenOver) -> list[str]:
+    return [parcel.lease.job_id for parcel in left.batches]
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_agent_that_starts_takes_no_folder_that_another_one_is_just_making(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (ParcelFolder(tmp_path, agent_id=one) for one in ("a1", "b2"))
-    starting: list[Future[Legacy]] = []
+    first, second = (ArtifactFolder(tmp_path, agent_id=one) for one in ("a1", "b2"))
+    starting: list[Future[TakenOver]] = []
 
     def slow(descriptor: int, how: int) -> None:
         if not starting and Path(f"/proc/self/fd/{descriptor}").readlink() == tmp_path / "a1":
@@ -126,13 +126,13 @@ def tell_all(agents: list[Popen[bytes]], heard: str) -> None:
 def test_an_agent_that_nobody_lets_look_around_looks_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.outbox.artifact_files._DOOR_LIMIT_S", 0.1)
+    monkeypatch.setattr("agent.outbox.artifact_files._LOCK_LIMIT_S", 0.1)
     with opened(tmp_path, "a1") as first:
         packed(first)
-    second = ParcelFolder(tmp_path, agent_id="b2")
+    second = ArtifactFolder(tmp_path, agent_id="b2")
     with alone(tmp_path / ".lock", limit_s=0):
         assert jobs_of(second.open()) == []
-    assert jobs_of(second.look_again()) == ["job-1"]
+    assert jobs_of(second.retry_take_over()) == ["job-1"]
     second.close()
 
 
@@ -142,7 +142,7 @@ def test_what_is_left_is_taken_over_oldest_first_and_the_rest_goes(tmp_path: Pat
         packed(first, "older", put_at_s=1)
         assert first.own is not None
         (first.own / "picket-run-1").mkdir()
-    second = ParcelFolder(tmp_path, agent_id="b2")
+    second = ArtifactFolder(tmp_path, agent_id="b2")
     assert jobs_of(second.open()) == ["older", "newer"]
     assert not (tmp_path / "a1").exists()
     second.close()
@@ -152,7 +152,7 @@ def test_an_agent_with_the_folder_of_an_earlier_one_mixes_nothing(tmp_path: Path
     with opened(tmp_path, "a1") as first:
         packed(first, "job-1")
         packed(first, "job-2")
-    again = ParcelFolder(tmp_path, agent_id="a1")
+    again = ArtifactFolder(tmp_path, agent_id="a1")
     assert jobs_of(again.open()) == ["job-1", "job-2"]
     assert packed(again, "job-3").name.endswith("-000003")
     again.close()
@@ -165,7 +165,7 @@ def test_on_a_disk_without_locks_a_living_agent_loses_nothing(tmp_path: Path) ->
         assert first.own is not None
         (first.own / "picket-run-1").mkdir()
         with opened(tmp_path, "b2") as second:
-            assert jobs_of(second.look_again()) == []
+            assert jobs_of(second.retry_take_over()) == []
         assert (parcel / "a.txt").exists()
         assert (first.own / "picket-run-1").exists()
 
@@ -176,11 +176,11 @@ def test_on_a_disk_without_locks_what_nobody_touched_for_long_is_taken_over(
 ) -> None:
     with opened(tmp_path, "a1") as first:
         packed(first)
-    second = ParcelFolder(tmp_path, agent_id="b2")
+    second = ArtifactFolder(tmp_path, agent_id="b2")
     assert jobs_of(second.open()) == []
     long_ago = time.time() - 4000
     os.utime(tmp_path / "a1", (long_ago, long_ago))
-    assert jobs_of(second.look_again()) == ["job-1"]
+    assert jobs_of(second.retry_take_over()) == ["job-1"]
     assert not (tmp_path / "a1").exists()
     second.close()
 
@@ -189,7 +189,7 @@ def test_on_a_disk_without_locks_what_nobody_touched_for_long_is_taken_over(
 def test_an_agent_that_has_nothing_to_do_shows_that_it_lives(tmp_path: Path) -> None:
     with opened(tmp_path, "a1") as first:
         os.utime(tmp_path / "a1", (0, 0))
-        first.look_again()
+        first.retry_take_over()
         with opened(tmp_path, "b2"):
             assert (tmp_path / "a1").exists()
 
@@ -198,13 +198,13 @@ def test_a_parcel_that_cannot_be_read_now_is_kept_and_tried_again(tmp_path: Path
     with opened(tmp_path, "a1") as first:
         content = make_unreadable(packed(first) / ".letter")
     with opened(tmp_path, "b2") as second:
-        assert second.look_again() == Legacy()
-    third = ParcelFolder(tmp_path, agent_id="c3")
-    assert third.open() == Legacy()
+        assert second.retry_take_over() == TakenOver()
+    third = ArtifactFolder(tmp_path, agent_id="c3")
+    assert third.open() == TakenOver()
     (letter,) = tmp_path.glob("c3/*/.letter")
     letter.rmdir()
     letter.write_bytes(content)
-    assert jobs_of(third.look_again()) == ["job-1"]
+    assert jobs_of(third.retry_take_over()) == ["job-1"]
     third.close()
 
 
@@ -214,7 +214,7 @@ def test_a_parcel_that_nobody_will_ever_read_is_counted_and_goes(
 ) -> None:
     with opened(tmp_path, "a1") as first:
         (packed(first) / ".letter").write_bytes(letter)
-    second = ParcelFolder(tmp_path, agent_id="b2")
+    second = ArtifactFolder(tmp_path, agent_id="b2")
     (broken,) = second.open().broken
     assert (broken.files, broken.is_finished) == (1, True)
     assert list(tmp_path.glob("*/parcel-*")) == []
@@ -224,7 +224,7 @@ def test_a_parcel_that_nobody_will_ever_read_is_counted_and_goes(
 def test_a_parcel_that_its_agent_died_on_counts_its_files_and_no_result(tmp_path: Path) -> None:
     with opened(tmp_path, "a1") as first:
         (packed(first) / ".letter").unlink()
-    second = ParcelFolder(tmp_path, agent_id="b2")
+    second = ArtifactFolder(tmp_path, agent_id="b2")
     (broken,) = second.open().broken
     assert (broken.files, broken.is_finished) == (1, False)
     second.close()
@@ -235,9 +235,9 @@ def test_a_link_among_the_files_is_measured_and_not_followed(tmp_path: Path) -> 
         file = packed(first) / "a.txt"
         file.unlink()
         file.symlink_to("/proc/kcore")
-    second = ParcelFolder(tmp_path, agent_id="b2")
-    (parcel,) = second.open().parcels
-    assert (parcel.size_bytes, files_in(parcel.folder)) == (len("/proc/kcore"), {"a.txt"})
+    second = ArtifactFolder(tmp_path, agent_id="b2")
+    (parcel,) = second.open().batches
+    assert (parcel.size_bytes, list_files(parcel.folder)) == (len("/proc/kcore"), {"a.txt"})
     second.close()
 
 
@@ -269,7 +269,7 @@ def test_files_that_no_disk_keeps_are_gone_after_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, used = tmp_path / "picket-files-left", ParcelFolder(tmp_path / "no", agent_id="b")
+    left, used = tmp_path / "picket-files-left", ArtifactFolder(tmp_path / "no", agent_id="b")
     left.mkdir()
     used.open_elsewhere()
     (tmp_path / "a.txt").write_bytes(b"one")

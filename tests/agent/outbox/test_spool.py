@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from agent.outbox.result_files import SegmentFolder
-from agent.outbox.results import DiskSpool, SpoolLimits, steady_time
+from agent.outbox.result_files import ResultFolder
+from agent.outbox.results import DiskSpool, SpoolLimits, make_steady_clock
 from redaction.result import Scrubber
 from tests.builders.agents import files, until
 from tests.builders.observations import a_result
@@ -185,8 +185,8 @@ async def test_a_calendar_that_jumps_drops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drops = Drops()
-    folder = SegmentFolder(tmp_path, agent_id="abc123")
-    spool = DiskSpool(folder, limits=ROOMY, metrics=drops, wall_clock=steady_time())
+    folder = ResultFolder(tmp_path, agent_id="abc123")
+    spool = DiskSpool(folder, limits=ROOMY, metrics=drops, wall_clock=make_steady_clock())
     await spool.open()
     put(spool, 1)
     await spool.persist()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.outbox.result_files import SegmentFolder
+from agent.outbox.result_files import ResultFolder
 from agent.outbox.results import SpoolLimits
 from tests.builders.agents import files, until
 from tests.builders.patience import LONG_S
@@ -20,7 +20,7 @@ from tests.builders.spools import Drops, drained, numbers, opened, put
 
 
 @contextmanager
-def held_up(folder: SegmentFolder, step: str) -> Iterator[threading.Event]:
+def held_up(folder: ResultFolder, step: str) -> Iterator[threading.Event]:
     """The disk takes its time over this step, until the event is set."""
     may_end, done = threading.Event(), getattr(folder, step)
 
@@ -58,7 +58,7 @@ async def test_a_result_on_its_way_back_from_disk_is_waiting(tmp_path: Path) -> 
     assert spool.waiting() == 1
     with held_up(spool._folder, "read") as may_end:
         asking = asyncio.create_task(spool.next_batch())
-        await until(lambda: not spool._segments)
+        await until(lambda: not spool._files)
         assert spool.waiting() == 1
         may_end.set()
         batch = await asking

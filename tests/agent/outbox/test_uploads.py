@@ -41,7 +41,7 @@ async def test_a_flush_ends_when_it_is_told_to(tmp_path: Path) -> None:
         await it.put("job-1", a_bin=BIG)
         flush = asyncio.create_task(it.uploads.flush(limit_s=LONG_S))
         await it.service.until(lambda: it.service.calls("artifacts") > 0)
-        it.uploads.let_go()
+        it.uploads.abandon()
         await flush
         assert it.files.waiting() == 1
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.telemetry.error_reports import event_of, message_of, stack_of
+from agent.telemetry.error_reports import clean_event, format_message, format_stack
 
 STRANGERS = [
     "https://shop.internal/checkout?token=abc",
@@ -37,7 +37,7 @@ def raised(text: object) -> BaseException:
 
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_what_an_exception_quotes_is_left_out(stranger: str) -> None:
-    assert message_of(raised(stranger)) == (
+    assert format_message(raised(stranger)) == (
         "RuntimeError: the service answered … instead of results"
     )
 
@@ -45,31 +45,33 @@ def test_what_an_exception_quotes_is_left_out(stranger: str) -> None:
 @given(st.text(min_size=4).filter(lambda text: text.strip() == text))
 def test_no_foreign_text_passes(stranger: str) -> None:
     known = "RuntimeError: the service answered … instead of results"
-    left = message_of(raised(f"zq{stranger}qz")).replace(known, "")
+    left = format_message(raised(f"zq{stranger}qz")).replace(known, "")
     assert f"zq{stranger}qz" not in left
 
 
 def test_the_interpreters_own_messages_stay_readable() -> None:
     with pytest.raises(AttributeError) as caught:
         None.missing  # type: ignore[attr-defined]  # noqa: B018 - the error is the case
-    assert message_of(caught.value) == "AttributeError: NoneType object has no attribute missing"
+    assert (
+        format_message(caught.value) == "AttributeError: NoneType object has no attribute missing"
+    )
 
 
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_a_value_in_an_interpreters_message_is_left_out(stranger: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is what is looked at
         int(stranger if not stranger.isdigit() else f"x{stranger}")
-    assert message_of(caught.value) == "ValueError: invalid … for int with …"
+    assert format_message(caught.value) == "ValueError: invalid … for int with …"
 
 
 def test_a_system_error_names_neither_host_nor_file() -> None:
     with pytest.raises(FileNotFoundError) as caught:
         Path("/etc/secret-of-joe").read_text()
-    assert message_of(caught.value) == "FileNotFoundError: [Errno 2] No such file or directory"
+    assert format_message(caught.value) == "FileNotFoundError: [Errno 2] No such file or directory"
 
 
 def test_the_stack_shows_our_files_and_functions_but_no_values() -> None:
-    stack = stack_of(raised("hunter2"))
+    stack = format_stack(raised("hunter2"))
     *_, first, last = stack.splitlines()
     assert first.startswith("  tests/agent/telemetry/test_error_text.py:")
     assert first.endswith(" in fail")
@@ -79,7 +81,7 @@ def test_the_stack_shows_our_files_and_functions_but_no_values() -> None:
 def test_libraries_are_shown_relative_to_themselves() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         asyncio.run(_divided())
-    stack = stack_of(caught.value)
+    stack = format_stack(caught.value)
     assert "  asyncio/runners.py:" in stack
     assert "/lib/python" not in stack
 
@@ -96,7 +98,7 @@ def test_causes_and_group_members_are_part_of_the_stack() -> None:
         except RuntimeError as problem:
             raise ExceptionGroup(secret, [problem, KeyError(secret)]) from problem
     except ExceptionGroup as group:
-        stack = stack_of(group)
+        stack = format_stack(group)
     assert "which led to" in stack
     assert "ExceptionGroup: 2 exceptions" in stack
     assert "one of the group:\nKeyError: …" in stack
@@ -107,7 +109,7 @@ def test_a_cause_that_points_at_itself_ends() -> None:
     error = raised("x")
     other = ValueError()
     error.__cause__, other.__cause__ = other, error
-    assert stack_of(error).count("which led to") == 1
+    assert format_stack(error).count("which led to") == 1
 
 
 def test_an_exception_that_cannot_say_itself_is_still_named() -> None:
@@ -115,7 +117,7 @@ def test_an_exception_that_cannot_say_itself_is_still_named() -> None:
         def __str__(self) -> str:
             raise ValueError
 
-    assert message_of(Broken()).endswith("Broken")
+    assert format_message(Broken()).endswith("Broken")
 
 
 def test_an_endless_message_is_cut() -> None:
@@ -124,12 +126,12 @@ def test_an_endless_message_is_cut() -> None:
         outer = RuntimeError("y" * 10_000)
         outer.__cause__ = deep
         deep = outer
-    assert len(stack_of(deep)) <= 8_000
+    assert len(format_stack(deep)) <= 8_000
 
 
 @pytest.mark.parametrize("event", ["job.crashed", "agent.spool.full", "boot.check_failed"])
 def test_an_event_name_stays(event: str) -> None:
-    assert event_of(event) == event
+    assert clean_event(event) == event
 
 
 @pytest.mark.parametrize(
@@ -142,4 +144,4 @@ def test_an_event_name_stays(event: str) -> None:
     ],
 )
 def test_any_other_log_line_keeps_only_common_words(line: str, kept: str) -> None:
-    assert event_of(line) == kept
+    assert clean_event(line) == kept

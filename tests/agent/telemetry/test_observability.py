@@ -19,7 +19,7 @@ from agent.telemetry.error_reports import (
     SAME_ERROR_S,
     AgentFacts,
     ErrorReporter,
-    Silence,
+    NoReporter,
 )
 from contract.agent_api import EVENTS, ErrorEvent, Events
 from tests.fakes.service import KEY, FakeService
@@ -262,7 +262,7 @@ async def report_through(
             compresses=False,
         )
         sink = ServiceClient(door, session, lifecycle=Standing(), metrics=Standing())
-        reporter = ErrorReporter(sink, FACTS, environment=environment) if on else Silence()
+        reporter = ErrorReporter(sink, FACTS, environment=environment) if on else NoReporter()
         task = asyncio.create_task(reporter.run(), name="reporter")
         for planted in PLANTED:
             reporter.note(f"failed: {planted}", crash(f"{planted} and {planted!r}"))

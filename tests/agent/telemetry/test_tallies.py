@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent.telemetry.metrics import Counter, Gauge, Tallies, Tally
+from agent.telemetry.metrics import Counter, Gauge, MetricsCollector, MetricSource
 from agent.telemetry.metrics import Histogram as Spreads
 
 BOUNDS = (0.1, 1.0, 10.0)
 
 
-def samples(tally: Tally) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+def samples(tally: MetricSource) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     registry = CollectorRegistry()
-    registry.register(Tallies([tally]))
+    registry.register(MetricsCollector([tally]))
     return read(generate_latest(registry))
 
 
