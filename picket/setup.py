@@ -26,7 +26,7 @@ from runners.installation.progress import say
 from runners.installation.runtimes import (
     Cost,
     InstallationError,
-    cost_of,
+    estimate_cost,
     has_ffmpeg,
 )
 from runners.installation.runtimes import install as install_runtimes
@@ -69,7 +69,7 @@ def run_setup(options: SetupOptions) -> int:
 
 def _announce(folder: Path, outdated: list[str], packages: list[str]) -> None:
     """What it will cost, before it begins; nothing, where there is nothing to do."""
-    cost = cost_of(outdated)
+    cost = estimate_cost(outdated)
     if CHROMIUM in packages:
         cost += _CHROMIUM_COST
     if not cost.disk_mb:

@@ -1,4 +1,4 @@
-"""Debian's packages that this machine lacks: installed at once, or named in one sentence.
+"""Installs Debian packages that this machine lacks, or names them in one sentence.
 
 `python -m runners.installation.debian` does so before there is an environment.
 """
@@ -17,7 +17,7 @@ from runners.installation.progress import say
 
 CHROMIUM: Final = "chromium-headless-shell"
 CHROMIUM_PROGRAM: Final = Path("/usr/lib/chromium/chromium-headless-shell")
-"""Debian's command of the same name is a shell that stays between us and the browser."""
+"""The program itself: Debian's command of that name is a shell script around it."""
 _ROOTS: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 _ROOT: Final = 0
 _LIMIT_S: Final = 1800
@@ -28,12 +28,12 @@ class MissingPackagesError(Exception):
 
 
 def has_apt() -> bool:
-    """Whether this is Debian or one of its children."""
+    """Whether this is Debian or a distribution derived from it."""
     return shutil.which("apt-get") is not None
 
 
 def missing_packages(runtimes: Path) -> list[str]:
-    """What scripted checks need of Debian, and HTTPS does, and this machine has not got.
+    """The packages for scripted checks and for HTTPS that this machine lacks.
 
     `runtimes`: their folder, which may hold a Chromium.
     """
@@ -46,8 +46,8 @@ def missing_packages(runtimes: Path) -> list[str]:
     ]
 
 
-def command_for(packages: Sequence[str]) -> str:
-    """What an administrator runs as root."""
+def format_command(packages: Sequence[str]) -> str:
+    """The command that an administrator runs as root."""
     install = " ".join(("apt-get install -y --no-install-recommends", *packages))
     return f"apt-get update && {install}"
 
@@ -65,10 +65,10 @@ def install(packages: Sequence[str]) -> None:
     names = " ".join(packages)
     if not has_apt():
         raise MissingPackagesError(f"not found, and there is no apt-get here: {names}")
-    as_root = _way_to_root()
+    as_root = _find_root_prefix()
     if as_root is None:
         raise MissingPackagesError(
-            f"missing: {names}. An administrator runs once, as root: {command_for(packages)}"
+            f"missing: {names}. An administrator runs once, as root: {format_command(packages)}"
         )
     say(f"installing {names}")
     environment = (*as_root, "env", "DEBIAN_FRONTEND=noninteractive")
@@ -76,8 +76,8 @@ def install(packages: Sequence[str]) -> None:
     _run((*environment, "apt-get", "install", "-y", "--no-install-recommends", *packages), packages)
 
 
-def _way_to_root() -> tuple[str, ...] | None:
-    """The words before a command. None: this user has no rights that we know of."""
+def _find_root_prefix() -> tuple[str, ...] | None:
+    """What to put before a command. None: this user has no known way to become root."""
     if os.geteuid() == _ROOT:
         return ()
     if shutil.which("sudo") is None:
@@ -102,7 +102,7 @@ def _run(command: Sequence[str], packages: Sequence[str]) -> None:
     if done.returncode:
         said, words = done.stdout.rstrip(), " ".join(command)
         raise MissingPackagesError(
-            f"{said}\nfailed: {words}. To install by hand, as root: {command_for(packages)}"
+            f"{said}\nfailed: {words}. To install by hand, as root: {format_command(packages)}"
         )
 
 

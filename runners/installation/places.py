@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 SOURCES: Final = Path(__file__).resolve().parents[1] / "harness/runtimes"
-"""What each runtime is made of: a folder with its lock file, named by the runtime's id."""
+"""The sources of runtimes: a folder for each, with its lock file, named by the runtime's id."""
 WARMER: Final = Path(__file__).resolve().with_name("warm.cjs")
 READY: Final = "ready"
 """The file of a runtime that is written last: it holds the fingerprint."""
 _LAYOUT: Final = 1
-"""Count it up when a runtime is laid out otherwise: all are installed anew then."""
+"""The version of a runtime's layout; raising it makes all of them install anew."""
 _SYSTEM: Final = Path("/usr/local/lib/picket/runtimes")
 _ROOT: Final = 0
 
@@ -49,7 +49,7 @@ def installation_folder() -> Path:
 
 
 def is_current(folder: Path, runtime_id: str) -> bool:
-    """Whether the runtime is there, whole, and what this release wants."""
+    """Whether the runtime is installed, complete, and the one of this release."""
     with suppress(OSError):
         return (folder / runtime_id / READY).read_text().strip() == fingerprint(runtime_id)
     return False
@@ -63,12 +63,12 @@ def others_may_enter(folder: Path) -> bool:
 
 
 def runtime_ids() -> list[str]:
-    """All that this release has, the oldest first."""
+    """The ids of this release's runtimes, the oldest first."""
     return sorted(one.name for one in SOURCES.iterdir() if one.is_dir())
 
 
 def fingerprint(runtime_id: str) -> str:
-    """Changes with whatever a runtime is made of, and with how it is made."""
+    """Hash all that a runtime is made of, and how it is laid out."""
     source = SOURCES / runtime_id
     files = (*sorted(one for one in source.rglob("*") if one.is_file()), WARMER)
     seen = sha256(f"{_LAYOUT}\n".encode())
@@ -80,7 +80,7 @@ def fingerprint(runtime_id: str) -> str:
 
 
 def release_key() -> str:
-    """Keeps the runtimes of several releases apart where they share a folder."""
+    """Name the folder of this release's runtimes, where several releases share one."""
     return sha256("".join(map(fingerprint, runtime_ids())).encode()).hexdigest()[:12]
 
 
@@ -93,7 +93,7 @@ def _new_folder() -> Path:
     own = _own_folder()
     if os.geteuid() == _ROOT:
         return own if others_may_enter(own) else _system_folder()
-    return own if own.is_dir() or _may_make(own) else _home_folder()
+    return own if own.is_dir() or _can_create(own) else _home_folder()
 
 
 def _named_folder() -> Path | None:
@@ -127,6 +127,6 @@ def _own_folder() -> Path:
     return Path(sys.prefix) / "runtimes"
 
 
-def _may_make(folder: Path) -> bool:
+def _can_create(folder: Path) -> bool:
     nearest = next(one for one in folder.parents if one.exists())
     return os.access(nearest, os.W_OK)

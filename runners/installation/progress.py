@@ -1,4 +1,4 @@
-"""Says every few seconds how far the work is, by a count that only grows."""
+"""Reports every few seconds how far an installation is."""
 
 import sys
 import threading
@@ -13,23 +13,23 @@ _EVERY_S: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many of all are there."""
+    """How many packages of a runtime are installed."""
 
     done: int
     total: int
 
 
 def say(sentence: str) -> None:
-    """One line for a person; what the command is asked for goes elsewhere."""
+    """Print one line to stderr; stdout is for the command's result."""
     sys.stderr.write(f"setup: {sentence}\n")
     sys.stderr.flush()
 
 
 @contextmanager
 def progress(counts: Callable[[], dict[str, Count]], every_s: float = _EVERY_S) -> Iterator[None]:
-    """While the block runs, say the counts by their names.
+    """Report the counts by name while the block runs.
 
-    What is counted to its end is left out.
+    Complete ones are left out.
     """
     began, ended = time.monotonic(), threading.Event()
 

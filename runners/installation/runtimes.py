@@ -23,20 +23,20 @@ from runners.installation.places import READY, SOURCES, WARMER, fingerprint
 from runners.installation.progress import Count, progress, say
 
 _LIMIT_S: Final = 1800
-"""For one command: a slow line and a slow disk."""
+"""How long one command may take, on a slow connection and a slow disk."""
 _NEVER_READ: Final = (".map", ".d.ts", ".d.mts", ".d.cts")
-"""Half of all bytes of the libraries, and Node reads none of them."""
+"""Endings of files that Node never reads, which are half of the libraries' bytes."""
 _USERS: Final = (10001, *range(60600, 60800))
 """The image's user, and those of `sandbox/users.py`."""
 
 
 class InstallationError(Exception):
-    """A runtime could not be installed; the text says why, and holds what a program said."""
+    """A runtime could not be installed; the text says why, and holds what a program config."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an installation takes, about."""
+    """Roughly what an installation takes."""
 
     download_mb: int
     """What npm downloads stays in its cache."""
@@ -47,20 +47,20 @@ class Cost:
 
 
 def has_ffmpeg(folder: Path) -> bool:
-    """Whether it is there, and the one that this environment has."""
+    """Whether the folder has ffmpeg, and the same one as this environment."""
     placed = folder / "ffmpeg"
     if placed.is_symlink() or not os.access(placed, os.X_OK):
         return False
     return filecmp.cmp(_ffmpeg(), placed)
 
 
-def cost_of(runtime_ids: Sequence[str]) -> Cost:
-    """What these runtimes take."""
+def estimate_cost(runtime_ids: Sequence[str]) -> Cost:
+    """Add up what these runtimes take."""
     return sum((_cost(one) for one in runtime_ids), Cost(0, 0))
 
 
 def install(folder: Path, runtime_ids: Sequence[str]) -> None:
-    """Install these, whatever is there of them, and ffmpeg.
+    """Install these runtimes anew, and ffmpeg if it is missing.
 
     Raises:
         InstallationError: there is no room, or no right to write, or a program failed.
@@ -69,10 +69,10 @@ def install(folder: Path, runtime_ids: Sequence[str]) -> None:
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder):
+        with _lock(folder):
             if not has_ffmpeg(folder):
-                _place(_ffmpeg(), folder / "ffmpeg")
-            _check_room(folder, cost_of(runtime_ids))
+                _link_or_copy(_ffmpeg(), folder / "ffmpeg")
+            _check_room(folder, estimate_cost(runtime_ids))
             _install_all(folder.resolve(), runtime_ids)
     except OSError as problem:
         raise InstallationError(f"{problem.filename or folder}: {problem.strerror}") from problem
@@ -87,7 +87,7 @@ def _install_all(folder: Path, runtime_ids: Sequence[str]) -> None:
 
     for one in runtime_ids:
         _remove(folder / one)
-    # At once, as each waits now for the network, now for one processor.
+    # In parallel, because each waits for the network or for one processor.
     with ThreadPoolExecutor(len(runtime_ids)) as pool, progress(counts):
         for done in [pool.submit(_install_runtime, folder / one) for one in runtime_ids]:
             done.result()
@@ -106,7 +106,7 @@ def _install_runtime(target: Path) -> None:
 
 
 def _install_node(source: Path, target: Path) -> None:
-    """An older runtime has Node and npm of its own, as the lock file in `node` says."""
+    """Install Node and npm: an older runtime has its own, by the lock file in `node`."""
     if source.is_dir():
         library = target / "lib"
         library.mkdir()
@@ -120,7 +120,7 @@ def _install_node(source: Path, target: Path) -> None:
         shutil.rmtree(own)
     else:
         wheel = _wheels_node()
-        _place(wheel / "bin/node", target / "bin/node")
+        _link_or_copy(wheel / "bin/node", target / "bin/node")
         shutil.copytree(wheel / "lib/node_modules/npm", target / "lib/node_modules/npm")
     for name in ("npm", "npx"):
         program = target / f"lib/node_modules/npm/bin/{name}-cli.js"
@@ -146,7 +146,7 @@ def _make_readable(target: Path) -> None:
 
 
 def _npm_ci(node_home: Path, source: Path, target: Path) -> None:
-    """Without install scripts: nothing here needs one, and none is trusted."""
+    """Run `npm ci` without install scripts: nothing here needs one, and none is trusted."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(source / name, target / name)
     npm = node_home / "lib/node_modules/npm/bin/npm-cli.js"
@@ -155,20 +155,20 @@ def _npm_ci(node_home: Path, source: Path, target: Path) -> None:
 
 
 def _compile_ahead(target: Path) -> None:
-    """Read-only: a script that could write there would run in the next check as well."""
+    """Fill the compile cache and make it read-only: scripts could change the next run's code."""
     cache = target / "compile-cache"
     warmer = target / WARMER.name
     shutil.copy(WARMER, warmer)
     _run((target / "bin/node", warmer), target, {"NODE_COMPILE_CACHE": str(cache)})
     warmer.unlink()
-    _share(cache)
+    _link_for_users(cache)
     for path in (cache, *cache.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o555 if path.is_dir() else 0o444)
 
 
-def _share(cache: Path) -> None:
-    """Node keeps a cache per user, whose number ends the folder's name: let users have one."""
+def _link_for_users(cache: Path) -> None:
+    """Give all users one cache: Node looks for a folder whose name ends with the user's number."""
     (made,) = cache.iterdir()
     for user in _USERS:
         name = f"{made.name.rpartition('-')[0]}-{user}"
@@ -177,7 +177,7 @@ def _share(cache: Path) -> None:
 
 
 def _run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> None:
-    """What a program says is worth reading only when it fails."""
+    """Run a program; its output is shown only when it fails."""
     words = " ".join(map(str, command))
     try:
         done = subprocess.run(  # noqa: S603 - our own commands
@@ -198,8 +198,8 @@ def _run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, 
         raise InstallationError(f"{done.stdout.rstrip()}\nfailed: {words}")
 
 
-def _place(source: Path, target: Path) -> None:
-    """Without a second copy on the disk, where that is possible and the file is ours already."""
+def _link_or_copy(source: Path, target: Path) -> None:
+    """Link the file, or copy it where that is impossible or somebody else owns it."""
     target.unlink(missing_ok=True)
     try:
         if source.stat().st_uid != os.geteuid():
@@ -211,7 +211,7 @@ def _place(source: Path, target: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """A compile cache is read-only, folders included."""
+    """Remove a runtime, whose compile cache is read-only, folders included."""
     for path, _, _ in os.walk(folder):
         Path(path).chmod(0o755)
     if folder.exists():
@@ -219,7 +219,7 @@ def _remove(folder: Path) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -245,8 +245,8 @@ def _count_packages(target: Path) -> Count:
 
 
 def _cost(runtime_id: str) -> Cost:
-    said = json.loads((SOURCES / runtime_id / "package.json").read_bytes())["config"]
-    return Cost(said["downloadMb"], said["diskMb"])
+    config = json.loads((SOURCES / runtime_id / "package.json").read_bytes())["config"]
+    return Cost(config["downloadMb"], config["diskMb"])
 
 
 def _wheels_node() -> Path:
@@ -254,7 +254,7 @@ def _wheels_node() -> Path:
 
 
 def _ffmpeg() -> Path:
-    """Records videos of pages. The wheel's program bears its version in its name."""
+    """Find ffmpeg, which records videos of pages; the wheel has the version in its name."""
     (program,) = (_package_folder("imageio_ffmpeg") / "binaries").glob("ffmpeg-*")
     return program
 

@@ -64,7 +64,7 @@ def _evaluate(
         values = _values(assertion, facts, documents)
         error, actual = _compare(assertion, values)
         if error is not None:
-            error = _of_silence(assertion, facts.get(assertion.source)) or error
+            error = _explain_empty(assertion, facts.get(assertion.source)) or error
     except _UnanswerableError as problem:
         error, actual = f"{_subject(assertion)} cannot be looked at: {problem}.", None
     except RecursionError:
@@ -88,18 +88,18 @@ def _values(
         case Number(value):
             return (value,)
         case Text(value):
-            return _part(assertion.property, value)
+            return _extract(assertion.property, value)
         case JsonText() as fact:
             return _json_values(assertion, fact, documents)
         case Fields(values):
-            return _header(assertion, values)
+            return _header_values(assertion, values)
         case Numbers(values):
             return _named_number(assertion.property, values)
         case _:
             raise _UnanswerableError("this run has nothing of the kind")
 
 
-def _part(pattern: str | None, text: str) -> Sequence[str]:
+def _extract(pattern: str | None, text: str) -> Sequence[str]:
     if not pattern:
         return (text,)
     try:
@@ -131,14 +131,14 @@ def _parse(fact: JsonText) -> Json:
     return document
 
 
-def _header(assertion: Assertion, headers: Mapping[str, str]) -> Sequence[Json]:
+def _header_values(assertion: Assertion, headers: Mapping[str, str]) -> Sequence[Json]:
     if not assertion.property:
-        return (_shown_headers(headers),)
+        return (_hide_headers(headers),)
     value = headers.get(assertion.property.strip().lower())
-    return () if value is None else _part(assertion.regex, value)
+    return () if value is None else _extract(assertion.regex, value)
 
 
-def _shown_headers(headers: Mapping[str, str]) -> dict[str, Json]:
+def _hide_headers(headers: Mapping[str, str]) -> dict[str, Json]:
     return {name: HIDDEN if name in SENSITIVE_HEADERS else value for name, value in headers.items()}
 
 
@@ -153,7 +153,7 @@ def _named_number(name: str, numbers: Mapping[str, float]) -> Sequence[Json]:
 def _compare(assertion: Assertion, values: Sequence[Json]) -> tuple[str | None, str | None]:
     """Why the assertion does not hold, if so, and what was compared."""
     if not values:
-        return _of_nothing(assertion), None
+        return _explain_missing(assertion), None
     holds = COMPARE[assertion.comparison]
     for value in values:
         try:
@@ -163,8 +163,11 @@ def _compare(assertion: Assertion, values: Sequence[Json]) -> tuple[str | None, 
         except IncomparableError as problem:
             reason = f" ({problem})"
         actual = _render(assertion, value)
-        return f"{_expected(assertion)}, but it is {_quote(actual)}{reason}.", _cut(actual)
-    return None, _cut(_render(assertion, values[0] if len(values) == 1 else list(values)))
+        return (
+            f"{_describe_target(assertion)}, but it is {_quote(actual)}{reason}.",
+            _clip(actual),
+        )
+    return None, _clip(_render(assertion, values[0] if len(values) == 1 else list(values)))
 
 
 def _render(assertion: Assertion, value: Json) -> str:
@@ -173,26 +176,26 @@ def _render(assertion: Assertion, value: Json) -> str:
         and assertion.property.strip().lower() in SENSITIVE_HEADERS
     ):
         return HIDDEN
-    return text_of(value)
+    return render_value(value)
 
 
-def _of_nothing(assertion: Assertion) -> str | None:
+def _explain_missing(assertion: Assertion) -> str | None:
     if assertion.comparison in HOLDS_FOR_NOTHING:
         return None
-    return f"{_expected(assertion)}, but there is no such value."
+    return f"{_describe_target(assertion)}, but there is no such value."
 
 
-def _of_silence(assertion: Assertion, fact: Fact | None) -> str | None:
+def _explain_empty(assertion: Assertion, fact: Fact | None) -> str | None:
     """The sentence on a text that is empty for a known reason. None: it is not."""
     if not isinstance(fact, Text) or fact.value or fact.empty_because is None:
         return None
-    return f"{_expected(assertion)}, but {fact.empty_because}."
+    return f"{_describe_target(assertion)}, but {fact.empty_because}."
 
 
-def _expected(assertion: Assertion) -> str:
-    wish = _WISHES[assertion.comparison]
+def _describe_target(assertion: Assertion) -> str:
+    expectation = _EXPECTATIONS[assertion.comparison]
     target = f" {_quote(assertion.target)}" if assertion.comparison not in _WITHOUT_TARGET else ""
-    return f"{_subject(assertion)} should {wish}{target}"
+    return f"{_subject(assertion)} should {expectation}{target}"
 
 
 def _subject(assertion: Assertion) -> str:
@@ -202,16 +205,16 @@ def _subject(assertion: Assertion) -> str:
 
 def _quote(text: str) -> str:
     """Short enough for a sentence; the whole of it stands in the assertion's own fields."""
-    if number_in(text) is not None:
+    if parse_number(text) is not None:
         return text
     shown = text if len(text) <= QUOTE_LIMIT_CHARS else f"{text[:QUOTE_LIMIT_CHARS]}…"
     return f"`{shown}`"
 
 
-def _cut(text: str) -> str:
+def _clip(text: str) -> str:
     if len(text) <= ACTUAL_LIMIT_BYTES // 4:
         return text
-    body = as_bytes(text)
+    body = encode_text(text)
     if len(body) <= ACTUAL_LIMIT_BYTES:
         return text
     return body[:ACTUAL_LIMIT_BYTES].decode("utf-8", "ignore")
@@ -220,7 +223,7 @@ def _cut(text: str) -> str:
 _WITHOUT_TARGET: Final = frozenset(
     {Comparison.IS_EMPTY, Comparison.NOT_EMPTY, Comparison.IS_NULL, Comparison.NOT_NULL}
 )
-_WISHES: Final[Mapping[Comparison, str]] = {
+_EXPECTATIONS: Final[Mapping[Comparison, str]] = {
     Comparison.EQUALS: "equal",
     Comparison.NOT_EQUALS: "not equal",
     Comparison.HAS_KEY: "have the key",
@@ -246,7 +249,7 @@ class IncomparableError(ValueError):
     """Value and target do not go together; the text says why."""
 
 
-def text_of(value: Json) -> str:
+def render_value(value: Json) -> str:
     """A value as its reader writes it: text bare, whole numbers without a point, else JSON."""
     if isinstance(value, str):
         return value
@@ -261,13 +264,13 @@ MAX_NUMBER_CHARS: Final = 400
 """No number that a check compares is longer; and longer texts must not be remembered."""
 
 
-def number_in(text: str) -> float | int | None:
+def parse_number(text: str) -> float | int | None:
     """The number that a text is. None: it is none."""
-    return _number_in(text) if len(text) <= MAX_NUMBER_CHARS else None
+    return _parse_number(text) if len(text) <= MAX_NUMBER_CHARS else None
 
 
 @lru_cache(maxsize=1024)
-def _number_in(text: str) -> float | int | None:
+def _parse_number(text: str) -> float | int | None:
     try:
         if "_" in text:
             return None
@@ -291,10 +294,10 @@ def equals(value: Json, target: str) -> bool:
     if isinstance(value, str):
         return value == target
     if value is None or isinstance(value, bool):
-        return text_of(value) == target.strip()
+        return render_value(value) == target.strip()
     if isinstance(value, (int, float)):
         return value == _number_target(target)
-    return _same(value, _json_target(target, kind_of(value)))
+    return _are_equal(value, _json_target(target, name_kind(value)))
 
 
 def is_greater(value: Json, target: str) -> bool:
@@ -310,7 +313,7 @@ def is_less(value: Json, target: str) -> bool:
 def has_key(value: Json, target: str) -> bool:
     """Whether the object has a member of that name."""
     if not isinstance(value, dict):
-        raise IncomparableError(f"only an object has keys, and this is {kind_of(value)}")
+        raise IncomparableError(f"only an object has keys, and this is {name_kind(value)}")
     return target in value
 
 
@@ -318,7 +321,7 @@ def has_value(value: Json, target: str) -> bool:
     """Whether a member of the object or an element of the array is what the target says."""
     if not isinstance(value, (dict, list)):
         raise IncomparableError(
-            f"only an object or an array has values, and this is {kind_of(value)}"
+            f"only an object or an array has values, and this is {name_kind(value)}"
         )
     return any(_may_equal(item, target) for item in _items(value))
 
@@ -329,33 +332,33 @@ def contains(value: Json, target: str) -> bool:
         return any(_may_equal(item, target) for item in value)
     if value is None or isinstance(value, dict):
         raise IncomparableError(
-            f"only text, numbers and arrays contain something, and this is {kind_of(value)}"
+            f"only text, numbers and arrays contain something, and this is {name_kind(value)}"
         )
-    return target in text_of(value)
+    return target in render_value(value)
 
 
-def kind_of(value: Json) -> str:
+def name_kind(value: Json) -> str:
     """What a value is, in words."""
     return _KINDS[type(value)]
 
 
-def _not(compare: Compare) -> Compare:
+def _negate(compare: Compare) -> Compare:
     return lambda value, target: not compare(value, target)
 
 
 COMPARE: Final[Mapping[Comparison, Compare]] = {
     Comparison.EQUALS: equals,
-    Comparison.NOT_EQUALS: _not(equals),
+    Comparison.NOT_EQUALS: _negate(equals),
     Comparison.HAS_KEY: has_key,
-    Comparison.NOT_HAS_KEY: _not(has_key),
+    Comparison.NOT_HAS_KEY: _negate(has_key),
     Comparison.HAS_VALUE: has_value,
-    Comparison.NOT_HAS_VALUE: _not(has_value),
+    Comparison.NOT_HAS_VALUE: _negate(has_value),
     Comparison.IS_EMPTY: lambda value, _: is_empty(value),
     Comparison.NOT_EMPTY: lambda value, _: not is_empty(value),
     Comparison.GREATER_THAN: is_greater,
     Comparison.LESS_THAN: is_less,
     Comparison.CONTAINS: contains,
-    Comparison.NOT_CONTAINS: _not(contains),
+    Comparison.NOT_CONTAINS: _negate(contains),
     Comparison.IS_NULL: lambda value, _: value is None,
     Comparison.NOT_NULL: lambda value, _: value is not None,
 }
@@ -378,14 +381,14 @@ _KINDS: Final[Mapping[type, str]] = {
 def _number_value(value: Json) -> float | int:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    number = number_in(value) if isinstance(value, str) else None
+    number = parse_number(value) if isinstance(value, str) else None
     if number is None:
-        raise IncomparableError(f"only numbers are greater or less, and this is {kind_of(value)}")
+        raise IncomparableError(f"only numbers are greater or less, and this is {name_kind(value)}")
     return number
 
 
 def _number_target(target: str) -> float | int:
-    number = number_in(target)
+    number = parse_number(target)
     if number is None:
         raise IncomparableError("the value is a number, and the target is none")
     return number
@@ -411,14 +414,14 @@ def _items(value: dict[str, Json] | list[Json]) -> list[Json]:
     return list(value.values()) if isinstance(value, dict) else value
 
 
-def _same(one: Json, other: Json) -> bool:
+def _are_equal(one: Json, other: Json) -> bool:
     """Equal as JSON: 1 is 1.0, but true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(_are_equal(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(_are_equal, one, other))
     return one == other
 
 
@@ -445,7 +448,7 @@ def compile_pattern(source: str) -> re.Pattern[bytes]:
     options = re2.Options()
     options.log_errors = False
     try:
-        pattern: re.Pattern[bytes] = re2.compile(as_bytes(source), options)
+        pattern: re.Pattern[bytes] = re2.compile(encode_text(source), options)
     except re2.error as problem:
         raise BadPatternError(_reason(problem.args[0])) from None
     return pattern
@@ -458,14 +461,14 @@ def first_group(source: str, text: str) -> str | None:
         BadPatternError: the pattern cannot be used.
     """
     pattern = compile_pattern(source)
-    found = pattern.search(as_bytes(text))
+    found = pattern.search(encode_text(text))
     if found is None:
         return None
     group = found.group(1 if pattern.groups else 0)
     return None if group is None else group.decode("utf-8", "replace")
 
 
-def as_bytes(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """UTF-8 that a lone surrogate does not stop."""
     return text.encode("utf-8", "surrogatepass")
 

@@ -13,14 +13,14 @@ from typing import Any, Final
 from jsonpath_rfc9535 import JSONPathEnvironment, JSONPathError, JSONPathQuery
 from jsonpath_rfc9535.function_extensions import ExpressionType, FilterFunction
 
-from runners.judging.assertions import BadPatternError, Json, as_bytes, compile_pattern
+from runners.judging.assertions import BadPatternError, Json, compile_pattern, encode_text
 
 MAX_STEPS: Final = 10_000_000
-"""Some 10 s of work, enough for `$..name` on a body of 25 MB; a filter that searches the whole
-document for each of its places would take hours on a hundredth of that."""
+"""The most values that one path may visit: 10 s of work, enough for `$..name` on a body of 25 MB. A
+filter that searches the whole document for each value would take hours on a hundredth of that."""
 
 _CHARS_PER_STEP: Final = 100
-"""How much of a text is compared or searched in about the time that a place takes."""
+"""How many characters of a text are compared or searched in the time of one step."""
 
 _LENGTH: Final = ".length"
 
@@ -40,16 +40,16 @@ def find_values(path: str, document: Json) -> Sequence[Json]:
     query, wants_length = _compile(path)
     _BUDGET.set(_Budget(MAX_STEPS))
     try:
-        values = [_plain(node.value) for node in query.finditer(_view(document))]
+        values = [_unwrap(node.value) for node in query.finditer(_view(document))]
     except JSONPathError as problem:
         raise BadPathError(str(problem)) from None
     except RecursionError:
         raise BadPathError("the document is nested too deeply for it") from None
-    return _lengths(values) if wants_length else values
+    return _measure_lengths(values) if wants_length else values
 
 
 def check_path(path: str) -> None:
-    """Nothing, when the path can be used.
+    """Check that the path can be used.
 
     Raises:
         BadPathError: it cannot be read.
@@ -94,7 +94,7 @@ class _Object(dict[str, Any]):
         return iter(self.plain)
 
     def __getitem__(self, name: str) -> Any:
-        return _read(self.plain[name])
+        return _read_value(self.plain[name])
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -138,7 +138,7 @@ class _Array(list[Any]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return _Array(self.plain[index])
-        return _read(self.plain[index])
+        return _read_value(self.plain[index])
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -154,11 +154,11 @@ def _view(value: Any) -> Any:
     return _Array(value) if type(value) is list else value
 
 
-def _plain(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     return value.plain if isinstance(value, (_Object, _Array)) else value
 
 
-def _read(value: Any) -> Any:
+def _read_value(value: Any) -> Any:
     """One value on its own. A text may be long, and one filter may read it a million times."""
     _BUDGET.get().spend(1 + len(value) // _CHARS_PER_STEP if isinstance(value, str) else 1)
     return _view(value)
@@ -182,7 +182,7 @@ class _PatternFunction(FilterFunction):
             return False  # RFC 9535, 2.4.6: a pattern that is none matches nothing
         _BUDGET.get().spend(len(text) // _CHARS_PER_STEP)
         test = compiled.fullmatch if self._whole else compiled.search
-        return test(as_bytes(text)) is not None
+        return test(encode_text(text)) is not None
 
 
 class _Environment(JSONPathEnvironment):
@@ -211,7 +211,7 @@ def _compile(path: str) -> tuple[JSONPathQuery, bool]:
         raise BadPathError(str(problem.args[0])) from None
 
 
-def _lengths(values: Sequence[Json]) -> list[Json]:
+def _measure_lengths(values: Sequence[Json]) -> list[Json]:
     """A member called length where there is one, else how long an array or a text is."""
     lengths: list[Json] = []
     for value in values:

@@ -1,7 +1,7 @@
-"""Facts to a verdict: one pure function for all check types.
+"""Turns facts into a verdict: one pure function for all check types.
 
-What `shouldFail` makes of an answer. It inverts what counts as a failure; assertions and time
-limits hold as ever, and what kept the check from looking at all is never a pass.
+`shouldFail` inverts what counts as a failure of the answer; assertions and time limits hold all
+the same, and a check that got no answer at all does not pass, with the exceptions below.
 
 | Type      | passes with shouldFail            | EXPECTED_FAILURE         | fails as ever        |
 |-----------|-----------------------------------|--------------------------|----------------------|
@@ -15,9 +15,9 @@ limits hold as ever, and what kept the check from looking at all is never a pass
 |           | TIMEOUT)                          |                          |                      |
 | HEARTBEAT | (has no shouldFail)               |                          |                      |
 
-Which failure is named when several hold: what stood in the way of a look; then the answer itself
-(status, response code, loss, overdue ping), since it is the likeliest cause of the rest; then a
-teardown script; then the first assertion that failed, in the check's order; last, being too slow.
+When several failures hold, the verdict names the first of these: no observation; the answer itself
+(status, response code, loss, overdue ping), which is the likeliest cause of the others; a teardown
+script; the first assertion that failed, in the check's order; a response that was too slow.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,14 +56,14 @@ _UNREACHABLE: Final = frozenset({FailureKind.CONNECT, FailureKind.TIMEOUT})
 
 
 def judge(spec: CheckSpec, seen: Observation) -> Outcome:
-    """Say what the facts mean for this check."""
+    """Decide what the facts mean for this check."""
     if seen.failure is not None:
         return _judge_failure(spec, seen, seen.failure)
     return _judge_answer(spec, seen)
 
 
 def _judge_failure(spec: CheckSpec, seen: Observation, failure: Failure) -> Outcome:
-    """There is no answer to hold assertions and limits against."""
+    """Judge a run without an answer, which assertions and limits cannot be compared with."""
     may_be_unreachable = (
         isinstance(spec, RequestSpec) and spec.passes_unreachable and spec.should_fail
     )
@@ -85,14 +85,14 @@ def _was_tried(seen: Observation, failure: Failure) -> bool:
 
 def _judge_answer(spec: CheckSpec, seen: Observation) -> Outcome:
     assertions = evaluate(_assertions(spec), seen.facts)
-    degraded_after_ms, failed_after_ms = _limits(spec)
-    slow = _too_slow(seen.response_time_ms, failed_after_ms)
+    degraded_after_ms, failed_after_ms = _read_limits(spec)
+    slow = _slow_failure(seen.response_time_ms, failed_after_ms)
     before = _answer_failure(spec, seen) or seen.script_failure
-    failure = before or _failed_assertion(assertions) or slow
+    failure = before or _assertion_failure(assertions) or slow
     degraded_because = None
     if failure is None:
-        slow_because = _sluggish(seen.response_time_ms, degraded_after_ms)
-        degraded_because = slow_because or _lossy(spec, seen) or seen.degraded_because
+        slow_because = _explain_slowness(seen.response_time_ms, degraded_after_ms)
+        degraded_because = slow_because or _explain_loss(spec, seen) or seen.degraded_because
     return _outcome(
         seen,
         failure=failure,
@@ -134,14 +134,14 @@ def _assertions(spec: CheckSpec) -> tuple[Assertion, ...]:
     return spec.assertions if isinstance(spec, RequestSpec) else ()
 
 
-def _limits(spec: CheckSpec) -> tuple[float | None, float | None]:
+def _read_limits(spec: CheckSpec) -> tuple[float | None, float | None]:
     """When the check is degraded and when it fails, in ms. None: never."""
     if isinstance(spec, TimedSpec):
         return spec.degraded_after_ms, spec.failed_after_ms
     return None, None
 
 
-def _too_slow(took_ms: float | None, limit_ms: float | None) -> Failure | None:
+def _slow_failure(took_ms: float | None, limit_ms: float | None) -> Failure | None:
     if took_ms is None or limit_ms is None or took_ms <= limit_ms:
         return None
     return Failure(
@@ -150,13 +150,13 @@ def _too_slow(took_ms: float | None, limit_ms: float | None) -> Failure | None:
     )
 
 
-def _sluggish(took_ms: float | None, limit_ms: float | None) -> str | None:
+def _explain_slowness(took_ms: float | None, limit_ms: float | None) -> str | None:
     if took_ms is None or limit_ms is None or took_ms <= limit_ms:
         return None
     return f"It took {milliseconds(took_ms)} ms; above {milliseconds(limit_ms)} ms it is degraded."
 
 
-def _failed_assertion(results: tuple[AssertionResult, ...]) -> Failure | None:
+def _assertion_failure(results: tuple[AssertionResult, ...]) -> Failure | None:
     failed = [result for result in results if result.error is not None]
     if not failed:
         return None
@@ -170,7 +170,7 @@ def _failed_assertion(results: tuple[AssertionResult, ...]) -> Failure | None:
 
 
 def _answer_failure(spec: CheckSpec, seen: Observation) -> Failure | None:
-    judge_type = _BY_TYPE.get(type(spec))
+    judge_type = _ANSWER_RULES.get(type(spec))
     return None if judge_type is None else judge_type(spec, seen)
 
 
@@ -182,8 +182,10 @@ def _http_failure(spec: HttpSpec, seen: Observation) -> Failure | None:
     if (status >= LOWEST_ERROR_STATUS) == spec.should_fail:
         return None
     if spec.should_fail:
-        return _unexpected(f"The response status is {status}; this check expects 400 or above.")
-    # Hardly anyone wants what a server says of its own faults.
+        return _unexpected_pass(
+            f"The response status is {status}; this check expects 400 or above."
+        )
+    # Hardly anyone expects a server's own faults, so the hint is left out there.
     hint = ", with shouldFail anything from 400 on" if status < LOWEST_SERVER_FAULT else ""
     return Failure(
         kind=FailureKind.HTTP_STATUS,
@@ -195,7 +197,7 @@ def _http_failure(spec: HttpSpec, seen: Observation) -> Failure | None:
 def _tcp_failure(spec: TcpSpec, _: Observation) -> Failure | None:
     if not spec.should_fail:
         return None
-    return _unexpected("The connection was made; this check expects that it is not.")
+    return _unexpected_pass("The connection was made; this check expects that it is not.")
 
 
 def _dns_failure(spec: DnsSpec, seen: Observation) -> Failure | None:
@@ -205,18 +207,18 @@ def _dns_failure(spec: DnsSpec, seen: Observation) -> Failure | None:
     if spec.should_fail:
         if code != "NOERROR":
             return None
-        return _unexpected(f"{_answered(seen, code)}; this check expects an error.")
+        return _unexpected_pass(f"{_describe_answer(seen, code)}; this check expects an error.")
     if code == "NOERROR" or _asserts(spec, Source.RESPONSE_CODE):
         return None
     return Failure(
         kind=FailureKind.DNS,
-        message=f"{_answered(seen, code)}; only NOERROR passes.",
+        message=f"{_describe_answer(seen, code)}; only NOERROR passes.",
         detail={"code": code},
     )
 
 
-def _answered(seen: Observation, code: str) -> str:
-    """Who said what to which question."""
+def _describe_answer(seen: Observation, code: str) -> str:
+    """Describe which server answered what to which question."""
     asked = seen.evidence
     if not isinstance(asked, DnsEvidence):
         return f"The name server answered {code}"
@@ -239,12 +241,12 @@ def _icmp_failure(spec: IcmpSpec, seen: Observation) -> Failure | None:
         return Failure(kind=FailureKind.PROTOCOL, message="There was no packet loss to judge.")
     if (seen.evidence.packet_loss >= spec.failed_loss_percent) == spec.should_fail:
         return None
-    lost, limit = _lost(seen.evidence), f"{spec.failed_loss_percent:g} %"
+    lost, limit = _describe_loss(seen.evidence), f"{spec.failed_loss_percent:g} %"
     if spec.should_fail:
-        return _unexpected(f"{lost}; this check expects at least {limit}.")
+        return _unexpected_pass(f"{lost}; this check expects at least {limit}.")
     return Failure(
         kind=FailureKind.PACKET_LOSS,
-        message=f"{lost}{_errors(seen.evidence)}; the check fails at {limit}.",
+        message=f"{lost}{_list_errors(seen.evidence)}; the check fails at {limit}.",
         detail={
             "sent": seen.evidence.packets_sent,
             "received": seen.evidence.packets_received,
@@ -252,25 +254,27 @@ def _icmp_failure(spec: IcmpSpec, seen: Observation) -> Failure | None:
     )
 
 
-def _lost(evidence: IcmpEvidence) -> str:
+def _describe_loss(evidence: IcmpEvidence) -> str:
     host, address = evidence.hostname, evidence.resolved_ip
     named = host if address in (None, host) else f"{host} ({address})"
     return f"{round(evidence.packet_loss, 1):g} % of the packets to {named} were lost"
 
 
-def _errors(evidence: IcmpEvidence) -> str:
-    """The ICMP errors that came instead of replies, which name the cause."""
+def _list_errors(evidence: IcmpEvidence) -> str:
+    """List the ICMP errors that were received instead of replies, which name the cause."""
     errors = sorted({echo.error for echo in evidence.echoes if echo.error is not None})
     return f" ({', '.join(errors)})" if errors else ""
 
 
-def _lossy(spec: CheckSpec, seen: Observation) -> str | None:
+def _explain_loss(spec: CheckSpec, seen: Observation) -> str | None:
     """Why the loss makes the check degraded. None: it does not."""
     if not isinstance(spec, IcmpSpec) or not isinstance(seen.evidence, IcmpEvidence):
         return None
     if spec.should_fail or seen.evidence.packet_loss < spec.degraded_loss_percent:
         return None
-    return f"{_lost(seen.evidence)}; from {spec.degraded_loss_percent:g} % on it is degraded."
+    return (
+        f"{_describe_loss(seen.evidence)}; from {spec.degraded_loss_percent:g} % on it is degraded."
+    )
 
 
 def _heartbeat_failure(spec: HeartbeatSpec, seen: Observation) -> Failure | None:
@@ -288,11 +292,11 @@ def _heartbeat_failure(spec: HeartbeatSpec, seen: Observation) -> Failure | None
     )
 
 
-def _unexpected(message: str) -> Failure:
+def _unexpected_pass(message: str) -> Failure:
     return Failure(kind=FailureKind.EXPECTED_FAILURE, message=message)
 
 
-_BY_TYPE: Final[Mapping[type, Callable[[Any, Observation], Failure | None]]] = {
+_ANSWER_RULES: Final[Mapping[type, Callable[[Any, Observation], Failure | None]]] = {
     UrlSpec: _http_failure,
     ApiSpec: _http_failure,
     TcpSpec: _tcp_failure,
@@ -300,4 +304,4 @@ _BY_TYPE: Final[Mapping[type, Callable[[Any, Observation], Failure | None]]] = {
     IcmpSpec: _icmp_failure,
     HeartbeatSpec: _heartbeat_failure,
 }
-"""What an answer of each type must be; a type that is missing here has no rule of its own."""
+"""The rule for the answer of each type; a type that is missing here has none of its own."""

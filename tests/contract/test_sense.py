@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from contract.assertion_rules import assertion_problem, expression_of, path_of
 from contract.assertions import JSON_SOURCES, OF_OBJECTS, Assertion, Comparison, Source
 from contract.checks import SPEC_TYPES, CheckType
-from runners.judging.assertions import number_in
+from runners.judging.assertions import parse_number
 
 S, C = Source, Comparison
 
@@ -88,13 +88,13 @@ def test_latency_asserts_on_one_of_four_numbers() -> None:
 def test_a_target_is_a_number_where_the_comparisons_read_one(target: str) -> None:
     problem = assertion_problem(an_assertion(S.STATUS_CODE, C.EQUALS, target), CheckType.API)
     if "{{" not in target:
-        assert (problem is None) == (number_in(target) is not None)
+        assert (problem is None) == (parse_number(target) is not None)
 
 
 @pytest.mark.parametrize("target", ["9" * 400, "9" * 401, "-" + "9" * 399, "inf", "nan", "1e999"])
 def test_a_number_without_end_is_read_alike(target: str) -> None:
     problem = assertion_problem(an_assertion(S.STATUS_CODE, C.EQUALS, target), CheckType.API)
-    assert (problem is None) == (number_in(target) is not None)
+    assert (problem is None) == (parse_number(target) is not None)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from runners.judging.assertions import (
     equals,
     is_greater,
     is_less,
-    number_in,
-    text_of,
+    parse_number,
+    render_value,
 )
 
 C = Comparison
@@ -145,7 +145,7 @@ def test_numbers_compare_as_numbers(one: float, other: float) -> None:
 
 @given(JSON)
 def test_a_value_equals_its_own_text(value: Any) -> None:
-    assert equals(value, text_of(value))
+    assert equals(value, render_value(value))
 
 
 @given(JSON, st.sampled_from(Comparison), st.text())
@@ -158,11 +158,11 @@ def test_no_value_breaks_a_comparison(value: Any, comparison: Comparison, target
     "text", ["", "abc", "1_0", "nan", "inf", "-inf", "1e999", "0x10", "9" * 5000]
 )
 def test_what_is_no_number_is_none(text: str) -> None:
-    assert number_in(text) is None
+    assert parse_number(text) is None
 
 
 def test_a_long_text_is_no_number_and_is_not_remembered() -> None:
     long = "1" * 100_000
     holders = sys.getrefcount(long)
-    assert number_in(long) is None
+    assert parse_number(long) is None
     assert sys.getrefcount(long) == holders

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contract.runtimes import RUNTIMES
-from runners.installation.runtimes import cost_of
+from runners.installation.runtimes import estimate_cost
 from runners.scripting.node.runtimes import Runtime
 from sandbox.users import SLOT_UIDS
 from tests.builders.scripts import runtimes_here
@@ -86,7 +86,7 @@ def test_a_runtime_takes_the_room_that_is_announced(runtime: Runtime) -> None:
     for path in runtime.node.parents[1].rglob("*"):
         found = path.lstat()
         seen[found.st_ino] = found.st_blocks * 512
-    announced = cost_of([runtime.id]).disk_mb
+    announced = estimate_cost([runtime.id]).disk_mb
     assert 0.8 * announced < sum(seen.values()) / 2**20 < 1.2 * announced
 
 
