@@ -1,14 +1,12 @@
-"""The one gate to `Clean`: what may leave the agent, searched once more.
+"""The one gate to `Clean`: whatever leaves the agent is scanned once more here.
 
-The door: only what the scanner has read, or had read before, is clean and may leave.
-
-`Clean` and `CleanFile` cannot be made elsewhere: each wants a seal, which this module keeps.
+`Clean` and `CleanFile` cannot be made elsewhere: each requires a seal that this module keeps.
 """
 
 from collections import OrderedDict
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -16,11 +14,14 @@ from contract.result import Artifact, Outcome, Result
 from contract.wire import Wire, encode
 from sandbox.workspace import RunFile
 
+if TYPE_CHECKING:
+    from redaction.scanner.text import TextScan
+
 _MIB: Final = 1024 * 1024
 
 
 class MemberKind(StrEnum):
-    """What a secret was found in, as a person calls it."""
+    """What a secret was found in, for people."""
 
     RESULT = "result"
     FILE = "file"
@@ -35,34 +36,34 @@ class MemberKind(StrEnum):
 
 
 class Leak(NamedTuple):
-    """One place in which a secret is left. It holds no name and no value."""
+    """A place where a secret is left, without its name or value."""
 
     kind: MemberKind
     place: str
-    """As in `member 12 of 40, after byte 3145728`."""
+    """Where it is, for example `member 12 of 40, after byte 3145728`."""
 
 
 class ScanLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scan may cost; beyond it nothing is said to be clean."""
+    """The limits of a scan; what exceeds them is not clean."""
 
     unpacked_bytes: int = 4096 * _MIB
-    """Of all archives and compressed bodies together."""
+    """How many bytes all archives and compressed bodies together may decompress to."""
     depth: int = 6
-    """How deep encodings, archives and compressed bodies may lie in each other."""
+    """How deep encodings, archives and compressed bodies may be nested."""
     window_bytes: int = _MIB
     """How much is decoded at once."""
     run_bytes: int = 8 * _MIB
-    """How long a run of base64 may be whose content is an archive."""
+    """How long a base64 run may be that contains an archive."""
     members: int = 50_000
-    """Of one archive."""
+    """How many members one archive may have."""
 
 
 class UnscannableError(Exception):
-    """A secret could be in it and not be found; the text says why."""
+    """A secret could be there undetected; the message says why."""
 
 
 class LeakError(Exception):
-    """A secret is left in what was to leave; the text says in what, and never the value."""
+    """A secret is left; the message says where, never its value."""
 
     def __init__(self, leak: Leak) -> None:
         super().__init__(f"secret found in {leak.kind}")
@@ -70,46 +71,46 @@ class LeakError(Exception):
 
 
 class Passed(Wire, frozen=True, kw_only=True, tag="passed", tag_field="sort"):
-    """The scanner has read it, and found nothing."""
+    """The scanner read the file and found nothing."""
 
     artifact: Artifact
-    """As it is now."""
+    """The artifact after redaction."""
     replacements: int = 0
-    """How much was hidden before."""
+    """How many secrets were hidden before the scan."""
     shows_secret: bool = False
-    """A trace tells that a page showed a secret: so may the pictures of its run."""
+    """Whether a trace shows that a page displayed a secret, which pictures may show too."""
     shows_found: bool = False
-    """What it showed was a header's value, which nobody had called secret before."""
+    """Whether the page displayed a header's value, which no mask knew as a secret."""
     left_out: tuple[str, ...] = ()
-    """What of the files in it does not leave with it, and why, for the reader."""
+    """Members that were left out and why, for people."""
 
 
 class Withheld(Wire, frozen=True, kw_only=True, tag="withheld", tag_field="sort"):
-    """It does not leave."""
+    """The file is not sent."""
 
     because: str
-    """One sentence without its end; it holds no secret."""
+    """The reason, a sentence without its full stop; it has no secret."""
     leak: MemberKind | None = None
-    """What a secret was found in. None: it could not be searched."""
+    """What a secret was found in. None: the file could not be searched."""
     is_unsearchable: bool = False
-    """Whether a secret could be in it and not be found."""
+    """Whether a secret could be there undetected."""
     is_no_text: bool = False
-    """Whether it would be kept if there were no secrets."""
+    """Whether the file would be sent if the run had no secrets."""
     is_our_fault: bool = False
-    """Whether whoever searched it broke down."""
+    """Whether the cleaning process failed."""
 
 
 FileVerdict = Passed | Withheld
 
 
 class Spoken(Wire, frozen=True, kw_only=True):
-    """A verdict on its way between two processes."""
+    """The message with which the cleaning process reports a verdict."""
 
     verdict: FileVerdict
 
 
 _OUTCOME: Final = b'"outcome":'
-"""Before it stands the envelope, whose ids are the service's own."""
+"""The envelope before it has only ids of the service."""
 _SCANS_KEPT: Final = 64
 
 
@@ -121,49 +122,45 @@ _SEAL: Final = _Seal()
 
 
 class Clean(msgspec.Struct, frozen=True):
-    """A result without secrets; what may leave the agent."""
+    """A result without secrets, which may leave the agent."""
 
     result: Result
     body: bytes
-    """The result as it was encoded and searched; these bytes are stored and sent."""
+    """The encoded result that was scanned; exactly these bytes are stored and sent."""
     replacements: int = 0
-    """How much was hidden. 0 too when it was read from disk."""
+    """How many secrets were hidden; 0 for a result read from disk."""
     seal: _Seal | None = None
-    """Of the door, which alone has one."""
+    """Proof that the gate made it."""
 
     def __post_init__(self) -> None:
         _check(self.seal)
 
 
 class CleanFile(msgspec.Struct, frozen=True):
-    """A file without secrets; what may be uploaded."""
+    """A file without secrets, which may be uploaded."""
 
     path: Path
     artifact: Artifact
     seal: _Seal | None = None
-    """Of the door, which alone has one."""
+    """Proof that the gate made it."""
 
     def __post_init__(self) -> None:
         _check(self.seal)
 
 
-class _Scan(Protocol):
-    def finds(self, text: bytes) -> bool: ...
-
-
 class LeakGate:
-    """Lets results through in which no secret is found."""
+    """Scans results and makes `Clean` of those without a secret."""
 
     def __init__(self) -> None:
-        self._scans: OrderedDict[tuple[str, ...], _Scan] = OrderedDict()
+        self._scans: OrderedDict[tuple[str, ...], TextScan] = OrderedDict()
 
     def through(
         self, result: Result, body: bytes, *, secrets: tuple[str, ...], replacements: int = 0
     ) -> Clean:
-        """The result, which is clean now. Without secrets there is nothing to look for.
+        """Scan the encoded result and make it `Clean`; without secrets, nothing is scanned for.
 
         Raises:
-            LeakError: a secret is in it.
+            LeakError: it has a secret.
             UnscannableError: one could be in it.
         """
         if secrets and self._holds(result, body, secrets):
@@ -179,7 +176,7 @@ class LeakGate:
         # Somebody's secret may be called INFO, and the contract too.
         return scan.finds(free_text(result.outcome))
 
-    def _scan_for(self, secrets: tuple[str, ...]) -> _Scan:
+    def _scan_for(self, secrets: tuple[str, ...]) -> "TextScan":
         # Only now: an agent without secrets has no use for it, and its memory is measured.
         from redaction.scanner.text import TextScan  # noqa: PLC0415
 
@@ -193,21 +190,21 @@ class LeakGate:
 
 
 def let_file_through(file: RunFile, passed: Passed) -> CleanFile:
-    """The file, which is clean now: `passed` says what the scanner read."""
+    """Make a `CleanFile` of a file that the scanner passed."""
     return CleanFile(file.path, passed.artifact, _SEAL)
 
 
 def taken_back(result: Result, body: bytes) -> Clean:
-    """What this door let through before, and what lay in the agent's own folder since."""
+    """Make a result `Clean` again that was stored, clean, in the agent's own folder."""
     return Clean(result, body, seal=_SEAL)
 
 
 def saying(clean: Clean, outcome: Outcome) -> Clean:
-    """A clean result with a word of the agent's own about its files."""
+    """Replace the outcome of a clean result by one with the agent's own remark on its files."""
     result = msgspec.structs.replace(clean.result, outcome=outcome)
     return Clean(result, encode(result), clean.replacements, _SEAL)
 
 
 def _check(seal: _Seal | None) -> None:
     if seal is not _SEAL:
-        raise TypeError("only the door makes this, of what the scanner has read")
+        raise TypeError("only redaction/clean.py makes this, after a scan")

@@ -1,80 +1,66 @@
-"""Expressions compiled by RE2, whole or in segments that follow each other.
+"""Expressions compiled by RE2, as a whole or segment by segment.
 
-Forms too long to be compiled as a whole: their heads are, and what follows is read in parts.
-
-A character that may be written in each of its ways takes RE2 several kilobytes, so that ten secrets
-of a thousand would take 700 MB. There are few different ones, of which each is compiled once.
+A long form is compiled by its head only, and the rest is matched part by part: a character in all
+its spellings takes RE2 several kilobytes, so ten secrets of a thousand characters would take
+700 MB. There are few different parts, and each is compiled once.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import re2
 
 from redaction.encodings import LETTERS_AND_DIGITS, MOST_BYTES_PER_CHAR, begun
 
 LIMIT_CHARS: Final = 200_000
-"""Expressions are joined up to this size: ten secrets make one, forty two."""
+"""The size up to which expressions are joined: ten secrets make one, forty make two."""
 MEMORY_LIMIT_BYTES: Final = 64 << 20
-"""What RE2 may use for one; with half of it large ones run out of states and crawl at 1 MB/s."""
+"""RE2's memory for one expression; with half, large ones run out of states and drop to 1 MB/s."""
 
 
-class _Found(Protocol):
-    def span(self) -> tuple[int, int]: ...
+Pattern = re.Pattern[bytes]
+"""The type of RE2's expressions: the library has the methods of `re` and no types of its own."""
 
 
-class Compiled(Protocol):
-    """One compiled expression."""
-
-    def search(self, text: bytes, start: int = 0, /) -> _Found | None:
-        """The first place at which it is found, and there the longest."""
-
-    def fullmatch(self, text: bytes, /) -> _Found | None:
-        """The whole of the text, if that is what it describes."""
-
-
-class Placed(Compiled, Protocol):
-    """One that can be asked of a place as well."""
-
-    def match(self, text: bytes, start: int = 0, /) -> _Found | None:
-        """The longest that begins in that very place."""
-
-
-class Anchored(Protocol):
-    """One compiled expression that is wanted in one place."""
-
-    def match(self, text: bytes, start: int, /) -> _Found | None:
-        """The longest that begins there."""
-
-    def fullmatch(self, text: bytes, start: int, end: int, /) -> _Found | None:
-        """All from there to there, if that is what it describes."""
-
-
-def compiled(forms: Iterable[str], *, limit_chars: int = LIMIT_CHARS) -> tuple[Placed, ...]:
-    """The forms in as few expressions as may be of at most that size."""
-    return tuple(_compiled(source) for source in _join(forms, limit_chars))
-
-
-def compiled_alone(form: str) -> Anchored:
-    """A form that is looked for in one place after the other."""
-    expression: Anchored = _compiled(form)
+def compile_re2(
+    source: bytes,
+    *,
+    memory_bytes: int = 8 << 20,
+    longest_match: bool = False,
+    never_capture: bool = False,
+) -> Pattern:
+    """Compile an expression that has one code point for each byte."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = memory_bytes
+    options.longest_match = longest_match
+    options.dot_nl = longest_match
+    options.never_capture = never_capture
+    options.log_errors = False
+    expression: Pattern = re2.compile(source, options)
     return expression
 
 
+def compiled(forms: Iterable[str], *, limit_chars: int = LIMIT_CHARS) -> tuple[Pattern, ...]:
+    """Compile the forms into as few expressions of at most that size as possible."""
+    return tuple(_compiled(source) for source in _join(forms, limit_chars))
+
+
 @cache
-def compiled_once(form: str) -> tuple[Placed, ...]:
-    """A form that is always the same."""
+def compiled_once(form: str) -> tuple[Pattern, ...]:
+    """Compile a constant form once."""
     return compiled([form])
 
 
 def found_in(form: str, text: bytes) -> bool:
-    """Whether the text holds a form that is always the same."""
+    """Whether a constant form matches anywhere in the text."""
     return any(expression.search(text) is not None for expression in compiled_once(form))
 
 
-def spans(expression: Compiled, text: bytes) -> Iterator[tuple[int, int]]:
-    """Where it is found, those places too that overlap one found before."""
+def spans(expression: "Pattern | SegmentedPattern", text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield every match, including those that overlap an earlier one."""
     found = expression.search(text)
     while found is not None:
         start, end = found.span()
@@ -82,8 +68,8 @@ def spans(expression: Compiled, text: bytes) -> Iterator[tuple[int, int]]:
         found = expression.search(text, start + 1)
 
 
-def apart(expression: Compiled, text: bytes) -> Iterator[tuple[int, int]]:
-    """Where it is found, each place after the end of the one before."""
+def apart(expression: Pattern, text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the matches that do not overlap."""
     found = expression.search(text)
     while found is not None:
         yield found.span()
@@ -103,56 +89,52 @@ def _join(forms: Iterable[str], limit_chars: int) -> Iterator[str]:
         yield "|".join(joined)
 
 
-def _compiled(source: str) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.longest_match = True  # the longest covers all that begin in the same place
-    options.dot_nl = True
-    options.max_mem = MEMORY_LIMIT_BYTES
-    options.log_errors = False
-    expression = re2.compile(source.encode("latin-1"), options)
+def _compiled(source: str) -> Pattern:
+    encoded = source.encode("latin-1")
+    # The longest match includes all others that begin at the same place.
+    expression = compile_re2(encoded, memory_bytes=MEMORY_LIMIT_BYTES, longest_match=True)
     re2.purge()  # it remembers 128 expressions, of which each may hold all its memory
     return expression
 
 
 HEAD_PARTS: Final = 8
-"""So many are compiled together of a form that is found as a whole only."""
+"""How many parts of a long form are compiled together as its head."""
 _REMEMBERED_PARTS: Final = 512
 _REMEMBERED_HEADS: Final = 1024
 _ALONE: Final = LETTERS_AND_DIGITS | set("!#$()*+,-./:;<>?@[]^_`{|}~")
-"""Of these nothing longer begins with the character itself, as `&amp;` does with `&`."""
+"""Characters that begin none of their longer spellings, unlike `&`, which begins `&amp;`."""
 
 
 class Part(NamedTuple):
-    """What is written without a gap: a character, or a letter of an encoding."""
+    """The smallest segment of a form: a character, or a letter of an encoding."""
 
     expression: str
     plain: bytes = b""
-    """How it mostly is written, with which no other way begins. Empty: there is none."""
+    """The usual spelling, if it begins no other one; empty otherwise."""
 
 
 class Form(NamedTuple):
-    """One way of writing a text."""
+    """One encoded form of a text, part by part."""
 
     parts: tuple[Part, ...]
     least: int
-    """So many of the parts are found without the others."""
+    """How many parts, from the first one, make a match."""
     after: str = ""
-    """What may stand behind the last one, as an expression."""
+    """An expression for what may follow the last part."""
 
     @property
     def whole(self) -> str:
-        """All of it as one expression."""
+        """The whole form as one expression."""
         return begun("".join(part.expression for part in self.parts))
 
     @property
     def head(self) -> str:
-        """What is there whenever the form is, as an expression."""
+        """The first parts of the form as one expression."""
         parts = self.parts[: self.least if self.least < len(self.parts) else HEAD_PARTS]
         return begun("".join(part.expression for part in parts))
 
     def end_in(self, text: bytes, start: int) -> int:
-        """Where the form ends that begins there, at the furthest. -1: none does."""
+        """The furthest end of a match that begins at `start`. -1: there is none."""
         ends = -1
         places: tuple[int, ...] = (start,)
         for number, part in enumerate(self.parts):
@@ -166,7 +148,7 @@ class Form(NamedTuple):
         return max(ends, *further, -1)
 
     def begins(self, head: bytes) -> bool:
-        """Whether what was found as some head is the head of this form."""
+        """Whether a matched head is the head of this form."""
         places: tuple[int, ...] = (0,)
         for part in self.parts[: min(self.least, HEAD_PARTS)]:
             places = _behind(part, head, places)
@@ -174,7 +156,7 @@ class Form(NamedTuple):
 
 
 def form(parts: Iterable[Part]) -> Form:
-    """What is found as a whole only."""
+    """Make a form that only matches as a whole."""
     every = tuple(parts)
     return Form(every, least=len(every))
 
@@ -188,16 +170,16 @@ class _Span(NamedTuple):
 
 
 class SegmentedPattern:
-    """Some forms, with the face of a compiled expression."""
+    """Long forms with the interface of a compiled expression."""
 
-    def __init__(self, heads: Compiled, forms: tuple[Form, ...]) -> None:
+    def __init__(self, heads: Pattern, forms: tuple[Form, ...]) -> None:
         self._heads = heads
         self._forms = forms
         self._begun: dict[bytes, tuple[Form, ...]] = {}
-        """By what was found as a head, the forms that may go on."""
+        """The forms that a matched head may begin, by the head."""
 
     def search(self, text: bytes, start: int = 0, /) -> _Span | None:
-        """The first place at which it is found, and there the longest."""
+        """The first match, and at its place the longest."""
         while (head := self._heads.search(text, start)) is not None:
             begins, ends = head.span()
             forms = self._forms_of(text[begins:ends])
@@ -221,8 +203,8 @@ class SegmentedPattern:
         return known
 
 
-def followed(forms: Iterable[Form]) -> tuple[Compiled, ...]:
-    """The forms as what finds them."""
+def followed(forms: Iterable[Form]) -> tuple[SegmentedPattern, ...]:
+    """Compile the heads of long forms and join those that share one."""
     by_head: dict[str, list[Form]] = {}
     for form in forms:
         by_head.setdefault(form.head, []).append(form)
@@ -232,18 +214,18 @@ def followed(forms: Iterable[Form]) -> tuple[Compiled, ...]:
 
 @lru_cache(maxsize=_REMEMBERED_PARTS)
 def part(expression: str, plain: bytes = b"") -> Part:
-    """The same part each time: a form has thousands of a few different ones."""
+    """Reuse equal parts: a form has thousands of a few different ones."""
     return Part(expression, plain)
 
 
 def char_parts(text: Iterable[str], expressions: Iterable[str]) -> Iterator[Part]:
-    """Parts of characters in their ways."""
+    """Make parts of characters and the expressions for their spellings."""
     for char, expression in zip(text, expressions, strict=True):
         yield part(expression, char.encode() if expression and char in _ALONE else b"")
 
 
 def _behind(part: Part, text: bytes, places: tuple[int, ...]) -> tuple[int, ...]:
-    """Where the part ends that begins in one of these places."""
+    """The ends of a part that begins at one of these places."""
     expression, plain = part
     if len(places) == 1 and plain and text.startswith(plain, places[0]):
         return (places[0] + len(plain),)
@@ -252,7 +234,7 @@ def _behind(part: Part, text: bytes, places: tuple[int, ...]) -> tuple[int, ...]
 
 
 def _ends(expression: str, text: bytes, start: int) -> Iterator[int]:
-    """Where it may end, the furthest first."""
+    """Yield every end of a match that begins at `start`, the furthest first."""
     if not expression:
         yield start
         return
@@ -268,5 +250,5 @@ def _ends(expression: str, text: bytes, start: int) -> Iterator[int]:
 
 
 @lru_cache(maxsize=_REMEMBERED_PARTS)
-def _compiled_segment(expression: str) -> Anchored:
-    return compiled_alone(expression)
+def _compiled_segment(expression: str) -> Pattern:
+    return _compiled(expression)

@@ -1,15 +1,9 @@
-r"""Text as it reads decoded, with the place of each character in the original.
+r"""Decodes text, and maps each decoded byte to its place in the original.
 
-Undo escapes, which need looking at where letters and digits are escaped too: `%41`, `\x41`.
-
-Nothing escapes these in the usual course; what does so escapes everything, whatever it was
-encoded in before.
-
-Where encodings lie over one another: signs of them, and what is read once they are undone.
-
-Encodings that change a text as a whole, or every character, cannot all be listed when several lie
-over one another. So a text is searched for their signs, which are rare, and what stands around a
-sign is decoded and searched like the text itself.
+Nested encodings cannot all be listed as forms. A text is therefore searched for their signs, which
+are rare; what surrounds a sign is decoded and searched like the text itself. Escapes have a sign
+only where letters and digits are escaped too (`%41`, `\x41`): an encoder that escapes those
+escapes everything.
 """
 
 import binascii
@@ -36,7 +30,7 @@ from redaction.encodings import (
 
 
 class Kind(IntEnum):
-    """What a covered place is written in; the highest of several that overlap decides."""
+    """The encoding of a match; of overlapping matches the highest value decides."""
 
     TEXT = 0
     WIDE = 1
@@ -45,11 +39,11 @@ class Kind(IntEnum):
 
 
 class DecodedView(NamedTuple):
-    """A decoded stretch."""
+    """A decoded part of a text."""
 
     content: bytes
     place: Callable[[int, int], tuple[int, int]]
-    """Where the bytes from the first to the last (itself included) came from."""
+    """Maps the decoded bytes from first to last (inclusive) to their range in the original."""
     kind: Kind
 
 
@@ -70,7 +64,7 @@ ESCAPE_SIGN: Final = (
     rf"|(?:(?:[^\\]|{BACKSLASHES}(?:x{_ANY_HEX}{_ANY_HEX}|u{_ANY_HEX}{{4}}|{_ANY_HEX}+))?"
     rf"{BACKSLASHES}(?:x00|u0000|0+)){{4}}"
 )
-"""Of a letter or a digit; zeros of wide characters."""
+"""An escaped letter or digit, or the escaped zeros of UTF-16 and UTF-32."""
 CSS_SIGN: Final = rf"{BACKSLASHES}(?:0*{_HEX}(?:[ +]|{PERCENT}20)|0000{_HEX})"
 PRINTABLE_SIGN: Final = (
     f"=[2-7]{_ANY_HEX}=[2-7]{_ANY_HEX}|(?:(?:[^=]|={_ANY_HEX}{_ANY_HEX})=00){{4}}"
@@ -107,27 +101,27 @@ _LETTERS: Final = dict(zip(b"nrtbfva", b"\n\r\t\b\f\v\a", strict=True))
 
 
 def unescaped(stretch: bytes) -> Iterator[DecodedView]:
-    """Without percent-encoding, HTML entities and backslash escapes, one level of each."""
+    """Decode one level of percent-encoding, HTML entities and backslash escapes."""
     return _without(stretch, _ESCAPED)
 
 
 def uncss(stretch: bytes) -> Iterator[DecodedView]:
-    """Without the escapes of style sheets, which other languages read as something else."""
+    """Decode CSS escapes, which other languages read differently."""
     return _without(stretch, _CSS)
 
 
 def unprintable(stretch: bytes) -> Iterator[DecodedView]:
-    """Without quoted-printable."""
+    """Decode quoted-printable."""
     return _without(stretch, _PRINTABLE)
 
 
 def splice(stretch: bytes) -> Iterator[DecodedView]:
-    """Without colours of terminals and the line ends that encodings put into a text."""
+    """Remove terminal colours and soft line breaks."""
     return _without(stretch, _SPLICE)
 
 
 class _Unit(NamedTuple):
-    """One escape: where it stands and what it means."""
+    """One escape: its range and its meaning."""
 
     start: int
     end: int
@@ -143,7 +137,7 @@ def _without(stretch: bytes, escapes: re.Pattern[bytes]) -> Iterator[DecodedView
 
 
 def _join(stretch: bytes, units: Iterable[_Unit]) -> DecodedView:
-    """The text with each unit replaced by its meaning."""
+    """Replace each escape by its meaning."""
     content = bytearray()
     decoded_at, starts, ends = [0], [0], [0]
     at = 0
@@ -164,7 +158,7 @@ def _join(stretch: bytes, units: Iterable[_Unit]) -> DecodedView:
 def _placing(
     decoded_at: list[int], starts: list[int], ends: list[int]
 ) -> Callable[[int, int], tuple[int, int]]:
-    """Even entries are text as it stood, odd ones are units."""
+    """Make the mapping; even entries are plain text, odd ones are escapes."""
 
     def place(first: int, last: int) -> tuple[int, int]:
         entry = bisect_right(decoded_at, first) - 1
@@ -183,7 +177,7 @@ def _meaning(found: re.Match[bytes]) -> bytes:
 
 
 def _own_backslash(escape: bytes) -> bytes:
-    """A backslash that stood before: those of the escape itself double each time."""
+    """A literal backslash before the escape; the escape's own double at each level."""
     if escape.startswith(b"%"):
         escape = _SLASHES.sub(lambda run: b"\\" * len(_SLASH.findall(run.group())), escape)
     slashes = len(escape) - len(escape.lstrip(b"\\"))
@@ -223,7 +217,7 @@ _MEANINGS: Final[dict[str, Callable[[bytes, bytes], bytes]]] = {
     "letter": lambda letter, _: bytes([_LETTERS[letter[0]]]),
     "itself": lambda char, _: char,
 }
-"""By the name of the group that an escape was found in."""
+"""Decodes an escape, by the name of the group that matched."""
 
 
 _ANY: Final = rf"(?:[A-Za-z0-9+/_\-]|{PERCENT}2[bBfF]|{BACKSLASHES}(?:/|u002[bBfF]))"
@@ -237,7 +231,7 @@ BASE64_SIGN: Final = (
     f"|(?:{_WIDE}{_WIDE_AFTER}){{2}}"
     rf"|{_LINE}{{60}}{LINE_END}[ \t]*{_LINE}"
 )
-"""Base64 of printable text in UTF-8 or UTF-16; a full line of any. Words do not look like it."""
+"""Base64 of printable UTF-8 or UTF-16, or a full line of any base64; words do not match."""
 _PRINTABLE_HEX: Final = "[2-7][0-9A-Fa-f]"
 _PERCENT_BETWEEN: Final = rf"{PERCENT}(?:20|2[bBcC]|3[aA]|0[aAdD])"
 HEX_SIGN: Final = (
@@ -253,7 +247,7 @@ _BASE64_RUN: Final = re.compile(
     rb"|=?(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]|(?:\\{1,32}r)?\\{1,32}n)[ \t]*)+"
 )
 _STOPS: Final = (b'"', b"<", b">", b":", b",", b".", b";", b"(", b")", b"'")
-"""No run goes on over one of them."""
+"""Characters that end every base64 run."""
 _PLAIN_RUN: Final = re.compile(rb"[A-Za-z0-9+/_\-]+")
 _SEXTET: Final = re.compile(
     rb"=?(?:\r?\n|(?:%(?:25)*0[dD])?%(?:25)*0[aA]|(?:\\+r)?\\+n)[ \t]*|([A-Za-z0-9])"
@@ -268,7 +262,7 @@ _WIDE_RUN: Final = re.compile(rb"(?:[^\0]\0{1,3}){4,}[^\0]?")
 
 
 def unbase64(stretch: bytes) -> Iterator[DecodedView]:
-    """Each run that looks like base64 at its four places."""
+    """Decode each run that looks like base64, at its four alignments."""
     for run in _signed_runs(stretch):
         letters, starts, ends = _letters(run.group(), run.start())
         for skipped in range(4):
@@ -277,7 +271,7 @@ def unbase64(stretch: bytes) -> Iterator[DecodedView]:
 
 
 def _signed_runs(stretch: bytes) -> Iterator[re.Match[bytes]]:
-    """Runs with a sign; the others, which are all words of a text, are not even looked at."""
+    """Yield the runs with a sign; others, as words, are never inspected."""
     over = 0
     (sign,) = compiled_once(BASE64_SIGN)
     for start, _ in apart(sign, stretch):
@@ -293,7 +287,7 @@ def _signed_runs(stretch: bytes) -> Iterator[re.Match[bytes]]:
 
 
 def _letters(run: bytes, at: int) -> tuple[bytes, Sequence[int], Sequence[int]]:
-    """The letters of a run, and where each begins and ends."""
+    """The letters of a run, and the start and end of each."""
     if _PLAIN_RUN.fullmatch(run):
         letters = run.replace(b"-", b"+").replace(b"_", b"/")
         return letters, range(at, at + len(run)), range(at + 1, at + len(run) + 1)
@@ -307,13 +301,13 @@ def _letters(run: bytes, at: int) -> tuple[bytes, Sequence[int], Sequence[int]]:
 
 
 def _decode(letters: bytes) -> bytes:
-    """What the letters hold, up to the last whole byte."""
+    """Decode the letters up to the last whole byte."""
     padded = letters + b"A" * (-len(letters) % 4)
     return binascii.a2b_base64(padded)[: len(letters) * 6 // 8]
 
 
 class _Sextets:
-    """Where the letters of a byte stand: it begins in one and ends in the next."""
+    """Maps a byte to its two base64 letters."""
 
     def __init__(self, starts: Sequence[int], ends: Sequence[int], skipped: int) -> None:
         self._starts = starts
@@ -328,7 +322,7 @@ class _Sextets:
 
 
 def unhex(stretch: bytes) -> Iterator[DecodedView]:
-    """Each run of hexadecimal digits, in both ways of pairing them."""
+    """Decode each run of hexadecimal digits, in both ways of pairing them."""
     for run in _HEX_RUN.finditer(stretch):
         digits, starts = _digits(run.group(), run.start())
         for skipped in (0, 1):
@@ -338,7 +332,7 @@ def unhex(stretch: bytes) -> Iterator[DecodedView]:
 
 
 def _digits(run: bytes, at: int) -> tuple[bytes, Sequence[int]]:
-    """The digits of a run, and where each stands; most runs are hashes, and nothing else."""
+    """The digits of a run and their places; most runs are plain hashes."""
     if _PLAIN_HEX.fullmatch(run):
         return run, range(at, at + len(run))
     found = [digit for digit in _HEX_DIGIT.finditer(run) if digit.lastindex]
@@ -346,7 +340,7 @@ def _digits(run: bytes, at: int) -> tuple[bytes, Sequence[int]]:
 
 
 class _Pairs:
-    """Where the two digits of a byte stand."""
+    """Maps a byte to its two hexadecimal digits."""
 
     def __init__(self, starts: Sequence[int], skipped: int) -> None:
         self._starts = starts
@@ -358,7 +352,7 @@ class _Pairs:
 
 
 def narrowed(stretch: bytes) -> Iterator[DecodedView]:
-    """Characters of two or four bytes as one byte each."""
+    """Decode runs of UTF-16 or UTF-32 to one byte a character."""
     for run in _WIDE_RUN.finditer(stretch):
         text = run.group()
         starts = [run.start() + at for at, byte in enumerate(text) if byte]
@@ -366,7 +360,7 @@ def narrowed(stretch: bytes) -> Iterator[DecodedView]:
 
 
 class _Singles:
-    """Where the byte of a wide character stands that is not zero."""
+    """Maps a byte to the non-zero byte of its wide character."""
 
     def __init__(self, starts: Sequence[int]) -> None:
         self._starts = starts
@@ -376,7 +370,7 @@ class _Singles:
 
 
 class Decoder(NamedTuple):
-    """One kind of encoding, by its sign."""
+    """A decoder and the sign of its encoding."""
 
     name: str
     sign: str
@@ -398,7 +392,7 @@ UNDOINGS: tuple[Decoder, ...] = (
 
 
 def sign_runs() -> tuple[str, ...]:
-    """Expressions for runs of signs: of base64, and of everything else.
+    """Expressions for runs of signs: base64's and all others.
 
     In one expression the places at which base64 may begin would multiply the states of the others.
     """
@@ -406,7 +400,7 @@ def sign_runs() -> tuple[str, ...]:
 
 
 def views(text: bytes) -> Iterator[DecodedView]:
-    """What the text reads in each encoding of which it has a sign."""
+    """Decode the text in each encoding of which it has a sign."""
     likely = [all_of for runs, all_of in _together(UNDOINGS) if found_in(runs, text)]
     seen = [one.undone for one in chain.from_iterable(likely) if found_in(one.sign, text)]
     for undone in dict.fromkeys(seen):
@@ -415,7 +409,7 @@ def views(text: bytes) -> Iterator[DecodedView]:
 
 @cache
 def _together(undoings: tuple[Decoder, ...]) -> tuple[tuple[str, tuple[Decoder, ...]], ...]:
-    """Those whose signs are looked for at once, after the expression for runs of these."""
+    """Group the decoders whose signs are searched for together, with one expression each."""
     base64 = tuple(one for one in undoings if one.undone is unbase64)
     others = tuple(one for one in undoings if one not in base64)
     return tuple((_runs(group), group) for group in (base64, others) if group)

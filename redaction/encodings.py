@@ -1,15 +1,11 @@
-r"""How encodings spell a character, as parts of regular expressions.
+r"""How encodings spell a character (`%2F`, `&quot;`, `\u00e9`, `=3D`), as parts of expressions.
 
-What expressions for encoded text are made of: signs of the encodings, themselves encoded.
+Expressions are for RE2 in LATIN1: one code point for each byte. Repeats are never bounded: RE2
+unrolls `{0,15}`, runs out of memory with ten secrets and then takes a hundred times as long.
 
-Everything here is for RE2 in LATIN1: one code point for each byte. Repeats are never bounded:
-RE2 unrolls `{0,15}`, runs out of memory with ten secrets and then needs a hundred times as long.
-
-How one character is written: raw, `%2F`, `&quot;`, `\u00e9`, `=3D` and so on.
-
-Browsers, servers and libraries encode character by character and mix their ways, so each
-character that is no letter or digit may stand in any of them, whatever its neighbours do.
-Letters and digits are encoded by nobody, or all of them; `views` undoes that.
+Browsers, servers and libraries encode character by character and mix encodings, so each character
+that is not a letter or digit may be in any of them, whatever its neighbours are in. Letters and
+digits are encoded either not at all or all of them, which `decoders` handles.
 """
 
 import html.entities
@@ -19,10 +15,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 PERCENT: Final = "%(?:25)*"
-"""A percent sign, encoded any number of times."""
+"""A percent sign, percent-encoded any number of times."""
 BACKSLASH: Final = rf"(?:\\|{PERCENT}5[cC])"
 BACKSLASHES: Final = f"{BACKSLASH}+"
-"""One for each time that a text was escaped, and more."""
+"""One or more backslashes: escaping again doubles them."""
 AMPERSAND: Final = rf"(?:{BACKSLASHES}(?:u0026|x26)|&|{PERCENT}26)"
 HASH: Final = rf"(?:#|{PERCENT}23)"
 SEMICOLON: Final = rf"(?:;|{PERCENT}3[bB])"
@@ -34,14 +30,14 @@ GROWTH: Final = (
     rf"(?:\\{{8}}|(?:{PERCENT}5[cC]){{3}}|%(?:25){{3}}|(?:amp{SEMICOLON}){{3}}|=(?:3[dD]){{3}}"
     rf"|(?:[#xX{{\\]|%(?:25)*(?:23|5[cC]|7[bB]))0{{8}})(?:[\\%]|5[cC]?|25|3[dD]|amp;|0)*"
 )
-"""Where a character takes more room than `MOST_BYTES_PER_CHAR`, one of these is.
+"""Matches where a character may take more bytes than `MOST_BYTES_PER_CHAR`.
 
-It takes the whole of a run: found again within it, what may follow the run is looked for each time.
+It matches a whole run: matches within one would each search what follows it.
 """
 MOST_BYTES_PER_CHAR: Final = 64
 
 BETWEEN_BYTES: Final = rf"(?:[\s:,+\-]|{PERCENT}(?:20|2[bBcC]|3[aA]|0[aAdD]))"
-"""As openssl, hexdump and debuggers part hexadecimal numbers."""
+"""Separators of hexadecimal bytes, as openssl, hexdump and debuggers print them."""
 
 LETTERS_AND_DIGITS: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -50,14 +46,14 @@ _LITERAL_BYTES: Final = frozenset(map(ord, LETTERS_AND_DIGITS))
 
 
 def literal(encoded: bytes) -> str:
-    """These bytes and no others."""
+    """An expression for exactly these bytes."""
     return "".join(chr(byte) if byte in _LITERAL_BYTES else rf"\x{byte:02x}" for byte in encoded)
 
 
 def begun(form: str) -> str:
-    r"""The form as an expression may begin with it: with one backslash, where more may stand.
+    r"""The form with one leading backslash where it allows several.
 
-    What begins with `\\\\+` is found again at each backslash of a run, which is quadratic.
+    A form that begins with `\\\\+` matches at each backslash of a run, which is quadratic.
     """
     for opening in ("", "(?:"):
         if form.startswith(opening + BACKSLASHES):
@@ -66,32 +62,32 @@ def begun(form: str) -> str:
 
 
 def hex_digits(digits: str) -> str:
-    """The digits in either case."""
+    """An expression for the digits in either case."""
     return "".join(
         digit if digit.isdigit() else f"[{digit.lower()}{digit.upper()}]" for digit in digits
     )
 
 
 def hex_byte(byte: bytes, *, after: str) -> str:
-    """The byte as a number of two digits after a sign."""
+    """An expression for a byte in two hexadecimal digits after a prefix."""
     return after + hex_digits(byte.hex())
 
 
 class Way(NamedTuple):
-    """One way of writing a character."""
+    """One spelling of a character."""
 
     name: str
     of: Callable[[str], Iterator[str]]
-    """Expressions for the character; none where it is not written so."""
+    """Yields expressions for a character; none if it is never spelled so."""
 
 
 def utf8(char: str) -> bytes:
-    """The character in UTF-8, where it is half of a pair too."""
+    """Encode in UTF-8, lone surrogates included."""
     return char.encode("utf-8", "surrogatepass")
 
 
 def encodings(text: str) -> tuple[bytes, ...]:
-    """The text in UTF-8, and where it differs in Latin-1, or as Windows has that."""
+    """The text in UTF-8 and, if it differs, in Latin-1 or Windows-1252."""
     encoded = utf8(text)
     if text.isascii():
         return (encoded,)
@@ -153,19 +149,19 @@ ESCAPES: tuple[Way, ...] = (
     Way("CSS escape", _css),
     Way("letter escape", _letter),
 )
-"""What follows a backslash."""
+"""Spellings that follow a backslash."""
 
 
 _REMEMBERED_CHARS: Final = 1024
 _SLASH: Final = "\\"
 _BEFORE_NAME: Final = f"{AMPERSAND}(?:amp{SEMICOLON})*"
 _AFTER_NAME: Final = f"{SEMICOLON}?"
-"""What stands around an entity's name."""
+"""The syntax around an entity's name."""
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}".encode()
 
 
 def alike(text: str) -> str:
-    """The text without what each encoding writes in another way."""
+    """Normalize what encodings change at will: line ends and runs of backslashes."""
     # Escaping doubles backslashes, so how many there are beside each other says nothing.
     while "\\\\" in text:
         text = text.replace("\\\\", "\\")
@@ -173,14 +169,14 @@ def alike(text: str) -> str:
 
 
 def mixed(text: str) -> str:
-    """The text with each character in any of its ways."""
+    """An expression for the text with each character in any of its spellings."""
     return "".join(each_mixed(alike(text)))
 
 
 def each_mixed(text: str) -> Iterator[str]:
-    """Of a text without what each encoding writes in another way, one character after the other.
+    """Yield the expression of each character of a normalized text.
 
-    A backslash that it begins with comes with what follows, in whose place nothing comes then.
+    A leading backslash is joined with the character after it, which then yields an empty string.
     """
     is_joined = text[0] == _SLASH and len(text) > 1
     yield from (_after_backslash(text[1]), "") if is_joined else (_first(text[0]),)
@@ -190,7 +186,7 @@ def each_mixed(text: str) -> Iterator[str]:
 
 
 def _character(char: str) -> str:
-    """One character, before which any number of backslashes may stand for nothing."""
+    """A character in all spellings; any number of meaningless backslashes may precede it."""
     if char in LETTERS_AND_DIGITS:
         return char
     if char == _SLASH:
@@ -200,7 +196,7 @@ def _character(char: str) -> str:
 
 
 def _first(char: str) -> str:
-    """The first of a text, before which one backslash may stand."""
+    """The first character of a text; one backslash may precede it."""
     if char in LETTERS_AND_DIGITS:
         return char
     plain = "|".join(map(begun, _plain(char)))
@@ -211,7 +207,7 @@ def _first(char: str) -> str:
 
 
 def _after_backslash(char: str) -> str:
-    """A backslash that a text begins with, of a run of these the last, and what follows it."""
+    """A leading backslash, the last one of a run, joined with the character after it."""
     bare = (_raw, _percent)
     others = _compact(form for way in PLAIN_WAYS if way.of not in bare for form in way.of(_SLASH))
     encoded = "|".join((f"{BACKSLASH}(?:{_escaped(_SLASH)})", *map(begun, others)))
@@ -219,7 +215,7 @@ def _after_backslash(char: str) -> str:
 
 
 def _quoting(char: str) -> str:
-    """What may stand behind a quote within a text; the first and the last one need no more."""
+    """What may follow a quote within a text; the first and last quote need nothing."""
     forms = [form for way in QUOTINGS for form in way.of(char)]
     return f"(?:{'|'.join(forms)})?" if forms else ""
 
@@ -229,7 +225,7 @@ def _plain(char: str) -> list[str]:
 
 
 def _compact(forms: Iterable[str]) -> list[str]:
-    """The forms with their entities as one, since what stands around the names is most of them."""
+    """Join the entities among the forms: the syntax around the names is most of their size."""
     found = list(forms)
     others = [form for form in found if not form.startswith(_BEFORE_NAME)]
     names = [
@@ -249,18 +245,18 @@ def _raw(char: str) -> Iterator[str]:
 
 
 def _latin1(char: str) -> Iterator[str]:
-    """Or as Windows has that, where the euro sign is one byte too."""
+    """Latin-1 or Windows-1252, where the euro sign is one byte."""
     yield from map(literal, encodings(char)[1:])
 
 
 def _replacement(char: str) -> Iterator[str]:
-    """What readers put in the place of bytes that are no UTF-8, as those of Latin-1 are."""
+    """The replacement character, which decoders of UTF-8 put in place of Latin-1 bytes."""
     if ord(char) >= 128:
         yield literal(_REPLACEMENT)
 
 
 def _misread(char: str) -> Iterator[str]:
-    """`Ã¼` for `ü`: its bytes read as Latin-1, or as Windows has that, and written anew."""
+    """Mojibake, such as `Ã¼` for `ü`: UTF-8 decoded as Latin-1 or Windows-1252."""
     if ord(char) >= 128:
         encoded = utf8(char)
         for charset in ("latin-1", "cp1252"):
@@ -273,7 +269,7 @@ def _percent(char: str) -> Iterator[str]:
 
 
 def _percent_units(char: str) -> Iterator[str]:
-    """`%u20AC`, as `escape` of JavaScript has it for what `%E9` cannot say."""
+    """`%u20AC`, as JavaScript's `escape` writes characters above `%FF`."""
     if ord(char) >= 128:
         units = char.encode("utf-16-be", "surrogatepass")
         pairs = (units[at : at + 2].hex() for at in range(0, len(units), 2))
@@ -285,7 +281,7 @@ def _quoted_printable(char: str) -> Iterator[str]:
 
 
 def _in_signs(char: str, *, before_each: str) -> Iterator[str]:
-    """The bytes as numbers after a sign; of several bytes some may stand as they are."""
+    """The bytes in hexadecimal after a prefix; of several bytes some may be raw."""
     for encoded in encodings(char):
         if len(encoded) == 1:
             yield hex_byte(encoded, after=before_each)
@@ -316,13 +312,13 @@ def _named_entity(char: str) -> Iterator[str]:
 
 @lru_cache(maxsize=_REMEMBERED_CHARS)
 def _entity_names(char: str) -> tuple[str, ...]:
-    """What HTML calls the character. Looked for one by one: a table of all holds 300 kB."""
+    """The character's names in HTML; a table of all characters would take 300 kB."""
     known = html.entities.html5.items()
     return tuple(name[:-1] for name, means in known if means == char and name.endswith(";"))
 
 
 def _spaces(char: str) -> Iterator[str]:
-    """A form's `+`, and the space that does not break."""
+    """Spellings of a space: a form's `+`, and the no-break space."""
     if char == " ":
         yield from (r"\+", rf"{PERCENT}2[bB]", r"\xc2\xa0", rf"{PERCENT}[aA]0", _entity("nbsp"))
 
@@ -346,11 +342,11 @@ PLAIN_WAYS: tuple[Way, ...] = (
     Way("spaces", _spaces),
     Way("line ends", _line_ends),
 )
-"""Ways that need no backslash."""
+"""Spellings that need no backslash."""
 
 
 def _doubled(char: str) -> Iterator[str]:
-    """As in CSV, SQL and YAML."""
+    """Doubled quotes, as in CSV, SQL and YAML."""
     if char in _QUOTES:
         yield _character(char)
 
@@ -368,4 +364,4 @@ QUOTINGS: tuple[Way, ...] = (
     Way("doubled", _doubled),
     Way("broken off", _broken_off),
 )
-"""What follows a quote where quotes are around it all."""
+"""Spellings of a quote within quotes."""

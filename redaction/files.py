@@ -1,8 +1,6 @@
-"""Hides secrets in files, in a process of its own.
+"""Hides secrets in a run's files, in a child process: outside the event loop, within a time limit.
 
-Make the files of a run clean in a process of their own: outside the event loop, within a limit.
-
-What breaks that process costs the file, never the result: our fault is not the target's.
+A failure of that process costs files, never the result: our fault is not the target's.
 """
 
 import asyncio
@@ -22,35 +20,35 @@ from redaction.policy import SENSITIVE_HEADERS
 from sandbox.workspace import RunFile, ScreenshotReview
 
 PICTURES: Final = frozenset({"screenshot", "video"})
-"""Kinds of files in which no secret can be hidden."""
+"""Kinds of artifacts in which no secret can be hidden."""
 
 
 class OrderedFile(Wire, frozen=True, kw_only=True):
-    """A file that is to be made clean where it lies."""
+    """A file to clean in place."""
 
     path: str
     artifact: Artifact
     review: ScreenshotReview = ScreenshotReview.UNREVIEWED
-    """At the page, as this picture was taken."""
+    """Whether and how the page was checked when this picture was taken."""
 
 
 class CleaningOrder(Wire, frozen=True, kw_only=True):
-    """What to do."""
+    """The message that tells the cleaning process what to do."""
 
     files: tuple[OrderedFile, ...]
     secrets: tuple[str, ...]
     typed: tuple[str, ...] = ()
-    """Those that were typed letter by letter: pages may tell their beginnings."""
+    """Secrets that were typed letter by letter, so pages may show prefixes of them."""
     header_names: tuple[str, ...] = tuple(SENSITIVE_HEADERS)
-    """Of headers whose values are secret whatever they are, in lower case."""
+    """Lower-case names of headers whose values are always secret."""
     out_of_sight: tuple[str, ...] = ()
-    """Those that no script of the run was given: no mask on a picture is for them."""
+    """Secrets that no script of the run was given, so pictures have no masks for them."""
     limit_s: float
-    """How much CPU time it may take."""
+    """How many seconds of CPU time it may take."""
 
 
 CLEANING_LIMIT_S: Final = 120.0
-"""Of all files of a run. A trace archive of 150 MB takes a third of it on a quiet core."""
+"""CPU and wall-clock seconds for all files of a run; a trace of 150 MB takes a third of it."""
 _LINE: Final = [sys.executable, "-P", "-m", "redaction.files_child"]
 _ROOT: Final = str(Path(__file__).parents[1])
 _LEAST_BYTES: Final = 1 << 16
@@ -67,7 +65,7 @@ async def clean_in_child(  # noqa: PLR0913 - of one run
     in_sight: Iterable[str] | None = None,
     limit_s: float = CLEANING_LIMIT_S,
 ) -> tuple[FileVerdict, ...]:
-    """A verdict on each file; those that pass lie where they lay.
+    """A verdict on each file; files that pass are cleaned in place.
 
     `typed`: those of the secrets that were typed letter by letter. `in_sight`: those that the
     run's scripts knew. None: all of them.
@@ -95,7 +93,7 @@ def _sort(file: RunFile) -> OrderedFile:
 
 
 async def _verdicts(files: Sequence[RunFile], order: CleaningOrder) -> tuple[FileVerdict, ...]:
-    """Traces come first: they tell what the pictures may show."""
+    """Verdicts in order; files without one are withheld."""
     said, how = await _run(encode(order), _environment(files), order.limit_s)
     verdicts = _read(said)[: len(files)]
     if len(verdicts) == len(files):
@@ -108,14 +106,14 @@ async def _verdicts(files: Sequence[RunFile], order: CleaningOrder) -> tuple[Fil
 
 
 def _environment(files: Sequence[RunFile]) -> Mapping[str, str]:
-    """Nothing of ours; what is unpacked goes beside the files, and with them."""
+    """None of the agent's own variables; temporary files are kept beside the run's files."""
     path = os.pathsep.join((_ROOT, *filter(None, sys.path)))
     folder = str(files[0].path.parent) if files else "/tmp"  # noqa: S108 - nothing is written
     return {"PATH": os.defpath, "PYTHONPATH": path, "TMPDIR": folder, "LANG": "C.UTF-8"}
 
 
 async def _run(order: bytes, env: Mapping[str, str], limit_s: float) -> tuple[bytes, str]:
-    """What it said, and how it ended."""
+    """The process's output, and how it ended."""
     try:
         process = await asyncio.create_subprocess_exec(
             *_LINE,

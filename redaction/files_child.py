@@ -1,8 +1,6 @@
-"""The process that hides secrets in files.
+"""The process that hides secrets in a run's files and then scans them.
 
-The process in which a run's files are scrubbed and then scanned, beside the agent's own.
-
-It reads its order from standard input, since arguments and environments are shown to others, and
+It reads its order from standard input, since other users can see arguments and environments, and
 writes a verdict on each file as soon as it has one.
 """
 
@@ -42,11 +40,11 @@ class HiddenFile(NamedTuple):
     file: RunFile
     replacements: int
     shows_secret: bool = False
-    """A trace tells that a page showed a secret: so may the pictures of its run."""
+    """Whether a trace shows that a page displayed a secret, which pictures may show too."""
     shows_found: bool = False
-    """A page showed one that no mask knew, as a header's value, which nobody had called secret."""
+    """Whether the page displayed a secret that no mask knew, such as a header's value."""
     left_out: tuple[str, ...] = ()
-    """What of the files in it does not leave with it, and why, for the reader."""
+    """Members that were left out and why, for people."""
 
 
 def hide_in_file(  # noqa: PLR0913 - of one file
@@ -83,7 +81,7 @@ def hide_in_file(  # noqa: PLR0913 - of one file
 
 
 def _replace(file: RunFile, source: BinaryIO, cleaner: Cleaner, search: Search) -> int:
-    """Put the clean file in its place; how many secrets there were."""
+    """Replace the file by its clean copy and return how many secrets it had."""
     # A new file for certain: a name that could be guessed might be a link already.
     handle, unfinished = tempfile.mkstemp(dir=file.path.parent)
     try:
@@ -109,7 +107,7 @@ def _check_searchable(file: RunFile, source: BinaryIO) -> None:
 
 
 def _may_hold_headers(file: RunFile, source: BinaryIO) -> bool:
-    """Whether it is a trace, a HAR or the like: their headers are secret where nothing else is."""
+    """Whether it may be a trace or a HAR, whose headers are secret even without other secrets."""
     start = source.read(START_BYTES)
     source.seek(0)
     try:
@@ -155,25 +153,25 @@ _NOTHING_TELLS: Final = Withheld(
 )
 _LEAST_URGENT: Final = 19
 TURN_S: Final = 0.001
-"""Searching a block takes two to three milliseconds, and what waits for it as long as a turn."""
+"""The interpreter's switch interval, shorter than the 2 to 3 ms of searching one block."""
 _OOM_SCORE: Final = "900"
 _MEMORY_BYTES: Final = 3 << 30
-"""Of address space, of which a pattern of many secrets reserves much and uses little."""
+"""The limit on address space: patterns of many secrets reserve much of it and use little."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the files before tell of a run's pages."""
+    """What a run's pages showed, as far as its files tell."""
 
     by_trace: bool = False
-    """Whether a trace told anything."""
+    """Whether a trace was read."""
     showed_known: bool = False
-    """Whether a page showed a secret that the run knew, which masks lie over."""
+    """Whether a page showed a secret that the run knew, which masks cover."""
     showed_other: bool = False
-    """Whether it showed one that no mask knew: its scripts did not, or it was come upon later."""
+    """Whether a page showed a secret that no mask knew, or one found only later."""
 
     def of_picture(self, review: ScreenshotReview, *, was_in_sight: bool) -> Withheld | None:
-        """Why a picture does not leave. None: as far as this goes, it does."""
+        """Why a picture is withheld. None: nothing speaks against it."""
         if self.showed_other or (self.showed_known and review is not ScreenshotReview.MASKED):
             return _MAY_SHOW
         if was_in_sight and not self.by_trace and review is ScreenshotReview.UNREVIEWED:
@@ -181,7 +179,7 @@ class _Told:
         return None
 
     def further(self, artifact: Artifact, verdict: FileVerdict) -> "_Told":
-        """With what one more file tells."""
+        """Add what one more file shows."""
         if isinstance(verdict, Withheld):
             return replace(self, showed_other=self.showed_other or verdict.leak is not None)
         return _Told(
@@ -222,7 +220,7 @@ def verdict_on(
     out_of_sight: tuple[str, ...] = (),
     header_names: frozenset[str] = SENSITIVE_HEADERS,
 ) -> FileVerdict:
-    """Scrub a file, then read all of it again with other eyes; it blocks."""
+    """Hide a file's secrets, then scan it with the independent search; it blocks."""
     try:
         hidden = hide_in_file(
             file, secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names
@@ -252,7 +250,7 @@ def _withheld(leak: Leak) -> Withheld:
 
 
 def _step_back(limit_s: float) -> None:
-    """Let everything else go first, and show the secrets to nobody."""
+    """Lower the process's priority, limit it, and hide its memory."""
     os.nice(_LEAST_URGENT)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)

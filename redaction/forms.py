@@ -1,19 +1,14 @@
-"""The forms that a secret takes in encoded text, as expressions.
+"""The forms that a secret takes in encoded text, as RE2 expressions over bytes.
 
-Every form in which a secret may turn up, as expressions for RE2 over bytes.
+What is sent is seldom the secret itself: templates and URLs encode it, and the target encodes and
+decodes what it got. Each character may have any of its spellings (`encodings`), pieces of a secret
+are secret by themselves (`pieces`), and some encodings change all of it at once (`CODINGS`).
 
-What is sent is seldom the secret itself: `{{NAME}}` and the building of an address encode it, and
-the target encodes and decodes what it got. Each character may be written in each of its ways
-(`characters`), pieces stand alone (`pieces`), and some encodings change all at once (`whole`).
+A form has hundreds of spellings, so a prefilter searches for its core, a few characters, with a
+fraction of the states and memory; the forms are matched only around what it finds.
 
-Short parts of a secret's forms: where none of them is, there is none of the forms.
-
-A whole form has hundreds of ways of being written; a few characters of it are found with a small
-part of the states and of the memory, and only around them the forms themselves are looked for.
-
-Beginnings of secrets that were typed letter by letter, as pages tell each state of a field.
-
-Each form finds the longest beginning at once: one a beginning would be sixty for a secret.
+Secrets that were typed letter by letter are also found by their prefixes (`Prefixes`), since pages
+show each state of a field; one form matches the longest prefix.
 """
 
 import base64
@@ -43,35 +38,35 @@ from redaction.encodings import (
 from redaction.policy import beginning_of
 
 MIXED_LIMIT_CHARS: Final = 8192
-"""Longer secrets are looked for as plain text in their usual forms, and by the line."""
+"""Longer secrets are searched for as plain text in their usual forms, and line by line."""
 COMPILED_CHARS: Final = 48
-"""Forms of longer secrets are not compiled as a whole: ten of 300 characters would take 70 MB."""
+"""Forms of longer secrets are compiled in segments: ten of 300 characters would take 70 MB."""
 _FOR_HTML: Final = re.compile("[<>&]")
 _VISIBLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
-"""What an address that is built of parts keeps as it is."""
+"""Characters that a URL built of parts does not encode."""
 
 
 def text_forms(secret: str) -> Iterator[str]:
-    """The secret and its pieces, character by character; one code point for each byte."""
+    """Expressions for a short secret and its pieces, character by character."""
     if len(secret) <= COMPILED_CHARS:
         yield from map(mixed, pieces(secret))
 
 
 def long_text_forms(secret: str) -> Iterator[Form]:
-    """The same of a longer one."""
+    """A long secret and its pieces, character by character."""
     if len(secret) > COMPILED_CHARS:
         for piece in map(alike, pieces(secret)):
             yield form(char_parts(piece, each_mixed(piece)))
 
 
 def whole_forms(secret: str) -> Iterator[str]:
-    """The secret where an encoding changes all of it at once."""
+    """Expressions for a short secret in encodings that change all of it at once."""
     if len(secret) <= COMPILED_CHARS:
         yield from (one.whole for one in _whole_forms(secret))
 
 
 def long_whole_forms(secret: str) -> Iterator[Form]:
-    """The same of a longer one."""
+    """A long secret in encodings that change all of it at once."""
     if len(secret) > COMPILED_CHARS:
         yield from _whole_forms(secret)
 
@@ -83,19 +78,19 @@ def _whole_forms(secret: str) -> Iterator[Form]:
 
 
 def whole_texts(secret: str) -> tuple[str, ...]:
-    """What is encoded when an encoding changes all of the secret at once."""
+    """The texts that are encoded where an encoding changes all of the secret."""
     texts = (*written_forms(secret), *decode(secret), *_further_forms(secret))
     return tuple(dict.fromkeys(texts))
 
 
 def whole_written(secret: str) -> tuple[bytes, ...]:
-    """The bytes of these texts, in each way in which a character may be a byte or some."""
+    """The bytes of these texts in each character set."""
     written = (encoded for text in whole_texts(secret) for encoded in encodings(text))
     return tuple(dict.fromkeys(written))
 
 
 def written_forms(text: str) -> tuple[str, ...]:
-    """The text as it usually stands in JSON, in an address and in a form."""
+    """The text as it is, in JSON, in a URL and in a form."""
     forms = (
         text,
         json.dumps(text, ensure_ascii=False)[1:-1],
@@ -109,7 +104,7 @@ def written_forms(text: str) -> tuple[str, ...]:
 
 
 def _further_forms(text: str) -> Iterator[str]:
-    """For HTML, and for JSON in HTML. Where all is ASCII, `views` finds them by themselves."""
+    """The text for HTML and for JSON in HTML; ASCII texts are found by decoding."""
     if not text.isascii():
         yield html.escape(text)
         escaped = json.dumps(text, ensure_ascii=False)[1:-1]
@@ -117,7 +112,7 @@ def _further_forms(text: str) -> Iterator[str]:
 
 
 def usual_forms(secret: str) -> tuple[str, ...]:
-    """Texts that the secret is in most cases found as."""
+    """The texts in which the secret is usually found."""
     # Bytes of the environment that are no UTF-8 come as surrogates, which no text can hold.
     secret = secret.encode("utf-8", "replace").decode()
     sent = (*written_forms(secret), *decode(secret))
@@ -131,11 +126,11 @@ def _quote(text: str, safe: str = "") -> str:
 WIDE_CODECS: Final = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 
 BETWEEN: Final = r"[\s:,\-]*(?:0x)?"
-"""As openssl, hexdump and debuggers part them."""
+"""Separators of hexadecimal bytes, as openssl, hexdump and debuggers print them."""
 BASE64_EDGE: Final = rf"(?:[A-Za-z0-9+/_\-]|{PERCENT}2[bBfF])"
-"""A base64 character that holds bits of the secret and of its neighbour."""
+"""A base64 letter with bits of the secret and of its neighbour."""
 BASE64_HEADS: Final = (0, 2, 3)
-"""So many letters hold bits of what comes before, where that many bytes of it do not fill four."""
+"""How many leading letters hold bits of the bytes before, at each of the three alignments."""
 BASE64_CHARS: Final = {
     "+": rf"(?:{BACKSLASHES}u002[bB]|[+\-]|{PERCENT}2[bB])",
     "/": rf"(?:{BACKSLASHES}/|/|_|{PERCENT}2[fF])",
@@ -145,22 +140,22 @@ _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_\-%\\]+")
 
 
 class Coding(NamedTuple):
-    """One encoding of bytes as a whole."""
+    """An encoding that changes all of a text at once."""
 
     name: str
     parts: Callable[[str, tuple[bytes, ...]], Iterator[Iterable[Part]]]
-    """What a secret reads in it, and what the bytes do in which that is usually written."""
+    """Yields the parts of each form of a secret that has these bytes."""
     plainly: Callable[[str, bytes], Iterator[bytes]]
-    """What a secret in these bytes reads then. A sign that all of it has is in all variants too."""
+    """Yields the usual spellings; a sign in all of them is in every other spelling too."""
     has_gaps: bool = False
-    """Whether a part does not tell of the rest, as where much may stand between its bytes."""
+    """Whether separators may be between the bytes, so that a core alone is not enough."""
 
     def of(self, secret: str, written: tuple[bytes, ...]) -> Iterator[str]:
-        """Expressions for it."""
+        """Expressions for the secret in this encoding."""
         yield from (form.whole for form in self.forms(secret, written))
 
     def forms(self, secret: str, written: tuple[bytes, ...]) -> Iterator[Form]:
-        """The same, part by part."""
+        """The secret's forms in this encoding, part by part."""
         yield from (form(parts) for parts in self.parts(secret, written))
 
 
@@ -189,9 +184,9 @@ def _base64_places(encoded: bytes) -> Iterator[Iterable[Part]]:
 
 
 def base64_letters(encoded: bytes) -> Iterator[tuple[str, bool]]:
-    """The bytes at each of the three places at which they may start among others.
+    """The letters of the bytes at each of base64's three alignments.
 
-    Also whether a letter follows that holds bits of what comes next.
+    Also whether a further letter has bits of both the last byte and the next one.
     """
     for offset, head in enumerate(BASE64_HEADS):
         whole = base64.b64encode(b"\0" * offset + encoded).decode().rstrip("=")
@@ -207,14 +202,14 @@ def letter_parts(letters: str) -> Iterator[Part]:
 
 
 def hex_parts(encoded: bytes) -> Iterator[Part]:
-    """Bytes in hexadecimal, parted or not."""
+    """Bytes in hexadecimal, with separators or without."""
     for number, byte in enumerate(encoded):
         digits = f"{byte:02x}"
         yield part((BETWEEN if number else "") + hex_digits(digits), digits.encode())
 
 
 def byte_parts(pieces: Iterable[bytes]) -> Iterator[Part]:
-    """Bytes as they are."""
+    """Raw bytes."""
     yield from (part(literal(piece), piece) for piece in pieces)
 
 
@@ -228,7 +223,7 @@ def _hexadecimal_plainly(secret: str, encoded: bytes) -> Iterator[bytes]:
 
 
 def _unlike_ascii(secret: str) -> Iterator[bytes]:
-    """The secret in UTF-16, where its zeros are not the sign that they are among ASCII."""
+    """A non-ASCII secret in UTF-16, whose zeros are no reliable sign."""
     if not secret.isascii():
         yield from (secret.encode(codec, "surrogatepass") for codec in WIDE_CODECS[:2])
 
@@ -249,7 +244,7 @@ def _misread(secret: str, _: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
 
 
 def _misread_plainly(secret: str, _: bytes) -> Iterator[bytes]:
-    """What a reader of UTF-8 makes of it, which loses bytes and keeps most, or one of Latin-1."""
+    """UTF-16 and UTF-32 decoded as UTF-8, which loses some bytes, or as Latin-1."""
     if not secret.isascii():
         for codec in WIDE_CODECS:
             encoded = secret.encode(codec, "surrogatepass")
@@ -258,7 +253,7 @@ def _misread_plainly(secret: str, _: bytes) -> Iterator[bytes]:
 
 
 def kind_of(covered: bytes) -> Kind:
-    """What the form is written in by the look of it."""
+    """Guess the encoding of a match by its characters."""
     if _HEX.fullmatch(covered):
         return Kind.HEX
     return Kind.BASE64 if _BASE64.fullmatch(covered) else Kind.WIDE
@@ -275,23 +270,23 @@ CODINGS: tuple[Coding, ...] = (
 
 SHORTEST_DECODED_CHARS: Final = 4
 FRAGMENT_CHARS: Final = 8
-"""Shorter fragments of a URL are words like `user`."""
+"""The shortest fragment of a URL that is secret; shorter ones are words like `user`."""
 WHOLE_FROM_CHARS: Final = 1024
-"""Longer secrets have hundreds of fragments by chance, and are looked for as a whole."""
+"""Longer secrets are only searched for as a whole: they have hundreds of chance fragments."""
 END_CHARS: Final = 16
-"""What previews show of a long value."""
+"""How many characters previews show of a long value's ends."""
 
 _SPLITS: Final = re.compile("[&=#?;]")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*/?")
 """A scheme and a host: hiding them would hide every address of that host."""
 _COMMON_END: Final = re.compile("://|-----")
-"""Of an address, and of each key in PEM: many have them."""
+"""Marks of URLs and PEM keys, which many secrets share."""
 _FIELD_NAME: Final = re.compile(r"[A-Za-z_.\-]{1,15}=")
 _JWT: Final = re.compile(r"eyJ[\w\-]+\.([\w\-]{16,})\.([\w\-]{16,})")
 
 
 class Cut(NamedTuple):
-    """One way in which pieces come about."""
+    """One way to cut a secret into pieces."""
 
     name: str
     of: Callable[[str], Iterator[str]]
@@ -305,14 +300,14 @@ def pieces(secret: str) -> tuple[str, ...]:
 
 
 def decode(secret: str) -> Iterator[str]:
-    """What a target makes of a secret that came as it is where it expected it encoded."""
+    """The secret decoded once more, as by a target that expected it encoded."""
     for text in (unquote(secret), unquote_plus(secret), secret.replace("+", " ")):
         if len(text.strip()) >= SHORTEST_DECODED_CHARS:
             yield text.strip()
 
 
 def _fragments(secret: str) -> Iterator[str]:
-    """What stands between the signs at which URLs and forms are taken apart."""
+    """The text between the separators of URLs and forms."""
     start = 0
     for end in (*(split.start() for split in _SPLITS.finditer(secret)), len(secret)):
         fragment = secret[start:end]
@@ -344,23 +339,23 @@ CUTS: tuple[Cut, ...] = (
 
 
 CORE_CHARS: Final = 6
-"""Of random letters so many are never there by chance."""
+"""The length of a core: so many random letters do not occur by chance."""
 
 
 def text_cores(secret: str) -> Iterator[str]:
-    """Expressions of which one is found in each form that is written character by character."""
+    """Expressions of which one matches wherever one of the text forms does."""
     yield from (mixed(_core(alike(piece))) for piece in pieces(secret))
 
 
 def whole_cores(secret: str) -> Iterator[str]:
-    """The same for encodings that change all at once, where no sign tells of them."""
+    """Cores for encodings that change all of a secret, where no sign gives them away."""
     for text in whole_texts(secret):
         for coding in CODINGS:
             yield from _encoded_core(coding, secret, text)
 
 
 def _encoded_core(coding: Coding, secret: str, text: str) -> Iterator[str]:
-    """Nothing where a sign of the encoding tells of the form."""
+    """No expression where a sign of the encoding gives the form away."""
     written = encodings(text)
     if all(_has_sign(one) for encoded in written for one in coding.plainly(secret, encoded)):
         return
@@ -375,7 +370,7 @@ def _has_sign(text: bytes) -> bool:
 
 
 def _core(text: str) -> str:
-    """The part with the fewest characters that are written in several ways; of these the last."""
+    """The last of the parts with the fewest characters that have several spellings."""
     if len(text) <= CORE_CHARS:
         return text
     many = [0, *accumulate(char not in LETTERS_AND_DIGITS for char in text)]
@@ -385,34 +380,34 @@ def _core(text: str) -> str:
 
 
 _MOST_CHARS: Final = 1024
-"""Nobody types longer ones."""
+"""The longest typed prefix that is searched for."""
 
 
 class Beginnings:
-    """Of one secret, from the shortest that is looked for to nearly all of it."""
+    """The prefixes of one typed secret, from the shortest that is hidden to nearly all of it."""
 
     def __init__(self, secret: str) -> None:
         self._least = beginning_of(secret) or secret
         self._secret = secret[:_MOST_CHARS]
 
     def text_cores(self) -> Iterator[str]:
-        """What is found wherever one of the text forms is."""
+        """An expression that matches wherever one of `text_forms` does."""
         yield mixed(self._least)
 
     def whole_cores(self) -> Iterator[str]:
-        """Of which one is found wherever one of the whole forms is."""
+        """Expressions of which one matches wherever one of `whole_forms` does."""
         written = whole_written(self._least)
         for coding in CODINGS:
             yield from coding.of(self._least, written)
 
     def text_forms(self) -> Iterator[Form]:
-        """Character by character."""
+        """Forms of the prefixes, character by character."""
         text = alike(self._secret)
         parts = tuple(char_parts(text, each_mixed(text)))
         yield Form(parts, least=len(alike(self._least)))
 
     def whole_forms(self) -> Iterator[Form]:
-        """Where an encoding changes all of it at once."""
+        """Forms of the prefixes in encodings that change all of it at once."""
         for codec in WIDE_CODECS:
             chars = tuple(byte_parts(_bytes(char, codec) for char in self._secret))
             yield Form(chars, least=len(self._least))
@@ -426,7 +421,7 @@ class Beginnings:
             yield Form(tuple(hex_parts(encoded)), least=least)
 
     def _written(self) -> Iterator[tuple[bytes, int]]:
-        """What is encoded, and how much of it the shortest beginning is."""
+        """The bytes that are encoded, and how many of them the shortest prefix has."""
         beginnings = whole_written(self._least)
         for encoded in whole_written(self._secret):
             sizes = [len(one) for one in beginnings if encoded.startswith(one)]

@@ -1,9 +1,7 @@
-"""Where in a text secrets stand.
+"""Finds every span of bytes that carries a secret, through nested encodings too.
 
-Find every stretch of bytes that carries a secret, also beneath encodings.
-
-One look tells where there is a part of a secret or a sign of an encoding, which is rare. What
-stands around is searched closely, decoded, and searched again.
+A prefilter finds cores of secrets and signs of encodings, which are rare. What surrounds them is
+matched against the secrets' forms, decoded, and searched again.
 """
 
 import re
@@ -13,9 +11,9 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from redaction.compiled import (
-    Compiled,
     Form,
-    Placed,
+    Pattern,
+    SegmentedPattern,
     apart,
     compiled,
     compiled_once,
@@ -39,16 +37,16 @@ from redaction.forms import (
 from redaction.policy import beginning_of
 
 Places = Sequence[tuple[int, int]]
-"""Where something begins and ends in a text."""
+"""Ranges of a text."""
 
 
-def each_apart(expressions: Iterable[Placed], text: bytes) -> Iterator[tuple[int, int]]:
-    """Where each of them is found."""
+def each_apart(expressions: Iterable[Pattern], text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the matches of each expression that do not overlap."""
     return (place for expression in expressions for place in apart(expression, text))
 
 
-def begins_in(place: tuple[int, int], text: bytes, expressions: Iterable[Placed]) -> bool:
-    """Whether one of them is found anywhere from the place's first byte to its last."""
+def begins_in(place: tuple[int, int], text: bytes, expressions: Iterable[Pattern]) -> bool:
+    """Whether one of them matches at any byte of the range."""
     start, end = place
     return any(
         expression.match(text, at) is not None
@@ -58,7 +56,7 @@ def begins_in(place: tuple[int, int], text: bytes, expressions: Iterable[Placed]
 
 
 def around(seen: Iterable[tuple[int, int]], reach: int, size: int) -> Iterator[tuple[int, int]]:
-    """What stands around the places, as far as that; no two touch."""
+    """Widen the ranges by `reach` on both sides and merge those that touch."""
     start = end = 0
     for seen_start, seen_end in seen:
         if seen_start - reach > end:
@@ -85,7 +83,7 @@ _HEX_STARS: Final = b"2a" * 12
 
 
 class Span(NamedTuple):
-    """A stretch of bytes that carry a secret."""
+    """A range of bytes that carries a secret."""
 
     start: int
     end: int
@@ -93,7 +91,7 @@ class Span(NamedTuple):
 
 
 def merge_spans(covers: Iterable[Span]) -> list[Span]:
-    """Those that overlap made one; in order."""
+    """Sort the spans and merge those that overlap."""
     found: list[Span] = []
     for cover in sorted(covers):
         if found and cover.start < found[-1].end:
@@ -105,12 +103,12 @@ def merge_spans(covers: Iterable[Span]) -> list[Span]:
 
 
 def clip(text: bytes, cover: Span) -> Span:
-    """The cover as it can be replaced without breaking an escape at either end."""
+    """Adjust the span so that replacing it breaks no escape at either end."""
     return _without_quote_escape(text, without_cut_escape(text, cover))
 
 
 def without_cut_escape(text: bytes, cover: Span) -> Span:
-    r"""The cover with the whole of an escape that it begins in: half of `\u0041` breaks JSON."""
+    r"""Extend the span to the start of an escape: half of `\u0041` breaks JSON."""
     slashes = _slashes_before(text, cover.start)
     if slashes and (slashes % 2 or text[cover.start] == ord("\\")):
         # One that stands alone escapes the first byte; a run belongs to the escape that it begins.
@@ -123,14 +121,14 @@ def without_cut_escape(text: bytes, cover: Span) -> Span:
 
 
 def _without_quote_escape(text: bytes, cover: Span) -> Span:
-    r"""The cover without the backslash of a quote behind it: `\"` alone would end JSON's text."""
+    r"""Shorten the span by the backslash of a quote after it, which would end JSON's string."""
     if text[cover.end - 1 : cover.end + 1] != b'\\"' or not _slashes_before(text, cover.end) % 2:
         return cover
     return cover._replace(end=cover.end - 1)
 
 
 def _slashes_before(text: bytes, at: int) -> int:
-    """How long the run of backslashes is that ends there."""
+    """The length of the run of backslashes that ends at `at`."""
     looked = _LONGEST_ESCAPE_BYTES
     while True:
         before = text[max(0, at - looked) : at]
@@ -141,7 +139,7 @@ def _slashes_before(text: bytes, at: int) -> int:
 
 
 def replacement(covered: bytes, kind: Kind, *, shown: bytes) -> bytes:
-    """What is shown instead: something that whoever decodes the text can still decode."""
+    """The replacement of a span, in its encoding, so that the text can still be decoded."""
     match kind:
         case Kind.TEXT:
             return _quote(covered, shown) if b'"' in covered else shown
@@ -155,7 +153,7 @@ def replacement(covered: bytes, kind: Kind, *, shown: bytes) -> bytes:
 
 
 def _quote(covered: bytes, shown: bytes) -> bytes:
-    r"""With JSON's own quotes that were covered: those of a text have odd runs of backslashes."""
+    r"""Add the quotes of JSON that the span covered; quotes within strings are escaped."""
     quotes = [found.end() - 1 for found in _OWN_QUOTE.finditer(covered)]
     if not quotes:
         return shown
@@ -166,12 +164,12 @@ def _quote(covered: bytes, shown: bytes) -> bytes:
 
 
 def _letters(covered: bytes) -> int:
-    """How many letters of base64: their number decides where the rest is cut into bytes."""
+    """Count the letters of base64, which decide the alignment of the rest."""
     return len(_LETTER.findall(_ONE_LETTER.sub(b"+", covered)))
 
 
 def _wide(covered: bytes, shown: bytes) -> bytes:
-    """The text in the width of what it replaces, beginning and ending in the same byte of it."""
+    """The text in the replaced text's width and byte alignment."""
     width = 4 if b"\0\0" in covered else 2
     first, rest = len(covered) - len(covered.lstrip(b"\0")), len(covered) % width
     wide = b"".join(b"\0" * (width - 1) + bytes([byte]) for byte in shown)
@@ -180,15 +178,15 @@ def _wide(covered: bytes, shown: bytes) -> bytes:
 
 
 DEEPEST: Final = 3
-"""How many encodings over one another are undone; the forms themselves know one more."""
+"""How many nested encodings are decoded; the forms cover one more."""
 
 _GROUP_SECRETS: Final = 4
-"""So many secrets share an expression: what a state of many costs grows with their number."""
+"""How many secrets share an expression: the cost of a state grows with their number."""
 _WHOLE_FORMS_CHARS: Final = 20_000
-"""Of such forms in one expression: RE2 holds the interpreter's lock while it compiles one."""
+"""The size of one expression of whole forms: RE2 holds the interpreter's lock while compiling."""
 _ZERO: Final = b"\\u0000"
 _WINDOW_BYTES: Final = 1 << 15
-"""What is decoded at a time."""
+"""How much is decoded at a time."""
 _LEAST_REACH_BYTES: Final = 64
 _REACH_BYTES_PER_CHAR: Final = 16
 _REACH_BYTES_PER_FURTHER_CHAR: Final = 4
@@ -196,59 +194,59 @@ _FURTHER_CHARS: Final = 512
 
 
 _Sources = Callable[[], Iterable[str]]
-"""Expressions, made where they are needed."""
+"""Makes expressions when they are first needed."""
 _Followed = Callable[[], Iterable[Form]]
-"""The same of those that are too long to be compiled."""
+"""Makes the forms that are too long to be compiled, when they are first needed."""
 
 
 class _Group:
-    """Some secrets, character by character; their forms are compiled where one may be."""
+    """A few secrets; their forms are compiled only once a core of theirs is found."""
 
     def __init__(self, cores: _Sources, forms: _Sources, followed: _Followed) -> None:
-        """`cores`: of which one is found in each of the forms."""
+        """`cores`: expressions of which one matches wherever one of the forms does."""
         self._sources = cores, forms, followed
 
     def covers(self, stretch: bytes) -> Iterator[Span]:
-        """Where a stretch holds one of them."""
+        """Yield where a stretch of text has one of the secrets."""
         if any(expression.search(stretch) is not None for expression in self._cores):
             for expression in self._forms:
                 yield from (Span(*span, Kind.TEXT) for span in spans(expression, stretch))
 
     @cached_property
-    def _cores(self) -> tuple[Compiled, ...]:
+    def _cores(self) -> tuple[Pattern | SegmentedPattern, ...]:
         return compiled(self._sources[0]())
 
     @cached_property
-    def _forms(self) -> tuple[Compiled, ...]:
+    def _forms(self) -> tuple[Pattern | SegmentedPattern, ...]:
         _, forms, further = self._sources
         return (*compiled(forms()), *followed(further()))
 
 
 class Looked(NamedTuple):
-    """What one look has found."""
+    """What one search has found."""
 
     covers: list[Span] | None
-    """What secrets cover. None: where is not known."""
+    """Where secrets are. None: there are too many places to say."""
     hinted: tuple[tuple[int, int], ...]
-    """In which places there begins what else was looked for."""
+    """Ranges in which the hint begins."""
 
 
 class Search:
-    """Looks for a set of secrets. What it needs is compiled when it is first used."""
+    """Searches for a set of secrets; expressions are compiled when first used."""
 
     def __init__(
         self, secrets: tuple[str, ...], *, typed: Iterable[str] = (), hint: str = ""
     ) -> None:
-        """`typed`: those that were typed letter by letter, so that their beginnings are secret.
+        """`typed`: those that were typed letter by letter, whose prefixes are secret too.
 
-        `hint`: an expression for what else may be looked for at once.
+        `hint`: a further expression to search for in the same pass.
         """
         short = [secret for secret in secrets if len(secret) <= MIXED_LIMIT_CHARS]
         long = [secret for secret in secrets if len(secret) > MIXED_LIMIT_CHARS]
         longest = max(map(len, short), default=0)
         self._reach = _reach_bytes(longest)
         self._far = max(self._reach, MOST_BYTES_PER_CHAR * (longest + 1))
-        """How far a form may go on beyond its core."""
+        """How many bytes a form may extend beyond its core."""
         self._long = [form.encode() for secret in long for form in usual_forms(secret)]
         self._short = short
         self._hint = hint
@@ -256,38 +254,38 @@ class Search:
 
     @cached_property
     def size_chars(self) -> int:
-        """Of all expressions, to tell large sets of secrets from small ones."""
+        """The size of all expressions, a measure of their memory."""
         grown = (form for one in self._typed for form in one.text_forms())
         further = (*grown, *_long_text_forms(self._short), *self._long_whole_forms())
         heads = (form.head for form in further)
         return sum(map(len, (*_text_forms(self._short), *self._whole_forms(), *heads)))
 
     def may_find(self, encoded: bytes) -> bool:
-        """Whether any of the texts that were encoded as JSON holds a secret: most hold none."""
+        """Whether a text encoded as JSON may have a secret; most have none."""
         # Wide characters do not look like any in JSON.
         return _ZERO in encoded or next(self._found(encoded, DEEPEST), None) is not None
 
     def let_go(self) -> None:
-        """Give back the memory of what was compiled; the next look compiles it anew."""
+        """Free the compiled expressions; the next search compiles them again."""
         for name in ("_look", "_look_beside", "_hints", "_groups", "_whole"):
             self.__dict__.pop(name, None)
 
     def let_go_beside(self) -> None:
-        """The same of what finds the hint as well."""
+        """Free the memory of the expressions that also find the hint."""
         for name in ("_look_beside", "_hints"):
             self.__dict__.pop(name, None)
 
     def covers(self, text: bytes) -> list[Span]:
-        """What is covered, in order; no two overlap."""
+        """Find all secrets; the spans are in order and do not overlap."""
         found = self._found(text, DEEPEST)
         return merge_spans(clip(text, cover) for cover in found)
 
     def first_covers(self, text: bytes, *, most: int) -> list[Span] | None:
-        """What is covered. None: that is more."""
+        """Find at most that many secrets. None: there are more."""
         return _first(self._found(text, DEEPEST), text, most=most)
 
     def look(self, text: bytes, *, most: int) -> Looked | None:
-        """What is covered, and where the hint begins. None: that are more places."""
+        """Find secrets and the hint in one pass. None: the prefilter matched too often."""
         of_base64 = list(islice(each_apart(_base64(), text), most + 1))
         places = list(islice(each_apart(self._look_beside, text), most + 1 - len(of_base64)))
         if len(of_base64) + len(places) > most:
@@ -303,7 +301,7 @@ class Search:
         yield from self._found_at(of_base64, [*each_apart(self._look, text)], text, deeper)
 
     def _may_be_in(self, text: bytes) -> bool:
-        """Whether there is anything of which what stands around would be searched."""
+        """Whether the prefilter matches anywhere."""
         expressions = (*_base64(), *self._look)
         return any(expression.search(text) is not None for expression in expressions) or any(
             form in text for form in self._long
@@ -312,7 +310,7 @@ class Search:
     def _found_at(
         self, of_base64: Places, others: Places, text: bytes, deeper: int
     ) -> Iterator[Span]:
-        """What is covered around the places of signs and cores."""
+        """Find secrets around the places that the prefilter found."""
         for form in self._long:
             yield from _plain(text, form)
         for start, end in around(sorted(others), self._far, len(text)):
@@ -326,18 +324,18 @@ class Search:
                 yield from _move(window_start, beneath)
 
     def _as_text(self, stretch: bytes) -> Iterator[Span]:
-        """Forms character by character, which are many, and show in their cores."""
+        """Match forms that are encoded character by character."""
         for group in self._groups:
             yield from group.covers(stretch)
 
     def _as_a_whole(self, stretch: bytes) -> Iterator[Span]:
-        """Forms in which an encoding changes all of a secret at once."""
+        """Match forms in which an encoding changes all of a secret."""
         for expression in self._whole:
             for start, end in spans(expression, stretch):
                 yield Span(start, end, kind_of(stretch[start:end]))
 
     def _beneath(self, window: bytes, deeper: int) -> Iterator[Span]:
-        """What is covered in what the window reads decoded."""
+        """Find secrets in the decoded views of a window."""
         read = [*views(window)]
         # Nearly all of them are noise, which is looked through at once.
         if not self._may_be_in(b"".join(view.content for view in read)):
@@ -348,7 +346,7 @@ class Search:
                 yield Span(start, end, cover.kind if view.kind is Kind.TEXT else view.kind)
 
     def _windows(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """A stretch in windows of bounded size that share what a secret may fill."""
+        """Split a stretch into windows of bounded size that overlap by a secret's reach."""
         size = max(_WINDOW_BYTES, 4 * self._reach)
         while end - start > size:
             yield start, start + size
@@ -356,20 +354,20 @@ class Search:
         yield start, end
 
     @cached_property
-    def _look(self) -> tuple[Placed, ...]:
-        """For all but base64."""
+    def _look(self) -> tuple[Pattern, ...]:
+        """The prefilter for everything but base64."""
         return self._looking()
 
     @cached_property
-    def _look_beside(self) -> tuple[Placed, ...]:
-        """The same, which finds the hint as well."""
+    def _look_beside(self) -> tuple[Pattern, ...]:
+        """The prefilter joined with the hint."""
         return self._looking(self._hint)
 
     @cached_property
-    def _hints(self) -> tuple[Placed, ...]:
+    def _hints(self) -> tuple[Pattern, ...]:
         return compiled([self._hint])
 
-    def _looking(self, *beside: str) -> tuple[Placed, ...]:
+    def _looking(self, *beside: str) -> tuple[Pattern, ...]:
         _, *others = sign_runs()
         cores = (*self._cores(text_cores), *self._cores(whole_cores))
         typed = (core for one in self._typed for core in (*one.text_cores(), *one.whole_cores()))
@@ -389,7 +387,7 @@ class Search:
         return (*whole, *grown)
 
     @cached_property
-    def _whole(self) -> tuple[Compiled, ...]:
+    def _whole(self) -> tuple[Pattern | SegmentedPattern, ...]:
         forms = compiled(self._whole_forms(), limit_chars=_WHOLE_FORMS_CHARS)
         return (*forms, *followed(self._long_whole_forms()))
 
@@ -404,8 +402,8 @@ class Search:
         return [*(form for secret in self._short for form in long_whole_forms(secret)), *grown]
 
 
-def _base64() -> tuple[Placed, ...]:
-    """For runs of its signs."""
+def _base64() -> tuple[Pattern, ...]:
+    """The prefilter for base64."""
     return compiled_once(sign_runs()[0])
 
 
@@ -422,13 +420,13 @@ def _long_text_forms(secrets: Iterable[str]) -> list[Form]:
 
 
 def _first(found: Iterator[Span], text: bytes, *, most: int) -> list[Span] | None:
-    """What is covered. None: that is more."""
+    """Merge at most that many spans. None: there are more."""
     first = list(islice(found, most + 1))
     return merge_spans(clip(text, cover) for cover in first) if len(first) <= most else None
 
 
 def _reach_bytes(chars: int) -> int:
-    """How far a secret may go on beyond a sign of how it is encoded."""
+    """How many bytes a secret may extend beyond a sign of its encoding."""
     near = _REACH_BYTES_PER_CHAR * min(chars, _FURTHER_CHARS)
     further = _REACH_BYTES_PER_FURTHER_CHAR * max(0, chars - _FURTHER_CHARS)
     return _LEAST_REACH_BYTES + near + further

@@ -1,9 +1,4 @@
-"""What counts as a secret of a run.
-
-What a run's scripts typed letter by letter: pages see such a text grow, and may tell each state.
-
-It is compared with secrets in the end, for one may be told, by another process, after it was typed.
-"""
+"""What counts as a secret of a run, and which secrets its scripts typed letter by letter."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,70 +43,70 @@ _PAGE: Final = (
 FORMAT_WORDS: Final = frozenset(
     word.lower() for words in (_JSON, _TRACE, _HAR, _REPORT, _PAGE) for word in words.split()
 )
-"""In small letters; keys of JSON, types of events, tags and attributes of snapshots."""
+"""Lower-case keys of JSON, types of events, tags and attributes of snapshots."""
 
 
 SHORTEST_CHARS: Final = 4
-"""Shorter secrets stay: hiding each `1` or `yes` would destroy the result and show the secret."""
+"""Shorter secrets are not hidden: hiding each `1` or `yes` would destroy the result."""
 _WORDS: Final = "\0".join(sorted(FORMAT_WORDS))
-"""Never hidden, nor are their parts, whatever variable holds them; one look tells."""
+"""Words that are never hidden, nor are parts of them, joined for one substring search."""
 FEWEST_SIGNS: Final = 4
-"""A secret of signs alone has so many different ones: fewer, as quotes, are all over JSON."""
+"""How many different signs a secret without letters has at least: JSON is full of quotes."""
 LINE_CHARS: Final = 16
-"""Lines of a secret with several lines are secret by themselves from this length on."""
+"""The shortest line of a multi-line secret that is secret by itself."""
 
 OF_NUMBERS: Final = 6
-"""Beginnings that may be of a number, or of a hash, are looked for from this length on: resources
-of traces are called by hashes, and shorter ones stand in some of them and in every time."""
+"""The shortest hidden prefix made of hexadecimal digits: shorter ones occur in times and in the
+hashes that traces name resources by."""
 SURE_CHARS: Final = 6
-"""So long a beginning is none by chance, whatever a text is decoded from."""
+"""Prefixes from this length on do not occur by chance in decoded data."""
 
 _PREFIX: Final = "SERVICE_SECRET_"
 _NONE: Final[frozenset[str]] = frozenset()
 _FAR_CHARS: Final = 100
-"""If none before is of the secret alone, none is looked for."""
+"""How far the shortest telling prefix is searched for."""
 _PEM_EDGE: Final = "-----"
-"""How lines begin that all keys have in common."""
+"""The start of the lines that all PEM keys share."""
 _TEMPLATE: Final = re.compile(r"\{{2,3}[^{}]*\}{2,3}")
 _NAME: Final = re.compile(r"\{{2,3}\s*([^\s{}]+)")
 _SCHEME: Final = re.compile(r"(?i)^(?:basic|bearer|digest|token|apikey|negotiate)\s+")
 
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 _NO_DICE: Final = SystemRandom()
-"""Never asked: a text that needs them is not filled here."""
+"""Never used: a template that needs random values is not filled here."""
 
 
 def is_secret(variable: Variable) -> bool:
-    """Whether its value is hidden: somebody said so, or its name does."""
+    """Whether its value is hidden: it is marked secret, or its name says so."""
     return variable.secret or variable.locked or variable.key.startswith(_PREFIX)
 
 
 def in_variable(variable: Variable) -> Iterator[str]:
-    """What is hidden of a secret one: its value and, if that is an address, its password."""
+    """The hidden parts of a secret variable: its value and, in a URL, the password."""
     yield variable.value
     if "@" in variable.value:
         yield from _url_password(variable.value)
 
 
 def secret_names(variables: Iterable[Variable]) -> tuple[str, ...]:
-    """What those are called whose values are hidden."""
+    """The names of the variables whose values are hidden."""
     return tuple(one.key for one in variables if is_secret(one))
 
 
 def secrets_in(environment: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
-    """What a script with this environment knows as secret; `names`: of further variables."""
+    """The secrets in a script's environment; `names`: further secret variables."""
     known = frozenset(names)
     named = (name for name in environment if name.startswith(_PREFIX) or name in known)
     return usable(environment[name] for name in named)
 
 
 def secrets_of(job: Job) -> tuple[str, ...]:
-    """Every secret value of the job, as it is written there."""
+    """Every secret value of the job, unchanged."""
     return tuple(_secrets_of(job))
 
 
 def unhidden_variables(job: Job) -> tuple[tuple[str, str], ...]:
-    """Names of the job's secret variables whose values stay, and why, each time."""
+    """The job's secret variables that are not hidden, by name and reason."""
     return tuple(
         (variable.key, because)
         for variable in job.variables
@@ -121,7 +116,7 @@ def unhidden_variables(job: Job) -> tuple[tuple[str, str], ...]:
 
 
 def locked_headers(job: Job) -> frozenset[str]:
-    """Lower-case names of the request headers that only some may see."""
+    """Lower-case names of the locked request headers."""
     request = _request(job)
     if request is None or not request.headers:
         return _NONE
@@ -129,13 +124,13 @@ def locked_headers(job: Job) -> frozenset[str]:
 
 
 def usable(secrets: Iterable[str]) -> tuple[str, ...]:
-    """What to look for: long enough, no word of the formats; longest first, each once."""
+    """The distinct values to search for, longest first: not too short, no word of the formats."""
     pieces = (piece for secret in secrets for piece in _pieces(secret))
     return tuple(sorted(dict.fromkeys(filter(_is_usable, pieces)), key=len, reverse=True))
 
 
 def why_unhidden(secret: str) -> str | None:
-    """Why it stays. None: it is looked for."""
+    """Why a secret is not hidden. None: it is."""
     if usable([secret]):
         return None
     if len(secret.strip()) < SHORTEST_CHARS:
@@ -146,9 +141,9 @@ def why_unhidden(secret: str) -> str | None:
 
 
 def beginning_of(secret: str) -> str | None:
-    """The shortest beginning that is hidden, if it was typed letter by letter. None: there is none.
+    """The shortest prefix that is hidden if the secret was typed letter by letter, if any.
 
-    A page sees its field grow, and may tell each state of it.
+    A page sees its field grow and may show each state of it.
     """
     if secret.startswith(_PEM_EDGE):
         return None
@@ -157,7 +152,7 @@ def beginning_of(secret: str) -> str | None:
 
 
 def beginnings_of(secret: str) -> Iterator[str]:
-    """All that are hidden then, but for those longer than anybody types."""
+    """All prefixes that are hidden then, up to the length that people type."""
     shortest = beginning_of(secret)
     if shortest is not None:
         sizes = range(len(shortest), min(len(secret), _FAR_CHARS))
@@ -165,21 +160,21 @@ def beginnings_of(secret: str) -> Iterator[str]:
 
 
 def with_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
-    """The secrets, and the shortest beginnings of those that were typed."""
+    """The secrets and the shortest prefixes of those that were typed."""
     return (*secrets, *filter(None, map(beginning_of, typed)))
 
 
 def with_sure_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
-    """The same for whoever decodes, to whom shorter ones come by chance.
+    """The secrets and typed prefixes for the scanner, as long as none occurs by chance.
 
-    To look for texts of less than six characters takes a scanner four times as long, too.
+    Texts of fewer than six characters would also take the scanner four times as long.
     """
     found = (secret[: max(len(beginning_of(secret) or secret), SURE_CHARS)] for secret in typed)
     return tuple(dict.fromkeys((*secrets, *found)))
 
 
 def _is_telling(beginning: str) -> bool:
-    """Whether it is of this secret, and not of the formats or of many secrets."""
+    """Whether a prefix identifies this secret, not the formats or many secrets."""
     letters = set(filter(str.isalpha, beginning))
     if len(beginning) < OF_NUMBERS and letters <= set("abcdef"):
         return False
@@ -196,7 +191,7 @@ def _is_usable(secret: str) -> bool:
 
 
 def _pieces(secret: str) -> Iterator[str]:
-    """The secret, without the white space that files end with, and its longer lines."""
+    """The secret without white space around it, and its longer lines."""
     yield secret.strip()
     lines = secret.split("\n")
     if len(lines) > 1:
@@ -247,7 +242,7 @@ def _header_secrets(header: KeyValue, job: Job) -> Iterator[str]:
 
 
 def _fill(template: str, job: Job) -> Iterator[str]:
-    """The text as it is filled, and the parts that it is filled from."""
+    """The filled template, its literal parts and its variables' values."""
     if "{{" not in template:
         yield template
         return
@@ -258,7 +253,7 @@ def _fill(template: str, job: Job) -> Iterator[str]:
 
 
 def _whole(template: str, job: Job) -> Iterator[str]:
-    """The text with its variables; nothing when it also holds a time or a random value."""
+    """The filled template; nothing if it also needs a time or a random value."""
     values = {variable.key: variable.value for variable in job.variables}
     if not set(_NAME.findall(template)) <= values.keys():
         return
@@ -283,9 +278,9 @@ _MOST_CHARS: Final = 60
 
 
 def secret_sources(job: Job, *, found: tuple[str, ...], of_agent: bool) -> str:
-    """What would have to go for there to be no secrets; names, never values.
+    """Where the run's secrets come from; names, never values.
 
-    `found`: secrets that the run came upon. `of_agent`: whether it has some of its own.
+    `found`: secrets that the run reported. `of_agent`: whether the agent has secrets of its own.
     """
     sources = [*_of_check(job)]
     if usable(found):
@@ -307,49 +302,52 @@ def _of_check(job: Job) -> Iterator[str]:
 
 
 HIDDEN: Final = "*********"
-"""Stands where a secret was."""
+"""Replaces a secret."""
 
 SENSITIVE_HEADERS: Final = frozenset(
     {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"}
 )
-"""Headers whose values are never shown, by lower-case name."""
+"""Lower-case names of headers whose values are never shown."""
 
 
 CUT_SIGN: Final = "…"
-"""Ends what was cut: before it a secret's beginning is looked for, as no whole one is there."""
+"""Ends a truncated text; before it a secret's prefix is searched for."""
 
 
 def cut(text: str, most_chars: int) -> str:
-    """The text, or its beginning with the sign that it was cut."""
+    """Truncate a text and mark that it was cut."""
     return text if len(text) <= most_chars else f"{text[: most_chars - 1]}{CUT_SIGN}"
 
 
 _MOST_TYPED_CHARS: Final = 1 << 20
-"""Of one run; a script that types more may have typed anything."""
+"""How many typed characters of a run are kept; a script that types more may have typed anything."""
 
 _BACKSPACE: Final = "\b"
-"""Takes the letter before it off, if both were typed into one field."""
+"""Deletes the letter before it, if both were typed into one field."""
 
 TypedAmong = Callable[[Iterable[str]], tuple[str, ...]]
-"""Which of these secrets were typed letter by letter, or their beginnings were."""
+"""Selects the secrets that, or prefixes of which, were typed letter by letter."""
 
 
 def none_typed(_: Iterable[str]) -> tuple[str, ...]:
-    """Of a run in which nothing was typed."""
+    """No secret was typed."""
     return ()
 
 
 class TypedTexts:
-    """Of one run, by the process that typed."""
+    """What a run's scripts typed, by process; pages see such a text grow and may show each state.
+
+    It is compared with the secrets at the end: a secret may be reported after it was typed.
+    """
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}
         self._chars = 0
         self._is_unknown = False
-        """Whether any text may have been typed."""
+        """Whether any text may have been typed, so every secret counts as typed."""
 
     def note(self, process: int, text: str) -> None:
-        """This was typed behind what the process typed before."""
+        """Append what a process typed."""
         self._chars += len(text) + 1
         if self._chars > _MOST_TYPED_CHARS:
             self.note_unknown()
@@ -357,12 +355,12 @@ class TypedTexts:
             self._texts.setdefault(process, []).append(text)
 
     def note_unknown(self) -> None:
-        """Something was typed, and nobody heard what."""
+        """Record that something unknown was typed."""
         self._is_unknown = True
         self._texts.clear()
 
     def among(self, secrets: Iterable[str]) -> tuple[str, ...]:
-        """Which of these were typed, or their beginnings were."""
+        """Select the secrets that, or prefixes of which, were typed."""
         typed = tuple("".join(pieces) for pieces in self._texts.values())
         texts = (*(one.replace(_BACKSPACE, "") for one in typed), *map(_corrected, typed))
         return tuple(secret for secret in secrets if self._is_typed(secret, texts))

@@ -9,35 +9,35 @@ from redaction.matcher import Looked, Search, Span, merge_spans, replacement
 from redaction.policy import HIDDEN, SHORTEST_CHARS
 
 BLOCK_BYTES: Final = 1 << 20
-"""How much is looked through at a time."""
+"""How many bytes are searched at a time."""
 OVERLAP_BYTES: Final = 1 << 16
-"""What is looked at beyond a block's end; longer occurrences are not found over it."""
+"""How many bytes beyond a block's end are searched; longer matches across it are missed."""
 SHOWN: Final = HIDDEN.encode()
 
 _MOST_SEEN: Final = 64
-"""So many places are remembered of a text; where there are more, it is searched again."""
+"""How many places in a text are remembered; with more, it is searched again."""
 _ROUNDS: Final = 4
-"""A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
+"""How often a result is searched again: a replacement may complete a secret (`abc*`)."""
 
 
 class Hidden(NamedTuple):
-    """A block without secrets."""
+    """A block whose secrets are hidden."""
 
     text: bytes
     replacements: int
     carried: int
-    """How many bytes behind the block were replaced together with its end."""
+    """How many bytes after the block were replaced together with its end."""
 
 
 class SecretPattern:
-    """Finds secrets in every form, and the beginnings of secrets where a text was cut."""
+    """Finds and hides secrets in every form, and secrets cut off at a text's end."""
 
     def __init__(
         self, secrets: Iterable[str], *, typed: Iterable[str] = (), hint: str = ""
     ) -> None:
-        """`typed`: those that were typed letter by letter, so that their beginnings are secret.
+        """`typed`: those that were typed letter by letter, whose prefixes are secret too.
 
-        `hint`: an expression for what else may be looked for at once.
+        `hint`: a further expression to search for in the same pass.
         """
         secrets = tuple(secrets)
         longest = max(map(len, secrets), default=0)
@@ -49,32 +49,32 @@ class SecretPattern:
 
     @property
     def size_chars(self) -> int:
-        """Of all that is looked for, to tell large sets of secrets from small ones."""
+        """The size of all expressions, a measure of their memory."""
         return self._search.size_chars + sum(map(len, self._usual))
 
     def may_be_in(self, encoded: bytes) -> bool:
-        """Whether any of the texts that were encoded as JSON can hold a secret."""
+        """Whether a text encoded as JSON may have a secret."""
         # Forms that are looked for as a whole change when they are encoded once more.
         return self._is_long or self._search.may_find(encoded)
 
     def seen_in(self, encoded: bytes) -> list[Span] | None:
-        """Where texts that were encoded as JSON hold secrets; None: where is not known."""
+        """Find secrets in a text encoded as JSON. None: there are too many places."""
         return None if self._is_long else self._search.first_covers(encoded, most=_MOST_SEEN)
 
     def look(self, encoded: bytes) -> Looked | None:
-        """The same, and whether the hint is there; None: one look does not tell."""
+        """Find secrets and the hint in one pass. None: there are too many places."""
         return None if self._is_long else self._search.look(encoded, most=_MOST_SEEN)
 
     def let_go(self) -> None:
-        """Give back memory until it is used again."""
+        """Free the compiled expressions until they are used again."""
         self._search.let_go()
 
     def let_go_beside(self) -> None:
-        """The same of what `look` alone takes."""
+        """Free the memory that `search` alone uses."""
         self._search.let_go_beside()
 
     def hide_in_text(self, text: str) -> tuple[str, int]:
-        """The same for people, who are shown the same in the place of every form."""
+        """Hide secrets in a text for people: every form has the same replacement."""
         encoded = text.encode("utf-8", "surrogatepass")
         hidden = self._hidden(encoded, limit=len(encoded), carried=0, shown=None)
         if not hidden.replacements:
@@ -82,7 +82,7 @@ class SecretPattern:
         return hidden.text.decode("utf-8", "replace"), hidden.replacements
 
     def hide(self, text: bytes, *, shown: bytes = SHOWN) -> tuple[bytes, int]:
-        """The text without secrets, and in how many places there were some."""
+        """Hide secrets; the text and how many there were."""
         clean, total, carried, at = [], 0, 0, 0
         while len(text) - at >= BLOCK_BYTES + self.overlap_bytes:
             block = text[at : at + BLOCK_BYTES + self.overlap_bytes]
@@ -93,7 +93,7 @@ class SecretPattern:
         return b"".join((*clean, last.text)), total + last.replacements
 
     def hide_seen(self, text: bytes, covers: list[Span]) -> tuple[bytes, int]:
-        """The text without what was seen in it."""
+        """Hide the secrets that were found at these spans."""
         hidden = _without(text, covers, limit=len(text), carried=0, shown=SHOWN)
         hidden = self._again(hidden, SHOWN)
         return hidden.text, hidden.replacements
@@ -101,14 +101,14 @@ class SecretPattern:
     def hide_block(
         self, text: bytes, *, limit: int, carried: int = 0, shown: bytes = SHOWN
     ) -> Hidden:
-        """The text up to the limit; what stands behind it is only looked at.
+        """Hide secrets in the text up to the limit; what follows is only searched.
 
-        `carried`: how many bytes at its beginning were replaced with the block before.
+        `carried`: how many bytes at its start were replaced with the block before.
         """
         return self._hidden(text, limit=limit, carried=carried, shown=shown)
 
     def _hidden(self, text: bytes, *, limit: int, carried: int, shown: bytes | None) -> Hidden:
-        """`shown` is None when nobody will decode the text."""
+        """`shown` is None for a text that nobody will decode."""
         covers = self._search.covers(text)
         if not covers and not carried:
             return Hidden(text[:limit], 0, 0)
@@ -116,7 +116,7 @@ class SecretPattern:
         return self._again(_without(text, covers, limit=limit, carried=carried, shown=shown), shown)
 
     def _again(self, hidden: Hidden, shown: bytes | None) -> Hidden:
-        """What is hidden, where what is shown in its place may be of a secret itself."""
+        """Search again where a replacement may complete a secret."""
         if self._chars.isdisjoint(shown or SHOWN):
             return hidden
         for _ in range(_ROUNDS):
@@ -127,7 +127,7 @@ class SecretPattern:
         return hidden
 
     def without_beginning(self, text: str) -> str:
-        """The text without the piece of a secret that it ends in the middle of."""
+        """Hide the prefix of a secret that the text was cut in."""
         for form in self._usual:
             for size in range(min(len(form) - 1, len(text)), SHORTEST_CHARS - 1, -1):
                 if text.endswith(form[:size]):
@@ -138,7 +138,7 @@ class SecretPattern:
 def _without(
     text: bytes, covers: list[Span], *, limit: int, carried: int, shown: bytes | None
 ) -> Hidden:
-    """The text up to the limit with something shown in place of the covers that begin there."""
+    """Replace the spans that begin before the limit."""
     clean, count, at = [], 0, carried
     for cover in covers:
         if cover.start >= limit:
@@ -159,7 +159,7 @@ def _instead(text: bytes, cover: Span, *, shown: bytes | None) -> bytes:
 
 
 class HidingStream:
-    """Passes bytes on without secrets; the cuts between chunks change nothing of the result."""
+    """Hides secrets in a stream; the chunks' borders make no difference."""
 
     def __init__(self, pattern: SecretPattern, *, shown: bytes = SHOWN) -> None:
         self._pattern = pattern
@@ -169,7 +169,7 @@ class HidingStream:
         self.replacements = 0
 
     def feed(self, chunk: bytes) -> bytes:
-        """What is clean by now; often nothing."""
+        """Take a chunk and return what is clean so far, often nothing."""
         self._held += chunk
         clean = []
         while len(self._held) >= BLOCK_BYTES + self._pattern.overlap_bytes:
@@ -179,7 +179,7 @@ class HidingStream:
         return b"".join(clean)
 
     def finish(self) -> bytes:
-        """The rest; nothing may be fed afterwards."""
+        """Return the rest; call it last."""
         rest = self._clean(bytes(self._held), limit=len(self._held))
         self._held.clear()
         return rest

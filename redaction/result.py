@@ -1,17 +1,14 @@
-"""Hides secrets in a result.
+"""Hides secrets in a result, which `clean` then scans.
 
-Take secrets out of a result; the scanner then looks whether none is left.
+- Secret values of the agent, the job and the run are hidden everywhere in the outcome, in every
+  encoded form (`forms`), as are their prefixes where a text was cut.
+- Values of sensitive headers (`policy.SENSITIVE_HEADERS`) and of locked request headers are hidden
+  by the header's name; the former also in texts of scripts and call logs (`HeadersInText`).
+- Credentials in URLs are hidden.
 
-- Secret values, given to the Scrubber or found in the job, go wherever they stand in the outcome,
-  in every encoded form that `secrets` knows; so do their beginnings where a text was cut.
-- Values of sensitive headers (`sensitive.SENSITIVE_HEADERS`) and of locked request headers go by
-  the header's name; of the former also in what scripts and call logs say (`said_headers`).
-- Credentials go from URLs.
-
-It searches the bytes that will be sent, and hands on these very bytes.
-
-The envelope (ids and times) is the service's own and stays. Secrets under four characters and
-words such as `true` or `https` stay too (`job_secrets`): hiding them would destroy the result.
+It searches the very bytes that are sent. The envelope (ids and times) is the service's own and not
+searched. Secrets under four characters and words such as `true` or `https` are not hidden
+(`policy.usable`): that would destroy the result.
 """
 
 import re
@@ -20,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
-import re2
 
 from contract.checks import Lane, lane
 from contract.evidence import HttpEvidence
@@ -29,6 +25,7 @@ from contract.result import LogLine, Outcome, Result
 from contract.wire import decode, encode
 from redaction.archives.headers import HeaderHiding
 from redaction.clean import Clean, LeakGate, Withheld
+from redaction.compiled import Pattern, compile_re2
 from redaction.policy import (
     SENSITIVE_HEADERS,
     TypedAmong,
@@ -44,11 +41,11 @@ from redaction.replacer import SecretPattern
 from redaction.rewrite import Rewriter, may_hold_credentials
 
 ROUNDS: Final = 4
-"""A replacement beside what is left may spell a secret again (`abc` + `*` for `abc*`)."""
+"""How often a result is searched again: a replacement may complete a secret (`abc*`)."""
 
 
 class Scrubber:
-    """Knows the agent's own secrets and finds each job's."""
+    """Hides the agent's secrets and each job's in results."""
 
     def __init__(
         self,
@@ -57,9 +54,9 @@ class Scrubber:
         kept_from_scripts: Iterable[str] = (),
         sensitive_headers: Iterable[str] = (),
     ) -> None:
-        """`kept_from_scripts`: what no check gets to see, and a script might find all the same.
+        """`kept_from_scripts`: secrets that no check is given, but a script might find.
 
-        `sensitive_headers`: further ones whose values are never shown, in any case of letters.
+        `sensitive_headers`: further headers whose values are never shown, in any case.
         """
         self._secrets = tuple(secrets)
         self._own = usable(self._secrets)
@@ -78,7 +75,7 @@ class Scrubber:
 
     @property
     def header_names(self) -> frozenset[str]:
-        """Of headers whose values are never shown, in lower case."""
+        """Lower-case names of headers whose values are never shown."""
         return self._sensitive
 
     def clean(
@@ -89,13 +86,13 @@ class Scrubber:
         found: tuple[str, ...] = (),
         typed_among: TypedAmong = none_typed,
     ) -> Clean:
-        """The result without secrets. The job tells its own; None: there is none to ask.
+        """Hide the secrets in a result. `job`: the job it is of, with its own secrets.
 
-        `found`: those that the run came upon. `typed_among`: knows what it typed letter by letter.
+        `found`: secrets that the run reported. `typed_among`: selects those it typed by the letter.
 
         Raises:
-            LeakError: the scanner found one all the same.
-            UnscannableError: one could be in it and not be found.
+            LeakError: the scanner still found one.
+            UnscannableError: one could be there undetected.
         """
         if job is None or lane(job.spec) is Lane.MAIN:
             outcome, said = self._said_headers.hidden(result.outcome)
@@ -113,9 +110,9 @@ class Scrubber:
     def at_once(
         self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
     ) -> Clean | None:
-        """The result if no secret has to be looked for in it. None: that takes its time.
+        """Clean a result that has no secret to search for. None: use `clean`, which takes longer.
 
-        It may be called while another thread is at work in `clean`.
+        It may be called while another thread runs `clean`.
         """
         if job is None or lane(job.spec) is Lane.MAIN:
             return None
@@ -124,7 +121,7 @@ class Scrubber:
         return self._unsearched(_with_warnings(result, unhidden_variables(job)), job)
 
     def _unsearched(self, result: Result, job: Job | None) -> Clean | None:
-        """The result of a check without secrets. None: its text may hold some all the same."""
+        """Clean the result of a check without secrets. None: its text may still have some."""
         if _locked_headers(job) or self._has_sensitive_headers(result.outcome):
             return self._rewritten(result, job, secrets=())
         body = encode(result)
@@ -150,11 +147,11 @@ class Scrubber:
         return self._door.through(result, body, secrets=sought, replacements=count)
 
     def _with_values(self, found: tuple[str, ...], outcome: Outcome) -> tuple[str, ...]:
-        """With what the headers hold that the agent's settings name."""
+        """Add the values of headers that the agent's settings name."""
         return (*found, *_values_of(outcome, self._further)) if self._further else found
 
     def explained(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
-        """With where the secrets come from, if without them the file would be kept."""
+        """Add where the secrets come from, if the file would be sent without them."""
         if not withheld.is_no_text:
             return withheld
         sources = secret_sources(job, found=found, of_agent=bool(self._own))
@@ -162,7 +159,7 @@ class Scrubber:
         return msgspec.structs.replace(withheld, because=said)
 
     def secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
-        """All that is looked for in what comes of a job: `found` are those the run came upon."""
+        """All secrets to hide in what a job produced; `found`: those that the run reported."""
         own = self._own
         if job is not None:
             found += secrets_of(job)
@@ -170,11 +167,11 @@ class Scrubber:
         return usable((*own, *found)) if found or own is not self._own else own
 
     def _holds_kept(self, body: bytes) -> bool:
-        """No uptime check sees them, so a look that costs next to nothing is enough."""
+        """Whether the body has one as it is; uptime checks never see them, so that is enough."""
         return any(secret in body for secret in self._kept_bytes)
 
     def _has_sensitive_headers(self, outcome: Outcome) -> bool:
-        """Asked of each result, most of which have no secret."""
+        """Whether it has a sensitive header; cheap, for it is asked of every result."""
         evidence = outcome.evidence
         if not isinstance(evidence, HttpEvidence):
             return False
@@ -185,7 +182,7 @@ class Scrubber:
 
 
 class _Patterns:
-    """Compiled patterns, the least used forgotten first, bounded by their size."""
+    """A cache of compiled patterns, least recently used first out, bounded by size."""
 
     LIMIT_CHARS: Final = 1_000_000
     """Some 50 MB of compiled patterns; about a hundred secrets of 32 characters."""
@@ -211,7 +208,7 @@ class _Patterns:
 
 
 def _rewrite(result: Result, rewriter: Rewriter) -> tuple[Result, bytes]:
-    """What is changed is encoded and searched again, until nothing is left to change."""
+    """Rewrite, encode and search again until nothing changes."""
     result = _with_outcome(result, rewriter.headers(result.outcome))
     body = encode(result)
     for _ in range(ROUNDS):
@@ -228,7 +225,7 @@ def _locked_headers(job: Job | None) -> frozenset[str]:
 
 
 def _with_warnings(result: Result, variables: tuple[tuple[str, str], ...]) -> Result:
-    """The result with what its reader must know of secrets that it may still show."""
+    """Add warnings about secrets that the result may still show."""
     if not variables:
         return result
     lines = tuple(
@@ -246,7 +243,7 @@ def _with_outcome(result: Result, outcome: Outcome) -> Result:
 
 
 def _values_of(outcome: Outcome, names: frozenset[str]) -> Iterator[str]:
-    """What the exchange's headers of these names hold."""
+    """The values of the exchange's headers with these names."""
     evidence = outcome.evidence
     if not isinstance(evidence, HttpEvidence):
         return
@@ -257,21 +254,18 @@ def _values_of(outcome: Outcome, names: frozenset[str]) -> Iterator[str]:
                 yield value
 
 
-_MEMORY_BYTES: Final = 8 << 20
-
-
 class SaidHeaders:
-    """Knows the names of headers whose values are secret whatever they are."""
+    """Hides the values of sensitive headers in texts of scripts and call logs."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
         self._named = _compile(names)
 
     def hidden(self, outcome: Outcome) -> tuple[Outcome, tuple[str, ...]]:
-        """The outcome without the values behind such names; the values, for all the rest.
+        """Hide the values after such names; the outcome and the values.
 
-        What a server answered stays: its body is the check's own matter, its headers are hidden by
-        whoever knows that they are headers.
+        The server's answer is left alone: its body is the check's subject, and its headers are
+        hidden by `Rewriter.headers`.
         """
         evidence = outcome.evidence
         if not isinstance(evidence, HttpEvidence):
@@ -292,7 +286,7 @@ class SaidHeaders:
         return decode(text, Outcome), hiding.found
 
     def _without(self, value: Any, hiding: HeaderHiding) -> Any:
-        """The tree's texts, each by itself."""
+        """Hide the values in each text of the tree by itself."""
         if isinstance(value, dict):
             return {key: self._without(one, hiding) for key, one in value.items()}
         if isinstance(value, list | tuple):
@@ -307,9 +301,5 @@ def _hide(text: bytes, hiding: HeaderHiding) -> bytes:
     return hiding.hide(text)[0]
 
 
-def _compile(names: frozenset[str]) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY_BYTES
-    options.log_errors = False
-    return re2.compile(f"(?i:{'|'.join(map(re.escape, sorted(names)))})".encode(), options)
+def _compile(names: frozenset[str]) -> Pattern:
+    return compile_re2(f"(?i:{'|'.join(map(re.escape, sorted(names)))})".encode())

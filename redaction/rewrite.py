@@ -1,11 +1,12 @@
-"""Rewrite an outcome's texts by the scrubber's rules; what does not change stays the object."""
+"""Rewrites an outcome's texts without secrets; unchanged parts stay the same objects."""
 
 import base64
 import binascii
+import re
 import types
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated, Any, Final, Protocol, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 import re2
@@ -26,7 +27,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 ValueT = TypeVar("ValueT")
 
 _CUT_CHARS: Final = 2500
-"""Shorter values of assertions were not cut: 10 KB hold at least so many characters."""
+"""The shortest assertion value that may have been cut: 10 KB have at least so many characters."""
 
 
 class Rewriter:
@@ -39,7 +40,7 @@ class Rewriter:
         self.replacements = 0
 
     def headers(self, outcome: Outcome) -> Outcome:
-        """Without the values of hidden headers."""
+        """Hide the values of hidden headers."""
         evidence = outcome.evidence
         if not isinstance(evidence, HttpEvidence):
             return outcome
@@ -50,9 +51,9 @@ class Rewriter:
         return _changed(outcome, evidence=_changed(evidence, request=request, response=response))
 
     def texts(self, outcome: Outcome, *, encoded: bytes) -> Outcome:
-        """Without secrets and without credentials in URLs, wherever there is text.
+        """Hide secrets, and credentials in URLs, in every text.
 
-        `encoded` is JSON that holds the outcome; nothing else is looked at where it shows no sign.
+        `encoded` is JSON with the outcome; if it shows no sign of either, nothing else is read.
         """
         outcome = self._without_encoded_body(outcome)
         may_hold_secrets = self._pattern is not None and self._pattern.may_be_in(encoded)
@@ -62,7 +63,7 @@ class Rewriter:
         return cast("Outcome", self._value(outcome))
 
     def cut_ends(self, outcome: Outcome) -> Outcome:
-        """Without the beginnings of secrets at the ends of texts that were cut."""
+        """Hide prefixes of secrets at the ends of texts that were cut."""
         if self._pattern is None:
             return outcome
         kinds: dict[str, Callable[[Any], Any]] = {
@@ -84,7 +85,7 @@ class Rewriter:
         return {**headers, **hidden} if hidden else headers
 
     def _value(self, value: Any) -> Any:
-        """Any part of an outcome; numbers only come here from objects of free form."""
+        """Rewrite any part of an outcome; numbers only occur in free-form objects."""
         match value:
             case str() if type(value) is str:
                 return self._text(value)
@@ -112,7 +113,7 @@ class Rewriter:
         return shown
 
     def _without_encoded_body(self, outcome: Outcome) -> Outcome:
-        """A body that is stored as base64 hides its own forms: look inside."""
+        """Hide secrets in a body stored as base64, by decoding it."""
         evidence = outcome.evidence
         if self._pattern is None or not isinstance(evidence, HttpEvidence):
             return outcome
@@ -142,7 +143,7 @@ class Rewriter:
                 return evidence
 
     def _cut_texts(self, value: Any) -> Any:
-        """Whatever was told, at each sign that it was cut."""
+        """Rewrite each text before each sign that it was cut."""
         match value:
             case str() if type(value) is str:
                 return self._cut_sentence(value)
@@ -179,24 +180,20 @@ class Rewriter:
         return shown
 
 
-class _Substitution(Protocol):
-    def sub(self, replacement: str, text: str, /) -> str: ...
-
-
-_CREDENTIALS: Final[tuple[_Substitution, ...]] = (
+_CREDENTIALS: Final[tuple[re.Pattern[str], ...]] = (
     re2.compile(r"""(:(?:\\*/){2})[^\s/?#"'<>\\]+(@)"""),
-    # The same inside of another URL: percent-encoded, up to the first encoded / ? or #.
+    # In a URL inside another URL: percent-encoded, up to the first encoded / ? or #.
     re2.compile(
         r"""(%3[aA]%2[fF]%2[fF])"""
         r"""(?:[^\s/?#"'<>&%]|%(?:[013-9a-fA-F][0-24-9a-eA-E]|[014-9a-fA-F][3fF]|2[0-24-9a-eA-E]))+"""
         r"""(%40)"""
     ),
 )
-"""User name and password of a URL, between its slashes and its @."""
+"""User name and password in a URL, plain and percent-encoded."""
 
 
 def may_hold_credentials(encoded: bytes) -> bool:
-    """Whether JSON has what every URL with credentials has."""
+    """Whether JSON has the @ of every URL with credentials."""
     return b"@" in encoded or b"%40" in encoded
 
 

@@ -30,26 +30,26 @@ PIECE_BYTES: Final = 1 << 18
 
 
 class Cleaner:
-    """Cleans one file; it knows what is left of its bounds."""
+    """Cleans one file and every file inside it, within one budget."""
 
     def __init__(self, *, folder: Path, bounds: Bounds) -> None:
         self._folder = folder
         self.budget = Budget(bounds)
         self.shows_secret = False
-        """Whether a trace tells that a page showed a secret, so that pictures of it may too."""
+        """Whether a trace shows that a page displayed a secret, as pictures then may too."""
         self.shows_found = False
-        """Whether what the page showed was come upon in the archive, as a header's value."""
+        """Whether a page displayed a secret found only in the archive, such as a header's value."""
         self.left_out: Counter[str] = Counter()
-        """Why files of archives do not leave with them, and how many each time."""
+        """How many members were left out of archives, by reason."""
         self._lock = threading.Lock()
         """Archives within texts are cleaned in threads."""
 
     def spool(self) -> BinaryIO:
-        """A file for what a member unpacks to, gone once it is closed."""
+        """Open a temporary file for a decompressed member; closing it deletes it."""
         return cast("BinaryIO", tempfile.TemporaryFile(dir=self._folder))
 
     def clean(self, passage: Passage, search: Search) -> int:
-        """Write the source without secrets to the target; how many there were.
+        """Write the source without secrets to the target and return how many there were.
 
         Raises:
             UnsearchableFileError: a secret could be in it and not be found.
@@ -69,19 +69,19 @@ class Cleaner:
         return self._clean_packed(kind, passage, search)
 
     def note_shown(self, *, was_found: bool) -> None:
-        """A trace tells that a page showed a secret; `was_found`: one of its own headers."""
+        """Record that a page displayed a secret; `was_found`: one found in the archive itself."""
         self.shows_secret = True
         self.shows_found = self.shows_found or was_found
 
     def leave_out(self, because: str) -> None:
-        """A file of an archive does not leave with it."""
+        """Count a member that is left out of its archive."""
         with self._lock:
             self.left_out[because] += 1
 
     def edits(
         self, search: Search, headers: HeaderHiding | None, *, depth: int
     ) -> tuple[Edit, ...]:
-        """What is done to a text before it is searched. None: it is no JSON."""
+        """The edits of a text before it is searched; without `headers` it is not JSON."""
 
         def embedded(block: bytes) -> tuple[bytes, int]:
             return clean_embedded(block, lambda data: self._clean_data(data, search, depth=depth))
@@ -118,7 +118,7 @@ class Cleaner:
         return count
 
     def _clean_data(self, data: bytes, search: Search, *, depth: int) -> bytes | None:
-        """Compressed data out of a text. None: there is no secret in it, or it is none."""
+        """Clean compressed data found in a text. None: nothing to hide, or not compressed data."""
         target = BytesIO()
         try:
             if kind_of(data[:START_BYTES]) in (Kind.PLAIN, Kind.PICTURE):
@@ -156,14 +156,14 @@ _WRITTEN_ANEW: Final = frozenset({"path", "linkpath", "size", "uname", "gname"})
 
 
 class TarCleaning:
-    """Of one archive."""
+    """Cleans one tar archive, member by member."""
 
     def __init__(self, contents: Contents, passage: Passage) -> None:
         self._contents = contents
         self._passage = passage
 
     def run(self, search: Search) -> int:
-        """Write the archive without secrets; how many there were.
+        """Write the archive without secrets and return how many there were.
 
         Raises:
             UnsearchableFileError: a secret could be in it and not be found.

@@ -1,4 +1,4 @@
-"""Compressed data: which kind it is, opened and packed again."""
+"""Detects compressed data by its first bytes, decompresses it and compresses it again."""
 
 import base64
 import binascii
@@ -13,17 +13,17 @@ from functools import partial
 from typing import Any, Final
 
 import brotli
-import re2
 import zstandard
 
 from redaction.archives.limits import Budget, UnsearchableFileError
+from redaction.compiled import compile_re2
 
 START_BYTES: Final = 512
-"""So much of its beginning tells a kind."""
+"""How many bytes of a file are read to detect its kind."""
 
 
 class Kind(Enum):
-    """How a secret is looked for in it."""
+    """A file's format, which decides how it is searched."""
 
     PLAIN = auto()
     """Text, or bytes that are searched as they are."""
@@ -57,12 +57,12 @@ _REFUSED: Final[tuple[tuple[bytes, str], ...]] = (
     (b"%PDF-", "a PDF file"),
 )
 _CONTROLS: Final = frozenset({*range(0x20), 0x7F} - set(b"\t\n\r\f\x1b"))
-"""What no text has, and whatever is packed has soon."""
+"""Control characters, which no text has and compressed data has soon."""
 _ZLIB_STARTS: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 
 def kind_of(start: bytes, name: str = "") -> Kind:
-    """By the first bytes; Brotli alone has no mark, and is known by its file's name.
+    """Detect the kind by the first bytes; Brotli has no magic number, so its file name decides.
 
     Raises:
         UnsearchableFileError: secrets in such a file cannot be found.
@@ -85,7 +85,7 @@ def kind_of(start: bytes, name: str = "") -> Kind:
 
 
 def is_json(start: bytes) -> bool:
-    """Whether it begins like JSON, or lines of it."""
+    """Whether it begins like JSON or JSON lines."""
     return start.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
 
 
@@ -105,9 +105,9 @@ _GZIP_WINDOW: Final = 31
 _BROTLI_QUALITY: Final = 4
 _ZSTD_WINDOW_BYTES: Final = 32 << 20
 _XZ_MEMORY_BYTES: Final = 80 << 20
-"""As much as its highest preset takes."""
+"""How much memory xz's highest preset needs."""
 _ZSTD_BYTES: Final = 256
-"""So much is unpacked at a time, to 8 MiB at most: there is no other bound to what comes out."""
+"""How much zstd input is decompressed at once: 8 MiB of output at most, with no other bound."""
 _BROKEN: Final = (
     zlib.error,
     lzma.LZMAError,
@@ -117,11 +117,11 @@ _BROKEN: Final = (
     EOFError,
     ValueError,
 )
-"""What the libraries say of data that are not what they began like."""
+"""What the libraries raise for data that is not what its first bytes promised."""
 
 
 class _BrotliInflater:
-    """Brotli with the face of the others."""
+    """Brotli with the interface of bz2 and lzma."""
 
     needs_input = True
     unused_data = b""
@@ -140,7 +140,7 @@ class _BrotliInflater:
 
 
 def unpacked(kind: Kind, pieces: Iterable[bytes], budget: Budget) -> Iterator[bytes]:
-    """What was packed; several packed streams one after the other count as one.
+    """Yield the decompressed pieces; concatenated streams count as one.
 
     Raises:
         UnsearchableFileError: it is broken, or too long.
@@ -157,7 +157,7 @@ def unpacked(kind: Kind, pieces: Iterable[bytes], budget: Budget) -> Iterator[by
 
 
 def packed(kind: Kind, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces, packed in the same way again."""
+    """Yield the pieces, compressed in the same format."""
     packer = _PACKERS[kind]()
     work = packer.process if kind is Kind.BROTLI else packer.compress
     for piece in pieces:
@@ -186,7 +186,7 @@ def _of_zlib(window: int) -> Callable[[Iterable[bytes]], Iterator[tuple[int, byt
 
 
 def _of(make: Callable[[], Any]) -> Callable[[Iterable[bytes]], Iterator[tuple[int, bytes]]]:
-    """Of those that tell by `needs_input` when they want more."""
+    """Decompress with a library object that has `needs_input`, as bz2 and lzma have."""
 
     def opened(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         inflater, size = make(), 0
@@ -257,28 +257,20 @@ _MARKS: Final = (
 _URL_SAFE: Final = re.compile(rb"[-_]")
 
 Clean = Callable[[bytes], bytes | None]
-"""What was packed without secrets. None: there were none, or it is nothing that is known."""
+"""Cleans decompressed data. None: there was no secret, or the format is unknown."""
 
 
 HINT: Final = "(?:" + "|".join(mark.decode() for mark in _MARKS) + ")[A-Za-z0-9+/_%-]{8}"
-"""What is there whenever there is such data, as an expression."""
+"""An expression that matches wherever a text has compressed data in base64."""
 
 
-def _compile() -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return re2.compile(
-        rb"(?:" + b"|".join(_MARKS) + rb")(?:[A-Za-z0-9+/_-]|\\/|%2[bBfF])+(?:=|%3[dD]){0,2}",
-        options,
-    )
-
-
-_PATTERN: Final = _compile()
+_PATTERN: Final = compile_re2(
+    rb"(?:" + b"|".join(_MARKS) + rb")(?:[A-Za-z0-9+/_-]|\\/|%2[bBfF])+(?:=|%3[dD]){0,2}"
+)
 
 
 def clean_embedded(text: bytes, clean: Clean) -> tuple[bytes, int]:
-    """The text with clean data in it, and how many pieces of data were changed."""
+    """Clean the compressed data in a text; the text and how many pieces changed."""
     out, at, count = [], 0, 0
     for match in _PATTERN.finditer(text):
         begins, ends = match.start(), match.end()

@@ -8,24 +8,24 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
-import re2
 
+from redaction.compiled import Pattern, compile_re2
 from redaction.policy import HIDDEN
 
 SHORTEST_CHARS: Final = 8
 """Shorter values are hidden in their header, and not looked for elsewhere."""
 LONGEST_CHARS: Final = 16_384
 MOST_FOUND: Final = 64
-"""So many values are looked for elsewhere, those of Authorization first."""
+"""How many header values are also searched for elsewhere, Authorization's first."""
 _MOST_REMEMBERED: Final = 10_000
 _MOST_HEADERS: Final = 256
 _MOST_SPANS: Final = 500_000
-"""Numbers, of eight bytes each."""
+"""How many positions are remembered, eight bytes each."""
 _MEMORY_BYTES: Final = 32 << 20
 _HIDDEN: Final = HIDDEN.encode()
 _STRING: Final = rb'(?:[^"\\]|\\.)*'
 _STRING_WITHIN: Final = rb'(?:[^"\\]|\\\\[^"\\]|\\{3}"|\\{4})*'
-"""Of JSON that is a text of JSON, as scripts print it: there `\\"` begins and ends it."""
+"""A string of JSON inside a JSON string, as scripts print it: `\\"` begins and ends it."""
 _SPACE_WITHIN: Final = rb"(?:\s|\\+n)*"
 _COLOUR: Final = rb"(?:(?:\x1b|\\u001b)\[[0-9;]*m)?"
 _BEFORE_NAME: Final = rb"(?:^|[\s\"'m]|\\[nt])"
@@ -35,32 +35,32 @@ _COOKIES: Final = ("cookie", "set-cookie")
 
 
 class HeaderHiding:
-    """Hides these headers' values, and remembers what they were."""
+    """Hides the values of sensitive headers and remembers them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         names = sorted(names)
         self._pattern = _compile(names, is_bare=False)
         self._bare = _compile(names, is_bare=True)
-        """Tells where a header is, and not where its value is in it: in half the time."""
+        """Finds a header without locating its value, in half the time."""
         self._found: dict[str, bool] = {}
-        """Values, and whether it was a cookie's."""
+        """Values found, and whether each is a cookie's."""
         self._headers: dict[bytes, tuple[int, int]] = {}
-        """Some of those that were taken apart, and where the value is in each.
+        """Headers already parsed, and where the value is in each.
 
-        Most come again with each request.
+        Most are repeated in every request.
         """
         self._spans: dict[int, array[int]] = {}
-        """Where values are in texts that were looked through, by the text's hash."""
+        """Where values are in texts already scanned, by the text's hash."""
         self._spans_left = _MOST_SPANS
 
     @property
     def found(self) -> tuple[str, ...]:
-        """What to look for elsewhere."""
+        """The values to search for elsewhere."""
         by_weight = sorted(self._found, key=lambda value: (self._found[value], -len(value)))
         return tuple(by_weight[:MOST_FOUND])
 
     def look(self, text: bytes) -> bool:
-        """Remember the values; whether there are any."""
+        """Remember the values in a text; whether there are any."""
         spans = array("Q")
         for match in self._bare.finditer(text):
             at, end = match.span()
@@ -82,7 +82,7 @@ class HeaderHiding:
         return (b"".join((*out, text[at:])), count) if count else (text, 0)
 
     def _spans_of(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """Where the values are; a text that was looked through before is not searched again."""
+        """Where the values are; a text that was scanned before is not searched again."""
         known = self._spans.pop(hash(text), None)
         if known is not None:
             self._spans_left += len(known)
@@ -94,7 +94,7 @@ class HeaderHiding:
                 yield begins, ends
 
     def _taken_apart(self, match: Any) -> tuple[int, int]:
-        """Where the value is in the header; it is remembered. Nothing: there is none to hide."""
+        """Locate and remember the header's value. An empty range: nothing to hide."""
         header: bytes = match.group()
         begins, ends = (place - match.start() for place in _span(match))
         raw = header[begins:ends]
@@ -114,15 +114,10 @@ class HeaderHiding:
                 self._found.setdefault(value, is_cookie)
 
 
-def _compile(names: list[str], *, is_bare: bool) -> Any:
+def _compile(names: list[str], *, is_bare: bool) -> Pattern:
     name = rb"(?i:" + "|".join(re.escape(name) for name in names).encode() + rb")"
     ways = (*_in_json(name), *_within_json(name), *_format(name))
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY_BYTES
-    options.never_capture = is_bare
-    options.log_errors = False
-    return re2.compile(b"|".join(ways), options)
+    return compile_re2(b"|".join(ways), memory_bytes=_MEMORY_BYTES, never_capture=is_bare)
 
 
 def _in_json(name: bytes) -> Iterator[bytes]:
@@ -136,7 +131,7 @@ def _in_json(name: bytes) -> Iterator[bytes]:
 
 
 def _within_json(name: bytes) -> Iterator[bytes]:
-    """The same where JSON is a text of JSON, or a text of such a one."""
+    """Expressions for headers in JSON inside a JSON string, at any depth."""
     quoted = rb'\\"' + name + rb'\\"'
     value = rb'\\"value\\"\s*:\s*\\"(' + _STRING_WITHIN + rb')\\"'
     apart = _SPACE_WITHIN + rb"," + _SPACE_WITHIN
@@ -148,7 +143,7 @@ def _within_json(name: bytes) -> Iterator[bytes]:
 
 
 def _format(name: bytes) -> Iterator[bytes]:
-    """The same in call logs, in what consoles print of objects, and on command lines."""
+    """Expressions for headers in call logs, console output and command lines."""
     text = _COLOUR + rb"'((?:[^'\\\r\n]|\\['\"\\/])+)'"
     apart = rb": ?(?:\[" + _SPACE_WITHIN + rb")?"
     yield rb"'" + name + rb"'" + apart + text
@@ -158,7 +153,7 @@ def _format(name: bytes) -> Iterator[bytes]:
 
 
 def hint(names: Iterable[str]) -> str:
-    """What is there whenever there is such a header, as an expression."""
+    """An expression that matches wherever a header of these names is."""
     name = "|".join(map(re.escape, sorted(names)))
     return rf'(?i:{name})(?:["\'\\]|: ?[^\s"])|"cookies"\s*:\s*\[\s*[^\s\]]'
 
@@ -172,7 +167,7 @@ def _span(match: Any) -> tuple[int, int]:
 
 
 def _hidden(value: bytes) -> bytes:
-    """In the place of a header's value, or within a list of cookies."""
+    """The replacement of a header's value or of the values in a list of cookies."""
     if b'"value"' in value:
         return _COOKIE_VALUE.sub(rb"\g<1>" + _HIDDEN + rb"\g<3>", value)
     return _HIDDEN
@@ -186,7 +181,7 @@ def _text(raw: bytes) -> str:
 
 
 def _pieces(value: str, *, is_cookie: bool) -> Iterator[str]:
-    """What a server may echo of a header's value."""
+    """The parts of a header's value that a server may echo."""
     if '"value"' in value:
         for match in _COOKIE_VALUE.finditer(value.encode()):
             yield _text(match[2])

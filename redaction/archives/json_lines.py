@@ -5,10 +5,11 @@ import json
 import mmap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import msgspec
-import re2
+
+from redaction.compiled import Pattern, compile_re2
 
 BROKEN: Final = "without a secret made of JSON's own signs it would be no JSON any more"
 """Why a file does not leave."""
@@ -131,10 +132,7 @@ class Numbers:
         return (b"".join((*out, block[at:])), count) if count else (block, 0)
 
 
-def _compile(wanted: list[str]) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
+def _compile(wanted: list[str]) -> Pattern:
     digits = "|".join(wanted)
     source = rf"[:\[,]\s*(-?[0-9.]*(?:{digits})[0-9.eE+-]*)(?:\s|[,\]}}]|$)"
-    return re2.compile(source.encode(), options)
+    return compile_re2(source.encode())

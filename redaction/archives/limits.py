@@ -12,31 +12,31 @@ _RATIO_COUNTS_FROM_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Of one file with all that it holds."""
+    """How much may be searched of one file and everything inside it."""
 
     unpacked_bytes: int = 2 << 30
-    """All members together, those of nested archives too."""
+    """Decompressed bytes of all members, including those of nested archives."""
     ratio: int = 400
-    """How many times its packed size a long member may unpack to."""
+    """How many times its compressed size a member over 64 MiB may decompress to."""
     members: int = 50_000
-    """In one archive."""
+    """How many members one archive may have."""
     directory_bytes: int = 16 << 20
-    """What the list of an archive's members may take; it is held in memory."""
+    """The size of an archive's central directory, which is held in memory."""
     depth: int = 4
     """How many archives may be inside each other."""
 
 
 class Budget:
-    """What is left of the bounds."""
+    """How many bytes of the bounds are left."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self._left_bytes = bounds.unpacked_bytes
         self._lock = threading.Lock()
-        """What lies in texts is unpacked in threads."""
+        """Data embedded in texts is decompressed in threads."""
 
     def spend(self, size_bytes: int) -> None:
-        """So much was unpacked.
+        """Subtract what was decompressed.
 
         Raises:
             TooMuchError: it is too much.
@@ -47,19 +47,19 @@ class Budget:
             raise TooMuchError(f"it unpacks to over {self.bounds.unpacked_bytes} bytes")
 
     def check_ratio(self, packed_bytes: int, unpacked_bytes: int) -> None:
-        """Whether a member is as long as its packed size lets expect.
+        """Check that a member is no decompression bomb.
 
         Raises:
-            TooMuchError: it is not; it may have been made to fill memory or disk.
+            TooMuchError: it may have been made to fill memory or disk.
         """
         if unpacked_bytes > max(_RATIO_COUNTS_FROM_BYTES, packed_bytes * self.bounds.ratio):
             raise TooMuchError(f"a member unpacks to over {self.bounds.ratio} times its size")
 
     def check_depth(self, depth: int) -> None:
-        """Whether an archive may be so deep inside others.
+        """Check how deep an archive is nested.
 
         Raises:
-            TooMuchError: it may not.
+            TooMuchError: it is nested too deep.
         """
         if depth > self.bounds.depth:
             raise TooMuchError(f"it holds archives more than {self.bounds.depth} levels deep")
@@ -69,16 +69,16 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 THREADS: Final = 2
-"""Two blocks are searched at once: more of them would take memory, and processors of checks."""
+"""How many blocks are searched at once; more would take memory and CPU from checks."""
 
 MOST_HELD: Final = 2 * THREADS
-"""Items at once. With fewer no work is waiting while the one who hands it out is busy."""
+"""How many items are in progress; with fewer, threads idle while the caller is busy."""
 
 
 def each_with(
     work: Callable[[Item], Made], items: Iterable[Item]
 ) -> Generator[tuple[Item, Made], None, None]:
-    """Each item with what the work makes of it, in order."""
+    """Yield each item with its result, in order, while threads work ahead."""
     under_way: deque[tuple[Item, Future[Made]]] = deque()
     with ThreadPoolExecutor(THREADS) as threads:
         for item in items:
@@ -95,8 +95,8 @@ class UnsearchableFileError(Exception):
 
 
 class TooMuchError(UnsearchableFileError):
-    """To search it would take more than one file may."""
+    """The file exceeds the bounds."""
 
 
 class NoTextError(UnsearchableFileError):
-    """The file is neither text nor an archive: it could leave if there were no secrets."""
+    """The file is neither text nor an archive; it is sent only if the run has no secrets."""

@@ -4,36 +4,37 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from redaction.archives import compressed, headers
 from redaction.archives.headers import HeaderHiding
 from redaction.archives.json_lines import Numbers
 from redaction.archives.limits import Budget
+from redaction.compiled import Pattern
 from redaction.matcher import Span, begins_in
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS, usable, with_beginnings
 from redaction.replacer import HidingStream, SecretPattern
 from redaction.trace.snapshots import HTML, SNAPSHOTS, SplitTexts, compiled
 
 Edit = Callable[[bytes], tuple[bytes, int]]
-"""From a block to the block without something, and how often it was there."""
+"""Removes something from a block and counts how often it was there."""
 _OVERLAP_BYTES: Final = 1 << 16
-"""So much of a block is looked at again with the next one."""
+"""How much of a block's end is searched again with the next block."""
 HIDDEN_IN_NAME: Final = b"hidden"
-"""In the place of a secret in the name of a file."""
+"""Replaces a secret in a file's name."""
 
 
 class Seen(NamedTuple):
-    """What one block of JSON was found to hold."""
+    """What the search found in one block of JSON."""
 
     covers: list[Span] | None
-    """Where secrets stand. None: where is not known."""
+    """Where secrets are. None: unknown, so the block must be searched again."""
     is_hinted_at: bool
-    """Whether there is a hint at more than their usual forms."""
+    """Whether the prefilter for all other forms matched."""
 
 
 class Search:
-    """Secrets, and what finds them in each of their shapes."""
+    """The secrets of a run and the patterns that find them in each format."""
 
     def __init__(
         self,
@@ -45,11 +46,11 @@ class Search:
     ) -> None:
         self.secrets = secrets
         self.typed = typed
-        """Those that were typed letter by letter: pages may tell their beginnings."""
+        """Secrets that were typed letter by letter, so pages may show prefixes of them."""
         self.out_of_sight = out_of_sight
-        """Those that no script of the run was given."""
+        """Secrets that no script of the run was given."""
         self.header_names = header_names
-        """Of headers whose values are secret whatever they are, in lower case."""
+        """Lower-case names of headers whose values are always secret."""
         self.numbers = Numbers(with_beginnings(secrets, typed))
         self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
         self.in_html = SplitTexts(secrets, HTML)
@@ -82,7 +83,7 @@ class Search:
         return next(self.in_snapshots.lines(block), None) is not None
 
     @cached_property
-    def _in_json(self) -> Any:
+    def _in_json(self) -> Pattern:
         return compiled(self._hint_in_json)
 
     @cached_property
@@ -90,7 +91,7 @@ class Search:
         return "|".join(filter(None, (self.in_snapshots.hint, *self._hints)))
 
     @cached_property
-    def _elsewhere(self) -> Any:
+    def _elsewhere(self) -> Pattern:
         return compiled("|".join(self._hints))
 
     @cached_property
@@ -100,7 +101,7 @@ class Search:
         return tuple(filter(None, hints))
 
     @cached_property
-    def _in_text(self) -> Any:
+    def _in_text(self) -> Pattern:
         return compiled("|".join(filter(None, (self.in_html.hint, compressed.HINT))))
 
     def let_go_of_pages(self) -> bool:
@@ -109,12 +110,12 @@ class Search:
         return self.__dict__.pop("_in_text", None) is not None
 
     def joined(self, found: Iterable[str]) -> "Search":
-        """With what was come upon."""
+        """A search for the found secrets too; itself if there are no new ones."""
         secrets = usable((*self.secrets, *found))
         return self if set(secrets) <= set(self.secrets) else self.with_secrets(secrets)
 
     def with_secrets(self, secrets: tuple[str, ...]) -> "Search":
-        """The same for others."""
+        """A search for other secrets with the same settings."""
         return Search(
             secrets,
             typed=self.typed,
@@ -123,20 +124,20 @@ class Search:
         )
 
     def hide_in_name(self, name: bytes) -> tuple[bytes, int]:
-        """For names of files, which an asterisk would spoil."""
+        """Hide secrets in a file's name, without asterisks."""
         hidden, count = self.pattern.hide(name)
         return hidden.replace(HIDDEN.encode(), HIDDEN_IN_NAME) if count else name, count
 
 
 @dataclass(slots=True)
 class Text:
-    """A text on its way through edits and the search."""
+    """A text that is edited and then searched, block by block."""
 
     search: Search
     edits: tuple[Edit, ...] = ()
-    """Where the block hints at what they are for."""
+    """Edits of the blocks that match the prefilter."""
     always: tuple[Edit, ...] = field(default=(), kw_only=True)
-    """Of every block, before the others."""
+    """Edits of every block, applied before `edits`."""
     is_json: bool = field(default=False, kw_only=True)
     replacements: int = field(default=0, init=False)
 
@@ -173,42 +174,42 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A file on its way to be clean."""
+    """A file to clean, and where to write it."""
 
     source: BinaryIO
     target: BinaryIO
     name: str
-    """What it is called where it lies."""
+    """The file's name in its folder or archive."""
     depth: int = 1
-    """How many files it is in, itself included."""
+    """How many files it is nested in, itself included."""
 
 
 class Contents(Protocol):
-    """Cleans files of any kind; there is one for each file that a run brings back."""
+    """What archives call to clean their members: `Cleaner`, which imports them."""
 
     budget: Budget
 
     def spool(self) -> BinaryIO:
-        """A file for what a member unpacks to, gone once it is closed."""
+        """Open a temporary file for a decompressed member; closing it deletes it."""
 
     def clean(self, passage: Passage, search: Search) -> int:
-        """Write the source without secrets to the target; how many there were."""
+        """Write the source without secrets to the target and return how many there were."""
 
     def edits(
         self, search: Search, headers: HeaderHiding | None, *, depth: int
     ) -> tuple[Edit, ...]:
-        """What is done to a text before it is searched. None: it is no JSON."""
+        """The edits of a text before it is searched; without `headers` it is not JSON."""
 
     def note_shown(self, *, was_found: bool) -> None:
-        """A trace tells that a page showed a secret; `was_found`: one of its own headers."""
+        """Record that a page displayed a secret; `was_found`: one found in the archive itself."""
 
     def leave_out(self, because: str) -> None:
-        """A file of an archive does not leave with it."""
+        """Count a member that is left out of its archive."""
 
 
 BLOCK_BYTES: Final = 1 << 18
 LONGEST_BYTES: Final = 8 << 20
-"""A line that is longer is cut anywhere."""
+"""The longest line that is kept whole; a longer one is cut anywhere."""
 _COOKIES: Final = b'"cookies"'
 _CLOSED: Final = re.compile(
     rb'"cookies"(?!\s*:\s*\[)|"cookies"\s*:\s*\[(?:[^"\]]|"(?:[^"\\]|\\.)*+")*+\]'
@@ -216,7 +217,7 @@ _CLOSED: Final = re.compile(
 
 
 def in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks that end with a line, and not within an object of indented JSON."""
+    """Split into blocks that end with a line and outside objects of indented JSON."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:

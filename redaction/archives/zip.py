@@ -34,7 +34,7 @@ from redaction.trace.trace import PAGES, Trace, is_by_hash
 from sandbox.system_calls import give_back_memory
 
 HELD_BYTES: Final = 1 << 19
-"""Of the longest. Four are in memory at once: packed, as they were, clean, and packed again."""
+"""Size of the largest member cleaned in a thread; four copies are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ class CleanText:
 
     replacements: int = 0
     packed: Packed | None = None
-    """None: nothing was hidden, and it stays as it is packed."""
+    """The compressed content. None: nothing was hidden, and the original is copied."""
     was: str = ""
-    """The hash of what it was, where it may be called by it."""
+    """SHA-1 of the original, for a member that is named after its hash."""
     is_now: str = ""
     is_broken: bool = False
-    """It was JSON and would be none any more: it does not leave."""
+    """It was JSON and is not any more, so it is left out."""
 
 
 def clean_held(
     member: Member, packed: bytes, text: Text, *, budget: Budget, has_hash: bool
 ) -> CleanText:
-    """A member whose packed bytes these are.
+    """Clean a member that is held in memory.
 
     Raises:
         UnsearchableFileError: it is not what the archive says.
@@ -81,7 +81,7 @@ _NO_JSON: Final = f"a file: {BROKEN}"
 
 
 class ZipCleaning:
-    """Of one archive."""
+    """Cleans one ZIP archive, member by member."""
 
     def __init__(self, contents: Contents, passage: Passage, search: Search) -> None:
         self._contents = contents
@@ -89,16 +89,16 @@ class ZipCleaning:
         self._writer = ZipWriter(passage.target)
         self._depth = passage.depth
         self._search = search
-        """As it was when nothing had been found yet."""
+        """The search before the archive's own header values were added."""
         self._trace = Trace(search.header_names, search.secrets, typed=search.typed)
         self._shapes: dict[str, Shape] = {}
-        """By the member's name."""
+        """Each member's format, by its name."""
         self._alike: Counter[str] = Counter()
-        """How many members had a name that is this one without secrets."""
+        """How many members have this name once secrets are hidden in it."""
         self._replacements = 0
 
     def run(self) -> int:
-        """Write the archive without secrets; how many there were.
+        """Write the archive without secrets and return how many there were.
 
         Raises:
             UnsearchableFileError: a secret could be in it and not be found.
@@ -118,7 +118,7 @@ class ZipCleaning:
         return self._replacements + count
 
     def _read_headers(self, member: Member) -> None:
-        """Learn what the member is, and values of headers, which are looked for everywhere."""
+        """Detect the member's format and read its header values, to search for them everywhere."""
         start = start_of(self._source, member, START_BYTES)
         shape = shape_of(start, member.name)
         self._shapes[member.name] = shape
@@ -130,7 +130,7 @@ class ZipCleaning:
             self._trace.read_log(member.name, self._blocks(member))
 
     def _joined(self, members: list[Member]) -> Search:
-        """With the values of headers, which are looked for in all that was read."""
+        """A search for the header values too, with every event file read under it."""
         events = [member for member in members if self._shapes[member.name].is_events]
         pages = [member for member in events if member.name.endswith(PAGES)]
         search = self._search.joined(self._trace.headers.found)
@@ -153,7 +153,7 @@ class ZipCleaning:
         return joined
 
     def _taken(self, member: Member) -> tuple[Member, bytes | None]:
-        """With its packed bytes, if it is a text that needs no other to be clean."""
+        """Load the compressed bytes of a small text that refers to no other member."""
         is_small = max(member.size_bytes, member.packed_bytes) <= HELD_BYTES
         is_plain = self._shapes[member.name].kind is Kind.PLAIN and not member.is_folder
         if not is_small or not is_plain or member.name.endswith(LINKED):
@@ -161,7 +161,7 @@ class ZipCleaning:
         return member, b"".join(content_of(self._source, member))
 
     def _clean_text(self, taken: tuple[Member, bytes | None], search: Search) -> CleanText | None:
-        """In a thread. None: it is cleaned when it is written."""
+        """Clean a loaded text in a thread. None: it is cleaned when it is written."""
         member, packed = taken
         if packed is None:
             return None
@@ -200,7 +200,7 @@ class ZipCleaning:
         return replace(member, name=named, comment=comment)
 
     def _numbered(self, name: str) -> str:
-        """A name without a secret; from the second one on with a number, which tells them apart."""
+        """Number the names that are equal without secrets, from the second one on."""
         self._alike[name] += 1
         before, hidden, behind = name.rpartition(HIDDEN_IN_NAME.decode())
         number = self._alike[name]
@@ -264,7 +264,7 @@ class ZipCleaning:
             self._replacements += text.replacements
 
     def _write_json(self, member: Member, named: Member, pieces: Iterable[bytes]) -> None:
-        """What was JSON stays JSON, or does not leave."""
+        """Write JSON that is still valid; leave it out otherwise."""
         with self._contents.spool() as clean:
             clean.writelines(pieces)
             if not is_json_file(clean) and self._was_json(member):
@@ -323,7 +323,7 @@ class ZipCleaning:
         self._rename_last(named, was=was.hexdigest(), is_now=now.hexdigest())
 
     def _rename_last(self, named: Member, *, was: str, is_now: str) -> None:
-        """Call what was written by the hash of what it is now."""
+        """Rename the last member after its new hash."""
         renamed = self._trace.names.renamed(named.name, was=was, is_now=is_now)
         if renamed != named.name:
             self._writer.rename_last(renamed)
@@ -343,22 +343,22 @@ def _hashed(pieces: Iterable[bytes], digest: Any) -> Iterator[bytes]:
 
 _LINES: Final = (".trace", ".network", ".stacks", ".jsonl")
 LINKED: Final = (*_LINES, ".har", ".json")
-"""Members that may call others by their names, so they are written after them."""
+"""Members that may refer to others by name, so they are written last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a member looks like."""
+    """A member's format."""
 
     kind: Kind | None
-    """None: one in which secrets cannot be found."""
+    """The kind. None: it cannot be searched."""
     is_json: bool
     is_events: bool
-    """Whether it is one of a trace's, with an event in each line."""
+    """Whether it is an event file of a trace: one JSON object a line."""
 
 
 def shape_of(start: bytes, name: str) -> Shape:
-    """By what it begins with, and by its name."""
+    """Detect a member's format by its first bytes and its name."""
     return Shape(
         kind=_kind_of(start, name),
         is_json=is_json(start),
@@ -367,7 +367,7 @@ def shape_of(start: bytes, name: str) -> Shape:
 
 
 def turn(member: Member) -> int:
-    """Those that call others by their names come after them."""
+    """The sort key of a member: those that refer to others come last."""
     if member.name.endswith(_LINES):
         return 2
     return 1 if member.name.endswith(LINKED) and not is_by_hash(member.name) else 0

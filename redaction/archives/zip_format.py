@@ -1,4 +1,4 @@
-"""The format of ZIP archives: its directory read, its members written."""
+"""Reads and writes the ZIP format: central directory, local headers, members."""
 
 import errno
 import struct
@@ -16,7 +16,7 @@ from redaction.archives.limits import Bounds, Budget, TooMuchError, Unsearchable
 
 PIECE_BYTES: Final = 1 << 14
 _UNPACKED_BYTES: Final = 1 << 18
-"""These two sizes unpack the fastest: what is at work stays in the processor's caches."""
+"""The fastest sizes for decompression: the working set stays in the CPU's caches."""
 _LOCAL: Final = struct.Struct("<4sHHHHHIIIHH")
 _LOCAL_MARK: Final = b"PK\x03\x04"
 _END: Final = struct.Struct("<4sHHHHIIH")
@@ -26,7 +26,7 @@ _WIDE_END: Final = struct.Struct("<4sQHHIIQQQQ")
 _WIDE_PLACE: Final = struct.Struct("<4sIQI")
 _WIDE_PLACE_MARK: Final = b"PK\x06\x07"
 _WIDE: Final = 0xFFFFFFFF
-"""Where a number of the usual end is in the wide one."""
+"""Marks a field whose value is in the ZIP64 record."""
 _LISTED_MARK: Final = b"PK\x01\x02"
 _LISTED_BYTES: Final = 1 << 18
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
@@ -44,7 +44,7 @@ DEFLATED: Final = zipfile.ZIP_DEFLATED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One member, as the archive's list has it."""
+    """One member, as the central directory lists it."""
 
     name: str
     method: int
@@ -52,19 +52,19 @@ class Member:
     packed_bytes: int
     size_bytes: int
     content_at: int
-    """Where its packed bytes begin in the file."""
+    """The offset of its compressed bytes in the file."""
     time: tuple[int, int, int, int, int, int]
     attributes: int
     comment: bytes
 
     @property
     def is_folder(self) -> bool:
-        """Whether it holds nothing but its name."""
+        """Whether it is an empty entry for a folder."""
         return self.name.endswith("/") and self.size_bytes == 0
 
 
 def members_of(file: BinaryIO, bounds: Bounds) -> tuple[list[Member], bytes]:
-    """The members by their place in the file, and the archive's comment.
+    """Read the members, in the order of the file, and the archive's comment.
 
     Raises:
         UnsearchableFileError: it is broken, or made to mislead.
@@ -87,7 +87,7 @@ def members_of(file: BinaryIO, bounds: Bounds) -> tuple[list[Member], bytes]:
 
 
 def content_of(file: BinaryIO, member: Member) -> Iterator[bytes]:
-    """Its packed bytes, as they are.
+    """Read a member's compressed bytes.
 
     Raises:
         UnsearchableFileError: there are fewer of them than the archive says.
@@ -103,7 +103,7 @@ def content_of(file: BinaryIO, member: Member) -> Iterator[bytes]:
 
 
 def unpacked_of(file: BinaryIO, member: Member, budget: Budget) -> Iterator[bytes]:
-    """What it unpacks to.
+    """Decompress a member.
 
     Raises:
         UnsearchableFileError: that is too long, or not what the archive says.
@@ -122,7 +122,7 @@ def unpacked_of(file: BinaryIO, member: Member, budget: Budget) -> Iterator[byte
 
 
 def start_of(file: BinaryIO, member: Member, size: int) -> bytes:
-    """How its content begins; nothing, where that cannot be unpacked."""
+    """Read the first bytes of a member's content; empty if it cannot be decompressed."""
     raw = next(content_of(file, member), b"")
     if member.method == STORED:
         return raw[:size]
@@ -151,7 +151,7 @@ def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _check_size(file: BinaryIO, bounds: Bounds) -> None:
-    """Before the list is read, which takes memory."""
+    """Check the central directory's size before it is read into memory."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_SEARCH_BYTES))
     tail = file.read()
@@ -170,7 +170,7 @@ def _check_size(file: BinaryIO, bounds: Bounds) -> None:
 
 
 def _wide_sizes(file: BinaryIO, end_at: int) -> Iterator[int]:
-    """How long the list is by the ends for long ones, which readers believe beside any other."""
+    """The directory's size by ZIP64 records, which readers prefer to the usual one."""
     place_at = end_at - _WIDE_PLACE.size
     if place_at < 0:
         return
@@ -186,7 +186,7 @@ def _wide_sizes(file: BinaryIO, end_at: int) -> Iterator[int]:
 
 
 def _listed_at_most(file: BinaryIO, begins: int, ends: int) -> int:
-    """How many members a list may have, whatever is said of their number."""
+    """Count the entries of the directory, whatever its record says."""
     file.seek(max(0, begins))
     count, left, end = 0, ends - max(0, begins), b""
     while left > 0 and (piece := file.read(min(left, _LISTED_BYTES))):
@@ -245,16 +245,16 @@ _LEVEL: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A content that was packed."""
+    """A compressed content."""
 
     content: bytes
     crc: int
-    """Of what it unpacks to."""
+    """CRC-32 of the decompressed content."""
     size_bytes: int
 
 
 def packed_of(content: bytes) -> Packed:
-    """The content as a member's is packed."""
+    """Compress a content as members are."""
     packer = _packer()
     packed = packer.compress(content) + packer.flush()
     return Packed(packed, isal_zlib.crc32(content), len(content))
@@ -267,7 +267,7 @@ class _Written:
 
 
 class ZipWriter:
-    """Appends members to a file, and their list at the end."""
+    """Writes members to a file, and the central directory at its end."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -275,14 +275,14 @@ class ZipWriter:
         self.names: set[str] = set()
 
     def add_packed(self, member: Member, pieces: Iterable[bytes]) -> None:
-        """A member whose bytes are packed as it says."""
+        """Write a member whose bytes are compressed as it says."""
         at = self._begin(member)
         for piece in pieces:
             self._file.write(piece)
         self._end(member, at)
 
     def add_held(self, member: Member, held: Packed) -> None:
-        """A member that was packed; what it says of its content's size is not read."""
+        """Write a member with a content compressed here; its own sizes are ignored."""
         described = replace(
             member,
             method=DEFLATED,
@@ -293,7 +293,7 @@ class ZipWriter:
         self.add_packed(described, (held.content,))
 
     def add(self, member: Member, pieces: Iterable[bytes]) -> None:
-        """A member that is to be packed; what it says of its content's size is not read."""
+        """Compress and write a member; its own sizes are ignored."""
         at = self._begin(member)
         packer = _packer()
         crc = size = packed = 0
@@ -305,7 +305,7 @@ class ZipWriter:
         self._end(described, at)
 
     def rename_last(self, name: str) -> None:
-        """Call the last member by a name of the same length; without it, if there is such a one."""
+        """Rename the last member to a name of the same length; drop it if the name is taken."""
         last = self._written.pop()
         self.names.discard(last.member.name)
         if name in self.names:
@@ -315,7 +315,7 @@ class ZipWriter:
         self._end(replace(last.member, name=name), last.at)
 
     def close(self, comment: bytes) -> None:
-        """Write the list; the file stays open."""
+        """Write the central directory; the file stays open."""
         begins = self._file.tell()
         for one in self._written:
             self._file.write(_listed(one))
@@ -333,7 +333,7 @@ class ZipWriter:
         return at
 
     def _end(self, member: Member, at: int) -> None:
-        """Now that all is known of it, say so where it begins."""
+        """Write the local header again, now with sizes and checksum."""
         end = self._file.seek(0, 2)
         self._file.seek(at)
         self._file.write(_local(member))

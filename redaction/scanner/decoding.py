@@ -1,9 +1,7 @@
 """Decodes what may hide a secret: encoded blocks, typed keys, layers of both.
 
-Undo what encodes bytes by the block: base64 at any alignment, hexadecimal, lists of numbers.
-
-Text is full of what could be such a run and is none. All runs are decoded together, and of what
-comes out only that is kept in which a secret could stand.
+Blocks are base64 at any alignment, hexadecimal and lists of numbers. Texts are full of runs that
+only look encoded, so all are decoded together, and only output that could have a secret is kept.
 """
 
 import binascii
@@ -12,12 +10,16 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Final, Protocol
-
-import re2
+from typing import Final
 
 from redaction.clean import ScanLimits
-from redaction.scanner.needles import SHORT_BYTES, Needles, unescaped, unquoted_printable
+from redaction.scanner.needles import (
+    SHORT_BYTES,
+    Needles,
+    compile_re2,
+    unescaped,
+    unquoted_printable,
+)
 
 _STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 _PADS: Final = (b"", b"AAA", b"AA", b"A")
@@ -29,48 +31,38 @@ _ALONE_CHARS: Final = 8
 _PACKED_STARTS: Final = (
     b"H4sI", b"KLUv", b"UEsDB", b"Qlpo", b"/Td6WF", b"eJ", b"eN", b"eA", b"eF",
 )  # fmt: skip
-"""How gzip, zstd, zip, bzip2, xz and zlib begin in base64."""
+"""The first letters of gzip, zstd, zip, bzip2, xz and zlib in base64."""
 _ANYWHERE: Final = 5
-"""So many of these marks are long enough to be looked for within a run."""
+"""How many of these marks, the first ones, are long enough to search for within a run."""
 _MOST_REPEATS: Final = 1000
-"""RE2 counts no further."""
+"""RE2's limit for a counted repeat."""
 _LEAST_PACKED_CHARS: Final = 24
 _SPACES_FOR_OTHERS: Final = bytes(
     byte if byte in b"0123456789abcdefABCDEF" else 0x20 for byte in range(256)
 )
-"""Leaves hexadecimal digits as they are."""
-
-
-class _Found(Protocol):
-    def span(self) -> tuple[int, int]: ...
-
-
-class _Compiled(Protocol):
-    def finditer(self, text: bytes, /) -> Iterator[_Found]: ...
-
-    def search(self, text: bytes, /) -> object | None: ...
+"""Translates everything but hexadecimal digits to spaces."""
 
 
 class Blocks:
-    """Decodes the runs of a text in which these needles could be."""
+    """Decodes the runs of a text that could have one of the needles."""
 
     def __init__(self, needles: Needles) -> None:
         self._needles = needles
         least = min(max(needles.shortest_bytes, SHORT_BYTES), _MOST_REPEATS // 2)
         chars = least * 4 // 3
-        self._runs = _pattern(rb"[A-Za-z0-9+/_\-]{%d,}" % chars)
-        self._alone = _pattern(rb"[A-Za-z0-9+/_\-]{5,}")
+        self._runs = compile_re2(rb"[A-Za-z0-9+/_\-]{%d,}" % chars)
+        self._alone = compile_re2(rb"[A-Za-z0-9+/_\-]{5,}")
         self._least_pairs = 2 * least
-        self._numbers = _pattern(_NUMBERS)
+        self._numbers = compile_re2(_NUMBERS)
         self._least_numbers = least
         kept = b"".join(rb"\x%02x" % byte for byte in needles.letters())
         # Shorter ones come about by chance, and so does printable text around them rarely.
         room = _ALONE_CHARS if needles.has_short else least
-        self._readable = _pattern(rb"[\t\n\r\x00\x1b-\x7e%s]{%d,}" % (kept, room))
-        self._unreadable = _pattern(rb"[^\t\n\r\x00\x1b-\x7e%s]" % kept)
+        self._readable = compile_re2(rb"[\t\n\r\x00\x1b-\x7e%s]{%d,}" % (kept, room))
+        self._unreadable = compile_re2(rb"[^\t\n\r\x00\x1b-\x7e%s]" % kept)
 
     def readable(self, content: bytes) -> bytes:
-        """What is left without bytes that no encoded secret has; runs are kept apart."""
+        """Keep the runs of bytes that an encoded secret may have, with separators between them."""
         if self._unreadable.search(content) is None:
             return content
         if self._needles.has_short and _is_utf8(content):
@@ -78,12 +70,12 @@ class Blocks:
         return _APART.join(_all(self._readable, content))
 
     def runs(self, text: bytes) -> list[bytes]:
-        """What could be base64, lines put together; each once."""
+        """Find distinct runs that could be base64, across line breaks."""
         found = _all(self._runs, _unfold(text))
         return [run.translate(_STANDARD) for run in dict.fromkeys(found)]
 
     def decoded(self, text: bytes, runs: list[bytes]) -> bytes:
-        """All that runs and numbers of a text may mean, as far as a secret could be in it."""
+        """Decode runs and lists of numbers; keep what could have a secret."""
         pieces = [_decoded_at(runs, start) for start in range(4)] if runs else []
         pieces.append(self._hexadecimal(runs))
         pieces.append(self._listed(text))
@@ -91,7 +83,7 @@ class Blocks:
         return _APART.join(chain.from_iterable(found))
 
     def packed(self, runs: list[bytes]) -> Iterator[bytes]:
-        """What runs mean that begin like something compressed."""
+        """Decode the runs that begin like compressed data."""
         if _PACKED_SIGN.search(b"\n" + b"\n".join(runs)) is None:
             return
         for run in runs:
@@ -99,7 +91,7 @@ class Blocks:
                 yield _whole(run[start:])
 
     def hold_alone(self, text: bytes) -> bool:
-        """Whether a short run is nothing but a short secret; longer runs are decoded anyway."""
+        """Whether a short run is exactly a short secret; longer runs are decoded anyway."""
         if not self._needles.has_short:
             return False
         runs = set(_all(self._alone, text))
@@ -110,7 +102,7 @@ class Blocks:
         )
 
     def _hexadecimal(self, found: list[bytes]) -> bytes:
-        """Its digits are letters of base64 too, so they lie in runs."""
+        """Decode hexadecimal, whose digits are base64 letters too, so they are in these runs."""
         long = b" ".join(run for run in found if len(run) >= self._least_pairs)
         pairs = long.translate(_SPACES_FOR_OTHERS).split()
         runs = dict.fromkeys(run for run in pairs if len(run) >= self._least_pairs)
@@ -125,12 +117,12 @@ class Blocks:
         return b"\x01".join(bytes(min(int(one), 255) for one in run) for run in long)
 
 
-def _all(pattern: _Compiled, text: bytes) -> list[bytes]:
+def _all(pattern: re.Pattern[bytes], text: bytes) -> list[bytes]:
     return [text[slice(*found.span())] for found in pattern.finditer(text)]
 
 
 def _is_utf8(content: bytes) -> bool:
-    """Whether it is text, which may be cut within a character at both ends."""
+    """Whether it is UTF-8, possibly cut within a character at both ends."""
     start = next((at for at in range(min(4, len(content))) if content[at] & 0xC0 != 0x80), 0)
     try:
         codecs.utf_8_decode(content[start:], "strict", False)  # noqa: FBT003 - of the library
@@ -140,7 +132,7 @@ def _is_utf8(content: bytes) -> bool:
 
 
 def _decoded_at(runs: list[bytes], start: int) -> bytes:
-    """Every run from that character on, zeros between them."""
+    """Decode every run from that letter on, zeros between them."""
     padded = (run[start:] + _PADS[(len(run) - start) % 4] for run in runs)
     return binascii.a2b_base64(_GAP.join(padded))
 
@@ -151,7 +143,7 @@ def _whole(run: bytes) -> bytes:
 
 
 def _packed_at(run: bytes) -> int:
-    """Where something compressed begins. -1: nowhere."""
+    """Where compressed data begins in a run. -1: nowhere."""
     places = [run.find(start) for start in _PACKED_STARTS[:_ANYWHERE]]
     places += [0] if run.startswith(_PACKED_STARTS) else []
     return min((place for place in places if place >= 0), default=-1)
@@ -163,18 +155,10 @@ def _unfold(text: bytes) -> bytes:
     return text.translate(None, b"\r\n")
 
 
-def _pattern(source: bytes) -> _Compiled:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    compiled: _Compiled = re2.compile(source, options)
-    return compiled
-
-
-_PACKED_SIGN: Final = _pattern(
+_PACKED_SIGN: Final = compile_re2(
     b"|".join((*_PACKED_STARTS[:_ANYWHERE], *(rb"\n" + start for start in _PACKED_STARTS)))
 )
-"""Is in runs, each in a line of its own, of which one begins like something compressed."""
+"""Matches runs, one a line, of which one begins like compressed data."""
 
 
 _FIELD: Final = (
@@ -183,30 +167,24 @@ _FIELD: Final = (
     rb'"((?:[^"\\]|\\.)*)"'
 )
 _LONGEST_BYTES: Final = 4096
-"""A longer piece is looked at where it stands; only its ends may belong to its neighbours."""
+"""The longest value that is joined with its neighbours; of a longer one only the ends are."""
 _MOST_FIELDS: Final = 1000
 _KEY_GAP: Final = b'"\x01"'
 
 
-class _TypedFound(Protocol):
-    def group(self, number: int, /) -> bytes: ...
-
-    def end(self) -> int: ...
-
-
 class TypedTexts:
-    """Joins the values of each field, by the method that they were given to and altogether."""
+    """Joins the values of each field, by method and over all methods."""
 
     def __init__(self, *, tail_bytes: int) -> None:
-        self._pattern = re2.compile(_FIELD, _latin())
+        self._pattern = compile_re2(_FIELD)
         self._ends: dict[tuple[bytes, bytes], bytes] = {}
         self._tail_bytes = tail_bytes
         self._method = b""
 
     def joined(self, window: bytes, *, known_bytes: int) -> bytes:
-        """What the window's new fields make, with what came before them.
+        """Join the window's new fields with those before.
 
-        `known_bytes`: so much of its beginning was given before.
+        `known_bytes`: how much of the window's start was given before.
         """
         if b'"method"' not in window and b'":' not in window:
             return b""
@@ -217,7 +195,7 @@ class TypedTexts:
         texts = [self._continued(whose, b"".join(parts)) for whose, parts in said.items()]
         return _KEY_GAP.join(texts)
 
-    def _note(self, found: _TypedFound, said: dict[tuple[bytes, bytes], deque[bytes]]) -> None:
+    def _note(self, found: re.Match[bytes], said: dict[tuple[bytes, bytes], deque[bytes]]) -> None:
         if found.group(1):
             self._method = found.group(2)
             return
@@ -238,29 +216,22 @@ class TypedTexts:
 
 
 def _is_one_key(value: bytes) -> bool:
-    """Not the name of a key such as Enter; an escape is one key too."""
+    """Whether it is one character, not a key's name such as Enter; an escape is one too."""
     return value.startswith(b"\\") or len(value.decode("utf-8", "replace")) == 1
 
 
-def _latin() -> re2.Options:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return options
-
-
 _LAYERS: Final = 7
-"""Three compositions of escapes, and those of the reports and traces around them."""
+"""How many layers of escapes are removed: three, and those of reports and traces around them."""
 _GROWTH: Final = 6
-"""So many times its length a secret takes in quoted-printable that is escaped once more."""
+"""How many times longer a secret is in quoted-printable that is escaped once more."""
 _LEAST_REACH_BYTES: Final = 64
 
 BodyScan = Callable[[bytes, int], bool]
-"""Whether a body that was decoded whole holds a secret; the number says how deep it lies."""
+"""Whether a decoded body has a secret; the number is its depth."""
 
 
 class Layers:
-    """Decodes one layer after the other and looks at each."""
+    """Decodes one layer after the other and searches each."""
 
     def __init__(self, needles: Needles, limits: ScanLimits, body: BodyScan) -> None:
         self._needles = needles
@@ -270,10 +241,10 @@ class Layers:
         self._body = body
 
     def hold(self, text: bytes, depth: int) -> bool:
-        """Whether a secret is in it, as it is, as UTF-16 or as quoted-printable.
+        """Whether a secret is in it: plain, in UTF-16 or in quoted-printable.
 
         Raises:
-            UnscannableError: it holds more than the limits allow.
+            UnscannableError: it exceeds the limits.
         """
         if self._needles.are_certainly_in(text):
             return True
@@ -297,7 +268,7 @@ class Layers:
         return self._held_in_blocks(text, depth)
 
     def _are_in_wide(self, text: bytes) -> bool:
-        """Whether one is in what a text holds in wide characters, whose zeros were escaped."""
+        """Whether one is there in UTF-16 or UTF-32 whose zeros were escaped."""
         return b"\0" in text and self._needles.are_in(text.translate(None, b"\0"))
 
     def _held_in_blocks(self, text: bytes, depth: int) -> bool:

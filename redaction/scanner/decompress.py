@@ -1,4 +1,4 @@
-"""Opens compressed data, within limits."""
+"""Detects and decompresses compressed data, within limits."""
 
 import bz2
 import codecs
@@ -18,38 +18,38 @@ _BZIP2: Final = b"BZh"
 _BZIP2_BLOCK: Final = b"1AY&SY"
 _XZ: Final = b"\xfd7zXZ\x00"
 _XZ_MEMORY_BYTES: Final = 80 << 20
-"""As much as its highest preset takes."""
+"""How much memory xz's highest preset needs."""
 _ZIP_MEMBER: Final = b"PK\x03\x04"
 _PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\x1aE\xdf\xa3", _ZIP_MEMBER)
-"""Pictures, and archives: they are no stream that begins without a mark."""
+"""Magic numbers of pictures and archives, which are no raw stream."""
 PROBE_BYTES: Final = 4096
 _SURE_BYTES: Final = 64 * 1024
-"""No bytes are opened so far by chance."""
+"""Data that decompresses this far does so not by chance."""
 _ZIP_METHODS: Final = frozenset({*range(20), 93, 94, 95, 96, 97, 98, 99})
 _LAST_ZIP_VERSION: Final = 63
 _ZIP_UNUSED_FLAGS: Final = 0x0780
 _ZSTD_STEP_BYTES: Final = 256
-"""A block of zstd takes four bytes at least and means 128 KiB at most: 8 MiB at once."""
+"""How much is fed to zstd at once: a block of 4 bytes may give 128 KiB, so 8 MiB at most."""
 _TELLING_BYTES: Final = 64
 _LEAST_PLAUSIBLE_BYTES: Final = 4
 _CONTROLS: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r\x1b"))
-"""What no text has."""
+"""Control characters, which no text has."""
 
 
 class Opened(Protocol):
-    """A decoder that is fed and gives at most so much at once."""
+    """A decompressor of one format with bounded output at a time."""
 
     def feed(self, content: bytes) -> Iterator[bytes]:
-        """What this much more means, in pieces."""
+        """Decompress more input, piece by piece."""
 
 
 class _Deflated:
-    """One stream after the other, as gzip files may hold them."""
+    """Deflate, one stream after the other, as gzip files may have them."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
         self.is_over = False
-        """Whether something else follows what it opened."""
+        """Whether something other than a further stream follows."""
         self._stream = zlib.decompressobj(bits)
 
     def feed(self, content: bytes) -> Iterator[bytes]:
@@ -111,11 +111,11 @@ class _Blockwise:
 
 
 FAULTS: Final = (zlib.error, brotli.error, zstandard.ZstdError, lzma.LZMAError, OSError)
-"""What the libraries say of bytes that are none of theirs; `OSError` is that of bzip2."""
+"""What the libraries raise for data of another format; bzip2 raises `OSError`."""
 
 
 def opener_for(start: bytes) -> Callable[[], Opened] | None:
-    """What opens a body that begins so. None: it is not compressed."""
+    """Detect the format by the first bytes. None: it is not compressed."""
     for magic, marked in _MARKED:
         if start.startswith(magic):
             return marked
@@ -127,9 +127,9 @@ def opener_for(start: bytes) -> Callable[[], Opened] | None:
 
 
 def is_packed(content: bytes) -> bool:
-    """Whether it begins like an archive, or like something that can be opened, and not by chance.
+    """Whether it is an archive or compressed data, and not by chance.
 
-    What only looks like it breaks off soon, or ends where much is to come.
+    What only looks compressed soon fails, or ends long before its data does.
     """
     if content.startswith(_ZIP_MEMBER):
         return is_zip_member(content)
@@ -138,23 +138,23 @@ def is_packed(content: bytes) -> bool:
 
 
 def is_zip_member(start: bytes) -> bool:
-    """Whether what stands behind the mark of a zip archive's member could be of one."""
+    """Whether the bytes are a plausible local header of a zip member."""
     version, flags, method = (int.from_bytes(start[at : at + 2], "little") for at in (4, 6, 8))
     is_known = method in _ZIP_METHODS and version & 0xFF <= _LAST_ZIP_VERSION
     return start.startswith(_ZIP_MEMBER) and is_known and flags & _ZIP_UNUSED_FLAGS == 0
 
 
 def is_surely_packed(make: Callable[[], Opened], start: bytes) -> bool:
-    """Whether it is no chance that something opens it: what is packed hardly repeats itself.
+    """Whether it surely is compressed: compressed data hardly repeats itself.
 
-    A run of one letter may mean a longer one to Brotli, and that one more, without end.
+    To Brotli, a run of one letter may decompress to a longer one, without end.
     """
     few = min(len(start), 256) // 2
     return len(set(start)) > few and means_something(make, start)
 
 
 def embedded(content: bytes) -> Iterator[tuple[int, int, Callable[[], Opened]]]:
-    """Where in other bytes a mark stands, where its stream begins, and what opens that."""
+    """Yield each magic number's place, its stream's place, and the decompressor."""
     for magic, make in _MARKED:
         at = content.find(magic)
         while at >= 0:
@@ -170,7 +170,7 @@ def embedded(content: bytes) -> Iterator[tuple[int, int, Callable[[], Opened]]]:
 
 
 def raw_deflate() -> Opened:
-    """Opens what zip archives hold, and some servers send."""
+    """Raw deflate, as zip archives have it and some servers send it."""
     return _Deflated(-15)
 
 
@@ -200,7 +200,7 @@ def _is_zlib(start: bytes) -> bool:
 
 
 def _is_text(start: bytes) -> bool:
-    """Whether it is UTF-8 that may be cut at its end; nothing but chance packs to such bytes."""
+    """Whether it is UTF-8 text, possibly cut at its end; compressed data never is."""
     try:
         codecs.utf_8_decode(start, "strict", False)  # noqa: FBT003 - of the library
     except UnicodeDecodeError:
@@ -213,7 +213,7 @@ def _begins_alike(content: bytes, bits: int) -> bool:
 
 
 def means_something(make: Callable[[], Opened], start: bytes) -> bool:
-    """Whether the start can be opened: marks come about by chance, and some formats have none."""
+    """Whether the start decompresses: magic numbers occur by chance, and some formats have none."""
     try:
         piece = next(make().feed(start[:PROBE_BYTES]), b"")
     except FAULTS:
@@ -237,6 +237,6 @@ def _goes_on(make: Callable[[], Opened], content: bytes) -> bool:
 
 
 def _tells_late(start: bytes) -> bool:
-    """Whether it gives whole blocks, of which a probe may be no more than a part."""
+    """Whether the format yields whole blocks, which may be longer than the probe."""
     is_bzip2 = start.startswith(_BZIP2) and start[4:10] == _BZIP2_BLOCK
     return is_bzip2 or start.startswith((_ZSTD, _XZ))

@@ -1,4 +1,4 @@
-"""Open archives and hand on what lies in them, by name and content."""
+"""Reads the members of archives, by name and content."""
 
 import io
 import struct
@@ -12,9 +12,9 @@ from redaction.clean import MemberKind, UnscannableError
 
 _PIECE_BYTES: Final = 256 * 1024
 _DESCRIPTOR_BYTES: Final = 24
-"""What may stand between two members: sizes and a checksum."""
+"""The longest data descriptor (sizes and checksum) between two members."""
 _LENGTHS_AT: Final = 26
-"""Where a member's own head says how long its name is."""
+"""The offset of the name's length in a local header."""
 _MEMBER: Final = b"PK\x03\x04"
 _LISTED: Final = b"PK\x01\x02"
 _END: Final = struct.Struct("<4s8xI6x")
@@ -23,7 +23,7 @@ _WIDE_END: Final = struct.Struct("<4s36xQ8x")
 _WIDE_END_MARK: Final = b"PK\x06\x06"
 _WIDE_PLACE_BYTES: Final = 20
 _END_WITHIN_BYTES: Final = _END.size + 0xFFFF
-"""Behind the end stands a comment."""
+"""How far from the file's end the end record may begin: a comment follows it."""
 _ENCRYPTED: Final = 1
 _FAULTS: Final = (
     zipfile.BadZipFile, tarfile.TarError, NotImplementedError, EOFError, ValueError, OSError,
@@ -41,28 +41,28 @@ _ENDINGS: Final = (
 
 
 class Member(NamedTuple):
-    """What lies in an archive."""
+    """A member of an archive."""
 
     name: bytes
-    """As it is written there, with the comment and whatever else is said of it."""
+    """The member's name with its comment and other texts of its header."""
     kind: MemberKind
     place: str
     content: Iterator[bytes]
 
 
 def is_zip(file: IO[bytes]) -> bool:
-    """Whether programs would open it as an archive, whatever it begins with."""
+    """Whether programs would open it as a zip archive, whatever it begins with."""
     return zipfile.is_zipfile(file)
 
 
 def begins_as_zip(file: IO[bytes]) -> bool:
-    """Whether nothing stands before its first member."""
+    """Whether it begins with its first member."""
     file.seek(0)
     return file.read(4) == _MEMBER
 
 
 def members_of(file: IO[bytes], *, most: int) -> Iterator[Member]:
-    """All that is in an archive; each is to be read before the next is asked for.
+    """Yield an archive's members; read each before the next.
 
     Raises:
         UnscannableError: it is broken or encrypted, or has too many members.
@@ -90,9 +90,9 @@ def _zipped(file: IO[bytes], most: int) -> Iterator[Member]:
 
 
 def _marks_in(file: IO[bytes]) -> int:
-    """How often what a list of members has before each stands where the list may be.
+    """Count the marks of directory entries from where the directory may begin.
 
-    Ends of archives may lie about their lists, and whoever opens one holds it in memory whole.
+    End records may lie about the directory, which zipfile reads into memory as a whole.
     """
     file.seek(_list_begins(file))
     marks, before = 0, b""
@@ -103,7 +103,7 @@ def _marks_in(file: IO[bytes]) -> int:
 
 
 def _list_begins(file: IO[bytes]) -> int:
-    """The first place at which it may begin: its end may tell of two lengths."""
+    """The first place where the directory may begin: end records may name two sizes."""
     size = file.seek(0, io.SEEK_END)
     tail_at = max(0, size - _END_WITHIN_BYTES)
     file.seek(tail_at)
@@ -119,7 +119,7 @@ def _list_begins(file: IO[bytes]) -> int:
 
 
 def _told_lengths(file: IO[bytes], end_at: int) -> Iterator[int]:
-    """How long the list is, with what stands behind it, by the usual end and by the wide one."""
+    """The directory's size, with the ZIP64 records after it, by each kind of end record."""
     file.seek(end_at)
     _, told = _END.unpack(file.read(_END.size))
     yield int(told)
@@ -133,7 +133,7 @@ def _told_lengths(file: IO[bytes], end_at: int) -> Iterator[int]:
 def _check_that_nothing_lies_between(
     file: IO[bytes], known: list[zipfile.ZipInfo], end: int
 ) -> None:
-    """A member that the list at the end does not name could be read by other programs."""
+    """Check that no member is missing in the directory, which other programs could read."""
     ordered = sorted(known, key=lambda one: one.header_offset)
     spans = [(one.header_offset, _end_of(file, one)) for one in ordered]
     if begins_as_zip(file):
@@ -144,7 +144,7 @@ def _check_that_nothing_lies_between(
 
 
 def _check_that_nothing_follows(file: IO[bytes], comment: bytes) -> None:
-    """Behind the end there is a comment and nothing else, which only other programs would read."""
+    """Check that nothing but the comment follows the end record."""
     file.seek(-_END.size - len(comment), io.SEEK_END)
     if file.read(len(_END_MARK)) != _END_MARK:
         raise UnscannableError("an archive in it goes on after its end")

@@ -1,9 +1,7 @@
-"""The forms of secrets that are looked for.
+"""The byte strings to search for, and the escapes that are removed from texts first.
 
-Undo one layer of everything that encodes character by character. Pure.
-
-Percent signs, HTML entities, backslashes of JavaScript, JSON and Python, and the colour codes of
-terminals are undone in one pass, whatever they stand beside; nested ones take one pass a layer.
+Percent signs, HTML entities, backslashes of JavaScript, JSON and Python, and terminal colours are
+removed in one pass; nested escapes take one pass a layer.
 """
 
 import html
@@ -11,32 +9,28 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final
 
 import re2
 
 SHORT_BYTES: Final = 6
-"""Shorter secrets come about by chance in what is decoded and was never encoded."""
+"""Shorter secrets occur by chance in decoded data that was never encoded."""
 _JOINED_LIMIT_BYTES: Final = 512
-"""Longer ones are looked for one by one."""
+"""Longer needles are searched for one by one."""
 _LAYERS: Final = 6
 _QUOTINGS: Final = (
     ('"', '""'), ("'", "''"), ("'", r"'\''"), ("'", "'\"'\"'"),
 )  # fmt: skip
 """How CSV, SQL and shells write a quote between quotes."""
 _TELLING_CHARS: Final = 4
-"""A text of which less is left when it is misread could be any."""
+"""How many ASCII characters a misread text keeps at least; with fewer it could be any text."""
 _NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}".encode()
 _MOST_MEMORY_BYTES: Final = 64 << 20
 _SHOWN: Final = frozenset(range(0x20, 0x7F))
 
 
-class _Compiled(Protocol):
-    def search(self, text: bytes, /) -> object | None: ...
-
-
 class Needles:
-    """Says whether decoded bytes hold a secret."""
+    """Finds secrets in decoded bytes."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         texts = tuple(dict.fromkeys(secret for secret in secrets if secret))
@@ -56,7 +50,7 @@ class Needles:
         return bool(self._known)
 
     def are_in(self, view: bytes) -> bool:
-        """Whether one of them stands there."""
+        """Whether one of them is in the text."""
         if self._are_plainly_in(view):
             return True
         if not self._has_letters:
@@ -65,29 +59,29 @@ class Needles:
         return mended is not view and self._are_plainly_in(mended)
 
     def are_certainly_in(self, content: bytes) -> bool:
-        """Whether one stands in bytes of any sort, and is too long to stand there by chance."""
+        """Whether one is in any bytes that is too long to occur by chance."""
         return self._certain.is_in(content)
 
     def _are_plainly_in(self, view: bytes) -> bool:
         return self._exact.is_in(view) or (bool(self._loose) and self._loose.is_in(_loosely(view)))
 
     def hold(self, piece: bytes) -> bool:
-        """Whether this is one of them, and nothing else."""
+        """Whether the piece is exactly one of them."""
         return piece in self._known
 
     def letters(self) -> bytes:
-        """Every byte that they have and ASCII does not show, as those of UTF-16."""
+        """Their bytes outside printable ASCII, such as those of UTF-16."""
         return bytes(sorted({byte for form in self._known for byte in form} - _SHOWN))
 
 
 class _Sought:
-    """A set of byte strings, looked for all at once."""
+    """A set of byte strings, searched for at once."""
 
     def __init__(self, forms: Iterable[bytes]) -> None:
         forms = sorted(forms, key=len)
         self._long = tuple(form for form in forms if len(form) > _JOINED_LIMIT_BYTES)
         short = [form for form in forms if len(form) <= _JOINED_LIMIT_BYTES]
-        self._short = _compiled(short) if short else None
+        self._short = _compile_any(short) if short else None
 
     def __bool__(self) -> bool:
         return bool(self._long) or self._short is not None
@@ -100,17 +94,17 @@ class _Sought:
 
 _SPACES: Final = frozenset(b" +\r\n\xa0")
 _HALVES: Final = (b"\r", b"\xc2")
-"""Ends that would be shown as something else together with what follows."""
+"""Endings that, with the byte after them, would be normalized to something else."""
 
 
 def _loosely(text: bytes) -> bytes:
-    """Forms and HTML write white space in several ways, which all are shown alike here."""
+    """Normalize the several spellings of white space in forms and HTML."""
     text = text.replace(b"+", b" ").replace(_NO_BREAK_SPACE, b" ")
     return text.replace(b"\xa0", b" ").replace(b"\r\n", b"\n")
 
 
 def _looks(secret: str) -> Iterator[bytes]:
-    """The bytes of the secret in each character set, and what is left when it is unescaped too."""
+    """The secret's bytes in each character set and quoting, and with its own escapes removed."""
     for quote, instead in _QUOTINGS:
         if quote in secret[1:-1]:
             quoted = secret[0] + secret[1:-1].replace(quote, instead) + secret[-1]
@@ -142,21 +136,19 @@ def _in_sets(text: str) -> Iterator[bytes]:
             yield misread.encode()
 
 
-def _compiled(forms: list[bytes]) -> _Compiled:
+def _compile_any(forms: list[bytes]) -> re.Pattern[bytes]:
+    source = b"|".join(b"".join(b"\\x%02x" % byte for byte in form) for form in forms)
+    return compile_re2(source, memory_bytes=_MOST_MEMORY_BYTES)
+
+
+def compile_re2(source: bytes, *, memory_bytes: int = 8 << 20) -> re.Pattern[bytes]:
+    """Compile an expression of bytes; RE2's has the methods of `re` and no type of its own."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MOST_MEMORY_BYTES
+    options.max_mem = memory_bytes
     options.log_errors = False
-    sought = b"|".join(b"".join(b"\\x%02x" % byte for byte in form) for form in forms)
-    compiled: _Compiled = re2.compile(sought, options)
+    compiled: re.Pattern[bytes] = re2.compile(source, options)
     return compiled
-
-
-def _latin() -> re2.Options:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return options
 
 
 _TOKEN: Final = re.compile(
@@ -167,28 +159,27 @@ _TOKEN: Final = re.compile(
     rb"|&(?:\#0{0,16}[0-9]{1,7};?|\#[xX]0{0,16}[0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)"
     rb"|\x1b\[[0-9;:?]{0,32}[A-Za-z])"
 )
-"""One group, so that what splits by it has text and tokens in turns."""
+"""An escape, in one group, so that splitting yields text and escapes in turns."""
 _STARTS: Final = (b"%", b"\\", b"&", b"\x1b")
 _SHORT: Final = {
     ord("n"): b"\n", ord("r"): b"\r", ord("t"): b"\t", ord("b"): b"\b", ord("f"): b"\f",
     ord("v"): b"\v", ord("a"): b"\a",
 }  # fmt: skip
 _QUOTED: Final = re.compile(rb"=(?:[0-9A-Fa-f]{2}|[ \t]{0,64}\r?\n)")
-_QUOTED_SIGN: Final = re2.compile(
+_QUOTED_SIGN: Final = compile_re2(
     rb"=(?:00|09|0[AaDd]|1[Bb]|2[0-9A-Fa-f]|3[A-Fa-f]|40|5[B-Fb-f]|60|7[B-Fb-f]|[89A-Fa-f][0-9A-Fa-f]"
     rb"|[ \t]{0,64}\r?\n|46rom|[0-9A-Fa-f]{2}=[0-9A-Fa-f]{2})",
-    _latin(),
 )
-"""A lone letter or digit is quoted by nobody, but for the F of `From` that begins a line."""
+"""A sign of quoted-printable: lone letters and digits are only quoted in a leading `From`."""
 _QUOTED_BYTES: Final = {f"={byte:02x}".encode(): bytes((byte,)) for byte in range(256)}
 _READ_WRONGLY: Final = re.compile(rb"(?:[\xc2\xc3][\x80-\xbf]){2,}")
-_IS_READ_WRONGLY: Final = re2.compile(rb"(?:[\xc2\xc3][\x80-\xbf]){2}", _latin())
-"""Most texts are not, which RE2 tells ten times as fast."""
+_IS_READ_WRONGLY: Final = compile_re2(rb"(?:[\xc2\xc3][\x80-\xbf]){2}")
+"""Excludes most texts, ten times as fast as `re`."""
 _LAST_POINT: Final = 0x10FFFF
 
 
 def unescaped(text: bytes) -> bytes:
-    """The text without its outermost layer of escapes."""
+    """Remove the outermost layer of escapes."""
     if not any(start in text for start in _STARTS):
         return text
     parts = _TOKEN.split(text)
@@ -197,7 +188,7 @@ def unescaped(text: bytes) -> bytes:
 
 
 def reread(text: bytes) -> bytes:
-    """The text with `Ã¶` for `ö` mended: UTF-8 that was read as Latin-1 and written anew."""
+    """Fix mojibake such as `Ã¶` for `ö`: UTF-8 that was decoded as Latin-1."""
     if text.isascii() or _IS_READ_WRONGLY.search(text) is None:
         return text
     return _READ_WRONGLY.sub(_read_rightly, text)
@@ -213,16 +204,16 @@ def _read_rightly(found: re.Match[bytes]) -> bytes:
 
 
 def unquoted_printable(text: bytes, *, reach_bytes: int) -> bytes:
-    """What is quoted-printable in a text, decoded, with so much before and after it.
+    """Decode the quoted-printable parts of a text, with `reach_bytes` around them.
 
-    Texts hold what only looks so, as `?page=12`; the rest of them need no second look.
+    Texts have false signs, such as `?page=12`; the rest is not searched twice.
     """
     spans = _spans(text, reach_bytes)
     return b"\n\x01\n".join(_QUOTED.sub(_quoted_byte, text[slice(*span)]) for span in spans)
 
 
 def _spans(text: bytes, reach_bytes: int) -> list[tuple[int, int]]:
-    """Where there is something quoted, with what is around it; spans that meet are one."""
+    """The ranges around quoted bytes, merged where they touch."""
     spans: list[tuple[int, int]] = []
     for found in _QUOTED_SIGN.finditer(text):
         start, end = max(0, found.start() - reach_bytes), found.end() + reach_bytes
@@ -264,7 +255,7 @@ def _read_backslash(token: bytes) -> bytes:
 
 
 def _units(rest: bytes) -> bytes:
-    r"""Of `\u`: one code unit, a pair of them, or a code point in braces."""
+    r"""Decode `\u`: one code unit, a surrogate pair, or a code point in braces."""
     if b"\\" in rest:
         pair = bytes.fromhex((rest[:4] + rest[6:]).decode())
         return pair.decode("utf-16-be", "replace").encode()

@@ -1,9 +1,7 @@
-"""Searches files and their members for secrets that are left.
+"""Decodes files and everything in them, and finds secrets that are left.
 
-Read a whole payload by decoding it, and tell where a secret is left.
-
-It shares nothing with the scrubber, which encodes the secrets and looks for what comes out: what
-one of the two forgets, the other must not forget for the same reason.
+It shares no code with the first search, which encodes the secrets and searches for the result:
+what one of them misses, the other must not miss for the same reason.
 """
 
 import re
@@ -31,26 +29,26 @@ from sandbox.workspace import open_regular_file
 
 _IN_MEMORY_BYTES: Final = 1024 * 1024
 _MOST_AT_ONCE: Final = 8
-"""So many compressed streams may be open within one body."""
+"""How many compressed streams may be open within one body."""
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
 _TAR_MARK: Final = b"ustar"
 _TAR_MARK_AT: Final = 257
 
 OpenArchive = Callable[[IO[bytes], int], bool]
-"""Whether the archive of a file holds a secret; the number says how deep it lies."""
+"""Whether an archive has a secret; the number is its depth."""
 
 
 class Budget:
-    """How much may still be unpacked."""
+    """How many bytes may still be decompressed."""
 
     def __init__(self, limits: ScanLimits) -> None:
         self._left_bytes = limits.unpacked_bytes
 
     def spend(self, size_bytes: int) -> None:
-        """So much more was unpacked.
+        """Subtract what was decompressed.
 
         Raises:
-            UnscannableError: it is too much.
+            UnscannableError: the limit is exceeded.
         """
         self._left_bytes -= size_bytes
         if self._left_bytes < 0:
@@ -58,7 +56,7 @@ class Budget:
 
 
 class Reading:
-    """One scan: what is looked for, and what it may cost."""
+    """One scan: its needles, limits and budget."""
 
     def __init__(self, needles: Needles, limits: ScanLimits, archive: OpenArchive) -> None:
         self.needles = needles
@@ -68,7 +66,7 @@ class Reading:
         self.archive = archive
 
     def holds(self, body: bytes, depth: int) -> bool:
-        """Whether a body that came whole out of a text holds a secret."""
+        """Whether a body decoded from a text has a secret."""
         if len(body) > self.limits.run_bytes // 2 and is_packed(body):
             raise UnscannableError("an archive in its text is too long to be opened there")
         reader = Body(self, depth=depth)
@@ -76,7 +74,7 @@ class Reading:
 
 
 class _Stream:
-    """A compressed stream, and the body that comes out of it."""
+    """A compressed stream and its decompressed body."""
 
     def __init__(self, make: Callable[[], Opened], reading: Reading, depth: int) -> None:
         if depth > reading.limits.depth:
@@ -87,7 +85,7 @@ class _Stream:
         self.is_over = False
 
     def holds(self, content: bytes) -> bool:
-        """Whether what this much more means holds a secret."""
+        """Whether more input has a secret once decompressed."""
         if self.is_over:
             return False
         try:
@@ -97,7 +95,7 @@ class _Stream:
             return self.ends_in_secret()
 
     def ends_in_secret(self) -> bool:
-        """Whether what is left to look at holds a secret."""
+        """Whether the rest has a secret."""
         return self._body.close() is not None
 
     def _holds(self, piece: bytes) -> bool:
@@ -106,25 +104,25 @@ class _Stream:
 
 
 class Body:
-    """Fed with pieces, it says roughly where a secret is, once it came upon one."""
+    """Scans a body piece by piece, with what is compressed in it, and says where a secret is."""
 
     def __init__(self, reading: Reading, *, depth: int, has_archive: bool = False) -> None:
-        """`has_archive`: whoever feeds it looks into the archive that it is."""
+        """`has_archive`: it is an archive whose members the caller scans."""
         self._reading = reading
         self._depth = depth
         self._windows = Windows(reading.needles, reading.limits, self._look)
         self._streams: list[_Stream] = []
         self._archive: IO[bytes] | None = None
-        """A copy of the archive that it is. None: it is none, or somebody else has it."""
+        """A copy of the archive that it is. None: no archive, or the caller scans it."""
         self._start = b""
         self._is_begun = False
         self._is_archive = has_archive
         self._at = 0
         self._unread = b""
-        """The end of what came, in which a compressed stream may begin."""
+        """The last bytes, in which a compressed stream may begin."""
 
     def feed(self, content: bytes) -> int | None:
-        """Take a piece. Gives where a secret is; None: none was found yet."""
+        """Scan a piece. The offset of a secret; None: none so far."""
         if not self._is_begun:
             self._start += content
             if len(self._start) < PROBE_BYTES:
@@ -133,7 +131,7 @@ class Body:
         return self._take(content) if content else None
 
     def close(self) -> int | None:
-        """It is over. Gives where a secret is; None: none was found."""
+        """Scan the rest. The offset of a secret; None: none was found."""
         try:
             return self._last_place()
         finally:
@@ -154,7 +152,7 @@ class Body:
         return self._windows.close()
 
     def _archive_holds(self, file: IO[bytes]) -> bool:
-        """Not what begins like an archive by chance, and ends like none."""
+        """Whether it really is an archive, and has a secret."""
         is_archive = self._is_archive or is_zip(file)
         return is_archive and self._reading.archive(file, self._depth + 1)
 
@@ -172,7 +170,7 @@ class Body:
         return start
 
     def _is_opened(self, make: Callable[[], Opened], start: bytes) -> bool:
-        """Not what is too deep to be opened, and is none but by chance."""
+        """Whether to decompress it: not if it is too deep and only looks compressed."""
         return self._depth < self._reading.limits.depth or is_surely_packed(make, start)
 
     def _take(self, content: bytes) -> int | None:
@@ -190,7 +188,7 @@ class Body:
         return self._reading.layers.hold(window, self._depth)
 
     def _holds_embedded(self, content: bytes, *, is_last: bool = False) -> bool:
-        """Compressed streams that begin in the midst of it are read on beside it."""
+        """Scan compressed streams that begin within the body, beside it."""
         is_start = self._at == len(self._unread)
         content = self._unread + content
         first = 1 if is_start and self._streams else 0
@@ -222,7 +220,7 @@ def scan_file(
     kind: MemberKind = MemberKind.FILE,
     limits: ScanLimits = _USUAL,
 ) -> tuple[Leak, ...]:
-    """Where a file holds one of the secrets; it blocks while it reads.
+    """Find secrets in a file; it blocks.
 
     Raises:
         UnscannableError: one could be in it and not be found.
@@ -242,7 +240,7 @@ def scan_bytes(
     kind: MemberKind = MemberKind.RESULT,
     limits: ScanLimits = _USUAL,
 ) -> tuple[Leak, ...]:
-    """Where bytes hold one of the secrets.
+    """Find secrets in bytes.
 
     Raises:
         UnscannableError: one could be in them and not be found.
@@ -256,7 +254,7 @@ def scan_bytes(
 
 
 def reading_of(needles: Needles, limits: ScanLimits) -> Reading:
-    """A scan of its own, for a body that was found in a text."""
+    """A separate scan for a body that was found in a text."""
     return _Scan(needles, limits).reading
 
 
@@ -302,7 +300,7 @@ class _Scan:
 
 
 def _place_in(body: Body, pieces: Iterable[bytes]) -> int | None:
-    """Where it holds a secret. None: nowhere."""
+    """The offset of a secret. None: there is none."""
     for piece in pieces:
         if (place := body.feed(piece)) is not None:
             return place
@@ -315,7 +313,7 @@ def _after(place: int) -> str:
 
 _LEAST_OVERLAP_BYTES: Final = 8192
 _GROWTH: Final = 48
-"""So many times its length a secret takes in three encodings that lie on each other."""
+"""How many times longer a secret is in three nested encodings."""
 _RUN_END: Final = re.compile(rb"[^A-Za-z0-9+/_\-=\\\r\n%]")
 _LONG_RUN_BYTES: Final = 4096
 
@@ -323,7 +321,7 @@ Look = Callable[[bytes], bool]
 
 
 class Windows:
-    """Fed with pieces of a stream, it looks at each stretch once, and says where it found."""
+    """Scans a stream in overlapping windows and says where a secret is."""
 
     def __init__(self, needles: Needles, limits: ScanLimits, look: Look) -> None:
         least = max(_LEAST_OVERLAP_BYTES, needles.longest_bytes * _GROWTH)
@@ -334,12 +332,12 @@ class Windows:
         self._typed = TypedTexts(tail_bytes=self._overlap_bytes)
         self._held = bytearray()
         self._known_bytes = 0
-        """So much at the beginning of what is held was looked at."""
+        """How many of the held bytes, from the first one, were already scanned."""
         self._at = 0
-        """Where what is held begins in the stream."""
+        """The offset of the held bytes in the stream."""
 
     def feed(self, content: bytes) -> int | None:
-        """Look once there is enough. Gives where a secret is, roughly; None: none was found."""
+        """Scan the windows that are full. The rough offset of a secret; None: none found."""
         self._held += content
         while len(self._held) >= self._window_bytes:
             end = self._end_of_window()
@@ -350,11 +348,11 @@ class Windows:
         return None
 
     def close(self) -> int | None:
-        """Look at what is left."""
+        """Scan the rest."""
         return self._look_at(len(self._held)) if len(self._held) > self._known_bytes else None
 
     def _end_of_window(self) -> int | None:
-        """The window ends where no run of encoded bytes is cut. None: that is not known yet."""
+        """The window's end, outside any run of encoded bytes. None: more input is needed."""
         end = min(len(self._held), max(self._window_bytes, self._known_bytes + 1))
         run_from = end - _LONG_RUN_BYTES
         if _RUN_END.search(self._held, run_from, end) is not None:

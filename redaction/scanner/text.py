@@ -17,7 +17,7 @@ _USUAL: Final = ScanLimits()
 
 
 class TextScan:
-    """Looks for the same secrets in one small text after the other."""
+    """Searches many small texts for the same secrets."""
 
     def __init__(self, secrets: Iterable[str], *, limits: ScanLimits = _USUAL) -> None:
         self._needles = Needles(secrets)
@@ -25,7 +25,7 @@ class TextScan:
         self._layers = Layers(self._needles, limits, self._holds)
 
     def finds(self, text: bytes) -> bool:
-        """Whether one of them is in it.
+        """Whether one of the secrets is in the text.
 
         Raises:
             UnscannableError: one could be in it and not be found.
@@ -47,7 +47,7 @@ _CLOSED: Final = (
 
 
 def free_text(outcome: Outcome) -> bytes:
-    """Every text that somebody else could have written, one after the other."""
+    """All texts of an outcome that somebody else may have written, joined."""
     return _APART.join(_texts(outcome)).encode("utf-8", "surrogatepass")
 
 

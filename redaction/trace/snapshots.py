@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, zip_longest
-from typing import Any, Final
+from typing import Final
 
 import re2
 
+from redaction.compiled import Pattern, compile_re2
 from redaction.matcher import begins_in
 from redaction.policy import HIDDEN
 
@@ -22,48 +23,48 @@ _PIECE_CHARS: Final = 3
 _HINT_CHARS: Final = 6
 _LONGEST_CHARS: Final = 64
 _MASKED: Final = r"[*]|\xe2\x80\xa2|\xe2\x97\x8f|\\u2022|\\u25cf"
-"""What stands for letters before the last one, which some pages show for a moment."""
+"""What pages show for the letters before the last typed one."""
 _TYPED_CHARS: Final = 1024
-"""Of what is typed letter by letter; nobody types so much."""
+"""How many characters of a typed secret are considered; nobody types more."""
 _DEEPEST: Final = 100
-"""So many groups lie in one another: Python's expressions take no more than three hundred."""
+"""How deep groups are nested; Python's `re` allows about three hundred."""
 _MOST_PLACES: Final = 64
 _FURTHER_BYTES: Final = 4096
-"""Behind a place that hints at one secret, another may be hinted at."""
+"""How far beyond a hint other secrets' hints are searched for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """How texts of a page lie beside each other in a file."""
+    """The syntax between neighbouring texts of a page in a file format."""
 
     mark: bytes
-    """Begins the lines in question. Empty: they may be anywhere."""
+    """A mark in the head of relevant lines. Empty: every line is relevant."""
     between: str
-    """What stands between two texts, as an expression."""
+    """An expression for what is between two texts."""
     ends: str
-    """How a text ends there, and what another begins with, as expressions."""
+    """Expressions for a text's end and, in `begins`, another's start."""
     begins: str
     char: Callable[[str], str]
-    """How a character stands there, as an expression with one code point for each byte."""
+    """Makes an expression for a character, with one code point for each byte."""
 
 
 class _Pattern:
-    """Of one secret, compiled where it may be."""
+    """The expressions for one split secret, compiled when first used."""
 
     def __init__(self, hint: str, whole: str) -> None:
         self._sources = hint, whole
 
     @cached_property
-    def hint(self) -> Any:
+    def hint(self) -> Pattern:
         return compiled(self._sources[0])
 
     @cached_property
-    def whole(self) -> Any:
+    def whole(self) -> Pattern:
         return compiled(self._sources[1])
 
 
 class SplitTexts:
-    """Finds secrets whose letters are spread over neighbouring texts of a page."""
+    """Finds secrets that are split over neighbouring texts of a page."""
 
     def __init__(self, secrets: Iterable[str], markup: Markup) -> None:
         self._markup = markup
@@ -73,12 +74,12 @@ class SplitTexts:
         wanted = [chars for chars in wanted if len(chars) > _PIECE_CHARS]
         self._hints = tuple(_hints(chars, markup) for chars in wanted)
         self.hint = "|".join(self._hints)
-        """What is there whenever such a text is, as an expression."""
+        """An expression that matches wherever a split secret is."""
         self._whole = tuple(f"(?:{markup.between})?".join(chars) for chars in wanted)
         self._between = re.compile(b"(" + markup.between.encode("latin-1") + b")")
 
     def hide(self, block: bytes) -> tuple[bytes, int]:
-        """The block with such texts hidden, and how many secrets they were."""
+        """Hide split secrets; the block and how many there were."""
         if not self._markup.mark:
             is_there = self.hint and self._hint.search(block) is not None
             return self._hide_in(block) if is_there else (block, 0)
@@ -91,7 +92,7 @@ class SplitTexts:
         return (b"".join((*out, block[at:])), total) if total else (block, 0)
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int]]:
-        """Those in which such texts may be, by where they begin and end."""
+        """Yield the ranges of the lines that may have a split secret."""
         found = self._hint.search(block) if self.hint and self._markup.mark in block else None
         while found is not None:
             start = block.rfind(b"\n", 0, found.start()) + 1
@@ -102,24 +103,24 @@ class SplitTexts:
             found = self._hint.search(block, end)
 
     def lines_with(self, block: bytes) -> Iterator[bytes]:
-        """The lines in which such texts are."""
+        """Yield the lines that have a split secret."""
         lines = (block[start:end] for start, end in self.lines(block))
         yield from (line for line in lines if self._hide_in(line)[1])
 
     def may_begin_in(self, place: tuple[int, int], block: bytes) -> bool:
-        """Whether such a text may begin from the place's first byte to its last."""
+        """Whether a split secret may begin in the range."""
         if not self.hint or not begins_in(place, block, (self._hint,)):
             return False
         lines = block[block.rfind(b"\n", 0, place[0]) + 1 : place[1] + _HEAD_BYTES].split(b"\n")
         return any(self._markup.mark in line[:_HEAD_BYTES] for line in lines)
 
     def let_go(self) -> None:
-        """Give back memory until it is used again."""
+        """Free the compiled expressions until they are used again."""
         for name in ("_hint", "_patterns"):
             self.__dict__.pop(name, None)
 
     @cached_property
-    def _hint(self) -> Any:
+    def _hint(self) -> Pattern:
         return compiled(self.hint)
 
     @cached_property
@@ -134,14 +135,14 @@ class SplitTexts:
         return line, total
 
     def _likely(self, line: bytes) -> Iterable["_Pattern"]:
-        """Of the secrets that a place hints at; of all, where many do."""
+        """The patterns of the secrets that may be in the line; all if there are many hints."""
         found = [*islice(self._hint.finditer(line), _MOST_PLACES + 1)]
         if len(found) > _MOST_PLACES:
             return self._patterns
         places = [line[match.start() : match.end() + _FURTHER_BYTES] for match in found]
         return [one for one in self._patterns if any(map(one.hint.search, places))]
 
-    def _hide_all(self, line: bytes, pattern: Any) -> tuple[bytes, int]:
+    def _hide_all(self, line: bytes, pattern: Pattern) -> tuple[bytes, int]:
         out, at, count = [], 0, 0
         for match in pattern.finditer(line):
             parts = self._between.split(line[match.start() : match.end()])
@@ -153,10 +154,10 @@ class SplitTexts:
 
 
 class Beginnings:
-    """Finds how typed secrets grew in fields, and fields with a single letter of theirs each.
+    """Finds prefixes of typed secrets in fields, and fields with one letter of them each.
 
-    A page may hand on the focus, write the letters in another case, and have other such fields
-    among them: what they spell together is not asked.
+    A page may move the focus, change the letters' case, and have unrelated fields between them, so
+    what the single letters spell together is not considered.
     """
 
     def __init__(self, typed: Iterable[str]) -> None:
@@ -175,7 +176,7 @@ class Beginnings:
         self._pattern = re.compile(encoded, re.IGNORECASE) if wanted else None
 
     def hide(self, block: bytes) -> tuple[bytes, int]:
-        """The block without them, and how many there were."""
+        """Hide them; the block and how many there were."""
         if self._pattern is None or _MARK not in block:
             return block, 0
         return self._pattern.subn(rb"\g<1>\g<2>" + _HIDDEN + rb"\g<3>", block)
@@ -203,7 +204,7 @@ def _literal(text: str) -> str:
 
 
 def _longest_of(texts: Iterable[str]) -> Iterator[str]:
-    """Those with which no other begins."""
+    """The texts that are not prefixes of others."""
     ordered = sorted(texts)
     for text, following in zip_longest(ordered, ordered[1:], fillvalue=""):
         if not following.startswith(text):
@@ -211,13 +212,13 @@ def _longest_of(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _beginnings(chars: list[str], *, at_least: int) -> Iterator[str]:
-    """Every beginning of the secret; of groups only so many lie in each other."""
+    """Expressions for every prefix of the secret, with a bounded nesting of groups."""
     for least in range(at_least, max(len(chars), at_least + 1), _DEEPEST):
         yield _grown(chars[: least + _DEEPEST + 1], at_least=least)
 
 
 def _grown(chars: list[str], *, at_least: int) -> str:
-    """A beginning of the secret."""
+    """An expression for the prefixes of the secret."""
     ends = ""
     for char in reversed(chars[at_least:-1]):
         ends = f"(?:{char}{ends})?"
@@ -225,7 +226,7 @@ def _grown(chars: list[str], *, at_least: int) -> str:
 
 
 def _hints(chars: list[str], markup: Markup) -> str:
-    """What is there whenever the secret is split: cheaper to look for than all its splits."""
+    """An expression that matches wherever the secret is split, cheaper than all splits."""
     starts = _grown(chars, at_least=_PIECE_CHARS) + markup.ends
     begins = _tail_starts(chars)
     tails = (f"{markup.begins}{''.join(chars[at : at + _HINT_CHARS])}" for at in begins)
@@ -239,7 +240,7 @@ def _tail_starts(chars: list[str]) -> range:
 
 _ELEMENT: Final = rf'\["[^"]*"(?:,\{{(?:[^"{{}}]|"{_STRING}")*\}})?'
 _REFERENCE: Final = r"\[\[[0-9]+,[0-9]+\]"
-"""An element that is as it was in a snapshot before."""
+"""A reference to an unchanged element of an earlier snapshot."""
 _BLANK: Final = r'"(?: |\\[nrt])*"'
 
 SNAPSHOTS: Final = Markup(
@@ -255,15 +256,11 @@ HTML: Final = Markup(
 
 
 _MEMORY_BYTES: Final = 32 << 20
-"""With half of it the hints at 40 secrets run out of states, and take four times as long."""
+"""RE2's memory; with half, the hints of 40 secrets run out of states and are four times slower."""
 
 
-def compiled(source: str) -> Any:
-    """The expression, with one code point for each byte."""
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY_BYTES
-    options.log_errors = False
-    expression = re2.compile(source.encode("latin-1"), options)
+def compiled(source: str) -> Pattern:
+    """Compile an expression that can be freed."""
+    expression = compile_re2(source.encode("latin-1"), memory_bytes=_MEMORY_BYTES)
     re2.purge()  # it remembers 128 expressions, which could not be let go of
     return expression

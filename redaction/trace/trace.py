@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Final
-
-import re2
+from typing import Final
 
 from redaction.archives.headers import HeaderHiding
 from redaction.archives.json_lines import with_valid_lines
 from redaction.archives.limits import each_with
 from redaction.archives.search import Edit, Search, Seen
+from redaction.compiled import Pattern, compile_re2
 from redaction.matcher import Span
 from redaction.policy import beginnings_of
 from redaction.replacer import SecretPattern
@@ -19,31 +18,31 @@ from redaction.trace.snapshots import Beginnings
 from redaction.trace.typed import KeyEvents, Spelled, Spelling, hide_spelled
 
 PAGES: Final = ".trace"
-"""How members end that tell of pages."""
+"""The suffix of members with events of pages."""
 _SPELLING: Final = (PAGES, ".jsonl")
-"""Members whose lines may spell something together."""
+"""Suffixes of members whose lines may together spell a secret."""
 
 
 @dataclass(slots=True)
 class _Events:
-    """What one member of events was found to hold."""
+    """What was found in one event file."""
 
     spelled: Spelled = field(default_factory=Spelled)
     seen: dict[int, list[Span] | None] = field(default_factory=dict)
-    """By the place of a block where secrets stand in it. None: where is not known."""
+    """Where secrets are in each block, by its number. None: unknown."""
     hinted: set[int] = field(default_factory=set)
-    """Blocks with a hint at anything else."""
+    """Numbers of the blocks that the prefilter for other forms matched."""
     is_unseen: bool = True
-    """Whether it was not looked through, so that secrets may be everywhere."""
+    """Whether it was not searched yet, so secrets may be anywhere."""
     blocks: int = 0
     ends_line: bool = True
     """Whether the last block that was read ended with a line."""
     is_aligned: bool = True
-    """Whether every block did, so that nothing lies across two."""
+    """Whether every block did, so that nothing spans two blocks."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether it can stay as it is, unless it tells of others that cannot."""
+        """Whether it can be copied, unless it names members that change."""
         return not (
             self.spelled.calls
             or self.spelled.lines
@@ -54,20 +53,20 @@ class _Events:
         )
 
     def note(self, block: bytes) -> int:
-        """Go on to the next block; its place."""
+        """Register the next block and return its number."""
         self.is_aligned = self.is_aligned and self.ends_line
         self.ends_line = block.endswith(b"\n")
         self.blocks += 1
         return self.blocks - 1
 
     def look_again(self) -> None:
-        """Forget all but what is spelled, to be looked through from the beginning."""
+        """Reset all but the typed texts, before it is searched again."""
         self.blocks, self.ends_line, self.is_unseen = 0, True, False
         self.seen.clear()
 
 
 class Trace:
-    """Of one archive; one that is no trace has nothing of it but headers."""
+    """What is known of one archive's event files; other archives only have header values."""
 
     def __init__(
         self, header_names: Iterable[str], secrets: tuple[str, ...], *, typed: tuple[str, ...] = ()
@@ -75,35 +74,35 @@ class Trace:
         self.headers = HeaderHiding(header_names)
         self.pictures = TracePictures()
         self._found = TracePictures()
-        """What is told of header values, and of secrets that no script was given, alone."""
+        """Pages that showed header values, or secrets that no script was given."""
         self._found_search: Search | None = None
-        """Finds these values. None: there are none yet."""
+        """Searches for these values. None: there are none yet."""
         self.names = ResourceNames()
         self._secrets, self._typed = secrets, frozenset(typed)
         self._events: dict[str, _Events] = {}
-        """By the member's name."""
+        """What was found in each event file, by its name."""
         self._grown: frozenset[str] = frozenset()
-        """Secrets that were typed, by who told it or by an event."""
+        """Secrets that were typed, as reported by the run or by an event."""
         self._beginnings = Beginnings(())
         self._note_typed(Spelled())
 
     @property
     def shows_found(self) -> bool:
-        """Whether a page showed what no mask knew, as a header's value."""
+        """Whether a page showed a secret that no mask knew, such as a header's value."""
         return self._found.shows_secret
 
     def know_found(self, search: Search, joined: Search) -> None:
-        """What was come upon, beyond what was looked for; no mask knew it."""
+        """Set the secrets that were found in the archive, which no mask knew."""
         further = (*search.out_of_sight, *(set(joined.secrets) - set(search.secrets)))
         self._found_search = search.with_secrets(further) if further else None
 
     def read(self, blocks: Iterable[bytes]) -> None:
-        """Read a member of JSON for headers' values."""
+        """Read header values from a JSON member."""
         for block in blocks:
             self.headers.look(block)
 
     def read_log(self, name: str, blocks: Iterable[bytes]) -> None:
-        """Read a member of events that are full of headers, before it is known what to look for."""
+        """Read an event file full of headers, before the secrets are all known."""
         events = self._events[name] = _Events()
         spelling = Spelling(self._words if name.endswith(_SPELLING) else KeyEvents(()))
         for block in blocks:
@@ -115,7 +114,7 @@ class Trace:
         self._note_typed(spelling.found)
 
     def read_events(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
-        """Read a member for what has to be known before any is written."""
+        """Read an event file for what must be known before any member is written."""
         events = self._events[name] = _Events(is_unseen=False)
         spelling = Spelling(self._words)
         for block, seen in each_with(search.seen_in, blocks):
@@ -128,14 +127,14 @@ class Trace:
         self._note_typed(spelling.found)
 
     def read_again(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
-        """Look through a member that was read before."""
+        """Search an event file again, for more secrets."""
         events = self._events[name]
         events.look_again()
         for block, seen in each_with(search.seen_in, blocks):
             self._note(block, seen, events, search, shows_pages=name.endswith(PAGES))
 
     def needs_cleaning(self, name: str) -> bool:
-        """Whether a member of events must change."""
+        """Whether an event file must be rewritten."""
         return bool(
             not self._events[name].is_clean or not self.names.is_empty or self.pictures.shows_secret
         )
@@ -143,7 +142,7 @@ class Trace:
     def cleaned(
         self, name: str, blocks: Iterable[bytes], search: Search, edits: tuple[Edit, ...]
     ) -> Iterator[tuple[bytes, int]]:
-        """The blocks of a member of events without secrets, and how many there were."""
+        """Yield the blocks of an event file without secrets, and how many each had."""
         work = partial(self._cleaned, name=name, search=search, edits=edits)
         for _, clean in each_with(work, enumerate(blocks)):
             yield clean
@@ -161,7 +160,7 @@ class Trace:
         return with_valid_lines(block, hidden), total + count
 
     def is_aligned(self, name: str) -> bool:
-        """Whether a member of events can be cleaned block by block."""
+        """Whether an event file can be cleaned block by block."""
         return self._events[name].is_aligned
 
     def _note(
@@ -173,7 +172,7 @@ class Trace:
         *,
         shows_pages: bool = True,
     ) -> None:
-        """Remember what is in the next block."""
+        """Record what the search found in the next block."""
         number = events.note(block)
         if seen.covers is None or seen.covers:
             events.seen[number] = seen.covers
@@ -191,7 +190,7 @@ class Trace:
             self._found.look_for_pages(lines, self._found_search.pattern)
 
     def _look_for_split(self, block: bytes, search: Search) -> None:
-        """A page shows as one what is split over its elements."""
+        """Record pages that show a split secret, which looks whole on the page."""
         self.pictures.look_for_pages(search.in_snapshots.lines_with(block), None)
         if self._found_search is not None and not self.shows_found:
             split = self._found_search.in_snapshots
@@ -211,7 +210,7 @@ class Trace:
             self.pictures.is_everywhere()
 
     def edits(self, name: str, own: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
-        """What is done to a member that tells of others, and when to do what else is done."""
+        """All edits of an event file; `own` are applied at their place among them."""
         events = self._events.get(name, _Events())
         # Lines are known by what they were, and what is split is found while all of it is there.
         last = (self.pictures.without, self.names.update, self._beginnings.hide)
@@ -234,7 +233,7 @@ def _hidden(
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'
 _HEAD_BYTES: Final = 600
 _END_BYTES: Final = 300
-"""Of a line: events of the console name their page behind all texts."""
+"""How many bytes of a line's end are read: console events name their page at the end."""
 _PAGE: Final = re.compile(rb'"pageId":"([^"]+)"')
 _FRAME_OF: Final = re.compile(r"(?:^|/)(page@[0-9a-f]+)-")
 _SHOWS: Final = re.compile(rb'"type":"(?:frame-snapshot|console)"')
@@ -242,51 +241,44 @@ _INPUT: Final = re.compile(
     rb'"method":"(?:fill|type|press|keyboard\w+|selectOption|setContent|evaluate\w*|setInputFiles)"'
 )
 _ANY_PAGE: Final = b"*"
-"""Stands for all of them, where an event does not tell which one."""
+"""Stands for all pages, where an event does not say which one."""
 _ATTACHED: Final = b'"attachments":['
 _SCREENCAST: Final = b'"type":"screencast-frame"'
 _OF_PICTURE: Final = re.compile(rb'"contentType":"(?:image|video)/')
 _WHERE: Final = re.compile(rb'"(?:file|sha1|path)":"([^"]+)"')
 
 
-def _compile(source: bytes) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return re2.compile(source, options)
-
-
-_ATTACHMENTS: Final = _compile(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
-_ATTACHMENT: Final = _compile(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
+_ATTACHMENTS: Final = compile_re2(rb'"attachments":\[((?:[^"\]]|' + _STRING + rb")*)\]")
+_ATTACHMENT: Final = compile_re2(rb'\{(?:[^"{}]|' + _STRING + rb")*\}")
 
 
 class TracePictures:
-    """Learns from a trace's events; then knows which pictures must go."""
+    """Learns from a trace's events which pictures must be removed."""
 
     def __init__(self) -> None:
         self._pages: set[bytes] = set()
-        """Those that had a secret in them."""
+        """Pages that showed a secret."""
         self._attached: set[str] = set()
-        """Names of pictures that the test attached, a folder before them or not."""
+        """Names of pictures that the test attached, with or without a folder."""
 
     @property
     def shows_secret(self) -> bool:
-        """Whether any page had one."""
+        """Whether any page showed a secret."""
         return bool(self._pages)
 
     def is_everywhere(self) -> None:
-        """It is not known which page had one."""
+        """Mark every page, when it is not known which one showed a secret."""
         self._pages.add(_ANY_PAGE)
 
     def look_for_attached(self, block: bytes) -> None:
-        """Read some events for pictures that the test attached."""
+        """Collect pictures that the test attached."""
         if _ATTACHED in block:
             self._attached.update(_attached_pictures(block))
 
     def look_for_pages(self, lines: Iterable[bytes], pattern: SecretPattern | None) -> None:
-        """Read some events for where the secrets in them were.
+        """Mark the pages that these events show secrets on.
 
-        `pattern`: of the secrets. None: it is known that each event has some.
+        `pattern`: finds the secrets. None: every event is known to have one.
         """
         if _ANY_PAGE in self._pages:
             return
@@ -296,7 +288,7 @@ class TracePictures:
                 self._pages.add(page)
 
     def drops(self, name: str) -> bool:
-        """Whether the member of this name must go."""
+        """Whether the member of this name must be removed."""
         frame = _FRAME_OF.search(name)
         if frame is not None:
             return self._shows(frame[1].encode())
@@ -305,7 +297,7 @@ class TracePictures:
         )
 
     def without(self, block: bytes) -> tuple[bytes, int]:
-        """The events without those of pictures that must go, and how many were changed."""
+        """Remove the events of removed pictures; the block and how many changed."""
         if not self.shows_secret or (_SCREENCAST not in block and _ATTACHED not in block):
             return block, 0
         lines, kept, changed = block.split(b"\n"), [], 0
@@ -317,7 +309,7 @@ class TracePictures:
         return (b"\n".join(kept), count) if count else (block, 0)
 
     def _page_in_question(self, line: bytes) -> bytes | None:
-        """Which page a secret in this line would be on. None: it is known already, or on none."""
+        """The page that a secret in this line is on. None: no page, or one that is marked."""
         head = line[:_HEAD_BYTES]
         if _SHOWS.search(head) is None and _INPUT.search(head) is None:
             return None
@@ -335,7 +327,7 @@ class TracePictures:
 
 
 def lines_with(covers: list[Span], block: bytes) -> Iterator[bytes]:
-    """The lines in which something is covered, each once."""
+    """Yield each line that has a span, once."""
     end = -1
     for cover in covers:
         if cover.end <= end:
@@ -368,7 +360,7 @@ def _attached_pictures(block: bytes) -> set[str]:
     return found
 
 
-def _without_pictures(listed: Any) -> bytes:
+def _without_pictures(listed: re.Match[bytes]) -> bytes:
     kept = [one for one in _ATTACHMENT.findall(listed[1]) if not _OF_PICTURE.search(one)]
     return b'"attachments":[' + b",".join(kept) + b"]"
 
@@ -378,17 +370,17 @@ _HASH: Final = re.compile(r"(?:^|/)([0-9a-f]{40})(?:\.[^/]*)?$")
 
 
 def is_by_hash(name: str) -> bool:
-    """Whether a member may be called by its content's hash."""
+    """Whether a member may be named after its content's hash."""
     return _HASH.search(name) is not None
 
 
 class ResourceNames:
-    """Which hashes became which."""
+    """Renames members that are named after their content's hash."""
 
     def __init__(self) -> None:
         self._new: dict[bytes, bytes] = {}
-        self._pattern: Any = None
-        """Finds the hashes that are no more. None: they are not all known yet."""
+        self._pattern: Pattern | None = None
+        """Finds the old hashes. None: it must be compiled again."""
 
     @property
     def is_empty(self) -> bool:
@@ -396,9 +388,9 @@ class ResourceNames:
         return not self._new
 
     def renamed(self, name: str, *, was: str, is_now: str) -> str:
-        """What to call a member whose content had one hash and has another now.
+        """The new name of a member whose content's hash changed.
 
-        A name that holds another hash stays: sources are called by the hash of their path.
+        A name with another hash is kept: sources are named after the hash of their path.
         """
         found = _HASH.search(name)
         if found is None or found[1] != was or was == is_now:
@@ -407,19 +399,13 @@ class ResourceNames:
         return name[: found.start(1)] + is_now + name[found.end(1) :]
 
     def update(self, block: bytes) -> tuple[bytes, int]:
-        """The text with the names as they are now, and how many it had."""
+        """Replace old names; the text and how many there were."""
         if not self._new:
             return block, 0
-        self._pattern = self._pattern or _any_of(self._new)
+        if self._pattern is None:
+            self._pattern = compile_re2(b"|".join(self._new), memory_bytes=_MEMORY_BYTES)
         out, at, count = [], 0, 0
         for match in self._pattern.finditer(block):
             out += [block[at : match.start()], self._new[match.group(0)]]
             at, count = match.end(), count + 1
         return (b"".join((*out, block[at:])), count) if count else (block, 0)
-
-
-def _any_of(hashes: Iterable[bytes]) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.max_mem = _MEMORY_BYTES
-    return re2.compile(b"|".join(hashes), options)

@@ -6,34 +6,34 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import re2
 
+from redaction.compiled import compile_re2
 from redaction.policy import HIDDEN
 
 START: Final = 0
-"""Where a text is read from."""
+"""The automaton's root."""
 
 
 class Automaton:
-    """Knows after each character how much of a word was read, and which word ends there."""
+    """An Aho-Corasick automaton: finds many words in one pass over a text."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._next: list[dict[str, int]] = [{}]
         self._back = [START]
-        """By node, that of the longest end of what was read with which a word begins too."""
+        """The failure link of each node."""
         self._depth = [0]
         self._found = [0]
-        """By node, how long the longest word is that ends there; 0: none does."""
+        """The length of the longest word that ends at each node; 0: none."""
         self.longest = 0
         for word in words:
             self._add(word)
         self._link()
 
     def read(self, node: int, text: str) -> Iterator[tuple[int, int, int]]:
-        """After each character the node, how much of a word that is, and how much of it is one."""
+        """Yield each character's node, its depth, and the length of the word that ends there."""
         for char in text:
             while node and char not in self._next[node]:
                 node = self._back[node]
@@ -41,7 +41,7 @@ class Automaton:
             yield node, self._depth[node], self._found[node]
 
     def node_after(self, text: str) -> int:
-        """Where one is once a text was read."""
+        """The node after a text."""
         node = START
         for one in self.read(START, text[-self.longest :] if self.longest else ""):
             node = one[0]
@@ -62,7 +62,7 @@ class Automaton:
         self.longest = max(self.longest, len(word))
 
     def _link(self) -> None:
-        """The nearer nodes first, since those further away lean on them."""
+        """Set the failure links breadth first, since deeper ones depend on them."""
         coming = deque(self._next[START].values())
         while coming:
             node = coming.popleft()
@@ -76,14 +76,14 @@ class Automaton:
 
 
 _HEAD_BYTES: Final = 600
-"""Of a line, in which its type stands."""
+"""How many bytes of a trace line are read to find its event type."""
 _LONGEST_BYTES: Final = 16_384
 LONGEST_SECRET_CHARS: Final = 8192
-"""Nobody types longer ones, and no output has them in parts but by will."""
+"""Longer secrets are not typed, nor printed in parts."""
 _TOGETHER_CHARS: Final = 256
-"""Up to this length all are looked for at once, of which a thousand beginnings are no more work."""
+"""Words up to this length go into the automaton, where a thousand cost no more than one."""
 MOST_OF_CALL: Final = 64
-"""So many different things are typed by no call; of one that says so nothing is left."""
+"""How many distinct texts of one call are hidden; a call with more is removed."""
 _HIDDEN: Final = HIDDEN.encode()
 _CALL: Final = re.compile(rb'"callId":"([^"]+)"')
 _HOLDING: Final = re.compile(
@@ -96,70 +96,63 @@ _BOX: Final = (
     r'"(?:__playwright_value_|value)":"('
     r'[^"\\\x80-\xff]|[\xc2-\xf4][\x80-\xbf]+|\\u[0-9a-fA-F]{4}|\\["\\/])"'
 )
-"""A field of a page with a single letter in it, as pages have them for codes."""
+"""A one-letter field of a page, as used for codes."""
 _BOX_GROUP: Final = 2
 
 
-def _compile(source: str) -> Any:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.log_errors = False
-    return re2.compile(source.encode("latin-1"), options)
-
-
-_PIECES: Final = _compile(f"{_FIELD}|{_BOX}")
+_PIECES: Final = compile_re2(f"{_FIELD}|{_BOX}".encode("latin-1"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What one event adds to a text."""
+    """The part of a text that one event adds."""
 
     text: str
     raw: bytes
-    """As it stands in the line."""
+    """The text as it is encoded in the line."""
     line: bytes
-    """The digest of its line."""
+    """The digest of the line."""
     call: bytes | None
     """The call that typed it. None: it was not typed."""
 
 
 class _Line:
-    """The line that a text stands in."""
+    """The trace line that a text is in."""
 
     def __init__(self, block: bytes, at: int) -> None:
         start, end = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
         self._whole = memoryview(block)[start : end if end >= 0 else len(block)]
         head = bytes(self._whole[: min(_HEAD_BYTES, at - start)])
         self.by = speller(head)
-        """What spells with it. None: nothing."""
+        """What the text is part of, such as the keyboard. None: nothing."""
         call = _CALL.search(head)
         self.call = None if call is None else call[1]
         self.holds = self.by == TYPED[0] and _HOLDING.search(head) is not None
-        """Whether a key is pressed and not released."""
+        """Whether the event holds a key down."""
 
     @cached_property
     def digest(self) -> bytes:
-        """By which it is known again."""
+        """Identifies the line when it is rewritten."""
         return digest(self._whole)
 
 
 @dataclass(slots=True)
 class _Text:
-    """What pieces spell together."""
+    """A text that grows piece by piece."""
 
     pieces: deque[_Piece] = field(default_factory=deque)
     joined: str = ""
     node: int = START
-    """How much of a secret it ends with."""
+    """The automaton's node after the text."""
 
     def add(self, piece: _Piece) -> None:
-        """One more, which may be empty."""
+        """Append a piece, which may be empty."""
         if piece.text:
             self.pieces.append(piece)
             self.joined += piece.text
 
     def drop_last(self) -> None:
-        """Forget the last letter."""
+        """Delete the last letter."""
         if self.pieces:
             last = self.pieces.pop()
             self.joined = self.joined[:-1]
@@ -167,7 +160,7 @@ class _Text:
                 self.pieces.append(replace(last, text=last.text[:-1]))
 
     def pieces_within(self, begins: int, ends: int) -> Iterator[_Piece]:
-        """Those of which something stands there."""
+        """Yield the pieces that overlap the range."""
         at = 0
         for piece in self.pieces:
             if at < ends and at + len(piece.text) > begins:
@@ -175,7 +168,7 @@ class _Text:
             at += len(piece.text)
 
     def shorten(self, least_chars: int) -> None:
-        """Forget what came first, but for so much."""
+        """Drop the first pieces, but keep at least so many characters."""
         gone = 0
         while self.pieces and len(self.joined) - gone - len(self.pieces[0].text) >= least_chars:
             gone += len(self.pieces.popleft().text)
@@ -184,44 +177,44 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """What of one member of a trace spells secrets."""
+    """The calls and lines of one member that together spell secrets."""
 
     calls: dict[bytes, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    """By call, what it typed as that is written."""
+    """The encoded texts that each call typed."""
     lines: set[bytes] = field(default_factory=set)
-    """Digests of lines whose text goes."""
+    """Digests of lines whose text is hidden."""
     boxes: set[bytes] = field(default_factory=set)
-    """Of these, those with fields of single letters: where there is one, all such fields go."""
+    """Digests of lines with one-letter fields; one of them hides all such fields."""
     secrets: set[str] = field(default_factory=set)
-    """Those that were typed."""
+    """Secrets that were typed."""
 
 
 class KeyEvents:
-    """What may be spelled, made ready once: a trace may have thousands of members."""
+    """The words that events may spell, compiled once for thousands of members."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         every = tuple(one for one in secrets if len(one) <= LONGEST_SECRET_CHARS)
         self.longest = max(map(len, every), default=0)
-        """0: there are none."""
+        """The longest word's length; 0: there is none."""
         self.long = tuple(one for one in every if len(one) > _TOGETHER_CHARS)
         self.short = Automaton(one for one in every if len(one) <= _TOGETHER_CHARS)
 
 
 class Spelling:
-    """Reads one member of a trace from its beginning to its end."""
+    """Reads one member of a trace and finds secrets that several events spell."""
 
     def __init__(self, words: KeyEvents) -> None:
         self._longest, self._long, self._short = words.longest, words.long, words.short
         self._texts: dict[bytes, _Text] = defaultdict(_Text)
-        """What is spelled as yet, by what spells it; no more than a secret is long."""
+        """The texts so far, by their source, at most as long as the longest secret."""
         self._is_shifted = False
         self.found = Spelled()
 
     def read(self, block: bytes) -> None:
-        """Go on with some lines."""
+        """Read the next lines."""
         line, last = None, 0
         for match in _PIECES.finditer(block) if self._longest else ():
-            begins, ends = match.span(match.lastindex)  # each has one group
+            begins, ends = match.span(match.lastindex or 0)  # each has one group
             # Only what is new is looked through: a line may be long, and full of texts.
             if line is None or block.find(b"\n", last, begins) >= 0:
                 line = _Line(block, begins)
@@ -264,7 +257,7 @@ class Spelling:
         text.shorten(self._longest)
 
     def _ended(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
-        """Where secrets stand that began in a piece before, and end or go on in the last."""
+        """Yield where secrets are that began in an earlier piece and reach the last."""
         new = text.joined[since:]
         reading, longest = self._short.read(text.node, new), (0, 0)
         for ends, (node, depth, found) in enumerate(reading, start=since + 1):
@@ -279,7 +272,7 @@ class Spelling:
         yield longest
 
     def _long_ended(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
-        """The same of long ones."""
+        """Yield where long secrets are that began in an earlier piece."""
         for secret in self._long if since else ():
             at = text.joined.find(secret, max(0, since - len(secret) + 1))
             if 0 <= at < since:
@@ -294,7 +287,7 @@ class Spelling:
 
 
 def hide_spelled(block: bytes, spelled: Spelled) -> tuple[bytes, int]:
-    """The lines without what spells secrets, and how many lines that were."""
+    """Hide what spells secrets; the lines and how many changed."""
     if not spelled.calls and not spelled.lines:
         return block, 0
     lines, count = block.split(b"\n"), 0
@@ -306,7 +299,7 @@ def hide_spelled(block: bytes, spelled: Spelled) -> tuple[bytes, int]:
 
 
 def digest(line: bytes | memoryview) -> bytes:
-    """By which a line is known again."""
+    """A digest that identifies a line."""
     return hashlib.blake2b(line, digest_size=16).digest()
 
 
@@ -353,14 +346,14 @@ _FRAME: Final = re.compile(rb'"method":"(frameSent|frameReceived)"')
 _FILLING: Final = re.compile(rb'"method":"fill"|"title":"Fill |"apiName":"\w+\.fill"')
 _OUTPUTS: Final = frozenset({b"stdout", b"stderr", b"console", b"send", b"receive"})
 TYPED: Final = (b"typed", b"released", b"filled")
-"""By calls; the others by lines."""
+"""Sources whose texts belong to calls; those of others belong to lines."""
 BOXES: Final = b"boxes"
 OF_BOXES: Final = (BOXES, b"filled")
-"""Fields of single letters."""
+"""Sources that are one-letter fields."""
 
 
 def speller(head: bytes) -> bytes | None:
-    """What spells with this line. None: nothing."""
+    """The source that the line's text is part of. None: no text to join."""
     kind = _TYPE.search(head)
     if kind is None:
         return None
@@ -397,16 +390,16 @@ _SIGNS: Final = {
     "NumpadDivide": "//",
     "Backspace": BACKSPACE * 2,
 }
-"""By their code, what they type without Shift and with it."""
+"""What each key code types, without Shift and with it."""
 _ABOVE_DIGITS: Final = ")!@#$%^&*("
 _CODE: Final = re.compile(r"Key([A-Z])|Digit([0-9])|Numpad([0-9]|Decimal)")
 _OTHER_MODIFIERS: Final = ("Control+", "Alt+", "Meta+", "ControlOrMeta+")
 
 
 def letter_of(key: str, *, is_shifted: bool) -> str:
-    """What a key types, or takes off (`BACKSPACE`). Nothing: it does neither.
+    """The letter that a key types, or `BACKSPACE`; empty if neither.
 
-    `is_shifted`: whether Shift is held beside those that the key's name tells.
+    `is_shifted`: whether Shift is held, besides the modifiers in the key's name.
     """
     if len(key) == 1:
         return key
