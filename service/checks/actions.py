@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row
 
 from contract.checks import CheckType
 from service.checks import store
-from service.checks.model import CheckFilter, CheckName, CheckRow, CheckTerms, CheckToRun
+from service.checks.model import CheckName, CheckRow, CheckTerms, CheckToRun
 from service.checks.secrets import UNREADABLE_SPEC, decrypt_bodies, decrypt_spec, encrypt
 from service.http.errors import NotFoundError
 from service.variables import actions as variables
@@ -34,13 +34,6 @@ def find(connection: Connection, account_id: str, check_id: str) -> CheckRow:
     if row is None:
         raise NotFoundError(f"There is no check {check_id}.")
     return row
-
-
-def find_matching(
-    connection: Connection, account_id: str, wanted: CheckFilter, *, limit: int, offset: int
-) -> tuple[CheckRow, ...]:
-    """A page of the account's checks that match, oldest first."""
-    return store.find_matching(connection, account_id, wanted, limit=limit, offset=offset)
 
 
 def add_variables(connection: Connection, rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.checks import actions, changes
+from service.checks import actions, changes, store
 from service.checks.model import CheckFilter, CheckKind, CheckRow, StatusFilter
 from service.checks.schemas import CheckWrite
 from service.checks.types.registry import ANY_CHECK, ANY_CHECKS, ANY_TYPED, DEFINITIONS
@@ -82,7 +82,7 @@ async def list_checks(  # noqa: PLR0913 - what FastAPI hands in
     """List checks."""
 
     def query(connection: Connection) -> tuple[CheckRow, ...]:
-        found = actions.find_matching(
+        found = store.find_matching(
             connection, caller.account_id, wanted, limit=page.one_more, offset=page.offset
         )
         return actions.add_variables(connection, found)

@@ -64,13 +64,6 @@ def mark_failing(connection: Connection, check_id: str, *, now_ms: int) -> None:
     _add_event(connection, check_id, PingState.FAILING, nobody, received_ms=now_ms)
 
 
-def list_events(
-    connection: Connection, check_id: str, *, window: tuple[int, int], limit: int
-) -> tuple[Event, ...]:
-    """The newest events of a window (ms since 1970, its end exclusive), newest first."""
-    return store.list_events(connection, check_id, window=window, limit=limit)
-
-
 def find_event(connection: Connection, check_id: str, event_id: str) -> Event:
     """One event of a check.
 
@@ -81,13 +74,6 @@ def find_event(connection: Connection, check_id: str, event_id: str) -> Event:
     if found is None:
         raise NotFoundError(f"There is no event {event_id} of this heartbeat.")
     return found
-
-
-def count_events(
-    connection: Connection, check_id: str, *, window: tuple[int, int]
-) -> dict[str, int]:
-    """How many events of each state a window has; a state without any is left out."""
-    return store.count_events(connection, check_id, window=window)
 
 
 def _take(connection: Connection, ping: ReceivedPing, now_ms: int) -> bool:

@@ -14,7 +14,7 @@ from contract.checks import CheckType
 from service.checks import actions as checks
 from service.clock import Clock
 from service.db.engine import Database
-from service.heartbeats import actions
+from service.heartbeats import actions, store
 from service.heartbeats.actions import ReceivedPing, is_watched, take_pings
 from service.heartbeats.model import Event, PingState
 from service.http.auth import CallerDep, hold_back
@@ -211,7 +211,7 @@ async def list_heartbeat_events(
     def query(connection: Connection) -> EventsShown:
         now_ms = reading.now_ms(connection)
         between = window.closed(from_ms=0, now_ms=now_ms)
-        found = actions.list_events(connection, reading.check_id, window=between, limit=limit)
+        found = store.list_events(connection, reading.check_id, window=between, limit=limit)
         stats = StatsShown(
             last24_hours=_read_period(connection, reading.check_id, now_ms, _DAY_MS),
             last7_days=_read_period(connection, reading.check_id, now_ms, 7 * _DAY_MS),
@@ -254,6 +254,6 @@ async def read_heartbeat_availability(reading: ReadingDep, window: WindowDep) ->
 def _read_period(connection: Connection, check_id: str, now_ms: int, length_ms: int) -> PeriodShown:
     # Its end is exclusive, and an event may be of this very moment.
     end_ms = now_ms + 1
-    now = actions.count_events(connection, check_id, window=(end_ms - length_ms, end_ms))
+    now = store.count_events(connection, check_id, window=(end_ms - length_ms, end_ms))
     earlier = (end_ms - 2 * length_ms, end_ms - length_ms)
-    return render_period(now, actions.count_events(connection, check_id, window=earlier))
+    return render_period(now, store.count_events(connection, check_id, window=earlier))
