@@ -68,7 +68,10 @@ def _explain(problem: Exception) -> tuple[str, ExitCode]:
         return f"{problem.format_message().rstrip('.')}; see {command} --help", ExitCode.BAD_INPUT
     # The text of a strange error may hold a secret; its type does not.
     kind = type(problem).__name__
-    return f"a fault of ours ended the command ({kind}); --debug shows where", ExitCode.OWN_FAULT
+    return (
+        f"an internal error ended the command ({kind}); use --debug for a traceback",
+        ExitCode.OWN_FAULT,
+    )
 
 
 if __name__ == "__main__":

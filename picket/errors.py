@@ -1,21 +1,21 @@
-"""How a command ends when it cannot do what it was asked: one sentence and an exit code."""
+"""The errors of commands: one sentence and an exit code."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the shell is told."""
+    """The exit codes of all commands."""
 
     OK = 0
-    """Done; a check passed or is degraded."""
+    """The command succeeded; a check passed or is degraded."""
     FAILED = 1
-    """A check failed or timed out; `up` ended without its results; `doctor` found a fault."""
+    """A check failed or timed out, `up` got too few results, or `doctor` found a failure."""
     BAD_INPUT = 2
-    """A setting, an option or a file is wrong: nothing was tried."""
+    """A setting, an option or a file is wrong, so nothing was started."""
     KEY_REFUSED = 3
     """The service refused the agent's key."""
     OWN_FAULT = 70
-    """We could not look (`EX_SOFTWARE`): this says nothing about the target."""
+    """An internal error (`EX_SOFTWARE`); it says nothing about the target."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C before the work was done."""
 

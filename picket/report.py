@@ -65,7 +65,7 @@ def report(result: Result, *, name: str) -> RenderableType:
         *_section("Assertions", _assertions(outcome.assertions)),
         *_seen(outcome.evidence),
         *_section("Log", _log(outcome)),
-        *_section("Ran on", _named(ran_on(outcome.evidence))),
+        *_section("Ran on", _list_facts(describe_runtime(outcome.evidence))),
     )
 
 
@@ -187,7 +187,7 @@ def _seen(evidence: Evidence | None) -> Iterator[RenderableType]:
             yield from _section("Tests", suite_tests(evidence))
 
 
-def _named(facts: dict[str, str | None]) -> Table | None:
+def _list_facts(facts: dict[str, str | None]) -> Table | None:
     """None: there are none."""
     return _facts(facts) if facts else None
 
@@ -381,7 +381,7 @@ _MOST_TRACES: Final = 5
 _NAME: Final = "picket"
 
 
-def ran_on(evidence: Evidence | None) -> dict[str, str | None]:
+def describe_runtime(evidence: Evidence | None) -> dict[str, str | None]:
     """Runtime, Playwright and Node by name. Empty: nothing scripted was seen."""
     if isinstance(evidence, PlaywrightEvidence):
         return {"Playwright": evidence.playwright_version, "Node": evidence.node_version}

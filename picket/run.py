@@ -86,26 +86,26 @@ def run_file(source: str, options: RunOptions) -> int:
     """Run the file's check once and print its result; gives the exit code.
 
     Raises:
-        CommandError: the file or a setting is wrong, or a fault of ours kept us from looking.
+        CommandError: the file or a setting is wrong, or an internal error prevented the run.
     """
     check = load(source)
     settings = settings_for_runs(os.environ)
-    _hold_runnable(check)
+    _require_runner(check)
     if options.artifacts is not None:
         prepare(options.artifacts)
     with ExitStack() as stack:
         suites: SuiteOptions | None = None
         spec = check.spec
         if check.suite is not None and isinstance(spec, PlaywrightSpec):
-            suites, sha256 = stack.enter_context(packed(check.suite, os.environ))
+            suites, sha256 = stack.enter_context(pack_suite(check.suite, os.environ))
             spec = msgspec.structs.replace(spec, bundle_sha256=sha256)
         job = _job(check, spec, timeout_s=options.timeout_s)
-        clean = _seen(job, settings, suites, options.artifacts)
+        clean = _run_and_clean(job, settings, suites, options.artifacts)
     _print(clean, check.name, options)
     return ExitCode.OK if clean.result.outcome.status in _GOOD else ExitCode.FAILED
 
 
-def _seen(
+def _run_and_clean(
     job: Job, settings: Settings, suites: SuiteOptions | None, artifacts: Path | None
 ) -> Clean:
     """What came of the run, its files put where they are wanted."""
@@ -171,7 +171,7 @@ def _job(check: CheckFile, spec: CheckSpec, *, timeout_s: float | None) -> Job:
     )
 
 
-def _hold_runnable(check: CheckFile) -> None:
+def _require_runner(check: CheckFile) -> None:
     kind = check_type(check.spec)
     if kind not in RUNNABLE:
         raise CommandError(
@@ -288,7 +288,7 @@ def _print_traces(console: Terminal, commands: Sequence[str]) -> None:
         console.print(Text(command), soft_wrap=True)
 
 
-_STRANGE: Final = Withheld(because="its name does not fit")
+_INVALID_NAME: Final = Withheld(because="its name does not fit")
 
 
 def prepare(folder: Path) -> None:
@@ -313,10 +313,12 @@ def keep(
     """
     kept = outcome
     files = [workspace.run_file(one) for one in outcome.artifacts if _fits(one)]
-    verdicts = withhold_unsearchable(files, workspace) or _searched(files, job, workspace, scrubber)
+    verdicts = withhold_unsearchable(files, workspace) or _search_files(
+        files, job, workspace, scrubber
+    )
     known = {file.artifact.name: (file, said) for file, said in zip(files, verdicts, strict=True)}
     for artifact in outcome.artifacts:
-        file, verdict = known.get(artifact.name, (None, _STRANGE))
+        file, verdict = known.get(artifact.name, (None, _INVALID_NAME))
         if isinstance(verdict, Withheld):
             said = scrubber.explained(verdict, job=job, found=workspace.secrets)
             kept = drop_artifact(kept, artifact, because=said.because)
@@ -326,7 +328,7 @@ def keep(
     return kept
 
 
-def _searched(
+def _search_files(
     files: Sequence[RunFile], job: Job, workspace: Workspace, scrubber: Scrubber
 ) -> tuple[FileVerdict, ...]:
     secrets = scrubber.secrets_with(job, workspace.secrets)
@@ -378,7 +380,7 @@ class PackedSuite:
 
 
 @contextmanager
-def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuiteOptions, str]]:
+def pack_suite(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuiteOptions, str]]:
     """What a run of the folder's suite needs, for as long as the block lasts; and its hash.
 
     Raises:
@@ -393,12 +395,12 @@ def packed(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[SuiteOpti
         except OSError as problem:
             name = problem.filename or folder
             raise CommandError(f"{name} cannot be packed: {problem.strerror}") from problem
-        proxies = proxies_in(environ)
+        proxies = read_proxies(environ)
         packages = place / "packages"
         yield SuiteOptions(bundles=suite, packages=packages, environment=proxies), suite.sha256
 
 
-def proxies_in(environ: Mapping[str, str]) -> dict[str, str]:
+def read_proxies(environ: Mapping[str, str]) -> dict[str, str]:
     """Those of the environment, in capitals or not, as package managers read them. Pure."""
     found = {name: environ.get(name) or environ.get(name.lower()) for name in _PROXIES}
     return {name: value for name, value in found.items() if value}

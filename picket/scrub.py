@@ -43,7 +43,7 @@ def scrub_file(file: Path, options: ScrubOptions) -> int:
         CommandError: the options, the file or the secrets cannot be used.
     """
     if options.check == (options.out is not None):
-        raise CommandError("say either --check, or --out and where the scrubbed file goes")
+        raise CommandError("use either --check, or --out with the path of the redacted file")
     if not file.is_file():
         raise CommandError(f"FILE is {file}; use a readable file")
     if options.out is not None and options.out.exists() and options.out.samefile(file):
@@ -84,7 +84,7 @@ def _scrub(file: Path, secrets: tuple[str, ...], out: Path, *, typed: tuple[str,
     if isinstance(verdict, Withheld):
         return _withheld(file, verdict)
     places = "1 place" if verdict.replacements == 1 else f"{verdict.replacements} places"
-    click.echo(f"{places} hidden; the scanner finds no secret in {out}")
+    click.echo(f"{places} redacted; the scanner found no secret in {out}")
     return ExitCode.OK
 
 
@@ -122,10 +122,10 @@ def _secrets_in(files: Sequence[Path]) -> tuple[str, ...]:
     for number, secret in enumerate(given, start=1):
         because = why_unhidden(secret)
         if because is not None:
-            click.echo(f"secret {number} is not looked for: {because}", err=True)
+            click.echo(f"secret {number} is not searched for: {because}", err=True)
     secrets = usable(given)
     if not secrets:
-        raise CommandError("--secret-file holds nothing to look for; use one value a line")
+        raise CommandError("--secret-file has no usable secret; put one on each line")
     return secrets
 
 

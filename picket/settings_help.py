@@ -1,4 +1,4 @@
-"""The settings of agent and service for `--help`: names, meanings, defaults, never values."""
+"""The settings of agent and service as `--help` lists them, without their values."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from agent.settings_table import REQUIRED, SETTINGS, Setting
 
 _SECRETS_ROW: Final = (
     "SERVICE_SECRET_*",
-    "Scripts of checks may read these; hidden in all that leaves. Or SERVICE_SECRET_*_FILE.",
+    "Secrets that scripts of checks may read; redacted in all results. Or SERVICE_SECRET_*_FILE.",
 )
 
 SERVICE_ROWS: Final = (
@@ -22,11 +22,11 @@ SERVICE_ROWS: Final = (
     ),
     (
         "SERVICE_PUBLIC_URL",
-        "Where people reach the service. Default: where the request came in.",
+        "The URL at which people reach the service. Default: that of each request.",
     ),
     (
         "TRUSTED_PROXIES",
-        "Addresses and networks of proxies whose X-Forwarded-For is believed. Default: 127.0.0.1.",
+        "Addresses and networks of proxies whose X-Forwarded-For is trusted. Default: 127.0.0.1.",
     ),
     ("LOG_LEVEL", "DEBUG, INFO, WARN or ERROR. Default: INFO."),
     ("LOG_FORMAT", "json or console. Default: console on a terminal, json otherwise."),
@@ -40,59 +40,59 @@ SERVICE_ROWS: Final = (
     ),
     (
         "STATIC_ADDRESSES",
-        "Where agents' requests come from, as in cellar=192.0.2.7, for lists of other sides.",
+        "Addresses that agents' requests come from, such as cellar=192.0.2.7, for allowlists.",
     ),
     (
         "SERVICE_MASTER_KEY",
         (
-            "What secrets are encrypted with in the database: 32 bytes in hex or base64. "
-            "Default: the file master-key beside it, made at a first start. "
+            "The key that encrypts secrets in the database: 32 bytes in hex or base64. "
+            "Default: the file master-key beside it, created at the first start. "
             "SERVICE_MASTER_KEY_FILE may name a file that holds it."
         ),
     ),
     (
         "KEY_PEPPER",
         (
-            "The secret that keys are hashed with, of 32 characters or more. Default: one that is "
-            "made once and kept in SERVICE_DATA_DIR. KEY_PEPPER_FILE may name a file that holds it."
+            "The secret that keys are hashed with, of 32 characters or more. Default: a new one, "
+            "kept in SERVICE_DATA_DIR. KEY_PEPPER_FILE may name a file that holds it."
         ),
     ),
     (
         "API_REQUESTS_PER_MINUTE",
-        "Requests of an API key, or of an address where none is needed; 0: no limit. Default: 600.",
+        "Requests per API key, or per address where none is needed; 0: no limit. Default: 600.",
     ),
     (
         "RESULT_LISTS_PER_MINUTE",
-        "Lists of results that an API key may ask for; 0: no limit. Default: 60.",
+        "Requests for lists of results per API key; 0: no limit. Default: 60.",
     ),
     (
         "LOCATION_REQUESTS_PER_MINUTE",
-        "Requests of all agents with one location key; 0: no limit. Default: 120000.",
+        "Requests of all agents per location key; 0: no limit. Default: 120000.",
     ),
     (
         "REFUSED_REQUESTS_PER_MINUTE",
-        "Requests of an address with keys that are none; 0: no limit. Default: 300.",
+        "Requests with invalid keys per address; 0: no limit. Default: 300.",
     ),
     (
         "FIRST_API_KEY",
         (
-            "The API key of a first start. Default: a new one is made and printed once. "
+            "The API key that the first start creates. Default: a new one, printed once. "
             "FIRST_API_KEY_FILE may name a file that holds it."
         ),
     ),
     (
         "FIRST_LOCATION_KEY",
         (
-            "The private location's key of a first start. Default: a new one is made and printed "
+            "The private location's key that the first start creates. Default: a new one, printed "
             "once. FIRST_LOCATION_KEY_FILE may name a file that holds it."
         ),
     ),
 )
-"""The service keeps no table of its settings; a test holds this one complete."""
+"""The settings of the service; a test proves the list complete."""
 
 
 def settings_rows(command: str) -> list[tuple[str, str]]:
-    """Name and explanation of each variable that the command reads."""
+    """Return name and explanation of each variable that the command reads."""
     return _agent_rows() if command == "agent" else list(SERVICE_ROWS)
 
 

@@ -64,7 +64,7 @@ def run_setup(options: SetupOptions) -> int:
         raise CommandError(str(problem), ExitCode.FAILED) from problem
     _install_packages(folder, packages)
     _warm_all(folder)
-    return _tell(folder, remedy="the reason stands above")
+    return _tell(folder, remedy="the reason is above")
 
 
 def _announce(folder: Path, outdated: list[str], packages: list[str]) -> None:
@@ -78,7 +78,7 @@ def _announce(folder: Path, outdated: list[str], packages: list[str]) -> None:
     say(f"to install: {', '.join(what)}; the runtimes in {folder}")
     say(
         f"this downloads about {cost.download_mb} MB and takes about {cost.disk_mb} MB of disk"
-        " and one to five minutes; what npm downloads stays in its cache too"
+        " and one to five minutes; npm also keeps its downloads in its cache"
     )
 
 
@@ -121,7 +121,7 @@ def _warm_all(folder: Path) -> None:
         try:
             warm(runtime, runtimes)
         except (OSError, subprocess.SubprocessError) as problem:
-            say(f"the runtime {runtime.id} has no code compiled ahead, and is slower: {problem}")
+            say(f"the runtime {runtime.id} has no compile cache and is slower: {problem}")
 
 
 def _tell(folder: Path, *, remedy: str) -> int:
@@ -149,7 +149,7 @@ def _state(folder: Path, runtime_id: str) -> str:
     if is_current(folder, runtime_id):
         return f"installed, {folder / runtime_id}"
     if (folder / runtime_id).exists():
-        return f"not whole, or of another release, {folder / runtime_id}; run picket setup"
+        return f"incomplete or of another release, {folder / runtime_id}; run picket setup"
     return f"missing in {folder}; run picket setup"
 
 

@@ -32,7 +32,7 @@ from picket.errors import CommandError, ExitCode
 from picket.up.dashboard import trace_paths
 from picket.up.data_dir import DataDir
 from picket.up.demo_target import HOST
-from picket.up.processes import hold_free
+from picket.up.processes import require_free_port
 from runners.scripting.node.runtimes import NO_RUNTIME, Runtime, find_runtimes
 
 _RESULT_ID: Final = re.compile(r"[0-9A-Za-z][\w-]{7,199}", re.ASCII)
@@ -61,7 +61,7 @@ class TraceSource:
     """Where results are asked for."""
 
     data_dir: Path
-    """Of `picket up`, where SERVICE_URL is not set."""
+    """The data folder of `picket up`, which is asked if SERVICE_URL is not set."""
     environ: Mapping[str, str]
 
 
@@ -72,23 +72,23 @@ async def find_traces(wanted: str, source: TraceSource) -> AsyncIterator[tuple[T
     Raises:
         CommandError: there is none.
     """
-    here = await asyncio.to_thread(_on_disk, wanted, source.data_dir)
+    here = await asyncio.to_thread(_find_on_disk, wanted, source.data_dir)
     if here:
         yield here
         return
     with tempfile.TemporaryDirectory(prefix="picket-trace-") as folder:
-        yield await _fetched(wanted, source, Path(folder))
+        yield await _fetch(wanted, source, Path(folder))
 
 
-def _on_disk(wanted: str, data_dir: Path) -> tuple[TraceFile, ...]:
+def _find_on_disk(wanted: str, data_dir: Path) -> tuple[TraceFile, ...]:
     """Empty: it is the id of a result whose trace is not here."""
     path = Path(wanted)
     if wanted and path.is_dir():
-        return _in_folder(path)
+        return _find_in_folder(path)
     if path.is_file():
         return (read_trace(path),)
     if _RESULT_ID.fullmatch(wanted) is None:
-        raise CommandError(f"{wanted!r} is no file, no folder and no id of a result")
+        raise CommandError(f"{wanted!r} is not a file, a folder or the id of a result")
     kept = DataDir(data_dir).traces / f"{wanted}.zip"
     return (read_trace(kept),) if kept.is_file() else ()
 
@@ -106,9 +106,9 @@ def read_trace(path: Path) -> TraceFile:
     except OSError as problem:
         raise CommandError(f"{path} cannot be read: {problem.strerror}") from problem
     except _NO_TRACE as problem:
-        raise CommandError(f"{path} is no trace of Playwright: {problem}") from problem
+        raise CommandError(f"{path} is not a Playwright trace: {problem}") from problem
     if not members:
-        raise CommandError(f"{path} is no trace of Playwright: no .trace file is in it")
+        raise CommandError(f"{path} is not a Playwright trace: it has no .trace file")
     versions = (head.get("playwrightVersion") for head in heads)
     playwright = next((each for each in versions if isinstance(each, str)), None)
     return TraceFile(path=path, name=str(path), playwright=playwright)
@@ -121,7 +121,7 @@ def _head(archive: zipfile.ZipFile, member: str) -> dict[str, Any]:
     return head if isinstance(head, dict) else {}
 
 
-def _in_folder(folder: Path) -> tuple[TraceFile, ...]:
+def _find_in_folder(folder: Path) -> tuple[TraceFile, ...]:
     """Those below it, as `picket run --artifacts` and Playwright itself leave them."""
     found: list[TraceFile] = []
     for path in sorted(folder.rglob("*.zip")):
@@ -132,17 +132,17 @@ def _in_folder(folder: Path) -> tuple[TraceFile, ...]:
         if len(found) == _MOST_TRACES:
             break
     if not found:
-        raise CommandError(f"no trace of Playwright lies in {folder}")
+        raise CommandError(f"there is no Playwright trace in {folder}")
     return tuple(found)
 
 
-async def _fetched(result_id: str, source: TraceSource, folder: Path) -> tuple[TraceFile, ...]:
+async def _fetch(result_id: str, source: TraceSource, folder: Path) -> tuple[TraceFile, ...]:
     async with _open_api(source) as api:
         try:
             fields = await _find_result(api, result_id)
             paths = trace_paths(fields)[:_MOST_TRACES]
             if not paths:
-                raise CommandError(f"the result {result_id} kept no trace")
+                raise CommandError(f"the result {result_id} has no trace")
             files = [folder / f"{number}.zip" for number in range(len(paths))]
             for path, file in zip(paths, files, strict=True):
                 file.write_bytes(await api.file(path))
@@ -155,10 +155,10 @@ async def _fetched(result_id: str, source: TraceSource, folder: Path) -> tuple[T
                 f"the service at {api.url} refuses the key", ExitCode.KEY_REFUSED
             ) from refused
     name = f"{fields['name']} of result {result_id}"
-    return tuple(_named(read_trace(file), name) for file in files)
+    return tuple(_rename(read_trace(file), name) for file in files)
 
 
-def _named(trace: TraceFile, name: str) -> TraceFile:
+def _rename(trace: TraceFile, name: str) -> TraceFile:
     return TraceFile(path=trace.path, name=name, playwright=trace.playwright)
 
 
@@ -182,7 +182,7 @@ def _open_api(source: TraceSource) -> PublicApi:
     # Another program may listen there by now; it would get the key.
     if url is None or not folder.is_in_use():
         raise CommandError(
-            f"no `picket up` is running in {source.data_dir}; start it, name its folder by "
+            f"no `picket up` is running in {source.data_dir}; start it, name its folder with "
             "--data-dir, or set SERVICE_URL and API_KEY"
         )
     return PublicApi(url, folder.api_key())
@@ -198,8 +198,8 @@ def _key(environ: Mapping[str, str]) -> str:
         raise CommandError("set API_KEY, or API_KEY_FILE, to an API key of the service (cu_…)")
     if key.startswith(_AGENTS_KEY):
         raise CommandError(
-            "API_KEY is an agent's key (pl_…), which reads no results; set an API key (cu_…), "
-            "as `picket keys create --role READ_ONLY` makes one"
+            "API_KEY is an agent's key (pl_…), which cannot read results; set an API "
+            "key (cu_…); `picket keys create --role READ_ONLY` creates one"
         )
     return key
 
@@ -237,9 +237,9 @@ class TraceOptions:
     source: str
     """A file, a folder or the id of a result."""
     data_dir: Path
-    """Of `picket up`, which is asked for results where SERVICE_URL is not set."""
+    """The data folder of `picket up`, which is asked for results if SERVICE_URL is not set."""
     port: int | None
-    """Of the viewer. None: a free one."""
+    """The port of the viewer. None: a free one."""
 
 
 def open_trace(options: TraceOptions, console: Console) -> int:
@@ -249,7 +249,7 @@ def open_trace(options: TraceOptions, console: Console) -> int:
         CommandError: there is no such trace, or no viewer on this machine.
     """
     if options.port is not None:
-        hold_free(options.port, option="--port")
+        require_free_port(options.port, option="--port")
     runtimes = tuple(find_runtimes().by_id.values())
     if not runtimes:
         raise CommandError(
@@ -346,16 +346,16 @@ def _lines(
     return (
         *opened,
         f"remote   {_forward(port, os.environ)}",
-        "         makes that address work in a browser on another machine",
-        f"viewer   Playwright {runtime.playwright}{_doubt(traces, runtime)}; Ctrl-C ends it",
+        "         makes the address work in a browser on another machine",
+        f"viewer   Playwright {runtime.playwright}{_warn(traces, runtime)}; Ctrl-C stops it",
     )
 
 
-def _doubt(traces: Sequence[TraceFile], runtime: Runtime) -> str:
+def _warn(traces: Sequence[TraceFile], runtime: Runtime) -> str:
     newest = newest_playwright(traces) or runtime.playwright
     if _numbers(newest) <= _numbers(runtime.playwright):
         return ""
-    return f", the newest on this machine; the trace is of {newest}, and may need that"
+    return f", the newest on this machine; the trace is of {newest} and may need that version"
 
 
 def _forward(port: str, environ: Mapping[str, str]) -> str:

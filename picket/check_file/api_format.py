@@ -22,7 +22,7 @@ CONTROL_PLANE_FIELDS: Final = frozenset(
 
 _PHASES: Final = ("setupScript", "teardownScript")
 _SNIPPETS: Final = ("setupSnippetId", "tearDownSnippetId")
-_NO_SNIPPETS: Final = "names a snippet; without a service there are none"
+_NO_SNIPPETS: Final = "refers to a snippet of a service; `picket run` has no service"
 _RENAMED: Final = {"localSetupScript": "setupScript", "localTearDownScript": "teardownScript"}
 
 
@@ -57,15 +57,15 @@ def to_contract(document: Mapping[str, object], kind: CheckType) -> SpecForm:
         if public in fields:
             fields[ours] = fields.pop(public)
             form.moved[f"$.{ours}"] = f"$.{public}"
-    _hold_runtime(form, scripted=kind in SCRIPT_TYPES or any(map(fields.get, _PHASES)))
+    _take_runtime(form, scripted=kind in SCRIPT_TYPES or any(map(fields.get, _PHASES)))
     _lift_assertions(form)
     if kind is CheckType.HEARTBEAT:
         _flatten_heartbeat(form)
     fields["type"] = kind.value
-    return replace(form, fields=_text_where_text_is_meant(fields))
+    return replace(form, fields=_stringify_values(fields))
 
 
-def _hold_runtime(form: SpecForm, *, scripted: bool) -> None:
+def _take_runtime(form: SpecForm, *, scripted: bool) -> None:
     """Where nothing is scripted a runtime is no matter to a run."""
     given = form.fields.pop("runtimeId", None)
     if not scripted or given is None or given == "":
@@ -88,7 +88,7 @@ def _lift_assertions(form: SpecForm) -> None:
         return
     fields["request"] = {key: value for key, value in request.items() if key != "assertions"}
     if "assertions" in fields:
-        twice = "stands beside $.assertions; keep one of them"
+        twice = "conflicts with $.assertions; keep one of them"
         form.wrong.append(("$.request.assertions", twice))
         return
     fields["assertions"] = request["assertions"]
@@ -121,7 +121,7 @@ def _take_heartbeat(form: SpecForm, heartbeat: Mapping[str, object]) -> None:
 
 
 _HEARTBEAT_TIMES: Final = frozenset({"period", "periodUnit", "grace", "graceUnit"})
-_HEARTBEAT_HOLDS: Final = "must hold period, periodUnit, grace and graceUnit"
+_HEARTBEAT_HOLDS: Final = "must have period, periodUnit, grace and graceUnit"
 _ANY_TIME_S: Final = 60.0
 _ANY_HEARTBEAT: Final = {
     "period": _ANY_TIME_S,
@@ -148,14 +148,14 @@ def _seconds(form: SpecForm, heartbeat: Mapping[str, object], name: str) -> floa
     return _ANY_TIME_S
 
 
-def _text_where_text_is_meant(fields: dict[str, object]) -> dict[str, object]:
+def _stringify_values(fields: dict[str, object]) -> dict[str, object]:
     """`target: 200` and `value: 1` mean text, and an empty regex means none."""
     shaped = dict(fields)
     if isinstance(assertions := shaped.get("assertions"), list):
         shaped["assertions"] = [_assertion(each) for each in assertions]
     if isinstance(request := shaped.get("request"), dict):
         pairs = {
-            key: [_with_text(each, "value") for each in value]
+            key: [_stringify(each, "value") for each in value]
             for key, value in request.items()
             if key in {"headers", "queryParameters"} and isinstance(value, list)
         }
@@ -166,16 +166,16 @@ def _text_where_text_is_meant(fields: dict[str, object]) -> dict[str, object]:
 def _assertion(assertion: object) -> object:
     if isinstance(assertion, dict) and assertion.get("regex") == "":
         assertion = {**assertion, "regex": None}
-    return _with_text(assertion, "target")
+    return _stringify(assertion, "target")
 
 
-def _with_text(entry: object, key: str) -> object:
+def _stringify(entry: object, key: str) -> object:
     if not isinstance(entry, dict) or not isinstance(entry.get(key), (bool, int, float)):
         return entry
-    return {**entry, key: as_text(entry[key])}
+    return {**entry, key: to_text(entry[key])}
 
 
-def as_text(value: object) -> str:
+def to_text(value: object) -> str:
     """A plain scalar as JSON would write it, without quotes."""
     if isinstance(value, bool):
         return "true" if value else "false"

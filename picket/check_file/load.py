@@ -1,9 +1,7 @@
 """Reads a check from a YAML or JSON file.
 
-The words that a check file may use at its top, by type. Pure.
-
-They are not those of the contract: a file names scripts by path, and a service brings what files
-have no word for.
+Its top-level fields differ from the contract's: a file names scripts by path, and some fields of
+the contract are set by a service only.
 """
 
 import json
@@ -20,9 +18,15 @@ import yaml
 from contract.assertion_rules import Wrong
 from contract.checks import SPEC_TYPES, CheckSpec, CheckType
 from contract.job import ClientCertificate, Variable
-from picket.check_file.api_format import CONTROL_PLANE_FIELDS, SpecForm, as_text, to_contract
-from picket.check_file.references import with_files
-from picket.check_file.validate import Words, render, spec_problems, unknown_fields, wrong_fields
+from picket.check_file.api_format import CONTROL_PLANE_FIELDS, SpecForm, to_contract, to_text
+from picket.check_file.references import read_references
+from picket.check_file.validate import (
+    AllowedFields,
+    find_spec_problems,
+    find_unknown_fields,
+    find_wrong_fields,
+    render,
+)
 from picket.errors import CommandError
 from runners.registry import RUNNABLE
 
@@ -38,7 +42,7 @@ _BESIDE_SPEC: Final = (
 """What a file says beside the spec itself."""
 _HERE: Final = Path()
 _MOST_LINES: Final = 20
-"""A list of 1000 wrong entries is told by its first ones."""
+"""How many wrong fields are reported at most."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -63,7 +67,7 @@ def load(source: str) -> CheckFile:
     """Read the file, or standard input when the source is `-`.
 
     Raises:
-        CommandError: a line per wrong field, with file, path, value and the mend.
+        CommandError: one line per wrong field, with file, path, value and remedy.
     """
     name = "standard input" if source == "-" else source
     folder = Path() if source == "-" else Path(source).parent
@@ -87,7 +91,9 @@ def _bytes(source: str) -> bytes:
         with Path(source).open("rb") as file:
             body = file.read(LIMIT_BYTES + 1)
     if len(body) > LIMIT_BYTES:
-        raise CommandError(f"{source} is larger than {LIMIT_BYTES} bytes; a check is far smaller")
+        raise CommandError(
+            f"{source} is larger than {LIMIT_BYTES} bytes, the limit for a check file"
+        )
     return body
 
 
@@ -97,16 +103,18 @@ def parse(text: str, name: str, *, folder: Path = _HERE) -> CheckFile:
     Files that it names are looked for in the folder.
 
     Raises:
-        CommandError: a line per wrong field, with file, path, value and the mend.
+        CommandError: one line per wrong field, with file, path, value and remedy.
     """
     try:
         document = read_document(text)
     except DocumentError as problem:
         raise CommandError(f"{name} {problem}") from problem
     if isinstance(document, list):
-        raise CommandError(f"{name} holds a list of {len(document)}; one check stands in one file")
+        raise CommandError(
+            f"{name} has a list of {len(document)}; put each check into its own file"
+        )
     if not isinstance(document, dict):
-        raise CommandError(f"{name} holds {render(document)}; a check is an object with a type")
+        raise CommandError(f"{name} has {render(document)}; a check is an object with a type")
     return _Reader(name, document, folder).read()
 
 
@@ -179,21 +187,21 @@ class _Reader:
     def _spec(self, kind: CheckType) -> CheckSpec | None:
         """None: it is wrong."""
         fields = {k: v for k, v in self._document.items() if k not in _BESIDE_SPEC}
-        named = with_files(fields, kind, self._folder)
+        named = read_references(fields, kind, self._folder)
         self._suite = named.suite
         self._note(*named.wrong)
         form = to_contract(named.fields, kind)
         form.moved.update(named.moved)
-        unknown = unknown_fields(form.fields, SPEC_TYPES[kind], words_of(kind))
+        unknown = find_unknown_fields(form.fields, SPEC_TYPES[kind], allowed_fields(kind))
         unread = [
-            *_strange_sources(form.fields.get("assertions"), kind),
-            *wrong_fields(form.fields, SPEC_TYPES[kind]),
+            *_find_wrong_sources(form.fields.get("assertions"), kind),
+            *find_wrong_fields(form.fields, SPEC_TYPES[kind]),
         ]
-        self._note(*form.wrong, *_in_file(form, unknown), *_in_file(form, unread))
+        self._note(*form.wrong, *_use_file_paths(form, unknown), *_use_file_paths(form, unread))
         if unread:
             return None  # whether a check makes sense shows only once all of it can be read
         spec: CheckSpec = msgspec.convert(form.fields, SPEC_TYPES[kind])
-        self._note(*_in_file(form, spec_problems(spec)))
+        self._note(*_use_file_paths(form, find_spec_problems(spec)))
         return spec
 
     def _variables(self) -> tuple[Variable, ...]:
@@ -202,7 +210,7 @@ class _Reader:
         if isinstance(given, dict):
             given = [{"key": key, "value": value} for key, value in given.items()]
         if isinstance(given, list):
-            given = [_with_text_value(each) for each in given]
+            given = [_stringify_value(each) for each in given]
         return self._listed(field, Variable, given)
 
     def _listed(self, field: str, entry: type[EntryT], given: object) -> tuple[EntryT, ...]:
@@ -212,7 +220,7 @@ class _Reader:
         wrong = [
             (f"$.{field}[{position}]{path.removeprefix('$')}", problem)
             for position, each in enumerate(entries)
-            for path, problem in _wrong_in(each, entry)
+            for path, problem in _check_entry(each, entry)
         ]
         self._note(*wrong)
         return () if wrong else tuple(msgspec.convert(each, entry) for each in entries)
@@ -225,18 +233,18 @@ class _Reader:
         return proxy_url
 
 
-def _wrong_in(value: object, kind: type[msgspec.Struct]) -> Iterator[Wrong]:
+def _check_entry(value: object, kind: type[msgspec.Struct]) -> Iterator[Wrong]:
     """In a variable or a certificate, all of which is secret: people write `- TOKEN=value`."""
-    yield from unknown_fields(value, kind)
-    yield from wrong_fields(value, kind, is_secret=True)
+    yield from find_unknown_fields(value, kind)
+    yield from find_wrong_fields(value, kind, is_secret=True)
 
 
-def _in_file(form: SpecForm, found: Iterable[Wrong]) -> Iterator[Wrong]:
-    """The same, by the path that the reader of the file knows."""
+def _use_file_paths(form: SpecForm, found: Iterable[Wrong]) -> Iterator[Wrong]:
+    """Replace the paths of the contract by those in the file."""
     return ((form.path_in_file(path), problem) for path, problem in found)
 
 
-def _strange_sources(assertions: object, kind: CheckType) -> Iterator[Wrong]:
+def _find_wrong_sources(assertions: object, kind: CheckType) -> Iterator[Wrong]:
     """Each type takes some sources only; the spec's own type would let all of them pass."""
     sources = SPEC_TYPES[kind].sources
     for order, assertion in enumerate(assertions if isinstance(assertions, list) else []):
@@ -247,9 +255,9 @@ def _strange_sources(assertions: object, kind: CheckType) -> Iterator[Wrong]:
             yield f"$.assertions[{order}].source", sentence
 
 
-def _with_text_value(entry: object) -> object:
+def _stringify_value(entry: object) -> object:
     if isinstance(entry, dict) and isinstance(entry.get("value"), (bool, int, float)):
-        return {**entry, "value": as_text(entry["value"])}
+        return {**entry, "value": to_text(entry["value"])}
     return entry
 
 
@@ -276,7 +284,7 @@ def read_document(text: str) -> object:
     if not text.strip():
         raise DocumentError("is empty")
     document = _read_json(text) if _JSON_START.match(text) else _read_yaml(text)
-    _hold_limits(document)
+    _check_limits(document)
     return document
 
 
@@ -285,26 +293,26 @@ def _read_json(text: str) -> object:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
-        raise DocumentError(f"is no JSON: {where}: {problem.msg}") from problem
+        raise DocumentError(f"is not valid JSON: {where}: {problem.msg}") from problem
     except RecursionError as problem:
         raise DocumentError(f"is nested deeper than {LIMIT_DEPTH} levels") from problem
     except ValueError as problem:
         if isinstance(problem, DocumentError):
             raise
-        raise DocumentError(f"is no JSON that can be read: {problem}") from problem
+        raise DocumentError(f"is not valid JSON: {problem}") from problem
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
-            raise DocumentError(f"says {key} twice in one object; keep one of them")
+            raise DocumentError(f"has {key} twice in one object; keep one of them")
         found[key] = value
     return found
 
 
 def _no_constant(name: str) -> object:
-    raise DocumentError(f"holds {name}, which is no JSON number")
+    raise DocumentError(f"has {name}, which is not a JSON number")
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -323,7 +331,7 @@ class _StrictLoader(yaml.SafeLoader):
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
             if key is not None and key != "<<" and key in seen:
                 line = key_node.start_mark.line + 1
-                raise DocumentError(f"says {key} twice: again in line {line}; keep one of them")
+                raise DocumentError(f"has {key} twice: again in line {line}; keep one of them")
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -348,13 +356,13 @@ def _read_yaml(text: str) -> object:
     try:
         documents = list(yaml.load_all(text, Loader=_StrictLoader))
     except yaml.YAMLError as problem:
-        raise DocumentError(f"is no YAML: {_yaml_sentence(problem)}") from problem
+        raise DocumentError(f"is not valid YAML: {_yaml_sentence(problem)}") from problem
     except (RecursionError, TypeError, ValueError) as problem:
         if isinstance(problem, DocumentError):
             raise
-        raise DocumentError(f"is no YAML that can be read: {problem}") from problem
+        raise DocumentError(f"is not valid YAML: {problem}") from problem
     if len(documents) != 1:
-        raise DocumentError(f"holds {len(documents)} documents; one check stands in one file")
+        raise DocumentError(f"has {len(documents)} documents; put each check into its own file")
     return documents[0]
 
 
@@ -366,14 +374,14 @@ def _yaml_sentence(problem: yaml.YAMLError) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: {text}"
 
 
-def _hold_limits(document: object) -> None:
+def _check_limits(document: object) -> None:
     values = 0
     waiting: list[tuple[object, int]] = [(document, 1)]
     while waiting:
         value, depth = waiting.pop()
         values += 1
         if values > LIMIT_VALUES:
-            raise DocumentError(f"holds more than {LIMIT_VALUES} values")
+            raise DocumentError(f"has more than {LIMIT_VALUES} values")
         if depth > LIMIT_DEPTH:
             raise DocumentError(f"is nested deeper than {LIMIT_DEPTH} levels")
         waiting.extend((child, depth + 1) for child in _children(value))
@@ -412,8 +420,8 @@ _BETWEEN_US: Final = frozenset(
 """What a service, or `picket run` itself, puts into a spec."""
 
 
-def words_of(kind: CheckType) -> Words:
+def allowed_fields(kind: CheckType) -> AllowedFields:
     """The words of a type."""
     of_spec = {field.encode_name for field in msgspec.structs.fields(SPEC_TYPES[kind])}
     further = _ALWAYS | _FURTHER.get(kind, frozenset())
-    return Words(frozenset((of_spec - _BETWEEN_US) | further), CONTROL_PLANE_FIELDS)
+    return AllowedFields(frozenset((of_spec - _BETWEEN_US) | further), CONTROL_PLANE_FIELDS)

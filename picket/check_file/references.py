@@ -21,33 +21,33 @@ _SCRIPTS: Final = {
     "teardownScriptFile": "teardownScript",
     "scriptFile": "script",
 }
-"""Fields that name a file, and those that its text belongs into."""
+"""Fields that name a file, and the fields for its text."""
 _FILES: Final = "dependencyFiles"
 SUITE: Final = "suiteFolder"
 _AT_A_SERVICE: Final = ("codeBundlePath", "bundleSha256")
 _PACKED_LATER: Final = ""
-"""A suite's content address, as long as its folder has not been packed."""
+"""The placeholder of a suite's content address until its folder is packed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """The fields of a check with the texts that they named in their places."""
+class References:
+    """The fields of a check, with references to files replaced by their content."""
 
     fields: dict[str, object]
     suite: Path | None = None
-    """The folder of a suite. None: it is none, or names none."""
+    """The folder of the suite. None: the check is of another type, or names no folder."""
     moved: dict[str, str] = field(default_factory=dict)
     """Path in `fields` to path in the file."""
     wrong: list[Wrong] = field(default_factory=list)
 
 
-def with_files(document: Mapping[str, object], kind: CheckType, folder: Path) -> Named:
-    """Read what the check names, from the folder of its file."""
-    reader = _Reader(Named(dict(document)), folder)
+def read_references(document: Mapping[str, object], kind: CheckType, folder: Path) -> References:
+    """Read the files that the check names, relative to the folder of its file."""
+    reader = _Reader(References(dict(document)), folder)
     for name, place in _SCRIPTS.items():
         reader.take_script(name, place)
     if kind in {CheckType.BROWSER, CheckType.MULTI_STEP}:
-        reader.miss_script()
+        reader.expect_script()
         reader.take_dependencies()
     if kind in {CheckType.API, CheckType.BROWSER, CheckType.MULTI_STEP}:
         reader.take_snippets()
@@ -57,20 +57,20 @@ def with_files(document: Mapping[str, object], kind: CheckType, folder: Path) ->
 class _Reader:
     """Reads files of one folder into the fields of one check."""
 
-    def __init__(self, named: Named, folder: Path) -> None:
+    def __init__(self, named: References, folder: Path) -> None:
         self.named = named
         self._fields = named.fields
         self._folder = folder
         self._beside = Path()
-        """From there to the folder of the script: snippets stand in it."""
+        """The path to the folder of the script, which has the snippets."""
 
     def take_script(self, name: str, place: str) -> None:
-        """The script that this field names, into its place."""
+        """Read the script that this field names into its place."""
         if name not in self._fields:
             return
         given = self._fields.pop(name)
         if place in self._fields:
-            self._refuse(f"$.{name}", f"stands beside $.{place}; keep one of them")
+            self._refuse(f"$.{name}", f"conflicts with $.{place}; keep one of them")
             return
         self.named.moved[f"$.{place}"] = f"$.{name}"
         text = self._text(f"$.{name}", given)
@@ -80,13 +80,13 @@ class _Reader:
             self.named.moved[f"$.{place}Path"] = f"$.{name}"
             self._beside = Path(given).parent if place == "script" else self._beside
 
-    def miss_script(self) -> None:
-        """A check that is a script and has none lacks the field that names it."""
+    def expect_script(self) -> None:
+        """Report a missing script by the field of its path."""
         if "script" not in self._fields:
             self.named.moved["$.script"] = "$.scriptFile"
 
     def take_dependencies(self) -> None:
-        """The files that the check lists, as its dependencies."""
+        """Read the files that the check lists as its dependencies."""
         given = self._fields.pop(_FILES, None)
         if given is None:
             return
@@ -106,7 +106,7 @@ class _Reader:
         self._fields["dependencies"] = files
 
     def take_snippets(self) -> None:
-        """The snippets that the scripts import, as far as they lie in `snippets/`."""
+        """Read the snippets that the scripts import from `snippets/`."""
         wanted = snippets_of_scripts(self._texts())
         found: dict[str, str] = {}
         while more := {name for name in wanted - found.keys() if self._is_snippet(name)}:
@@ -119,11 +119,11 @@ class _Reader:
                 {"path": snippet_path(name), "content": found[name]} for name in sorted(found)
             ]
 
-    def suite(self) -> Named:
-        """The same, with the folder of a suite."""
+    def suite(self) -> References:
+        """Return the fields and the folder of the suite."""
         for name in _AT_A_SERVICE:
             if self._fields.pop(name, None) is not None:
-                self._refuse(f"$.{name}", f"names a bundle at a service; use {SUITE}")
+                self._refuse(f"$.{name}", f"refers to a bundle of a service; use {SUITE}")
         given = self._fields.pop(SUITE, None)
         self.named.moved["$.bundleSha256"] = f"$.{SUITE}"
         if given is None:
@@ -131,10 +131,10 @@ class _Reader:
         self._fields["bundleSha256"] = _PACKED_LATER
         path = self._folder / given if isinstance(given, str) else None
         if path is None or not path.is_dir():
-            mend = "use the path of a folder"
-            mend = mend if path is None else f"there is no such folder; {mend}"
-            self._refuse(f"$.{SUITE}", f"is {render(given)}; {mend}")
-        return Named(self._fields, path, self.named.moved, self.named.wrong)
+            fix = "use the path of a folder"
+            fix = fix if path is None else f"there is no such folder; {fix}"
+            self._refuse(f"$.{SUITE}", f"is {render(given)}; {fix}")
+        return References(self._fields, path, self.named.moved, self.named.wrong)
 
     def _texts(self) -> Iterable[str]:
         places = (*_SCRIPTS.values(), "localSetupScript", "localTearDownScript")
@@ -154,7 +154,7 @@ class _Reader:
         return {"path": Path(str(given)).as_posix(), "content": text}
 
     def _text(self, path: str, given: object) -> str | None:
-        """None: it cannot be read, which is noted."""
+        """Read a file. None: it cannot be read, which is reported."""
         if not isinstance(given, str) or not given:
             self._refuse(path, f"is {render(given)}; use the path of a file")
             return None
@@ -165,7 +165,7 @@ class _Reader:
         except UnicodeDecodeError:
             self._refuse(path, f"is {render(given)}, which is not UTF-8 text")
         except (OSError, ValueError) as problem:
-            because = problem.strerror if isinstance(problem, OSError) else "it is no path"
+            because = problem.strerror if isinstance(problem, OSError) else "it is not a path"
             self._refuse(path, f"is {render(given)}, which cannot be read: {because}")
         return None
 

@@ -1,9 +1,7 @@
-"""What is wrong in a check's file, with the line and a remedy.
+"""Finds all wrong fields of a check file, each with a remedy.
 
-Every field of a document that does not fit its type, not the first alone. Pure.
-
-msgspec ends with the first mistake. What it refuses is therefore taken apart, and each part is
-held against its own type, until the parts are found that are wrong by themselves.
+msgspec stops at the first error. A value that it refuses is therefore split, and each part is
+validated against its own type, until the smallest wrong parts are found.
 """
 
 import re
@@ -49,7 +47,7 @@ _SECRET_FIELDS: Final = frozenset(
         "headers", "queryParameters", "basicAuth", "variables", "clientCertificates",
     }
 )  # fmt: skip
-"""Fields that may hold a secret: the sentence tells what kind of value stands there, no more."""
+"""Fields that may hold a secret; errors name only the kind of their value."""
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 """User and password in an address."""
 _KINDS: Final = {
@@ -65,13 +63,13 @@ _SHOWN_LENGTH: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What can stand at the top of a document."""
+class AllowedFields:
+    """The fields that the top level of a check file may have."""
 
-    counting: frozenset[str]
-    """Those that count."""
-    passed_over: frozenset[str] = frozenset()
-    """Those that are taken and do not count: meant perhaps, and not recommended."""
+    known: frozenset[str]
+    """Fields that have an effect."""
+    ignored: frozenset[str] = frozenset()
+    """Fields that are accepted without effect; errors may suggest them for a misspelt name."""
 
 
 def split_problem(problem: str) -> tuple[str, str]:
@@ -92,26 +90,26 @@ def explain(
         return f"{path}.{missing['name']}", "is missing"
     value = render(value_at(document, path), secret=is_secret or _is_secret(path))
     unit = " seconds" if path.endswith("Seconds") else ""
-    return path, f"is {value}{unit}; {_mend(sentence, path, spec)}{unit}"
+    return path, f"is {value}{unit}; {_suggest_fix(sentence, path, spec)}{unit}"
 
 
 def _is_secret(path: str) -> bool:
     return any(step["key"] in _SECRET_FIELDS for step in _STEP.finditer(path))
 
 
-def _mend(sentence: str, path: str, spec: type[msgspec.Struct]) -> str:
+def _suggest_fix(sentence: str, path: str, spec: type[msgspec.Struct]) -> str:
     if sentence.startswith("Invalid enum value"):
         return "use one of " + ", ".join(choices_at(spec, path))
     if wrong := re.fullmatch(r"Expected `(?P<kinds>[^`]+)`, got `[^`]+`", sentence):
         return "use " + " or ".join(_KINDS.get(kind, kind) for kind in wrong["kinds"].split(" | "))
     if length := re.fullmatch(r"Expected `\w+` of length (?P<limit>.+)", sentence):
-        return f"its length must be {_limit(length['limit'])}"
+        return f"its length must be {_format_limit(length['limit'])}"
     if limit := re.fullmatch(r"Expected `\w+` (?P<limit>[<>]=? .+)", sentence):
-        return f"use {_limit(limit['limit'])}"
+        return f"use {_format_limit(limit['limit'])}"
     return sentence[:1].lower() + sentence[1:]
 
 
-def _limit(text: str) -> str:
+def _format_limit(text: str) -> str:
     sign, _, number = text.partition(" ")
     words = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
     return f"{words[sign]} {number.removesuffix('.0')}"
@@ -191,8 +189,8 @@ def _child_type(kind: msgspec.inspect.Type | None, key: str | None) -> msgspec.i
     return None
 
 
-def unknown_fields(
-    document: object, spec: type[msgspec.Struct], words: Words | None = None
+def find_unknown_fields(
+    document: object, spec: type[msgspec.Struct], words: AllowedFields | None = None
 ) -> Iterator[Wrong]:
     """The fields that the spec does not know, and what they may have meant.
 
@@ -200,8 +198,8 @@ def unknown_fields(
     `words`: what may be meant at the top. None: the spec's own fields.
     """
     for path, key, known in _unknown(document, msgspec.inspect.type_info(spec), "$"):
-        here = Words(frozenset(known)) if words is None or path != "$" else words
-        yield f"{path}.{key}", f"is no field here; {_meant(key, here)}"
+        here = AllowedFields(frozenset(known)) if words is None or path != "$" else words
+        yield f"{path}.{key}", f"is not a field here; {_suggest(key, here)}"
 
 
 def _unknown(
@@ -230,12 +228,12 @@ def _unknown_in_struct(
             yield path, str(key), known
 
 
-def _meant(key: str, words: Words) -> str:
-    meant = suggest_name(key, words.passed_over | words.counting)
-    return f"did you mean {meant}?" if meant else "use " + ", ".join(sorted(words.counting))
+def _suggest(key: str, words: AllowedFields) -> str:
+    meant = suggest_name(key, words.ignored | words.known)
+    return f"did you mean {meant}?" if meant else "use " + ", ".join(sorted(words.known))
 
 
-def wrong_fields(
+def find_wrong_fields(
     document: object, spec: type[msgspec.Struct], *, is_secret: bool = False
 ) -> Iterator[Wrong]:
     """The path of each wrong field, and what is wrong with it.
@@ -290,49 +288,53 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def spec_problems(spec: CheckSpec) -> Iterator[Wrong]:
+def find_spec_problems(spec: CheckSpec) -> Iterator[Wrong]:
     """The fields that cannot work, by their paths, and why."""
     if isinstance(spec, HttpSpec):
-        yield from _of_http(spec.request)
+        yield from _check_http_request(spec.request)
     if isinstance(spec, RequestSpec) and isinstance(spec.request, HostRequest):
-        yield from _of("$.request.hostname", spec.request.hostname, hostname_problem)
+        yield from _check_text("$.request.hostname", spec.request.hostname, hostname_problem)
     if isinstance(spec, DnsSpec):
-        yield from _of("$.request.query", spec.request.query, dns_name_problem)
-        yield from _of("$.request.nameServer", spec.request.name_server or "", _server_problem)
+        yield from _check_text("$.request.query", spec.request.query, dns_name_problem)
+        yield from _check_text(
+            "$.request.nameServer", spec.request.name_server or "", _server_problem
+        )
     if isinstance(spec, RequestSpec):
-        yield from _of_assertions(spec, spec.assertions)
+        yield from _check_assertions(spec, spec.assertions)
     if isinstance(spec, ApiSpec):
-        yield from _of_code("setupScript", spec.setup_script)
-        yield from _of_code("teardownScript", spec.teardown_script)
+        yield from _check_code("setupScript", spec.setup_script)
+        yield from _check_code("teardownScript", spec.teardown_script)
     if isinstance(spec, BrowserSpec | MultiStepSpec):
-        yield from _of_script(spec)
+        yield from _check_script(spec)
     if isinstance(spec, PlaywrightSpec):
-        yield from _of("$.workingDir", spec.working_dir, path_problem)
+        yield from _check_text("$.workingDir", spec.working_dir, path_problem)
 
 
-def _of(path: str, text: str | None, problem_of: Callable[[str], str | None]) -> Iterator[Wrong]:
+def _check_text(
+    path: str, text: str | None, problem_of: Callable[[str], str | None]
+) -> Iterator[Wrong]:
     if text is not None and (problem := problem_of(text)):
         yield path, problem
 
 
-def _of_code(field: str, text: str | None) -> Iterator[Wrong]:
+def _check_code(field: str, text: str | None) -> Iterator[Wrong]:
     """A file names a script by a field of its own; its path often stands in that of the text."""
-    for path, problem in _of(f"$.{field}", text, script_problem):
+    for path, problem in _check_text(f"$.{field}", text, script_problem):
         meant = f"; did you mean {field}File?" if is_like_a_path(text or "") else ""
         yield path, problem + meant
 
 
-def _of_script(spec: BrowserSpec | MultiStepSpec) -> Iterator[Wrong]:
-    yield from _of_code("script", spec.script)
-    yield from _of("$.scriptPath", spec.script_path, path_problem)
+def _check_script(spec: BrowserSpec | MultiStepSpec) -> Iterator[Wrong]:
+    yield from _check_code("script", spec.script)
+    yield from _check_text("$.scriptPath", spec.script_path, path_problem)
     if found := dependencies_problem(spec.dependencies, script_path=spec.script_path):
         yield f"$.dependencies{found[0]}", found[1]
     if spec.playwright_config and (found := config_problem(spec.playwright_config)):
         yield f"$.playwrightConfig.{found[0]}", found[1]
 
 
-def _of_http(request: HttpRequest) -> Iterator[Wrong]:
-    yield from _of("$.request.url", request.url, url_problem)
+def _check_http_request(request: HttpRequest) -> Iterator[Wrong]:
+    yield from _check_text("$.request.url", request.url, url_problem)
     for order, header in enumerate(request.headers):
         if problem := header_problem(header.key, header.value):
             yield f"$.request.headers[{order}]", problem
@@ -343,14 +345,14 @@ def _server_problem(name_server: str) -> str | None:
     return hostname_problem(name_server) if name_server else None
 
 
-def _of_assertions(spec: CheckSpec, assertions: Sequence[Assertion]) -> Iterator[Wrong]:
+def _check_assertions(spec: CheckSpec, assertions: Sequence[Assertion]) -> Iterator[Wrong]:
     for order, assertion in enumerate(assertions):
-        if found := assertion_problem(assertion, check_type(spec)) or _expression(assertion):
+        if found := assertion_problem(assertion, check_type(spec)) or _check_expression(assertion):
             field, problem = found
             yield f"$.assertions[{order}].{field}", problem
 
 
-def _expression(assertion: Assertion) -> Wrong | None:
+def _check_expression(assertion: Assertion) -> Wrong | None:
     """Judged by the runners' own libraries and their limits."""
     try:
         if (path := path_of(assertion)) is not None:
@@ -358,8 +360,8 @@ def _expression(assertion: Assertion) -> Wrong | None:
         if (expression := expression_of(assertion)) is not None:
             compile_pattern(expression[1])
     except BadPathError as problem:
-        return "property", f"is no JSONPath: {problem}"
+        return "property", f"is not a valid JSONPath: {problem}"
     except BadPatternError as problem:
         field = expression_of(assertion)
-        return (field[0] if field else "property"), f"is no regular expression: {problem}"
+        return (field[0] if field else "property"), f"is not a valid regular expression: {problem}"
     return None

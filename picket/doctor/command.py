@@ -19,22 +19,24 @@ from agent.wiring import Scripts, open_scripts
 from contract.requests import IpFamily
 from picket.doctor.connection import (
     KEY,
-    name_servers,
-    own_proxy,
-    proxy_answers,
-    service_answers,
-    service_name,
+    check_name_servers,
+    check_proxy,
+    check_service,
+    check_service_name,
+    find_proxy,
 )
 from picket.doctor.findings import Finding, Health, fail, ok, warn
 from picket.doctor.host import (
-    data_folder,
-    egress_rules,
-    ping_privilege,
-    ports_are_free,
-    temporary_folder,
-    unhidden_secrets,
+    check_data_folder,
+    check_egress_rules,
+    check_file_limit,
+    check_memory,
+    check_ping_privilege,
+    check_ports,
+    check_process_limit,
+    check_temporary_folder,
+    find_unhidden_secrets,
 )
-from picket.doctor.limits import file_limit, memory_for_browsers, process_limit
 from picket.errors import ExitCode
 from picket.terminal import Terminal
 from runners.net.http.tls import NoRootsError, system_bundle
@@ -81,27 +83,27 @@ def _drop(_logger: object, _method: str, _event: object) -> str:
 async def examine(environ: Mapping[str, str]) -> list[Finding]:
     """Look at everything, in the order in which it depends on each other."""
     settings, findings, wrong = _settings(environ)
-    findings += strange_names(settings)
-    findings += await name_servers()
+    findings += find_unknown_settings(settings)
+    findings += await check_name_servers()
     if wrong.isdisjoint(_NEEDED):
-        proxy = own_proxy(settings)
-        findings += [await service_name(settings), await proxy_answers(proxy)]
-        findings += await service_answers(settings, proxy)
-    findings += [await ping_privilege(family) for family in IpFamily]
+        proxy = find_proxy(settings)
+        findings += [await check_service_name(settings), await check_proxy(proxy)]
+        findings += await check_service(settings, proxy)
+    findings += [await check_ping_privilege(family) for family in IpFamily]
     findings += [
-        *unhidden_secrets(settings),
-        egress_rules(settings),
-        data_folder(settings),
-        temporary_folder(environ.get("TMPDIR") or None),
-        memory_for_browsers(settings),
-        process_limit(settings),
-        file_limit(settings),
-        *ports_are_free(settings),
+        *find_unhidden_secrets(settings),
+        check_egress_rules(settings),
+        check_data_folder(settings),
+        check_temporary_folder(environ.get("TMPDIR") or None),
+        check_memory(settings),
+        check_process_limit(settings),
+        check_file_limit(settings),
+        *check_ports(settings),
     ]
     return findings + await _check_types(settings)
 
 
-def _no_roots(problem: NoRootsError) -> Finding:
+def _report_missing_roots(problem: NoRootsError) -> Finding:
     seen, _, fix = str(problem).rstrip(".").partition("; ")
     return fail("roots", seen, fix=fix or "install ca-certificates, or fix SSL_CERT_FILE")
 
@@ -120,7 +122,7 @@ def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[
     return settings, [ok(_SETTINGS, f"{count} set, the rest are defaults")], set()
 
 
-def strange_names(settings: Settings) -> list[Finding]:
+def find_unknown_settings(settings: Settings) -> list[Finding]:
     """Variables that were probably meant to be settings."""
     told = (unknown.sentence.partition("; ") for unknown in settings.unknown)
     return [warn(_SETTINGS, seen, fix=fix) for seen, _, fix in told]
@@ -139,25 +141,25 @@ async def _check_types(settings: Settings) -> list[Finding]:
     try:
         bundle = system_bundle()
     except NoRootsError as problem:
-        return [_no_roots(problem)]
+        return [_report_missing_roots(problem)]
     if not _holds_certificates(bundle):
         fix = "install ca-certificates, or fix SSL_CERT_FILE"
-        return [fail("roots", f"{bundle} holds no certificates that can be read", fix=fix)]
+        return [fail("roots", f"{bundle} has no readable certificates", fix=fix)]
     try:
         async with open_scripts(settings) as scripts:
-            return await _try(scripts)
+            return await _run_self_test(scripts)
     except OSError as problem:  # no room for its files, no descriptor or port for its targets
-        return [fail("boot check", f"cannot run: {problem}", fix="free what it names")]
+        return [fail("boot check", f"cannot run: {problem}", fix="free the resource that it names")]
 
 
-async def _try(scripts: Scripts) -> list[Finding]:
+async def _run_self_test(scripts: Scripts) -> list[Finding]:
     trials = (*(Trial(check_type=kind) for kind in RUNNABLE), API_WITH_SCRIPTS)
     harness, problem = scripts.harness, scripts.problem
     found = await boot_check(trials, runner_for=runner_for, harness=harness, problem=problem)
-    return [_judge(one) for one in found]
+    return [_to_finding(one) for one in found]
 
 
-def _judge(one: TypeChecked) -> Finding:
+def _to_finding(one: TypeChecked) -> Finding:
     """What was not installed is somebody's choice, and a busy machine has no fault."""
     lost = one.unavailable
     if lost is None:

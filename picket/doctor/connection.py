@@ -38,25 +38,25 @@ _SKEW_S: Final = 5.0
 _RESOLV_CONF: Final = "/etc/resolv.conf"
 
 
-async def name_servers() -> list[Finding]:
+async def check_name_servers() -> list[Finding]:
     """Whether each configured name server answers a question (who serves the root?)."""
     servers = HostFiles().resolv_conf().servers
-    return list(await asyncio.gather(*(_name_server(server) for server in servers)))
+    return list(await asyncio.gather(*(_check_name_server(server) for server in servers)))
 
 
-async def _name_server(server: NameServer) -> Finding:
+async def _check_name_server(server: NameServer) -> Finding:
     began_s = time.monotonic()
     question = build_question(".", RecordType.NS)
     try:
         answer = await ask(question, server, timeout_s=_SERVER_LIMIT_S)
     except CheckFailed as failed:
-        fix = f"fix {_RESOLV_CONF}, or set USE_OS_DNS_RESOLVER=on where the system asks otherwise"
+        fix = f"fix {_RESOLV_CONF}, or set USE_OS_DNS_RESOLVER=on if the system resolves otherwise"
         return warn("DNS", failed.failure.message, fix=fix)
     took_ms = (time.monotonic() - began_s) * 1000
     return ok("DNS", f"{server} answers {answer.message.response_code} in {took_ms:.0f} ms")
 
 
-async def service_name(settings: Settings) -> Finding:
+async def check_service_name(settings: Settings) -> Finding:
     """Whether the service's host has an address, the way that the agent looks it up."""
     host = urlsplit(settings.service_url).hostname or ""
     if literal_family(host) is not None:
@@ -71,7 +71,7 @@ async def service_name(settings: Settings) -> Finding:
     return warn("service's name", problems[0], fix="check SERVICE_URL, DNS, or the proxy's DNS")
 
 
-def own_proxy(settings: Settings) -> Proxy | None:
+def find_proxy(settings: Settings) -> Proxy | None:
     """The proxy on the agent's way to the service. None: direct."""
     return choose_proxy(
         settings.service_url,
@@ -81,30 +81,30 @@ def own_proxy(settings: Settings) -> Proxy | None:
     )
 
 
-async def proxy_answers(proxy: Proxy | None) -> Finding:
+async def check_proxy(proxy: Proxy | None) -> Finding:
     """Whether somebody listens where the proxy should be."""
     if proxy is None:
-        return ok("proxy", "none; the way to the service is direct")
+        return ok("proxy", "none; the connection to the service is direct")
     parts = urlsplit(proxy.url)
     try:
         async with asyncio.timeout(_LIMIT_S):
             _, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
             writer.close()
     except (OSError, TimeoutError) as problem:
-        because = trouble_with(problem, proxy.url).seen
+        because = explain_connection_problem(problem, proxy.url).seen
         return fail("proxy", f"{proxy.url}: {because}", fix="check HTTPS_PROXY and HTTP_PROXY")
     return ok("proxy", f"{proxy.url} accepts connections")
 
 
-async def service_answers(settings: Settings, proxy: Proxy | None) -> list[Finding]:
+async def check_service(settings: Settings, proxy: Proxy | None) -> list[Finding]:
     """Whether the service takes our key, and how far our clocks are apart."""
     asked = datetime.now(UTC)
     try:
         status, date = await _renew_nothing(settings, proxy)
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as problem:
-        trouble = trouble_with(problem, settings.service_url)
+        trouble = explain_connection_problem(problem, settings.service_url)
         return [fail("service", f"{settings.service_url}: {trouble.seen}", fix=trouble.fix)]
-    return [_key(settings, status), clock_skew(date, asked=asked, now=datetime.now(UTC))]
+    return [_check_key(settings, status), check_clock(date, asked=asked, now=datetime.now(UTC))]
 
 
 async def _renew_nothing(settings: Settings, proxy: Proxy | None) -> tuple[int, str]:
@@ -141,16 +141,16 @@ def _ssl(settings: Settings) -> ssl.SSLContext:
     return context
 
 
-def _key(settings: Settings, status: int) -> Finding:
+def _check_key(settings: Settings, status: int) -> Finding:
     if status == HTTPStatus.OK:
-        return ok(KEY, "the service takes API_KEY")
+        return ok(KEY, "the service accepts API_KEY")
     if status == HTTPStatus.UNAUTHORIZED:
-        fix = "compare API_KEY, or API_KEY_FILE, with the location's key, or make it a new one"
+        fix = "compare API_KEY or API_KEY_FILE with the location's key, or create a new key"
         return fail(KEY, f"the service at {settings.service_url} refuses API_KEY", fix=fix)
     seen = f"{settings.service_url} answered {status} {_phrase(status)}".rstrip()
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        return fail("service", seen, fix="wait until it has started, or look at its log")
-    fix = "check that SERVICE_URL leads to a Picket service, and what a proxy makes of it"
+        return fail("service", seen, fix="wait until it has started, or read its log")
+    fix = "check that SERVICE_URL is a Picket service, and that no proxy answers instead"
     return fail("service", seen, fix=fix)
 
 
@@ -161,7 +161,7 @@ def _phrase(status: int) -> str:
         return ""
 
 
-def clock_skew(date: str, *, asked: datetime, now: datetime) -> Finding:
+def check_clock(date: str, *, asked: datetime, now: datetime) -> Finding:
     """How far our clock is from the service's, by its Date header, which is cut to seconds.
 
     It was told at some time since we asked: an answer that took long is no skew.
@@ -169,7 +169,11 @@ def clock_skew(date: str, *, asked: datetime, now: datetime) -> Finding:
     try:
         theirs = parsedate_to_datetime(date)
     except ValueError:
-        return warn("clock", "the service told no time", fix="check what answers at SERVICE_URL")
+        return warn(
+            "clock",
+            "the service sent no valid Date header",
+            fix="check what answers at SERVICE_URL",
+        )
     skew_s = (min(max(theirs, asked), now) - theirs).total_seconds()
     if -_SKEW_S < skew_s < _SKEW_S + 1:
         return ok("clock", "agrees with the service's")
@@ -186,11 +190,11 @@ _WORDS: Final = {
     errno.ECONNRESET: "it closed the connection without an answer",
     errno.EPIPE: "it closed the connection without an answer",
     errno.ETIMEDOUT: "no answer in time",
-    errno.EHOSTUNREACH: "no route leads to that host",
-    errno.ENETUNREACH: "no route leads to that network",
+    errno.EHOSTUNREACH: "no route to that host",
+    errno.ENETUNREACH: "no route to that network",
 }
 _CLOSED: Final = frozenset({errno.ECONNRESET, errno.EPIPE})
-_STRANGER: Final = "nobody whom this host trusts has signed it"
+_STRANGER: Final = "no authority that this host trusts has signed it"
 
 # OpenSSL's verify results.
 _OUT_OF_TIME: Final = frozenset({9, 10})
@@ -207,32 +211,32 @@ class ConnectionProblem:
     fix: str
 
 
-def trouble_with(problem: BaseException, url: str) -> ConnectionProblem:
+def explain_connection_problem(problem: BaseException, url: str) -> ConnectionProblem:
     """The trouble, in words that say nothing of keys: an error may hold the request's headers."""
     match problem:
         case aiohttp.ClientResponseError():
             trouble = ConnectionProblem(f"the proxy answered {problem.status}", _PROXY)
         case aiohttp.ClientProxyConnectionError():
-            seen = trouble_with(problem.os_error, url).seen
-            trouble = ConnectionProblem(f"the proxy before it cannot be reached ({seen})", _PROXY)
+            seen = explain_connection_problem(problem.os_error, url).seen
+            trouble = ConnectionProblem(f"its proxy cannot be reached ({seen})", _PROXY)
         case aiohttp.ClientConnectorCertificateError():
-            trouble = _certificate(problem.certificate_error)
+            trouble = _explain_certificate(problem.certificate_error)
         case aiohttp.ClientConnectorDNSError():
             trouble = ConnectionProblem(f"the name {problem.host} cannot be looked up", _LOOK_UP)
         case aiohttp.ClientConnectorError():
-            trouble = trouble_with(problem.os_error, url)
+            trouble = explain_connection_problem(problem.os_error, url)
         case ssl.SSLError():
-            trouble = _handshake(problem)
+            trouble = _explain_handshake(problem)
         case aiohttp.ServerDisconnectedError():
-            trouble = _system(ConnectionResetError(errno.ECONNRESET, ""), url)
+            trouble = _explain_os_error(ConnectionResetError(errno.ECONNRESET, ""), url)
         case OSError():
-            trouble = _system(problem, url)
+            trouble = _explain_os_error(problem, url)
         case _:
             trouble = ConnectionProblem(str(problem) or type(problem).__name__, _START)
     return trouble
 
 
-def _system(problem: OSError, url: str) -> ConnectionProblem:
+def _explain_os_error(problem: OSError, url: str) -> ConnectionProblem:
     if isinstance(problem, socket.gaierror):
         return ConnectionProblem("its name cannot be looked up", _LOOK_UP)
     if isinstance(problem, TimeoutError):
@@ -245,25 +249,27 @@ def _system(problem: OSError, url: str) -> ConnectionProblem:
     return ConnectionProblem(words, _START)
 
 
-def _handshake(problem: ssl.SSLError) -> ConnectionProblem:
+def _explain_handshake(problem: ssl.SSLError) -> ConnectionProblem:
     why = handshake_fault(problem.reason or str(problem))
-    fix = "check SERVICE_URL; a service without TLS has http:// there"
+    fix = "check SERVICE_URL; use http:// for a service without TLS"
     return ConnectionProblem(f"it did not agree on TLS: {why}", fix)
 
 
-def _certificate(problem: Exception) -> ConnectionProblem:
+def _explain_certificate(problem: Exception) -> ConnectionProblem:
     code = getattr(problem, "verify_code", 0)
     said = str(getattr(problem, "verify_message", "") or problem).rstrip(".")
     words = _STRANGER if code in _STRANGERS else said
     why = certificate_fault(code, (), host="", now=datetime.now(UTC), words=words)
-    return ConnectionProblem(f"its certificate cannot be trusted: {why}", _certificate_mend(code))
+    return ConnectionProblem(
+        f"its certificate cannot be trusted: {why}", _suggest_certificate_fix(code)
+    )
 
 
-def _certificate_mend(code: int) -> str:
+def _suggest_certificate_fix(code: int) -> str:
     if code in _WRONG_NAME:
-        return "use an address in SERVICE_URL that the certificate speaks for"
+        return "use a host in SERVICE_URL that the certificate is valid for"
     if code in _OUT_OF_TIME:
-        return "renew the certificate, and look at both hosts' clocks"
+        return "renew the certificate, and check both hosts' clocks"
     if code == _SELF_SIGNED:
         return "copy the certificate to this host and name the file in EXTRA_CA_CERTS"
     return "name a file with the certificate of its authority in EXTRA_CA_CERTS"

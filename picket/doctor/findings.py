@@ -1,47 +1,47 @@
-"""What `picket doctor` found: one line each, with the fix."""
+"""The findings of `picket doctor`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Health(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARN = "warn"
-    """It works, but not as well as it could."""
+    """It works, with limits."""
     FAIL = "fail"
-    """The agent, or a check type, cannot work like this."""
+    """The agent or a check type cannot work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check of the host."""
 
     health: Health
     what: str
-    """The thing, in a word or two."""
+    """The subject, in a word or two."""
     seen: str
     """What was found."""
     fix: str = ""
     """What to do about it; empty when there is nothing to do."""
 
     def line(self) -> str:
-        """As it is printed."""
+        """Format the finding as one line of output."""
         fix = f"  fix: {self.fix}" if self.fix else ""
         return f"{self.health:<5} {self.what:<23} {self.seen}{fix}"
 
 
 def ok(what: str, seen: str) -> Finding:
-    """All is well."""
+    """Make a finding without a problem."""
     return Finding(Health.OK, what, seen)
 
 
 def warn(what: str, seen: str, *, fix: str) -> Finding:
-    """It could be better."""
+    """Make a finding that limits the agent."""
     return Finding(Health.WARN, what, seen, fix)
 
 
 def fail(what: str, seen: str, *, fix: str) -> Finding:
-    """It cannot work like this."""
+    """Make a finding that keeps the agent or a check type from working."""
     return Finding(Health.FAIL, what, seen, fix)

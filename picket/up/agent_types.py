@@ -1,4 +1,4 @@
-"""Which check types the agent has shown to run, and starter checks in step with it."""
+"""Which check types the agent can run, and the starter checks that match them."""
 
 import asyncio
 import time
@@ -16,23 +16,23 @@ from runners.registry import RUNNABLE
 
 _LOOK_EVERY_S: Final = 1.0
 _LOOK_AGAIN_EVERY_S: Final = 5.0
-"""Once every type has been tried; what fails is tried again each minute or more rarely."""
+"""The interval once all types are tested; the agent repeats failed tests every minute at most."""
 _MOST_TRYING_S: Final = 120.0
-"""The agent tries a browser three times, half a minute each."""
+"""How long the agent may test: a browser gets three attempts of half a minute each."""
 
 
-async def agents_there(api: PublicApi) -> tuple[dict[str, Any], ...]:
-    """The agents of the first location that were heard of in the last minute."""
+async def list_agents(api: PublicApi) -> tuple[dict[str, Any], ...]:
+    """Return the first location's agents that called in the last minute."""
     location = (await api.locations(versions=True))[0]
     versions = location["runningAgents"] or ()
     return tuple(agent for version in versions for agent in version["agents"])
 
 
 class AgentTypes:
-    """Those of the agent that said hello since the others were counted."""
+    """The check types of the agent that said hello since the other agents were listed."""
 
     def __init__(self, api: PublicApi, *, others: frozenset[str]) -> None:
-        """`others`: ids of agents that are not ours, of the last start perhaps."""
+        """`others`: ids of agents that are not ours, such as that of the last start."""
         self._api = api
         self._others = others
         self._began_s = time.monotonic()
@@ -46,13 +46,13 @@ class AgentTypes:
 
     @property
     def is_known(self) -> bool:
-        """Whether every type has been tried, or none is worth waiting for any more."""
+        """Whether all types have been tested, or it has waited long enough."""
         decided = self._taken | {one.type for one in self.unavailable}
         return decided >= RUNNABLE or time.monotonic() - self._began_s > _MOST_TRYING_S
 
     async def look(self) -> bool:
         """Ask the service; False: our agent has not said hello yet."""
-        agents = (one for one in await agents_there(self._api) if one["id"] not in self._others)
+        agents = (one for one in await list_agents(self._api) if one["id"] not in self._others)
         if (ours := next(agents, None)) is None:
             return False
         self._taken = frozenset(map(CheckType, ours["checkTypes"]))
@@ -60,9 +60,9 @@ class AgentTypes:
         return True
 
     def runs(self, check: StarterCheck) -> bool:
-        """Whether the agent has tried such checks, and can run them.
+        """Whether the agent has tested such checks and can run them.
 
-        Its checks with scripts are tried with the last of the types.
+        It tests checks with scripts last.
         """
         if check.kind not in self._taken or self.lacks(check):
             return False
@@ -81,9 +81,9 @@ class AgentTypes:
         set_up: Callable[[], Awaitable[object]],
         on_known: Callable[[], object],
     ) -> None:
-        """Tell each sentence as it comes up, until cancelled.
+        """Report each type that becomes unavailable, until cancelled.
 
-        `set_up`: called when other types run than before; `on_known`: when all have been tried.
+        `set_up`: called when the available types change; `on_known`: when all are tested.
         """
         told: frozenset[tuple[str, str, str]] = frozenset()
         set_up_for: object = None
@@ -108,9 +108,9 @@ class AgentTypes:
 async def set_up_checks(
     api: PublicApi, wanted: tuple[StarterCheck, ...], types: AgentTypes
 ) -> None:
-    """Create what is missing and give new fields to what differs, as after a change of ports.
+    """Create missing checks, and update those that differ, as after a change of ports.
 
-    Deactivated is what the agent has not tried yet, or cannot run: nobody would run it.
+    Checks that the agent has not tested yet or cannot run are deactivated.
     """
     existing = {(each.kind, each.name): each for each in await api.checks(tag=TAG)}
     for check in wanted:
@@ -124,7 +124,7 @@ async def set_up_checks(
 
 
 def contains(answer: Any, wanted: Any) -> bool:
-    """Whether the answer holds everything that is wanted; it may hold more (defaults, ids)."""
+    """Whether the answer has all wanted values; it may have more (defaults, ids)."""
     if isinstance(wanted, dict):
         return isinstance(answer, dict) and all(
             key in answer and contains(answer[key], value) for key, value in wanted.items()

@@ -7,42 +7,34 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from rich.console import Console
 
-from picket.api_client import ApiRefusedError, ApiUnreachableError
+from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
 from picket.report import trace_command
 from picket.terminal import near_path
 from picket.up.agent_types import AgentTypes
-from picket.up.dashboard import BAD, Board, NewResult, ResultFeed
+from picket.up.dashboard import BAD, Dashboard, NewResult, ResultPoller
 from picket.up.dashboard_view import Display, open_display, summary, verdict
 from picket.up.data_dir import DataDir, open_data_dir
-from picket.up.demo_target import HOST, ping_for_ever
-from picket.up.processes import Child, ChildDiedError, LocalPicket, hold_free, local_picket
-
-
-class Files(Protocol):
-    """Where files of results are."""
-
-    async def file(self, path: str) -> bytes:
-        """One of them."""
+from picket.up.demo_target import HOST, ping_forever
+from picket.up.processes import Child, ChildDiedError, LocalPicket, local_picket, require_free_port
 
 
 class FirstTrace:
-    """One line, once: the others are had by the API."""
+    """Prints how to open the trace of the first failure; the API has those of the others."""
 
-    def __init__(self, files: Files, folder: Path, tell: Callable[[str], None]) -> None:
-        """`folder`: for the trace."""
-        self._files = files
+    def __init__(self, api: PublicApi, folder: Path, tell: Callable[[str], None]) -> None:
+        """`folder`: where the trace is stored."""
+        self._api = api
         self._folder = folder
         self._tell = tell
         self._found: asyncio.Queue[NewResult] = asyncio.Queue()
         self._is_found = False
 
-    def look_among(self, results: Iterable[NewResult]) -> None:
-        """Remember the first that has one."""
+    def watch(self, results: Iterable[NewResult]) -> None:
+        """Remember the first failed result that has a trace."""
         failed = (one for one in results if one.status in BAD and one.trace is not None)
         first = next(failed, None)
         if first is not None and not self._is_found:
@@ -50,15 +42,15 @@ class FirstTrace:
             self._found.put_nowait(first)
 
     async def fetch(self) -> None:
-        """Wait for one, and tell the command; one that cannot be had makes room for the next."""
-        while not await self._is_told(await self._found.get()):
+        """Wait for such a result and print the command; if its trace is gone, wait for the next."""
+        while not await self._offer(await self._found.get()):
             self._is_found = False
 
-    async def _is_told(self, result: NewResult) -> bool:
+    async def _offer(self, result: NewResult) -> bool:
         if result.trace is None:
             return False
         try:
-            content = await self._files.file(result.trace)
+            content = await self._api.file(result.trace)
             path = await asyncio.to_thread(self._put, f"{result.id}.zip", content)
         except (ApiRefusedError, ApiUnreachableError, OSError):
             return False
@@ -80,11 +72,11 @@ class UpOptions:
     data_dir: Path
     fresh: bool
     port: int | None
-    """Of the service. None: the one of the last start, or 8080, or a free one."""
+    """The port of the service. None: that of the last start, or 8080, or a free one."""
     until_results: int | None
-    """End after so many. None: run until stopped."""
+    """End after this many results. None: run until stopped."""
     patience_s: float
-    """With `until_results`: give up when nothing new came for so long."""
+    """With `until_results`: how long to wait for the next result before giving up."""
 
 
 def run_up(options: UpOptions, console: Console) -> int:
@@ -94,7 +86,7 @@ def run_up(options: UpOptions, console: Console) -> int:
         CommandError: it could not start, a part of it ended by itself, or no results came.
     """
     if options.port is not None:
-        hold_free(options.port, option="--port")
+        require_free_port(options.port, option="--port")
     with open_data_dir(options.data_dir, fresh=options.fresh) as folder:
         return asyncio.run(_Up(options, folder, console).run())
 
@@ -106,7 +98,7 @@ class _Up:
         self._options = options
         self._folder = folder
         self._console = console
-        self._board = Board()
+        self._dashboard = Dashboard()
         self._began_at = datetime.now(UTC)
         self._running = False
         self._stopped = False
@@ -120,13 +112,13 @@ class _Up:
         self._listen_for_signals()
         try:
             async with local_picket(self._folder, port=self._options.port) as local:
-                self._tell_where(local)
+                self._print_addresses(local)
                 self._types = local.types
                 self._running = True
                 await self._watch(local)
                 self._console.print("stopping…", style="dim")
         except asyncio.CancelledError:
-            # A signal while it started, or a second one while it stopped.
+            # A signal came during the start, or a second one during the stop.
             return ExitCode.INTERRUPTED
         return self._conclude()
 
@@ -142,7 +134,7 @@ class _Up:
         elif task is not None:
             task.cancel()
 
-    def _tell_where(self, local: LocalPicket) -> None:
+    def _print_addresses(self, local: LocalPicket) -> None:
         folder, ports = self._folder, local.target.ports
         shop = f"http://{HOST}:{ports.http}, https://{HOST}:{ports.https}"
         api_key, agent_key = map(near_path, (folder.api_key_file, folder.location_key_file))
@@ -156,25 +148,25 @@ class _Up:
             self._console.out(line, highlight=False)
 
     async def _watch(self, local: LocalPicket) -> None:
-        title = f"{local.api.url} · Ctrl-C ends it"
-        with open_display(self._console, self._board, title=title) as display:
+        title = f"{local.api.url} · Ctrl-C stops it"
+        with open_display(self._console, self._dashboard, title=title) as display:
             tell = partial(self._console.out, highlight=False)
             trace = FirstTrace(local.api, self._folder.traces, tell)
             on_results = partial(self._take, display, trace)
-            feed = ResultFeed(local.api, self._board, on_results, since=self._began_at)
+            feed = ResultPoller(local.api, self._dashboard, on_results, since=self._began_at)
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(feed.follow(), name="feed"),
-                    group.create_task(ping_for_ever(local.ping_url), name="nightly job"),
+                    group.create_task(ping_forever(local.ping_url), name="nightly job"),
                     group.create_task(display.keep_fresh(), name="display"),
                     group.create_task(trace.fetch(), name="first trace"),
                     group.create_task(
                         local.types.follow(tell, local.set_up, self._end_if_enough),
                         name="types of the agent",
                     ),
-                    group.create_task(self._hold_patience(), name="patience"),
-                    group.create_task(_report_death(local.service), name="service watch"),
-                    group.create_task(_report_death(local.agent), name="agent watch"),
+                    group.create_task(self._enforce_patience(), name="patience"),
+                    group.create_task(_watch_child(local.service), name="service watch"),
+                    group.create_task(_watch_child(local.agent), name="agent watch"),
                 ]
                 await self._over.wait()
                 for task in tasks:
@@ -182,19 +174,19 @@ class _Up:
 
     def _take(self, display: Display, trace: FirstTrace, results: list[NewResult]) -> None:
         display.show(results)
-        trace.look_among(results)
+        trace.watch(results)
         self._news.set()
         self._end_if_enough()
 
     def _end_if_enough(self) -> None:
-        """Not before it is known what cannot run here: the summary says it."""
+        """End once there are enough results and all types are tested, as the summary lists both."""
         wanted, types = self._options.until_results, self._types
         if wanted is None or types is None or not types.is_known:
             return
-        if self._board.counts.total() >= wanted:
+        if self._dashboard.counts.total() >= wanted:
             self._over.set()
 
-    async def _hold_patience(self) -> None:
+    async def _enforce_patience(self) -> None:
         if self._options.until_results is None:
             return
         while True:
@@ -210,16 +202,16 @@ class _Up:
                 ) from problem
 
     def _conclude(self) -> int:
-        if self._board.counts:
-            self._console.print(summary(self._board, width=self._console.width))
-            self._console.out(verdict(self._board), highlight=False)
+        if self._dashboard.counts:
+            self._console.print(summary(self._dashboard, width=self._console.width))
+            self._console.out(verdict(self._dashboard), highlight=False)
         for line in () if self._types is None else self._types.lines:
             self._console.out(line, highlight=False)
         unfinished = self._stopped and self._options.until_results is not None
         return ExitCode.INTERRUPTED if unfinished else ExitCode.OK
 
 
-async def _report_death(child: Child) -> None:
-    """Ends only with an error: a part of ours should not end before we stop it."""
-    await child.ended()
+async def _watch_child(child: Child) -> None:
+    """Raise as soon as the child ends, which it should not do before it is stopped."""
+    await child.wait()
     raise ChildDiedError(child)

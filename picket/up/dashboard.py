@@ -13,7 +13,7 @@ from picket.api_client import ApiRefusedError, ApiUnreachableError, KnownCheck, 
 
 BAD: Final = frozenset({"FAILED", "TIMED_OUT"})
 NOT_RUN: Final = frozenset({"MISSED", "ERROR"})
-"""Nobody looked at the target; that is no fault of its own."""
+"""Statuses of runs that did not happen, which is not the target's fault."""
 _TREND: Final = 24
 _KNOWN: Final = 200
 _TIMES: Final = 10_000
@@ -21,7 +21,7 @@ _TIMES: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewResult:
-    """One result as the public API tells it."""
+    """A result as the public API reports it."""
 
     id: str
     check_id: str
@@ -38,7 +38,7 @@ class NewResult:
 
 
 @dataclass(slots=True)
-class Standing:
+class CheckState:
     """Where one check stands."""
 
     name: str
@@ -46,18 +46,18 @@ class Standing:
     last: NewResult | None = None
     """None: no result yet."""
     since: datetime | None = None
-    """When it came to its present status. None: no result yet."""
+    """Since when it has its current status. None: no result yet."""
     trend: deque[NewResult] = field(default_factory=lambda: deque(maxlen=_TREND))
     """The last results, oldest first."""
     known: deque[str] = field(default_factory=lambda: deque(maxlen=_KNOWN))
-    """Ids of results that were seen already; more than one look at the API can show."""
+    """Ids of results that were added already; more than one request to the API returns."""
 
-    is_recalled: bool = False
-    """The last result is of an earlier start."""
+    is_earlier: bool = False
+    """Whether the last result is from an earlier start."""
 
-    def take(self, result: NewResult, *, is_recalled: bool = False) -> None:
+    def take(self, result: NewResult, *, is_earlier: bool = False) -> None:
         """The check has a newer result."""
-        self.is_recalled = is_recalled
+        self.is_earlier = is_earlier
         if self.last is None or self.last.status != result.status:
             self.since = result.at
         self.known.append(result.id)
@@ -66,10 +66,10 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Board:
-    """All checks, and what came of them since this start; bounded, however long that is ago."""
+class Dashboard:
+    """All checks and their results since this start, in bounded memory."""
 
-    standings: dict[str, Standing] = field(default_factory=dict)
+    states: dict[str, CheckState] = field(default_factory=dict)
     """By check id, in the order in which they are shown."""
     counts: Counter[tuple[CheckType, str]] = field(default_factory=Counter)
     """Results by type and status."""
@@ -78,30 +78,30 @@ class Board:
 
     def add_check(self, check_id: str, name: str, kind: CheckType) -> None:
         """Show this check, though it may have no result yet."""
-        self.standings.setdefault(check_id, Standing(name, kind))
+        self.states.setdefault(check_id, CheckState(name, kind))
 
     def remove_check(self, check_id: str) -> None:
         """Somebody deleted the check; what came of it still counts."""
-        self.standings.pop(check_id, None)
+        self.states.pop(check_id, None)
 
     def take(self, results: Iterable[NewResult]) -> list[NewResult]:
         """Add what is new, oldest first; gives back just that."""
-        fresh = [each for each in results if each.id not in self.standings[each.check_id].known]
+        fresh = [each for each in results if each.id not in self.states[each.check_id].known]
         fresh.sort(key=lambda each: each.at)
         for each in fresh:
             self._add(each)
         return fresh
 
-    def recall(self, results: Iterable[NewResult]) -> None:
+    def add_earlier(self, results: Iterable[NewResult]) -> None:
         """Show results of earlier starts, which nobody counts."""
         for result in sorted(results, key=lambda each: each.at):
-            standing = self.standings[result.check_id]
-            is_older = standing.last is not None and result.at <= standing.last.at
-            if not is_older and result.id not in standing.known:
-                standing.take(result, is_recalled=True)
+            state = self.states[result.check_id]
+            is_older = state.last is not None and result.at <= state.last.at
+            if not is_older and result.id not in state.known:
+                state.take(result, is_earlier=True)
 
     def _add(self, result: NewResult) -> None:
-        self.standings[result.check_id].take(result)
+        self.states[result.check_id].take(result)
         self.counts[result.kind, result.status] += 1
         if result.response_time_ms is not None:
             times_ms = self.times_ms.setdefault(result.kind, deque(maxlen=_TIMES))
@@ -109,7 +109,7 @@ class Board:
 
 
 def percentile(values: list[float], share: float) -> float | None:
-    """The value that so large a share of the others does not exceed. None: there are none."""
+    """Return the percentile of the values; 0.5 is the median. None: there are no values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -117,34 +117,34 @@ def percentile(values: list[float], share: float) -> float | None:
 
 
 _BETWEEN_REQUESTS_S: Final = 0.12
-"""500 requests a minute; the API allows 600."""
+"""The pause that keeps it to 500 requests a minute; the API allows 600."""
 _LIMIT: Final = 20
-"""Results per request: more than one check has between two looks, unless it was away for long."""
+"""Results per request, more than a check usually has between two polls."""
 _AWAY_PAUSE_S: Final = 1.0
 _ROUNDS_PER_LISTING: Final = 10
-"""Checks that somebody sets up meanwhile are shown after so many rounds."""
+"""After how many rounds the checks are listed again, which shows new ones."""
 
 OnResults = Callable[[list[NewResult]], None]
 
 
-class ResultFeed:
-    """Puts every result on the board once, and tells who wants to know."""
+class ResultPoller:
+    """Polls the API, adds each new result to the dashboard once, and reports it."""
 
     def __init__(
-        self, api: PublicApi, board: Board, on_results: OnResults, *, since: datetime
+        self, api: PublicApi, dashboard: Dashboard, on_results: OnResults, *, since: datetime
     ) -> None:
         self._api = api
         self._since = since
-        self._board = board
+        self._dashboard = dashboard
         self._on_results = on_results
         self._checks: list[KnownCheck] = []
-        self._untold: list[NewResult] = []
-        """Seen, but another check may have an older one that was not."""
+        self._pending: list[NewResult] = []
+        """New results that are not reported yet, because another check may have an older one."""
 
     async def follow(self) -> None:
-        """Look for new results until cancelled.
+        """Poll for new results until cancelled.
 
-        A service that is away for a moment is looked for again: its end is noticed elsewhere.
+        It retries while the service is unreachable; another task watches for its end.
         """
         try:
             while True:
@@ -161,15 +161,15 @@ class ResultFeed:
             await asyncio.sleep(_AWAY_PAUSE_S)
 
     def _is_of_earlier_start(self, result: dict[str, Any]) -> bool:
-        """It ended before this start; one that was due before it, and ends only now, is news."""
+        """Whether the run ended before this start; when it was due does not count."""
         return datetime.fromisoformat(result["stoppedAt"]) < self._since
 
     async def _list_checks(self) -> None:
         self._checks = await self._api.checks()
         for check in self._checks:
-            self._board.add_check(check.id, check.name, check.kind)
-        for deleted in self._board.standings.keys() - {check.id for check in self._checks}:
-            self._board.remove_check(deleted)
+            self._dashboard.add_check(check.id, check.name, check.kind)
+        for deleted in self._dashboard.states.keys() - {check.id for check in self._checks}:
+            self._dashboard.remove_check(deleted)
 
     async def _round(self) -> None:
         began_at = datetime.now(UTC)
@@ -180,7 +180,7 @@ class ResultFeed:
                 if refused.status != HTTPStatus.NOT_FOUND:
                     raise
                 self._checks.remove(check)
-                self._board.remove_check(check.id)
+                self._dashboard.remove_check(check.id)
                 continue
             self._take(check, seen)
             await asyncio.sleep(_BETWEEN_REQUESTS_S)
@@ -191,13 +191,13 @@ class ResultFeed:
     def _take(self, check: KnownCheck, seen: list[dict[str, Any]]) -> None:
         earlier = [each for each in seen if self._is_of_earlier_start(each)]
         ours = [each for each in seen if not self._is_of_earlier_start(each)]
-        self._board.recall(read_result(each, check) for each in earlier)
-        self._untold += self._board.take(read_result(each, check) for each in ours)
+        self._dashboard.add_earlier(read_result(each, check) for each in earlier)
+        self._pending += self._dashboard.take(read_result(each, check) for each in ours)
 
     def _tell(self, *, until: datetime | None) -> None:
-        """In the order of their time, as far as that is certain. None: whatever there is."""
-        ready = [each for each in self._untold if until is None or each.at <= until]
-        self._untold = [each for each in self._untold if each not in ready]
+        """Report results up to this time, sorted, as later ones may be incomplete. None: all."""
+        ready = [each for each in self._pending if until is None or each.at <= until]
+        self._pending = [each for each in self._pending if each not in ready]
         if ready:
             self._on_results(sorted(ready, key=lambda each: each.at))
 

@@ -17,16 +17,16 @@ from rich.text import Text
 
 from contract.checks import CheckType
 from picket.terminal import duration, one_line
-from picket.up.dashboard import BAD, NOT_RUN, Board, NewResult, Standing, percentile
+from picket.up.dashboard import BAD, NOT_RUN, CheckState, Dashboard, NewResult, percentile
 
 _REFRESH_S: Final = 0.5
 
 
 class Display(Protocol):
-    """What a person sees while `picket up` runs."""
+    """What `picket up` shows while it runs: a live table, or a line per result."""
 
     def show(self, results: list[NewResult]) -> None:
-        """New results have come in; the board has them already."""
+        """New results have come in; the dashboard has them already."""
 
     async def keep_fresh(self) -> None:
         """Redraw now and then, until cancelled."""
@@ -51,16 +51,16 @@ class PlainLines:
 class LiveTable:
     """One row per check, redrawn in place."""
 
-    def __init__(self, live: Live, board: Board, title: str) -> None:
+    def __init__(self, live: Live, dashboard: Dashboard, title: str) -> None:
         self._live = live
-        self._board = board
+        self._dashboard = dashboard
         self._title = title
 
-    def show(self, results: list[NewResult]) -> None:  # noqa: ARG002 - the board has them
+    def show(self, results: list[NewResult]) -> None:  # noqa: ARG002 - the dashboard has them
         """Redraw."""
         now = datetime.now(UTC)
         # The console asks its terminal each time: people change its size.
-        table = live_table(self._board, now=now, title=self._title, console=self._live.console)
+        table = live_table(self._dashboard, now=now, title=self._title, console=self._live.console)
         self._live.update(table, refresh=True)
 
     async def keep_fresh(self) -> None:
@@ -71,19 +71,19 @@ class LiveTable:
 
 
 @contextmanager
-def open_display(console: Console, board: Board, *, title: str) -> Iterator[Display]:
+def open_display(console: Console, dashboard: Dashboard, *, title: str) -> Iterator[Display]:
     """The display that fits the console; the last table stays on the screen."""
     if not console.is_terminal or console.width < LEAST_WIDTH:
         yield PlainLines(console)
         return
     with _silent_keys(), Live(console=console, auto_refresh=False) as live:
-        yield LiveTable(live, board, title)
+        yield LiveTable(live, dashboard, title)
 
 
 @contextmanager
 def _silent_keys() -> Iterator[None]:
     """Keys such as Ctrl-C print nothing: a `^C` in the table would move every line after it."""
-    before = _settings_of_stdin()
+    before = _read_terminal_settings()
     if before is None:
         yield
         return
@@ -96,7 +96,7 @@ def _silent_keys() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 
 
-def _settings_of_stdin() -> list[Any] | None:
+def _read_terminal_settings() -> list[Any] | None:
     """The terminal's settings. None: there is no terminal, or it listens to another job."""
     try:
         # Who changes them from the background is stopped by the system.
@@ -142,7 +142,7 @@ LEAST_WIDTH: Final = _LAYOUTS[-1][0]
 
 
 _SUMMARY_WIDTH: Final = _TYPE + 2 * (2 + 9)
-"""Of a type and two times; the statuses come on top."""
+"""The width of the type and the two times; the statuses add to it."""
 
 
 def style(status: str) -> str:
@@ -150,7 +150,7 @@ def style(status: str) -> str:
     return _STYLES.get(status, _NOT_RUN_STYLE)
 
 
-def live_table(board: Board, *, now: datetime, title: str, console: Console) -> Table:
+def live_table(dashboard: Dashboard, *, now: datetime, title: str, console: Console) -> Table:
     """One row per check, as it stands, with the columns that there is room for.
 
     A long cause takes lines that the terminal has left over.
@@ -163,7 +163,7 @@ def live_table(board: Board, *, now: datetime, title: str, console: Console) -> 
         table.add_column(
             heading, no_wrap=True, overflow="ellipsis", justify=side, width=widths[heading]
         )
-    rows = [_row(standing, now) for standing in board.standings.values()]
+    rows = [_row(state, now) for state in dashboard.states.values()]
     if "cause" in shown:
         free = console.height - len(rows) - _AROUND_ROWS
         causes = [row.get("cause", Text()) for row in rows]
@@ -209,28 +209,28 @@ def columns_for(width: int) -> tuple[str, ...]:
     return next((columns for least, columns in _LAYOUTS if width >= least), _LAYOUTS[-1][1])
 
 
-def _row(standing: Standing, now: datetime) -> dict[str, Text]:
+def _row(state: CheckState, now: datetime) -> dict[str, Text]:
     """By heading; what there is not is left out."""
-    last = standing.last
-    row = {"check": Text(one_line(standing.name)), "type": Text(standing.kind)}
+    last = state.last
+    row = {"check": Text(one_line(state.name)), "type": Text(state.kind)}
     if last is None:
         return {**row, "status": Text("waiting", style="dim")}
-    cause = one_line(_short(last.cause), limit=_CAUSE_LETTERS)
+    cause = one_line(_shorten(last.cause), limit=_CAUSE_LETTERS)
     row |= {
         "status": Text(last.status, style=style(last.status)),
         "time": Text(duration(last.response_time_ms)),
-        "trend": _trend(standing.trend),
-        "since": Text(_age(standing.since or last.at, now), style="dim"),
+        "trend": _trend(state.trend),
+        "since": Text(_age(state.since or last.at, now), style="dim"),
         "cause": Text(cause, style="dim"),
     }
-    if standing.is_recalled:
-        row["cause"] = Text(_recalled(last.at, now, cause), style="dim")
+    if state.is_earlier:
+        row["cause"] = Text(_mark_earlier(last.at, now, cause), style="dim")
         for text in row.values():
             text.stylize("dim")
     return row
 
 
-def _recalled(at: datetime, now: datetime, cause: str) -> str:
+def _mark_earlier(at: datetime, now: datetime, cause: str) -> str:
     """Marks a result of an earlier start by its age."""
     age = f"{_age(at, now)} ago"
     return f"{age}: {cause}" if cause else age
@@ -262,61 +262,61 @@ def plain_line(result: NewResult) -> str:
     took = duration(result.response_time_ms)
     name = one_line(result.check_name, limit=60)
     line = f"{at}  {result.status:<9}  {result.kind:<{_TYPE}}  {name:<28}  {took:>10}"
-    return f"{line}  {one_line(_short(result.cause), limit=300)}" if result.cause else line
+    return f"{line}  {one_line(_shorten(result.cause), limit=300)}" if result.cause else line
 
 
-def _short(cause: str) -> str:
+def _shorten(cause: str) -> str:
     """What was expected and what was there, without how Playwright went about it."""
     return _CALL_LOG.sub("", cause)
 
 
-def summary(board: Board, *, width: int) -> Table | Text:
+def summary(dashboard: Dashboard, *, width: int) -> Table | Text:
     """Results by type and status, and how long they took; as lines where no table fits."""
-    seen = [status for status in _STATUSES if any(key[1] == status for key in board.counts)]
+    seen = [status for status in _STATUSES if any(key[1] == status for key in dashboard.counts)]
     if width < _SUMMARY_WIDTH + sum(len(status) + 2 for status in seen):
-        return _summary_lines(board, seen)
-    return _summary_table(board, seen)
+        return _summary_lines(dashboard, seen)
+    return _summary_table(dashboard, seen)
 
 
-def _summary_lines(board: Board, seen: list[str]) -> Text:
+def _summary_lines(dashboard: Dashboard, seen: list[str]) -> Text:
     lines = []
-    for kind in sorted({key[0] for key in board.counts}):
-        told = [(board.counts[kind, status], status) for status in seen]
-        p50, p95 = _summary_row(board, kind, seen)[-2:]
+    for kind in sorted({key[0] for key in dashboard.counts}):
+        told = [(dashboard.counts[kind, status], status) for status in seen]
+        p50, p95 = _summary_row(dashboard, kind, seen)[-2:]
         statuses = ", ".join(f"{count} {status}" for count, status in told if count)
         lines.append(f"{kind}: {statuses}\n  p50 {p50}, p95 {p95}")
     return Text("\n".join(lines))
 
 
-def _summary_table(board: Board, seen: list[str]) -> Table:
-    counts = board.counts
+def _summary_table(dashboard: Dashboard, seen: list[str]) -> Table:
+    counts = dashboard.counts
     table = Table(box=None, pad_edge=False, show_footer=True)
     table.add_column("type", footer="all")
     for status in seen:
         total = sum(count for key, count in counts.items() if key[1] == status)
         table.add_column(Text(status, style=style(status)), footer=str(total), justify="right")
-    all_ms = [each for times_ms in board.times_ms.values() for each in times_ms]
+    all_ms = [each for times_ms in dashboard.times_ms.values() for each in times_ms]
     for share in (0.5, 0.95):
         footer = duration(percentile(all_ms, share))
         table.add_column(f"p{share * 100:.0f}", footer=footer, justify="right")
     for kind in sorted({key[0] for key in counts}):
-        table.add_row(*_summary_row(board, kind, seen))
+        table.add_row(*_summary_row(dashboard, kind, seen))
     return table
 
 
-def _summary_row(board: Board, kind: CheckType, seen: list[str]) -> list[str]:
-    times_ms = list(board.times_ms.get(kind, ()))
+def _summary_row(dashboard: Dashboard, kind: CheckType, seen: list[str]) -> list[str]:
+    times_ms = list(dashboard.times_ms.get(kind, ()))
     return [
         kind,
-        *(str(board.counts[kind, status] or "") for status in seen),
+        *(str(dashboard.counts[kind, status] or "") for status in seen),
         *(duration(percentile(times_ms, share)) for share in (0.5, 0.95)),
     ]
 
 
-def verdict(board: Board) -> str:
+def verdict(dashboard: Dashboard) -> str:
     """How it went, in one sentence."""
-    total = board.counts.total()
-    missed = sum(count for key, count in board.counts.items() if key[1] in NOT_RUN)
-    failed = sum(count for key, count in board.counts.items() if key[1] in BAD)
+    total = dashboard.counts.total()
+    missed = sum(count for key, count in dashboard.counts.items() if key[1] in NOT_RUN)
+    failed = sum(count for key, count in dashboard.counts.items() if key[1] in BAD)
     not_run = f"{missed} missed" if missed else "none missed"
     return f"{total} results: {total - failed - missed} good, {failed} failed, {not_run}"

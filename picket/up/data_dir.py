@@ -18,41 +18,41 @@ from picket.up.demo_target import DemoPorts
 from sandbox.spawn import can_have_own_users
 
 _MARK: Final = "picket-up.json"
-"""Tells our folder from somebody else's; holds the demo target's ports, which outlive --fresh."""
+"""Marks a folder of `picket up`; it has the demo target's ports, which survive --fresh."""
 _URL_FILE: Final = "service-url"
 _URL: Final = re.compile(r"http://[\d.]+:(\d{1,5})", re.ASCII)
 _HIGHEST_PORT: Final = 65_535
 _LOCK: Final = "lock"
 _PID_BYTES: Final = 20
-_OURS_ALONE: Final = 0o700
-_PASSED_BY_OTHERS: Final = 0o711
-"""They come to what they may read below, and list nothing."""
+_PRIVATE: Final = 0o700
+_TRAVERSABLE: Final = 0o711
+"""Other users may enter subfolders whose names they know, and list nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataDir:
-    """Paths in the folder, and what is kept in files of its own."""
+    """Paths in the folder, and the values in its files."""
 
     path: Path
 
     @property
     def service(self) -> Path:
-        """Of the service: its database."""
+        """The data folder of the service, with its database."""
         return self.path / "service"
 
     @property
     def agent(self) -> Path:
-        """Of the agent: its spool."""
+        """The data folder of the agent, with its spool."""
         return self.path / "agent"
 
     @property
     def logs(self) -> Path:
-        """One file per child."""
+        """Log files, one per child process."""
         return self.path / "logs"
 
     @property
     def traces(self) -> Path:
-        """Of browser checks that failed."""
+        """Traces of failed browser checks."""
         return self.path / "traces"
 
     @property
@@ -128,27 +128,29 @@ def open_data_dir(path: Path, *, fresh: bool) -> Iterator[DataDir]:
     Raises:
         CommandError: it cannot be written, holds something else, or another `up` uses it.
     """
-    with _opened(path) as lock:
+    with _open_lock(path) as lock:
         _take(lock.fileno(), path)
-        with _as_sentences():
+        with _explain_os_errors():
             if fresh:
                 _empty(path)
             folder = _prepare(path)
         yield folder
 
 
-def _opened(path: Path) -> TextIO:
-    with _as_sentences():
-        path.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
+def _open_lock(path: Path) -> TextIO:
+    with _explain_os_errors():
+        path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         if any(path.iterdir()) and not (path / _MARK).exists():
-            raise CommandError(f"{path} holds something else; give --data-dir a folder of its own")
+            raise CommandError(
+                f"{path} is not empty and not a folder of `picket up`; use another --data-dir"
+            )
         lock = (path / _LOCK).open("a+")
         os.fchmod(lock.fileno(), 0o600)  # who can open it could hold it
         return lock
 
 
 @contextmanager
-def _as_sentences() -> Iterator[None]:
+def _explain_os_errors() -> Iterator[None]:
     try:
         yield
     except OSError as problem:
@@ -158,7 +160,7 @@ def _as_sentences() -> Iterator[None]:
 
 
 def _take(lock: int, path: Path) -> None:
-    """The lock's file tells whose it is."""
+    """Lock the folder; the lock file holds the process id."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as problem:
@@ -185,18 +187,18 @@ def _empty(path: Path) -> None:
 def _prepare(path: Path) -> DataDir:
     folder = DataDir(path.resolve())
     for part in (folder.service, folder.agent, folder.logs, folder.traces):
-        part.mkdir(mode=_OURS_ALONE, exist_ok=True)
-        part.chmod(_OURS_ALONE)
+        part.mkdir(mode=_PRIVATE, exist_ok=True)
+        part.chmod(_PRIVATE)
     for part in (folder.path, folder.agent):
-        part.chmod(_way_to_packages())
+        part.chmod(_folder_mode())
     if not (path / _MARK).exists():
         folder.keep_demo_ports(DemoPorts())
     return folder
 
 
-def _way_to_packages() -> int:
-    """The agent keeps packages of suites where the users that these run as can get to them."""
-    return _PASSED_BY_OTHERS if can_have_own_users() else _OURS_ALONE
+def _folder_mode() -> int:
+    """Return the mode that lets users of runs reach the packages of suites below the folder."""
+    return _TRAVERSABLE if can_have_own_users() else _PRIVATE
 
 
 def _write_secret(file: Path, secret: str) -> None:

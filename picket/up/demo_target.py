@@ -50,8 +50,10 @@ class DemoCertificate:
 def make_certificate(folder: Path, *, host: str) -> DemoCertificate:
     """Make both anew and write them to the folder; the server's key can be read by us alone."""
     authority_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    authority = _sign(_named("Picket demo authority", authority_key), authority_key, authority_key)
-    request = _named("Picket demo target", server_key, issuer=authority.subject)
+    authority = _sign(
+        _build_certificate("Picket demo authority", authority_key), authority_key, authority_key
+    )
+    request = _build_certificate("Picket demo target", server_key, issuer=authority.subject)
     server = _sign(request, server_key, authority_key, host=host)
     made = DemoCertificate(folder / "demo-authority.pem", folder / "demo-server.pem")
     made.authority.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
@@ -62,7 +64,7 @@ def make_certificate(folder: Path, *, host: str) -> DemoCertificate:
     return made
 
 
-def _named(
+def _build_certificate(
     name: str, key: ec.EllipticCurvePrivateKey, *, issuer: x509.Name | None = None
 ) -> x509.CertificateBuilder:
     """A certificate without extensions yet. No issuer: it signs itself."""
@@ -90,7 +92,7 @@ def _sign(
     authority = host is None
     builder = (
         builder.add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-        .add_extension(_usage(authority=authority), critical=True)
+        .add_extension(_key_usage(authority=authority), critical=True)
         .add_extension(
             x509.SubjectKeyIdentifier.from_public_key(own_key.public_key()), critical=False
         )
@@ -100,11 +102,11 @@ def _sign(
         )
     )
     if host is not None:
-        builder = _for_server(builder, host)
+        builder = _add_server_extensions(builder, host)
     return builder.sign(signing_key, hashes.SHA256())
 
 
-def _for_server(builder: x509.CertificateBuilder, host: str) -> x509.CertificateBuilder:
+def _add_server_extensions(builder: x509.CertificateBuilder, host: str) -> x509.CertificateBuilder:
     names = x509.SubjectAlternativeName(
         [x509.DNSName("localhost"), x509.IPAddress(ip_address(host))]
     )
@@ -112,7 +114,7 @@ def _for_server(builder: x509.CertificateBuilder, host: str) -> x509.Certificate
     return builder.add_extension(names, critical=False).add_extension(server, critical=False)
 
 
-def _usage(*, authority: bool) -> x509.KeyUsage:
+def _key_usage(*, authority: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not authority,
         key_cert_sign=authority,
@@ -225,7 +227,7 @@ async def _serve_names(stack: AsyncExitStack, wanted: int) -> int:
     return _port(datagram)
 
 
-async def ping_for_ever(url: str) -> None:
+async def ping_forever(url: str) -> None:
     """Play the nightly job that reports to its heartbeat check, through the agent's ping port."""
     limit = aiohttp.ClientTimeout(total=_PING_LIMIT_S)
     async with aiohttp.ClientSession(timeout=limit) as session:
@@ -334,9 +336,9 @@ class DemoZone:
             return None
         if len(query.question) != 1 or query.flags & dns.flags.QR:
             return None
-        return self._filled(query).to_wire()
+        return self._answer_query(query).to_wire()
 
-    def _filled(self, query: dns.message.Message) -> dns.message.Message:
+    def _answer_query(self, query: dns.message.Message) -> dns.message.Message:
         response = dns.message.make_response(query, recursion_available=True)
         response.flags |= dns.flags.AA
         question = query.question[0]

@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 from agent.settings import SECRET_PREFIX
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
-from picket.up.agent_types import AgentTypes, agents_there, set_up_checks
+from picket.up.agent_types import AgentTypes, list_agents, set_up_checks
 from picket.up.data_dir import DataDir
 from picket.up.demo_target import HOST, DemoTarget, demo_target
 from picket.up.starter_checks import PING_TOKEN, starter_checks
@@ -28,7 +28,7 @@ _INHERITED: Final = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LOG_LEVEL"),
     *("PICKET_RUNTIMES", "CHROMIUM_PATH"),
 )
-"""All that every child gets of our environment: no proxy, no key, no database of somebody's."""
+"""The variables that children inherit; no proxy, key or database of the user is among them."""
 _TAIL_BYTES: Final = 64 * 1024
 
 
@@ -51,7 +51,7 @@ class Child:
         self._program = program
         self._process = process
         self._log_begins_at = log_begins_at
-        """Bytes; what stands before is of earlier starts."""
+        """The offset in bytes; lines before it are from earlier starts."""
 
     def __repr__(self) -> str:
         return f"Child({self.name}, pid={self._process.pid}, exit_code={self.exit_code})"
@@ -63,7 +63,7 @@ class Child:
         with program.log.open("ab") as log:
             log_begins_at = log.tell()
             process = await asyncio.create_subprocess_exec(
-                *_dies_with_us(),
+                *_parent_death_prefix(),
                 sys.executable,
                 "-P",  # a folder `agent` in the working directory is not ours
                 "-m",
@@ -83,7 +83,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """Negative: killed by that signal. None: it runs."""
+        """The exit code; a negative one is a signal. None: the child is running."""
         return self._process.returncode
 
     @property
@@ -91,7 +91,7 @@ class Child:
         """Where its output is."""
         return self._program.log
 
-    async def ended(self) -> int:
+    async def wait(self) -> int:
         """Wait for its end; gives the exit code."""
         return await self._process.wait()
 
@@ -120,21 +120,21 @@ class Child:
         return text.splitlines()[-count:]
 
 
-def _dies_with_us() -> tuple[str, ...]:
+def _parent_death_prefix() -> tuple[str, ...]:
     """Have the kernel end the child when we are killed, where util-linux can arrange that."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     return (setpriv, "--pdeathsig", "TERM", "--") if setpriv else ()
 
 
 _USUAL_PORT: Final = 8080
-"""As `picket service` has it by itself."""
+"""The default port of `picket service`."""
 _START_LIMIT_S: Final = 30.0
 _ASK_AGAIN_S: Final = 0.1
 _END_LIMIT_S: Final = 2.0
 _STOP_LIMIT_S: Final = 6.0
 _LAST_LINES: Final = 12
 _SLOTS: Final = 32
-"""Enough for a dozen checks; the agent's own default would do as well."""
+"""How many uptime checks the agent runs at once, enough for the starter checks."""
 
 
 AnswerT = TypeVar("AnswerT")
@@ -142,7 +142,7 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPicket:
-    """The running whole."""
+    """The running service, agent and demo target."""
 
     target: DemoTarget
     service: Child
@@ -177,7 +177,7 @@ async def local_picket(folder: DataDir, *, port: int | None) -> AsyncIterator[Lo
         CommandError: the service did not answer in time.
     """
     async with AsyncExitStack() as stack:
-        yield await _Starting(stack, folder, port).whole()
+        yield await _Starting(stack, folder, port).start_all()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class Ports:
     def free(cls, *, wanted: Sequence[int]) -> "Ports":
         """Ports that are free now; the service's is the first of the wanted ones that is."""
         free, health, ping = free_ports(3)
-        service = next((port for port in wanted if is_free(port)), free)
+        service = next((port for port in wanted if is_port_free(port)), free)
         return cls(service=service, health=health, ping=ping)
 
     @property
@@ -208,16 +208,16 @@ class _Starting:
     stack: AsyncExitStack
     folder: DataDir
     port: int | None
-    """Of the service, as somebody asked for it. None: the last one, or the usual one, or any."""
+    """The requested port of the service. None: that of the last start, or the default, or any."""
 
-    async def whole(self) -> LocalPicket:
+    async def start_all(self) -> LocalPicket:
         """Target, service, agent, and then the checks."""
         target = await self._target()
         ports, service, api, location = await self._service()
         self.folder.keep_service_url(ports.service_url)
         # The demo's nightly job was away with us; it reports before anybody asks for it.
         await api.ping(PING_TOKEN)
-        others = frozenset(str(one["id"]) for one in await agents_there(api))
+        others = frozenset(str(one["id"]) for one in await list_agents(api))
         agent = await self._child(self._agent_program(ports, target))
         types = AgentTypes(api, others=others)
         # Only now: the first run of a check is due at once, and somebody should be there for it.
@@ -256,7 +256,7 @@ class _Starting:
                 asking = partial(_first_location, api, self.folder)
                 return ports, service, api, await _until(asking, of=service)
             except CommandError:
-                if ports.service == self.port or not await _has_lost(service, ports.service):
+                if ports.service == self.port or not await _has_lost_port(service, ports.service):
                     raise
                 wanted = [port for port in wanted if port != ports.service]
 
@@ -328,24 +328,24 @@ async def _first_location(api: PublicApi, folder: DataDir) -> str:
         if refused.status != HTTPStatus.UNAUTHORIZED:
             raise
         raise CommandError(
-            f"the service does not know the key in {folder.api_key_file}; bring the key back, "
+            f"the service does not know the key in {folder.api_key_file}; restore the key, "
             "or start over with --fresh",
             ExitCode.KEY_REFUSED,
         ) from refused
 
 
-async def _has_lost(service: Child, port: int) -> bool:
-    """Whether it ended because another program took the port after our look.
+async def _has_lost_port(service: Child, port: int) -> bool:
+    """Whether it ended because another program took the port after it was chosen.
 
-    Then that program has answered, or nobody has.
+    Any answer then came from that program.
     """
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(service.ended(), _END_LIMIT_S)
-    return service.exit_code is not None and not is_free(port)
+        await asyncio.wait_for(service.wait(), _END_LIMIT_S)
+    return service.exit_code is not None and not is_port_free(port)
 
 
 async def _until(ask: Callable[[], Awaitable[AnswerT]], *, of: Child) -> AnswerT:
-    """The answer, as soon as there is one that is more than nothing.
+    """Call `ask` until it returns something true, and return that.
 
     Raises:
         ChildDiedError: the child that it depends on ended.
@@ -372,7 +372,7 @@ _GIVEN_BY_SYSTEM: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ports that are free now; a child binds each a moment later."""
+    """Return this many different free ports; child processes bind them a moment later."""
     with ExitStack() as stack:
         listeners = [stack.enter_context(_listener()) for _ in range(count)]
         return [int(listener.getsockname()[1]) for listener in listeners]
@@ -397,8 +397,8 @@ def _first_given_by_system() -> int:
         return 0
 
 
-def is_free(port: int) -> bool:
-    """Whether the port can be had now."""
+def is_port_free(port: int) -> bool:
+    """Whether the port is free now."""
     try:
         socket.create_server((HOST, port)).close()
     except OSError:
@@ -406,8 +406,8 @@ def is_free(port: int) -> bool:
     return True
 
 
-def hold_free(port: int, *, option: str) -> int:
-    """The port, when it can be had.
+def require_free_port(port: int, *, option: str) -> int:
+    """Return the port if it is free.
 
     Raises:
         CommandError: something else listens there.
@@ -416,7 +416,7 @@ def hold_free(port: int, *, option: str) -> int:
         socket.create_server((HOST, port)).close()
     except OSError as problem:
         raise CommandError(
-            f"{option} is {port}, but that port cannot be had: {problem.strerror}; "
-            "leave the option out for a free one"
+            f"{option} is {port}, but that port cannot be used: {problem.strerror}; "
+            "omit the option to use a free one"
         ) from problem
     return port

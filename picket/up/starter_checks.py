@@ -7,7 +7,7 @@ from contract.checks import CheckType
 from picket.up.demo_target import HOST, ZONE, DemoPorts
 
 TAG: Final = "starter"
-"""Marks the checks that are ours to set right at the next start."""
+"""Marks the checks that the next start updates."""
 PING_TOKEN: Final = "starter-nightly-job"  # noqa: S105 - a loopback demo address, no secret
 _EVERY_S: Final = 10
 _NAME: Final = ZONE.rstrip(".")
@@ -47,7 +47,7 @@ def starter_checks(ports: DemoPorts, *, location: str) -> tuple[StarterCheck, ..
 
 
 def _schedule(kind: CheckType, body: dict[str, Any]) -> dict[str, int]:
-    """As often as the type may run, scripts once a minute: they take the most of a machine."""
+    """Run a type as often as it may; scripts once a minute, because they use the most resources."""
     if kind in {CheckType.API, CheckType.TCP} and "localSetupScript" not in body:
         return {"frequency": 0, "frequencyOffset": _EVERY_S}
     return {"frequency": 1}

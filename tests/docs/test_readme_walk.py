@@ -74,7 +74,7 @@ async def test_a_result_of_a_running_service_is_opened_by_its_id(folder: Path) -
     )
     assert viewer.stdout is not None
     try:
-        printed = await until_printed(viewer.stdout, "Ctrl-C ends it")
+        printed = await until_printed(viewer.stdout, "Ctrl-C stops it")
         url = re.search(r"http://127\.0\.0\.1:\d+/\S+trace=\S+", printed)
         assert url is not None
         seen = await looked_at(url[0], "actions")

@@ -48,7 +48,7 @@ def test_a_scrubbed_file_is_written_beside_and_the_other_stays(
 ) -> None:
     file, out = a_file(tmp_path, f"token {SECRET}".encode()), tmp_path / "clean.log"
     assert main(["scrub", file, "--secret-file", secret_file, "--out", str(out)]) == 0
-    assert capsys.readouterr().out == f"1 place hidden; the scanner finds no secret in {out}\n"
+    assert capsys.readouterr().out == f"1 place redacted; the scanner found no secret in {out}\n"
     assert SECRET.encode() not in out.read_bytes()
     assert Path(file).read_text() == f"token {SECRET}"
     assert main(["scrub", str(out), "--secret-file", secret_file, "--check"]) == 0
@@ -92,11 +92,11 @@ def test_a_key_is_one_secret(tmp_path: Path, capsys: Printed) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["log"], "say either --check, or --out and where the scrubbed file goes"),
-        (["log", "--check", "--out", "x"], "say either --check, or --out"),
+        (["log"], "use either --check, or --out with the path of the redacted file"),
+        (["log", "--check", "--out", "x"], "use either --check, or --out"),
         (["gone", "--check"], "FILE is {folder}/gone; use a readable file"),
         (["log", "--check", "--secrets", "gone"], "--secret-file is {folder}/gone; use a readable"),
-        (["log", "--check", "--secrets", "short"], "--secret-file holds nothing to look for"),
+        (["log", "--check", "--secrets", "short"], "--secret-file has no usable secret"),
         (["locked.zip", "--check"], "locked.zip cannot be searched: member 1 of 1 is encrypted"),
     ],
 )

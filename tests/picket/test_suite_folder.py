@@ -6,7 +6,7 @@ import pytest
 
 from picket import run
 from picket.errors import CommandError
-from picket.run import pack, packed
+from picket.run import pack, pack_suite
 from runners.scripting.suites.bundle_cache import BundleError
 
 
@@ -35,7 +35,7 @@ def test_a_bundle_is_given_to_who_asks_for_its_hash(tmp_path: Path) -> None:
 
 def test_installations_go_through_the_proxies_of_whoever_runs(tmp_path: Path) -> None:
     environ = {"https_proxy": "http://proxy:3128", "NO_PROXY": ".corp", "API_KEY": "x"}
-    with packed(a_suite(tmp_path), environ) as (places, sha256):
+    with pack_suite(a_suite(tmp_path), environ) as (places, sha256):
         told = {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": ".corp"}
         assert places.environment == told
         assert asyncio.run(places.bundles.fetch(sha256)).is_file()
@@ -49,6 +49,6 @@ def test_a_folder_that_is_too_large_is_told(
     monkeypatch.setattr(run, "MAX_BUNDLE_BYTES", 10)
     with (
         pytest.raises(CommandError, match="bytes when packed; use at most 10"),
-        packed(a_suite(tmp_path), {}),
+        pack_suite(a_suite(tmp_path), {}),
     ):
         pass

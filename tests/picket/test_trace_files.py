@@ -50,7 +50,7 @@ def test_what_is_no_trace_is_said_with_its_name(tmp_path: Path) -> None:
     content = damaged.read_bytes()
     damaged.write_bytes(content[:60] + b"\xff" * 20 + content[80:])
     for path in (text, empty, torn, nested, damaged):
-        with pytest.raises(CommandError, match="is no trace of Playwright") as refused:
+        with pytest.raises(CommandError, match="is not a Playwright trace") as refused:
             read_trace(path)
         assert str(path) in refused.value.message
 
@@ -61,7 +61,7 @@ async def test_a_folder_means_every_trace_below_it(tmp_path: Path) -> None:
     (folder / "one/notes.zip").write_text("another archive")
     assert [one.path for one in await found(folder, tmp_path)] == traces
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CommandError, match="no trace of Playwright lies in"):
+    with pytest.raises(CommandError, match="there is no Playwright trace in"):
         await found(tmp_path / "empty", tmp_path)
 
 
@@ -72,9 +72,9 @@ async def test_the_trace_that_was_fetched_for_a_result_needs_no_service(tmp_path
 
 @pytest.mark.parametrize("wanted", ["../../etc/passwd", "trace.zip", "a b", ""])
 async def test_what_can_be_no_result_is_asked_nowhere(wanted: str, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="is no file, no folder and no id of a result"):
+    with pytest.raises(CommandError, match="is not a file, a folder or the id of a result"):
         await found(tmp_path / "gone" / wanted, tmp_path)
-    with pytest.raises(CommandError, match=r"is no trace of Playwright|no id of a result"):
+    with pytest.raises(CommandError, match=r"is not a Playwright trace|or the id of a result"):
         await found(wanted, tmp_path / "gone")
 
 

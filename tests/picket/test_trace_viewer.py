@@ -64,7 +64,7 @@ async def test_the_printed_address_shows_the_actions_and_asks_nobody_else(
     )
     assert viewer.stdout is not None
     try:
-        printed = await until_printed(viewer.stdout, "Ctrl-C ends it")
+        printed = await until_printed(viewer.stdout, "Ctrl-C stops it")
         url = re.search(r"http://127\.0\.0\.1:\d+/\S+trace=\S+", printed)
         assert url is not None, printed
         port = urlsplit(url[0]).port

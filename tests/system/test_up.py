@@ -250,5 +250,5 @@ def test_a_taken_port_is_said_before_anything_starts(folder: Path) -> None:
         port = taken.getsockname()[1]
         up = Up(folder, "--port", str(port))
         assert up.wait() == 2
-    assert f"--port is {port}, but that port cannot be had" in up.err
+    assert f"--port is {port}, but that port cannot be used" in up.err
     assert not up.data.exists()

@@ -121,5 +121,5 @@ async def test_both_stop_politely_and_never_say_a_key(tmp_path: Path) -> None:
 
 async def test_the_api_client_says_what_the_api_refused(tmp_path: Path) -> None:
     async with a_service(tmp_path / "service") as (url, _), PublicApi(url, "cu_wrong") as api:
-        with pytest.raises(ApiRefusedError, match="GET /v1/private-locations was answered 401"):
+        with pytest.raises(ApiRefusedError, match="GET /v1/private-locations returned 401"):
             await api.locations()

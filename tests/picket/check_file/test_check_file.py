@@ -22,51 +22,53 @@ BAD_FILES = Path(__file__).parents[1] / "bad_files"
 TYPES = ", ".join(sorted(RUNNABLE))
 
 REFUSED = {
-    "assertions_twice.yaml": ": $.request.assertions stands beside $.assertions; keep one of them",
-    "broken_json.json": " is no JSON: line 1, column 16: Expecting ',' delimiter",
-    "broken_yaml.yaml": " is no YAML: line 2, column 13: mapping values are not allowed here",
+    "assertions_twice.yaml": ": $.request.assertions conflicts with $.assertions; keep one of them",
+    "broken_json.json": " is not valid JSON: line 1, column 16: Expecting ',' delimiter",
+    "broken_yaml.yaml": (
+        " is not valid YAML: line 2, column 13: mapping values are not allowed here"
+    ),
     "certificate_without_key.yaml": ": $.clientCertificates[0].key is missing",
     "empty.yaml": " is empty",
     "empty_url.yaml": ": $.request.url is empty; its length must be at least 1",
     "endless_alias.yaml": " is nested deeper than 40 levels",
-    "exploding_aliases.yaml": " holds more than 50000 values",
+    "exploding_aliases.yaml": " has more than 50000 values",
     "header_is_text.yaml": ": $.request.headers[0] is text; use an object",
-    "key_said_twice.yaml": " says request twice: again in line 4; keep one of them",
-    "list_of_checks.json": " holds a list of 1; one check stands in one file",
+    "key_said_twice.yaml": " has request twice: again in line 4; keep one of them",
+    "list_of_checks.json": " has a list of 1; put each check into its own file",
     "loss_above_all.yaml": ": $.maxPacketLossThreshold is 101; use at most 100",
-    "misspelt_field.yaml": ": $.request.skipSsl is no field here; did you mean skipSSL?",
-    "misspelt_section.yaml": ": $.asertions is no field here; did you mean assertions?",
+    "misspelt_field.yaml": ": $.request.skipSsl is not a field here; did you mean skipSSL?",
+    "misspelt_section.yaml": ": $.asertions is not a field here; did you mean assertions?",
     "no_period.yaml": ": $.periodSeconds is missing",
     "no_port.yaml": ": $.request.port is missing",
     "no_request.yaml": ": $.request is missing",
     "no_type.yaml": f": $.type is missing; use one of {TYPES}",
     "no_url.yaml": ": $.request.url is missing",
     "not_utf8.yaml": " is not UTF-8 text (byte 20)",
-    "only_a_word.yaml": " holds URL; a check is an object with a type",
+    "only_a_word.yaml": " has URL; a check is an object with a type",
     "password_is_a_number.yaml": ": $.request.basicAuth.password is a number; use text",
     "period_is_text.yaml": ": $.heartbeat.period is hourly; use a number of hours",
     "period_too_short.yaml": ": $.heartbeat.period is 10 seconds; use at least 30 seconds",
     "port_is_text.yaml": ": $.request.port is http; use a whole number",
     "port_out_of_range.yaml": ": $.request.port is 99999; use at most 65535",
     "python_object.yaml": (
-        " is no YAML: line 1, column 7: could not determine a constructor for the tag"
+        " is not valid YAML: line 1, column 7: could not determine a constructor for the tag"
         " 'tag:yaml.org,2002:python/name:os.system'"
     ),
     "request_is_text.yaml": ": $.request is http://127.0.0.1/; use an object",
     "snippet_without_a_service.json": (
-        ": $.setupSnippetId names a snippet; without a service there are none"
+        ": $.setupSnippetId refers to a snippet of a service; `picket run` has no service"
     ),
     "source_of_another_type.yaml": (
         ": $.assertions[1].source is JSON_BODY; a check of type URL takes STATUS_CODE"
     ),
     "tab_for_indentation.yaml": (
-        " is no YAML: line 3, column 1: found character '\\t' that cannot start any token"
+        " is not valid YAML: line 3, column 1: found character '\\t' that cannot start any token"
     ),
     "text_for_a_flag.yaml": ": $.request.followRedirects is yes; use true or false",
     "threshold_is_text.yaml": ": $.maxResponseTime is slow; use a number or nothing",
     "threshold_too_large.yaml": ": $.maxResponseTime is 60000; use at most 30000",
     "too_many_pings.yaml": ": $.request.pingCount is 51; use at most 50",
-    "two_documents.yaml": " holds 2 documents; one check stands in one file",
+    "two_documents.yaml": " has 2 documents; put each check into its own file",
     "unknown_comparison.yaml": (
         ": $.request.assertions[0].comparison is IS; use one of CONTAINS, EQUALS, GREATER_THAN,"
         " HAS_KEY, HAS_VALUE, IS_EMPTY, IS_NULL, LESS_THAN, NOT_CONTAINS, NOT_EMPTY, NOT_EQUALS,"
@@ -94,20 +96,20 @@ REFUSED = {
         " IS_EMPTY, IS_NULL, LESS_THAN, NOT_CONTAINS, NOT_EMPTY, NOT_EQUALS, NOT_NULL"
     ),
     "header_regex_open.yaml": (
-        ": $.request.assertions[0].regex is no regular expression: missing ): ("
+        ": $.request.assertions[0].regex is not a valid regular expression: missing ): ("
     ),
     "host_with_port.yaml": (
         ": $.request.hostname is 127.0.0.1:25, which must not contain a port; use the field port"
     ),
     "jsonpath_that_ends_early.yaml": (
-        ": $.assertions[0].property is no JSONPath: unbalanced brackets"
+        ": $.assertions[0].property is not a valid JSONPath: unbalanced brackets"
     ),
     "name_server_with_port.yaml": (
         ": $.request.nameServer is 10.0.0.53:5353, which must not contain a port; "
         "use the field port"
     ),
     "regex_with_look_behind.yaml": (
-        ": $.assertions[0].property is no regular expression: invalid perl operator: (?<="
+        ": $.assertions[0].property is not a valid regular expression: invalid perl operator: (?<="
         " (look-around and back-references are not available here)"
     ),
     "target_is_no_number.yaml": (
@@ -191,14 +193,17 @@ def test_every_wrong_part_of_the_public_form_is_told() -> None:
     heartbeat = "{ period: hourly, periodUnit: hours, grace: 5, graceUnit: weeks }"
     said = refusal(f"type: HEARTBEAT\nsetupSnippetId: 3\nheartbeat: {heartbeat}")
     assert said.splitlines() == [
-        "check.yaml: $.setupSnippetId names a snippet; without a service there are none",
+        (
+            "check.yaml: $.setupSnippetId refers to a snippet of a service; "
+            "`picket run` has no service"
+        ),
         "check.yaml: $.heartbeat.period is hourly; use a number of hours",
         "check.yaml: $.heartbeat.graceUnit is weeks; use one of seconds, minutes, hours, days",
     ]
     said = refusal("type: HEARTBEAT\nheartbeat: hourly\npingTokn: a")
     assert said.splitlines() == [
-        "check.yaml: $.heartbeat must hold period, periodUnit, grace and graceUnit",
-        "check.yaml: $.pingTokn is no field here; did you mean pingToken?",
+        "check.yaml: $.heartbeat must have period, periodUnit, grace and graceUnit",
+        "check.yaml: $.pingTokn is not a field here; did you mean pingToken?",
     ]
 
 
@@ -211,7 +216,7 @@ def test_a_thousand_wrong_entries_are_told_by_the_first_ones() -> None:
 
 def test_a_field_cannot_forge_a_line() -> None:
     said = refusal('{"type": "URL", "request": {"url": "http://a"}, "a\\nb": 1}')
-    assert said.startswith("check.yaml: $.a b is no field here; ")
+    assert said.startswith("check.yaml: $.a b is not a field here; ")
     assert len(said.splitlines()) == 1
 
 

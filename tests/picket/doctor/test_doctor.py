@@ -20,18 +20,20 @@ from contract.agent_api import UnavailableType
 from contract.checks import CheckType
 from contract.requests import IpFamily
 from picket.__main__ import main
-from picket.doctor.command import examine, strange_names
-from picket.doctor.connection import clock_skew, proxy_answers, service_answers
+from picket.doctor.command import examine, find_unknown_settings
+from picket.doctor.connection import check_clock, check_proxy, check_service
 from picket.doctor.findings import Finding, Health
 from picket.doctor.host import (
-    data_folder,
-    egress_rules,
-    ping_privilege,
-    port_is_free,
-    ports_are_free,
-    temporary_folder,
+    check_data_folder,
+    check_egress_rules,
+    check_file_limit,
+    check_memory,
+    check_ping_privilege,
+    check_port,
+    check_ports,
+    check_process_limit,
+    check_temporary_folder,
 )
-from picket.doctor.limits import file_limit, memory_for_browsers, process_limit
 from tests.builders.patience import LONG_S
 from tests.builders.scripts import runtimes_here
 from tests.fakes.service import KEY, FakeService
@@ -47,13 +49,13 @@ def some_settings(**environ: str) -> Settings:
 
 LOOK_AS_NOBODY = """
 import os, sys
-from picket.doctor.host import data_folder
+from picket.doctor.host import check_data_folder
 from agent.settings import read_settings
 if os.getuid() == 0:
     os.setgroups([])
     os.setuid(65534)
 needed = {"API_KEY": "pl_none", "SERVICE_URL": "http://127.0.0.1:9"}
-print(data_folder(read_settings({**needed, "AGENT_DATA_DIR": sys.argv[1]})).seen)
+print(check_data_folder(read_settings({**needed, "AGENT_DATA_DIR": sys.argv[1]})).seen)
 """
 
 
@@ -84,7 +86,7 @@ def _far_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_good_key_and_a_right_clock_are_ok() -> None:
     async with FakeService() as service:
         settings = some_settings(SERVICE_URL=service.url)
-        found = by_name(await service_answers(settings, None))
+        found = by_name(await check_service(settings, None))
     assert found["key"].health is Health.OK
     assert found["clock"].health is Health.OK
 
@@ -92,7 +94,7 @@ async def test_a_good_key_and_a_right_clock_are_ok() -> None:
 async def test_a_refused_key_fails_without_being_shown() -> None:
     async with FakeService() as service:
         settings = some_settings(SERVICE_URL=service.url, API_KEY="pl_a_wrong_key")
-        key = by_name(await service_answers(settings, None))["key"]
+        key = by_name(await check_service(settings, None))["key"]
     assert key.health is Health.FAIL
     assert "API_KEY_FILE" in key.fix
     assert "pl_a_wrong_key" not in key.line()
@@ -101,7 +103,7 @@ async def test_a_refused_key_fails_without_being_shown() -> None:
 async def test_a_service_that_is_away_fails_with_its_cause() -> None:
     with refusing_port() as port:
         settings = some_settings(SERVICE_URL=f"http://127.0.0.1:{port}")
-        (found,) = await service_answers(settings, None)
+        (found,) = await check_service(settings, None)
     assert found.health is Health.FAIL
     assert found.seen == f"http://127.0.0.1:{port}: connection refused: nothing listens there"
 
@@ -110,9 +112,9 @@ async def test_a_proxy_that_is_away_is_not_told_as_the_services_fault() -> None:
     settings = read_settings({"API_KEY": "pl_key", "SERVICE_URL": "http://service.test"})
     with refusing_port() as port:
         proxy = Proxy(url=f"http://127.0.0.1:{port}")
-        (found,) = await service_answers(settings, proxy)
+        (found,) = await check_service(settings, proxy)
     assert found.seen == (
-        "http://service.test: the proxy before it cannot be reached "
+        "http://service.test: its proxy cannot be reached "
         "(connection refused: nothing listens there)"
     )
     assert found.fix == "check HTTPS_PROXY and HTTP_PROXY"
@@ -120,7 +122,7 @@ async def test_a_proxy_that_is_away_is_not_told_as_the_services_fault() -> None:
 
 async def test_a_proxy_that_is_away_fails() -> None:
     with refusing_port() as port:
-        found = await proxy_answers(Proxy(url=f"http://127.0.0.1:{port}"))
+        found = await check_proxy(Proxy(url=f"http://127.0.0.1:{port}"))
     assert found.health is Health.FAIL
     assert f"127.0.0.1:{port}" in found.seen
 
@@ -136,7 +138,7 @@ async def test_a_proxy_that_is_away_fails() -> None:
 )
 def test_a_clock_that_is_off_is_a_warning(ahead_s: int, health: Health, words: str) -> None:
     ours = NOW + timedelta(seconds=ahead_s)
-    found = clock_skew(format_datetime(NOW, usegmt=True), asked=ours, now=ours)
+    found = check_clock(format_datetime(NOW, usegmt=True), asked=ours, now=ours)
     assert found.health is health
     assert words in found.seen
 
@@ -144,26 +146,26 @@ def test_a_clock_that_is_off_is_a_warning(ahead_s: int, health: Health, words: s
 @pytest.mark.parametrize("told_after_s", [0, 15, 30])
 def test_an_answer_that_took_long_is_no_skew(told_after_s: int) -> None:
     told = format_datetime(NOW + timedelta(seconds=told_after_s), usegmt=True)
-    assert clock_skew(told, asked=NOW, now=NOW + timedelta(seconds=30)).health is Health.OK
+    assert check_clock(told, asked=NOW, now=NOW + timedelta(seconds=30)).health is Health.OK
 
 
 def test_a_service_without_a_clock_is_a_warning() -> None:
-    assert clock_skew("", asked=NOW, now=NOW).health is Health.WARN
+    assert check_clock("", asked=NOW, now=NOW).health is Health.WARN
 
 
 async def test_this_host_may_ping() -> None:
-    assert (await ping_privilege(IpFamily.IPV4)).health is Health.OK
+    assert (await check_ping_privilege(IpFamily.IPV4)).health is Health.OK
 
 
 def test_a_data_folder_that_can_be_made_is_ok(tmp_path: Path) -> None:
     settings = some_settings(AGENT_DATA_DIR=str(tmp_path / "a" / "b"), SPOOL_MAX_BYTES="1")
-    assert data_folder(settings).health is Health.OK
+    assert check_data_folder(settings).health is Health.OK
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_data_folder_that_cannot_be_made_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found = data_folder(some_settings(AGENT_DATA_DIR=str(tmp_path / "file" / "data")))
+    found = check_data_folder(some_settings(AGENT_DATA_DIR=str(tmp_path / "file" / "data")))
     assert found.health is Health.WARN
     assert "AGENT_DATA_DIR" in found.fix
 
@@ -171,16 +173,16 @@ def test_a_data_folder_that_cannot_be_made_is_a_warning(tmp_path: Path) -> None:
 def test_a_folder_below_a_file_is_told_as_such(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    below = data_folder(some_settings(AGENT_DATA_DIR=str(file / "data")))
-    assert below.seen.startswith(f"{file} is a file, so {file / 'data'} cannot be made;")
-    itself = data_folder(some_settings(AGENT_DATA_DIR=str(file)))
+    below = check_data_folder(some_settings(AGENT_DATA_DIR=str(file / "data")))
+    assert below.seen.startswith(f"{file} is a file, so {file / 'data'} cannot be created;")
+    itself = check_data_folder(some_settings(AGENT_DATA_DIR=str(file)))
     assert itself.seen.startswith(f"{file} is a file;")
 
 
 def test_a_place_that_takes_no_files_is_a_warning() -> None:
-    found = data_folder(some_settings(AGENT_DATA_DIR="/proc/picket"))
+    found = check_data_folder(some_settings(AGENT_DATA_DIR="/proc/picket"))
     assert found.health is Health.WARN
-    assert found.seen.startswith("/proc/picket cannot be made: /proc takes no files;")
+    assert found.seen.startswith("/proc/picket cannot be created: /proc takes no files;")
 
 
 def test_a_folder_that_this_user_may_not_look_into_is_a_warning(tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_a_folder_that_this_user_may_not_look_into_is_a_warning(tmp_path: Path) 
         text=True,
         check=False,
     )
-    assert "cannot be made: this user may not write there" in looking.stdout, looking.stderr
+    assert "cannot be created: this user may not write there" in looking.stdout, looking.stderr
 
 
 BY_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts file systems")
@@ -220,7 +222,7 @@ def fill(disk: Path) -> None:
 def test_a_full_disk_of_the_data_folder_is_a_failure(tmp_path: Path) -> None:
     with a_disk(tmp_path / "disk", "256k") as disk:
         fill(disk)
-        found = data_folder(some_settings(AGENT_DATA_DIR=str(disk)))
+        found = check_data_folder(some_settings(AGENT_DATA_DIR=str(disk)))
     assert found.health is Health.FAIL
     assert found.seen.startswith(f"{disk} cannot be written: the disk is full;")
     assert found.fix == "free some space there, or set AGENT_DATA_DIR to another folder"
@@ -230,17 +232,19 @@ def test_a_full_disk_of_the_data_folder_is_a_failure(tmp_path: Path) -> None:
 def test_a_read_only_disk_of_the_data_folder_is_a_failure(tmp_path: Path) -> None:
     with a_disk(tmp_path / "disk", "256k") as disk:
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-        found = data_folder(some_settings(AGENT_DATA_DIR=str(disk / "data")))
+        found = check_data_folder(some_settings(AGENT_DATA_DIR=str(disk / "data")))
     assert found.health is Health.FAIL
-    assert found.seen.startswith(f"{disk / 'data'} cannot be made: the file system is read-only;")
-    assert found.fix.startswith("mount it so that it can be written, or set AGENT_DATA_DIR")
+    assert found.seen.startswith(
+        f"{disk / 'data'} cannot be created: the file system is read-only;"
+    )
+    assert found.fix.startswith("remount it read-write, or set AGENT_DATA_DIR")
 
 
 @BY_ROOT
 def test_a_full_folder_for_temporary_files_is_a_failure(tmp_path: Path) -> None:
     with a_disk(tmp_path / "disk", "256k") as disk:
         fill(disk)
-        found = temporary_folder(str(disk))
+        found = check_temporary_folder(str(disk))
     assert found.health is Health.FAIL
     assert found.seen == f"{disk} cannot be written: the disk is full"
     assert found.fix == "free some space there, or set TMPDIR to another folder"
@@ -261,8 +265,8 @@ def test_a_machine_whose_only_folder_for_temporary_files_is_full_is_still_looked
 
 
 def test_a_folder_for_temporary_files_that_takes_files_is_ok(tmp_path: Path) -> None:
-    assert temporary_folder(str(tmp_path)).health is Health.OK
-    missing = temporary_folder(str(tmp_path / "none"))
+    assert check_temporary_folder(str(tmp_path)).health is Health.OK
+    missing = check_temporary_folder(str(tmp_path / "none"))
     assert missing.health is Health.FAIL
     assert missing.seen == f"{tmp_path / 'none'} is not there"
 
@@ -279,18 +283,18 @@ def test_a_folder_for_temporary_files_that_takes_files_is_ok(tmp_path: Path) -> 
     ],
 )
 def test_rules_that_leave_nothing_to_reach_are_a_failure(deny: str, health: Health) -> None:
-    assert egress_rules(some_settings(EGRESS_DENY=deny)).health is health
+    assert check_egress_rules(some_settings(EGRESS_DENY=deny)).health is health
 
 
 def test_more_browsers_at_once_than_fit_into_memory_are_a_warning() -> None:
     settings = some_settings(JOB_CONCURRENCY="4")
-    found = memory_for_browsers(settings, free_bytes=3_100_000_000)
+    found = check_memory(settings, free_bytes=3_100_000_000)
     assert found.health is Health.WARN
     assert found.seen == (
         "3.1 GB free, room for 2 browsers at once (1.5 GB each); JOB_CONCURRENCY is 4"
     )
     assert found.fix == "set JOB_CONCURRENCY to 2, or give the agent more memory"
-    assert memory_for_browsers(settings, free_bytes=6_000_000_000).health is Health.OK
+    assert check_memory(settings, free_bytes=6_000_000_000).health is Health.OK
 
 
 def test_too_few_processes_for_the_browsers_are_a_warning_with_a_number_that_fits(
@@ -304,16 +308,16 @@ def test_too_few_processes_for_the_browsers_are_a_warning_with_a_number_that_fit
         (folder / "pids.max").write_text(f"{limit}\n")
         (folder / "pids.current").write_text("100\n")
     settings = some_settings(JOB_CONCURRENCY="4")
-    found = process_limit(settings, proc=tmp_path, cgroup=tmp_path)
+    found = check_process_limit(settings, proc=tmp_path, cgroup=tmp_path)
     assert found.health is Health.WARN
     assert found.seen.startswith(f"pids.max of {above} leaves 300, ")
     assert found.fix == "raise it, or set JOB_CONCURRENCY to 2"
     (above / "pids.max").write_text("max\n")
-    assert process_limit(settings, proc=tmp_path, cgroup=tmp_path).health is Health.OK
+    assert check_process_limit(settings, proc=tmp_path, cgroup=tmp_path).health is Health.OK
 
 
 def test_too_little_space_is_a_warning(tmp_path: Path) -> None:
-    found = data_folder(some_settings(AGENT_DATA_DIR=str(tmp_path), SPOOL_MAX_BYTES="900TiB"))
+    found = check_data_folder(some_settings(AGENT_DATA_DIR=str(tmp_path), SPOOL_MAX_BYTES="900TiB"))
     assert found.health is Health.WARN
 
 
@@ -327,25 +331,25 @@ def few_files() -> Iterator[None]:
 
 @pytest.mark.usefixtures("few_files")
 def test_too_few_open_files_are_a_warning_with_a_number_that_fits() -> None:
-    found = file_limit(some_settings(UPTIME_CONCURRENCY="256"))
+    found = check_file_limit(some_settings(UPTIME_CONCURRENCY="256"))
     assert found.health is Health.WARN
     assert "UPTIME_CONCURRENCY to 64" in found.fix
-    assert file_limit(some_settings(UPTIME_CONCURRENCY="64")).health is Health.OK
+    assert check_file_limit(some_settings(UPTIME_CONCURRENCY="64")).health is Health.OK
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_taken_port_is_a_warning(host: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family) as taken:
-        found = port_is_free("HEARTBEAT_PORT", taken.getsockname()[1])
+        found = check_port("HEARTBEAT_PORT", taken.getsockname()[1])
     assert found.health is Health.WARN
-    assert port_is_free("HEARTBEAT_PORT", 0).health is Health.OK
+    assert check_port("HEARTBEAT_PORT", 0).health is Health.OK
 
 
 def test_two_settings_of_one_port_are_a_failure() -> None:
-    first, second = ports_are_free(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1"))
+    first, second = check_ports(some_settings(AGENT_HEALTH_PORT="1", HEARTBEAT_PORT="1"))
     assert second.health is Health.FAIL
-    assert second.seen == "port 1 is AGENT_HEALTH_PORT's already"
+    assert second.seen == "port 1 is also AGENT_HEALTH_PORT"
     assert first.what == "AGENT_HEALTH_PORT"
 
 
@@ -373,7 +377,7 @@ async def test_a_bundle_without_certificates_is_a_finding(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/etc/passwd")
     roots = by_name(await examine({"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}))["roots"]
-    assert roots.seen == "/etc/passwd holds no certificates that can be read"
+    assert roots.seen == "/etc/passwd has no readable certificates"
 
 
 async def test_a_rule_that_is_none_is_told_apart_from_its_mend(light: dict[str, str]) -> None:
@@ -385,7 +389,7 @@ async def test_a_rule_that_is_none_is_told_apart_from_its_mend(light: dict[str, 
 
 def test_a_misspelt_setting_is_a_warning_with_the_nearest_name() -> None:
     settings = some_settings(AGENT_HEALTH_PROT="what-nobody-reads")
-    (found,) = strange_names(settings)
+    (found,) = find_unknown_settings(settings)
     assert found.health is Health.WARN
     assert found.seen == "AGENT_HEALTH_PROT is not a setting"
     assert found.fix == "did you mean AGENT_HEALTH_PORT?"
@@ -448,7 +452,7 @@ def test_the_command_ends_with_1_when_something_else_fails(
         monkeypatch.setenv("SERVICE_URL", f"http://127.0.0.1:{port}")
         monkeypatch.setenv("API_KEY", KEY)
         assert main(["doctor"]) == 1
-    assert "EGRESS_DENY names everything" in capsys.readouterr().out
+    assert "EGRESS_DENY denies everything" in capsys.readouterr().out
 
 
 async def test_a_check_that_is_late_on_a_busy_machine_is_no_failure(

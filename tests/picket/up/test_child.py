@@ -86,7 +86,7 @@ async def test_a_child_gets_its_settings_and_of_ours_what_describes_the_machine(
 
 async def test_the_end_of_the_log_explains_an_early_end(module: Path) -> None:
     child = await start(module, "raise SystemExit('API_KEY is not set')")
-    assert await child.ended() == 1
+    assert await child.wait() == 1
     assert child.last_lines(5) == ["API_KEY is not set"]
     await child.stop(limit_s=LONG_S)
 
@@ -94,7 +94,7 @@ async def test_the_end_of_the_log_explains_an_early_end(module: Path) -> None:
 async def test_lines_of_an_earlier_start_do_not_explain_the_end_of_this_one(module: Path) -> None:
     for reason in ("the first reason", "the second reason"):
         child = await start(module, f"raise SystemExit({reason!r})")
-        await child.ended()
+        await child.wait()
         assert child.last_lines(5) == [reason]
         await child.stop(limit_s=LONG_S)
 

@@ -95,7 +95,7 @@ def test_somebody_elses_folder_is_left_alone(tmp_path: Path, *, fresh: bool) -> 
     (tmp_path / "letters").write_text("dear")
     before = mode(tmp_path)
     with (
-        pytest.raises(CommandError, match="holds something else; give --data-dir"),
+        pytest.raises(CommandError, match="not a folder of `picket up`; use another --data-dir"),
         open_data_dir(tmp_path, fresh=fresh),
     ):
         pass

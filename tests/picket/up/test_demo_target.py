@@ -9,7 +9,7 @@ import dns.message
 import dns.rcode
 import pytest
 
-from picket.up.demo_target import FLAKY_EVERY, HOST, DemoPorts, demo_target, ping_for_ever
+from picket.up.demo_target import FLAKY_EVERY, HOST, DemoPorts, demo_target, ping_forever
 from tests.builders.patience import LONG_S, OFTEN
 
 
@@ -111,7 +111,7 @@ async def test_the_nightly_job_pings_until_it_is_stopped_whoever_is_away() -> No
 
     server = await asyncio.start_server(take, HOST, 0)
     port = server.sockets[0].getsockname()[1]
-    job = asyncio.create_task(ping_for_ever(f"http://{HOST}:{port}/ping/token"))
+    job = asyncio.create_task(ping_forever(f"http://{HOST}:{port}/ping/token"))
     async with server:
         await asyncio.wait_for(pinged.wait(), LONG_S)
     assert not job.done()

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from picket.up.dashboard_view import LEAST_WIDTH, LiveTable, PlainLines, open_display
-from tests.picket.up.test_board import a_board, a_new_result
+from tests.picket.up.test_dashboard import a_board, a_new_result
 
 
 def a_console(width: int, *, terminal: bool) -> tuple[Console, io.StringIO]:
@@ -35,9 +35,9 @@ def test_a_table_is_shown_where_there_is_room_for_one(
 
 def test_the_table_follows_the_width_of_its_terminal() -> None:
     console, written = a_console(120, terminal=True)
-    board = a_board()
-    with open_display(console, board, title="here") as display:
-        board.take([a_new_result(1)])
+    dashboard = a_board()
+    with open_display(console, dashboard, title="here") as display:
+        dashboard.take([a_new_result(1)])
         display.show([])
         assert "trend" in written.getvalue()
         written.truncate(0)

@@ -5,7 +5,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from contract.checks import CheckType
-from picket.up.dashboard import Board
+from picket.up.dashboard import Dashboard
 from picket.up.dashboard_view import (
     LEAST_WIDTH,
     columns_for,
@@ -14,12 +14,12 @@ from picket.up.dashboard_view import (
     summary,
     verdict,
 )
-from tests.picket.up.test_board import START, a_board, a_new_result
+from tests.picket.up.test_dashboard import START, a_board, a_new_result
 
 
-def a_table(board: Board, *, width: int, height: int = 0) -> Table:
+def a_table(dashboard: Dashboard, *, width: int, height: int = 0) -> Table:
     now = START + timedelta(seconds=94)
-    return live_table(board, now=now, title="here", console=Console(width=width, height=height))
+    return live_table(dashboard, now=now, title="here", console=Console(width=width, height=height))
 
 
 def printed(shown: RenderableType, *, width: int = 120) -> str:
@@ -29,12 +29,12 @@ def printed(shown: RenderableType, *, width: int = 120) -> str:
     return capture.get()
 
 
-def a_busy_board() -> Board:
-    board = a_board()
-    board.add_check("quiet", "Not yet run", CheckType.DNS)
-    board.add_check("tcp", "Echo", CheckType.TCP)
-    board.take(a_new_result(number) for number in range(1, 4))
-    board.take(
+def a_busy_board() -> Dashboard:
+    dashboard = a_board()
+    dashboard.add_check("quiet", "Not yet run", CheckType.DNS)
+    dashboard.add_check("tcp", "Echo", CheckType.TCP)
+    dashboard.take(a_new_result(number) for number in range(1, 4))
+    dashboard.take(
         [
             a_new_result(4, "FAILED", cause="HTTP status 500.", response_time_ms=40.0),
             a_new_result(
@@ -42,7 +42,7 @@ def a_busy_board() -> Board:
             ),
         ]
     )
-    return board
+    return dashboard
 
 
 def test_the_live_table_has_a_row_for_every_check() -> None:
@@ -56,11 +56,11 @@ def test_the_live_table_has_a_row_for_every_check() -> None:
 
 @pytest.mark.parametrize("width", range(LEAST_WIDTH, 200))
 def test_no_status_and_no_time_is_cut_however_narrow_the_table(width: int) -> None:
-    board = a_busy_board()
-    board.take([a_new_result(6, "TIMED_OUT", check_id="tcp", response_time_ms=123_456.0)])
-    text = printed(a_table(board, width=width), width=width)
+    dashboard = a_busy_board()
+    dashboard.take([a_new_result(6, "TIMED_OUT", check_id="tcp", response_time_ms=123_456.0)])
+    text = printed(a_table(dashboard, width=width), width=width)
     assert all(len(line) <= width for line in text.splitlines())
-    assert len(text.splitlines()) == 2 + len(board.standings)
+    assert len(text.splitlines()) == 2 + len(dashboard.states)
     for word in ("FAILED", "40.0 ms", "TIMED_OUT", "2 min 3 s", "waiting", "Front"):
         assert word in text
 
@@ -71,31 +71,31 @@ ALL_LINES = 11
 
 @pytest.mark.parametrize(("height", "lines"), [(6, 1), (7, 2), (8, 3), (60, ALL_LINES)])
 def test_a_long_cause_takes_the_lines_that_are_free(height: int, lines: int) -> None:
-    board = a_busy_board()
-    board.take([a_new_result(6, "FAILED", cause=CAUSE)])
-    text = printed(a_table(board, width=120, height=height))
-    assert len(text.splitlines()) == 2 + len(board.standings) + lines - 1
+    dashboard = a_busy_board()
+    dashboard.take([a_new_result(6, "FAILED", cause=CAUSE)])
+    text = printed(a_table(dashboard, width=120, height=height))
+    assert len(text.splitlines()) == 2 + len(dashboard.states) + lines - 1
     assert ("…" in text) == (lines < ALL_LINES)
 
 
 def test_long_causes_share_the_free_lines() -> None:
-    board = a_busy_board()
-    board.take([a_new_result(6, "FAILED", cause=CAUSE)])
-    board.take([a_new_result(7, "FAILED", check_id="tcp", kind=CheckType.TCP, cause=CAUSE)])
-    rows = printed(a_table(board, width=120, height=8)).splitlines()[2:]
+    dashboard = a_busy_board()
+    dashboard.take([a_new_result(6, "FAILED", cause=CAUSE)])
+    dashboard.take([a_new_result(7, "FAILED", check_id="tcp", kind=CheckType.TCP, cause=CAUSE)])
+    rows = printed(a_table(dashboard, width=120, height=8)).splitlines()[2:]
     named = [line.split("  ")[0].strip() for line in rows]
     assert named == ["Front page", "", "Not yet run", "Echo", ""]
     assert [number for number, line in enumerate(rows) if "…" in line] == [1, 4]
 
 
 def test_a_result_of_an_earlier_start_is_marked_by_its_age() -> None:
-    board = a_busy_board()
+    dashboard = a_busy_board()
     earlier = a_new_result(-86, "FAILED", check_id="quiet", kind=CheckType.DNS, cause="No answer.")
-    board.recall([earlier])
-    row = printed(a_table(board, width=120)).splitlines()[-2]
+    dashboard.add_earlier([earlier])
+    row = printed(a_table(dashboard, width=120)).splitlines()[-2]
     assert "3 min ago: No answer." in row
-    board.take([a_new_result(90, check_id="quiet", kind=CheckType.DNS)])
-    assert "ago" not in printed(a_table(board, width=120))
+    dashboard.take([a_new_result(90, check_id="quiet", kind=CheckType.DNS)])
+    assert "ago" not in printed(a_table(dashboard, width=120))
 
 
 def test_a_wide_table_has_every_column_and_a_narrow_one_the_needed_ones() -> None:
@@ -147,10 +147,10 @@ def test_a_summary_without_room_for_a_table_is_lines() -> None:
 
 @pytest.mark.parametrize("width", range(50, 120))
 def test_a_summary_is_never_wider_than_its_terminal(width: int) -> None:
-    board = a_busy_board()
+    dashboard = a_busy_board()
     for number, status in enumerate(("DEGRADED", "TIMED_OUT", "ERROR"), start=10):
-        board.take([a_new_result(number, status, response_time_ms=123_456.0)])
-    text = printed(summary(board, width=width), width=width)
+        dashboard.take([a_new_result(number, status, response_time_ms=123_456.0)])
+    text = printed(summary(dashboard, width=width), width=width)
     assert "…" not in text
     assert "2 min 3 s" in text
 

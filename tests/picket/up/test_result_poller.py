@@ -11,7 +11,7 @@ from contract.checks import CheckType
 from contract.result import Failure, FailureKind, Outcome, Status
 from picket.api_client import ApiRefusedError, ApiUnreachableError, KnownCheck, PublicApi
 from picket.up.agent_types import set_up_checks
-from picket.up.dashboard import Board, NewResult, ResultFeed
+from picket.up.dashboard import Dashboard, NewResult, ResultPoller
 from picket.up.demo_target import DemoPorts
 from picket.up.starter_checks import TAG, starter_checks
 from runners.registry import RUNNABLE
@@ -30,12 +30,12 @@ BEFORE = datetime.fromtimestamp(START_MS / 1000, UTC) - timedelta(hours=1)
 
 @dataclass
 class Scene:
-    """A served API, a client of it, and a feed with its board."""
+    """A served API, a client of it, and a feed with its dashboard."""
 
     served: ServedApi
     api: PublicApi
-    board: Board
-    feed: ResultFeed
+    dashboard: Dashboard
+    feed: ResultPoller
     news: asyncio.Event
 
     async def a_check(self, name: str = "Front page") -> KnownCheck:
@@ -46,7 +46,7 @@ class Scene:
         following = asyncio.create_task(self.feed.follow())
         try:
             async with asyncio.timeout(LONG_S):
-                while self.board.counts.total() < count:
+                while self.dashboard.counts.total() < count:
                     self.news.clear()
                     await self.news.wait()
         finally:
@@ -61,9 +61,9 @@ async def a_scene(folder: Path, *, since: datetime = BEFORE) -> AsyncIterator[Sc
         serve_public_api(folder) as served,
         PublicApi(served.url, served.alice.secrets.api_key) as api,
     ):
-        board, news = Board(), asyncio.Event()
-        feed = ResultFeed(api, board, lambda _: news.set(), since=since)
-        yield Scene(served, api, board, feed, news)
+        dashboard, news = Dashboard(), asyncio.Event()
+        feed = ResultPoller(api, dashboard, lambda _: news.set(), since=since)
+        yield Scene(served, api, dashboard, feed, news)
 
 
 async def test_every_new_result_is_put_on_the_board_with_its_cause(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ async def test_every_new_result_is_put_on_the_board_with_its_cause(tmp_path: Pat
         await store(scene.served, check.fields, Outcome(status=Status.FAILED, failure=failure))
         await store(scene.served, check.fields, started_ms=START_MS + 10_000)
         await scene.until_results(2)
-        standing = scene.board.standings[check.id]
-    assert scene.board.counts == {(CheckType.URL, "FAILED"): 1, (CheckType.URL, "MISSED"): 1}
-    assert [each.cause for each in standing.trend] == [
+        state = scene.dashboard.states[check.id]
+    assert scene.dashboard.counts == {(CheckType.URL, "FAILED"): 1, (CheckType.URL, "MISSED"): 1}
+    assert [each.cause for each in state.trend] == [
         "Nothing listens there.",
         NOBODY,
     ]
@@ -88,7 +88,7 @@ async def test_a_degraded_result_is_put_on_the_board_with_its_threshold(tmp_path
         outcome = Outcome(status=Status.DEGRADED, response_time_ms=412, degraded_because=because)
         await store(scene.served, check.fields, outcome)
         await scene.until_results(1)
-        (result,) = scene.board.standings[check.id].trend
+        (result,) = scene.dashboard.states[check.id].trend
     assert (result.status, result.cause) == ("DEGRADED", because)
 
 
@@ -106,7 +106,7 @@ async def test_results_of_all_checks_are_told_by_their_time(tmp_path: Path) -> N
         for number in range(4):
             check = (one, other)[number % 2]
             await store(scene.served, check.fields, passed(), started_ms=START_MS + number * 1000)
-        feed = ResultFeed(scene.api, scene.board, note, since=BEFORE)
+        feed = ResultPoller(scene.api, scene.dashboard, note, since=BEFORE)
         following = asyncio.create_task(feed.follow())
         await asyncio.wait_for(all_told.wait(), LONG_S)
         following.cancel()
@@ -124,7 +124,7 @@ async def test_what_ended_before_this_start_does_not_count_and_what_was_due_befo
         await store(scene.served, check.fields, scheduled_ms=START_MS, started_ms=now_ms)
         await store(scene.served, check.fields, passed(), scheduled_ms=START_MS, started_ms=now_ms)
         await scene.until_results(2)
-    assert scene.board.counts == {(CheckType.URL, "PASSED"): 1, (CheckType.URL, "MISSED"): 1}
+    assert scene.dashboard.counts == {(CheckType.URL, "PASSED"): 1, (CheckType.URL, "MISSED"): 1}
 
 
 async def test_a_deleted_check_leaves_the_board_and_the_others_go_on(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_a_deleted_check_leaves_the_board_and_the_others_go_on(tmp_path: P
         await scene.served.alice.delete(f"/v1/checks/{gone.id}")
         await store(scene.served, here.fields, passed())
         await scene.until_results(1)
-    assert list(scene.board.standings) == [here.id]
+    assert list(scene.dashboard.states) == [here.id]
 
 
 async def test_a_service_that_is_away_is_asked_again(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_a_service_that_is_away_is_asked_again(tmp_path: Path) -> None:
         async with PublicApi(f"http://127.0.0.1:{port}", "cu_key") as api:
             with pytest.raises(ApiUnreachableError, match="does not answer"):
                 await api.checks()
-            feed = ResultFeed(api, Board(), print, since=BEFORE)
+            feed = ResultPoller(api, Dashboard(), print, since=BEFORE)
             following = asyncio.create_task(feed.follow())
             done, _ = await asyncio.wait([following], timeout=0.2)
             assert not done
@@ -152,7 +152,7 @@ async def test_a_service_that_is_away_is_asked_again(tmp_path: Path) -> None:
 
 async def test_a_refusal_is_said_with_call_status_and_reason(tmp_path: Path) -> None:
     async with a_scene(tmp_path) as scene:
-        with pytest.raises(ApiRefusedError, match="POST /v1/checks/url was answered 400: ") as said:
+        with pytest.raises(ApiRefusedError, match="POST /v1/checks/url returned 400: ") as said:
             await scene.api.create(CheckType.URL, {"name": "no request"})
     assert said.value.status == 400
 

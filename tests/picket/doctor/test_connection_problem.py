@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from agent.settings import read_settings
-from picket.doctor.connection import service_answers, trouble_with
+from picket.doctor.connection import check_service, explain_connection_problem
 from picket.doctor.findings import Finding, Health
 
 KEY = "pl_" + "k" * 40
@@ -42,7 +42,7 @@ async def listening(tls: ssl.SSLContext | None = None, answer: bytes = b"") -> A
 
 async def found_at(url: str, **environ: str) -> Finding:
     settings = read_settings({"API_KEY": KEY, "SERVICE_URL": url, **environ})
-    found = (await service_answers(settings, None))[0]
+    found = (await check_service(settings, None))[0]
     assert found.health is Health.FAIL
     assert "Errno" not in found.line()
     assert KEY not in found.line()
@@ -98,7 +98,7 @@ async def test_a_certificate_of_an_unknown_authority_is_told_as_such() -> None:
     leaf = trustme.CA().issue_cert("127.0.0.1")
     async with listening(server_side(leaf)) as port:
         found = await found_at(f"https://127.0.0.1:{port}")
-    assert found.seen.endswith("nobody whom this host trusts has signed it")
+    assert found.seen.endswith("no authority that this host trusts has signed it")
     assert "its authority in EXTRA_CA_CERTS" in found.fix
 
 
@@ -108,7 +108,7 @@ async def test_a_certificate_for_another_host_asks_for_another_address(tmp_path:
     async with listening(server_side(authority.issue_cert("other.test"))) as port:
         extra = str(tmp_path / "authority.pem")
         found = await found_at(f"https://127.0.0.1:{port}", EXTRA_CA_CERTS=extra)
-    assert "SERVICE_URL that the certificate speaks for" in found.fix
+    assert "SERVICE_URL that the certificate is valid for" in found.fix
 
 
 async def test_a_certificate_that_is_over_wants_to_be_renewed(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_name_that_nobody_knows_is_told_by_name() -> None:
     key = ConnectionKey("picket.invalid", 80, False, True, None, None, None)  # noqa: FBT003 - theirs
     problem = aiohttp.ClientConnectorDNSError(key, OSError(None, "Domain name not found"))
     words = "the name picket.invalid cannot be looked up"
-    assert trouble_with(problem, "http://picket.invalid").seen == words
+    assert explain_connection_problem(problem, "http://picket.invalid").seen == words
 
 
 async def test_another_server_is_told_by_its_answer() -> None:
@@ -152,11 +152,11 @@ async def test_another_server_is_told_by_its_answer() -> None:
     [
         (TimeoutError(), "no answer in time"),
         (socket.gaierror(-2, "Name or service not known"), "its name cannot be looked up"),
-        (OSError(errno.EHOSTUNREACH, "No route to host"), "no route leads to that host"),
+        (OSError(errno.EHOSTUNREACH, "No route to host"), "no route to that host"),
         (OSError(errno.EIO, "Input/output error"), "input/output error"),
         (ValueError("odd"), "odd"),
         (ValueError(), "ValueError"),
     ],
 )
 def test_every_trouble_has_words(problem: Exception, words: str) -> None:
-    assert trouble_with(problem, "http://127.0.0.1:9").seen == words
+    assert explain_connection_problem(problem, "http://127.0.0.1:9").seen == words

@@ -8,7 +8,7 @@ import pytest
 from contract.evidence import MultiStepEvidence, PlaywrightEvidence
 from contract.result import Artifact
 from contract.runtimes import RUNTIMES
-from picket.report import ran_on, trace_command, trace_commands
+from picket.report import describe_runtime, trace_command, trace_commands
 from tests.builders.observations import an_outcome
 
 TRACE = Artifact(name="trace.zip", kind="trace", size_bytes=1, sha256="0" * 64)
@@ -44,15 +44,15 @@ def test_a_program_on_the_path_needs_no_folder(
 
 def test_a_suite_ran_on_its_own_playwright() -> None:
     seen = PlaywrightEvidence(playwright_version="1.56.1", node_version="24.19.0")
-    assert ran_on(seen) == {"Playwright": "1.56.1", "Node": "24.19.0"}
+    assert describe_runtime(seen) == {"Playwright": "1.56.1", "Node": "24.19.0"}
 
 
 def test_a_plain_script_ran_on_its_runtimes_playwright() -> None:
     facts = RUNTIMES["2025.04"]
-    said = ran_on(MultiStepEvidence(runtime_id="2025.04"))
+    said = describe_runtime(MultiStepEvidence(runtime_id="2025.04"))
     assert said == {"runtime": "2025.04", "Playwright": facts.playwright, "Node": facts.node}
 
 
 def test_what_is_not_scripted_ran_on_nothing_worth_a_word() -> None:
-    assert ran_on(None) == {}
+    assert describe_runtime(None) == {}
     assert trace_commands(an_outcome(), Path("out")) == ()

@@ -3,7 +3,7 @@
 import pytest
 
 from contract.checks import CheckType
-from picket.check_file.load import parse, words_of
+from picket.check_file.load import allowed_fields, parse
 from picket.errors import CommandError
 from runners.registry import RUNNABLE
 
@@ -33,7 +33,7 @@ def test_what_may_have_been_meant_is_a_word_of_the_file(
     kind: str, written: str, meant: str | None
 ) -> None:
     said = refused(f"type: {kind}\n{written}: x\n")
-    assert f"$.{written} is no field here; " in said
+    assert f"$.{written} is not a field here; " in said
     if meant is not None:
         assert f"did you mean {meant}?" in said
 
@@ -41,9 +41,11 @@ def test_what_may_have_been_meant_is_a_word_of_the_file(
 @pytest.mark.parametrize("kind", sorted(RUNNABLE))
 def test_the_list_of_fields_has_what_a_file_may_say_and_nothing_of_ours(kind: CheckType) -> None:
     said = refused(f"type: {kind}\nzzzz: 1\n")
-    assert f"$.zzzz is no field here; use {', '.join(sorted(words_of(kind).counting))}" in said
+    assert (
+        f"$.zzzz is not a field here; use {', '.join(sorted(allowed_fields(kind).known))}" in said
+    )
     ours = {"bundleSha256", "snippets", "groupSetupScript", "groupTeardownScript", "refreshCache"}
-    assert ours.isdisjoint(words_of(kind).counting)
+    assert ours.isdisjoint(allowed_fields(kind).known)
 
 
 @pytest.mark.parametrize(
@@ -59,11 +61,11 @@ def test_the_list_of_fields_has_what_a_file_may_say_and_nothing_of_ours(kind: Ch
     ],
 )
 def test_a_types_own_words_are_among_them(kind: CheckType, word: str) -> None:
-    assert word in words_of(kind).counting
+    assert word in allowed_fields(kind).known
 
 
 def test_a_mistyped_part_of_a_variable_is_told_and_not_passed_over() -> None:
     said = refused(
         "type: URL\nrequest: {url: 'http://a/'}\nvariables: [{key: A, value: b, secrett: true}]\n"
     )
-    assert "$.variables[0].secrett is no field here; did you mean secret?" in said
+    assert "$.variables[0].secrett is not a field here; did you mean secret?" in said

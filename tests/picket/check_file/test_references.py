@@ -102,7 +102,7 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         ("type: BROWSER\nscriptFile: 5\n", "$.scriptFile is 5; use the path of a file"),
         (
             "type: BROWSER\nscriptFile: x.js\nscript: '1'\n",
-            "$.scriptFile stands beside $.script; keep one of them",
+            "$.scriptFile conflicts with $.script; keep one of them",
         ),
         ("type: BROWSER\nscriptFile: ../x.js\n", "$.scriptFile is ../x.js, which cannot be read"),
         ("type: BROWSER\nscriptFile: empty.js\n", "$.scriptFile is empty"),
@@ -135,7 +135,7 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
             "$.runtimeId is 2024.02, which no agent has; use 2026.04 or 2025.04, or leave it out",
         ),
         ("type: BROWSER\nscript: '1'\nruntimeId: [1]\n", "$.runtimeId is a list; use text"),
-        ("type: URL\nscriptFile: x.js\nrequest: {url: 'http://a/'}\n", "is no field here"),
+        ("type: URL\nscriptFile: x.js\nrequest: {url: 'http://a/'}\n", "is not a field here"),
         ("type: PLAYWRIGHT\n", "$.suiteFolder is missing"),
         (
             "type: PLAYWRIGHT\nsuiteFolder: none\n",
@@ -143,11 +143,11 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         ),
         (
             f"type: PLAYWRIGHT\ncodeBundlePath: {'ab' * 32}\n",
-            "$.codeBundlePath names a bundle at a service; use suiteFolder",
+            "$.codeBundlePath refers to a bundle of a service; use suiteFolder",
         ),
         (
             f"type: PLAYWRIGHT\nbundleSha256: {'ab' * 32}\n",
-            "$.bundleSha256 names a bundle at a service; use suiteFolder",
+            "$.bundleSha256 refers to a bundle of a service; use suiteFolder",
         ),
     ],
 )
