@@ -24,7 +24,7 @@ from contract.requests import (
     RecordType,
 )
 from contract.wire import decode, encode
-from service.checks.resolve import build_doc, build_spec, type_of
+from service.checks.resolve import build_doc, build_spec
 from service.checks.schemas import CheckWrite
 from service.checks.types.api import ApiCheckWrite
 from service.checks.types.dns import DnsCheckWrite
@@ -53,7 +53,7 @@ def spec(check: CheckWrite, *, token: str = "t") -> CheckSpec:
     doc = build_doc(check)
     if isinstance(check, HeartbeatCheckWrite):
         doc["heartbeat"]["pingToken"] = token
-    return build_spec(doc, type_of(check))
+    return build_spec(doc, check.kind)
 
 
 @pytest.mark.parametrize("kind", LEAST)
@@ -61,7 +61,7 @@ def test_the_least_body_becomes_a_spec_of_its_type(kind: str) -> None:
     check = read(kind, check_body(kind))
     found = spec(check)
     assert type(found) is SPEC_TYPES[CheckType(kind.upper())]
-    assert type_of(check) == kind.upper()
+    assert check.kind == kind.upper()
     assert decode(encode(found), type(found)) == found
 
 
