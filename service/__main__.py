@@ -17,8 +17,8 @@ def main(arguments: Sequence[str] = ()) -> int:
 
         return run(arguments)
     with loading():
-        from service.serving import serve_until_told  # noqa: PLC0415 - what must be loaded leanly
-    return serve_until_told()
+        from service.serving import serve_until_stopped  # noqa: PLC0415 - loaded with the collector off
+    return serve_until_stopped()
 
 
 _OPTIONAL: Final = "rich"

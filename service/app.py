@@ -26,7 +26,7 @@ from service.audit.model import Entry
 from service.bundles.api import BundleDownloads
 from service.bundles.bundles import BundleSweep
 from service.bundles.files import BundleFiles
-from service.clock import Clock, ProcessClock
+from service.clock import Clock
 from service.db.engine import Database, DatabaseBusyError
 from service.db.migrate import migrate
 from service.db.periodic_tasks import Periodic, changing
@@ -35,19 +35,19 @@ from service.heartbeats.api import PingApi
 from service.http.dependencies import Backend
 from service.http.error_responses import error_response
 from service.http.errors import ApiError
-from service.http.fast_path import ShortCut
+from service.http.fast_path import FastPath
 from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency import idempotency
 from service.idempotency.idempotency import IdempotencyStore
 from service.jobs import settle
-from service.jobs.long_poll import ClaimQueue, open_desk
+from service.jobs.long_poll import ClaimQueue, open_claim_queue
 from service.locations.health import LocationWatch
-from service.metrics import Answered, Metrics, Stopwatch
+from service.metrics import Metrics, RequestMetrics
 from service.metrics_page import MetricsPage
 from service.pepper import pepper_of, wrong_pepper
 from service.results.model import Stored
 from service.routers import install_api
-from service.scheduling.tick import GROUP, Setbacks, tick
+from service.scheduling.tick import GROUP, ClockWatch, tick
 from service.sessions import actions as sessions
 from service.sessions.waiting import SessionWaiters
 from service.settings import BadgeAccess, Settings
@@ -72,16 +72,16 @@ class BusyError(ApiError):
 class Service:
     """The running service."""
 
-    app: ShortCut
+    app: FastPath
     first_secrets: FirstSecrets | None
     """What a first start made. None: it was none."""
-    desk: ClaimQueue
+    claim_queue: ClaimQueue
     waiters: SessionWaiters
 
-    async def send_everyone_home(self) -> None:
-        """Answer every long poll now, so that stopping waits for nobody."""
+    async def end_long_polls(self) -> None:
+        """Answer every long poll now, so that the shutdown waits for no client."""
         self.waiters.close()
-        await self.desk.close()
+        await self.claim_queue.close()
 
 
 @asynccontextmanager
@@ -93,7 +93,7 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
         DatabaseUnusableError: there is no keeping a database where the settings say.
         NewerSchemaError: a newer service has used the database.
     """
-    clock = clock or ProcessClock()
+    clock = clock or Clock()
     pepper, vault = await _prepare(settings)
     database = open_sqlite(settings.database_file)
     try:
@@ -102,14 +102,14 @@ async def running(settings: Settings, *, clock: Clock | None = None) -> AsyncIte
             lambda c: settle.extend_leases_after_restart(c, now_ms=clock.now_ms(c))
         )
         backend = _backend(settings, database, clock, pepper=pepper, vault=vault)
-        desk = await open_desk(database, clock, vault)
-        service, presence = _assemble(settings, backend, desk, secrets)
+        claim_queue = await open_claim_queue(database, clock, vault)
+        service, presence = _assemble(settings, backend, claim_queue, secrets)
         periodics = _periodics(clock, backend.bundles)
         async with _loops(database, periodics, presence):
             try:
                 yield service
             finally:
-                await service.send_everyone_home()
+                await service.end_long_polls()
         await presence.write()
     finally:
         await database.close()
@@ -175,40 +175,46 @@ def _periodics(clock: Clock, bundles: BundleFiles) -> tuple[Periodic, ...]:
         gone = idempotency.forget_old(connection, now_ms=now_ms)
         return gone + audit.forget_old(connection, now_ms=now_ms)
 
-    watch, setbacks = LocationWatch(clock), Setbacks(clock)
+    watch, clock_watch = LocationWatch(clock), ClockWatch(clock)
     sweep = BundleSweep(bundles, clock).sweep
     return (
         Periodic(name="bundles", act=sweep, every_s=_SWEEP_S),
         Periodic(name="forgetter", act=changing(forgetter), every_s=_SWEEP_S),
         Periodic(name="scheduler", act=changing(scheduler), every_s=_TICK_S, most=GROUP),
-        Periodic(name="clock-watch", act=changing(setbacks.mend), every_s=_REAP_S),
+        Periodic(
+            name="clock-watch", act=changing(clock_watch.reschedule_if_set_back), every_s=_REAP_S
+        ),
         Periodic(name="locations", act=changing(watch.look), every_s=_LOOK_S),
         Periodic(name="reaper", act=changing(reaper), every_s=_REAP_S, most=settle.GROUP),
     )
 
 
 def _assemble(
-    settings: Settings, backend: Backend, desk: ClaimQueue, secrets: FirstSecrets | None
+    settings: Settings, backend: Backend, claim_queue: ClaimQueue, secrets: FirstSecrets | None
 ) -> tuple[Service, Presence]:
     database, clock = backend.database, backend.clock
-    presence = Presence(database, clock, waiting=desk.waiting_agents)
+    presence = Presence(database, clock, waiting=claim_queue.waiting_agents)
     metrics = Metrics()
-    database.listen(Stored, metrics.stored)
+    database.listen(Stored, metrics.count_results)
     database.listen(Entry, audit.log_entry)
-    agents = _agents(backend, desk, presence, metrics)
+    agents = _agents(backend, claim_queue, presence, metrics)
     page = MetricsPage(database, clock, metrics, settings.metrics_access)
     app = FastAPI(title="Picket", openapi_url=None, docs_url=None, redoc_url=None)
     pings = PingApi(database, clock, backend.limits)
     app.router.routes += [*pings.routes(), *page.routes()]
-    front = _application(app, agents, backend, answered=metrics.answered)
+    front = _application(app, agents, backend, metrics)
     # The last is the first to see a request: all others know where it comes from. Agents' calls
     # pass it by: nothing asks from where they come, and it is 2 % of a claim.
     app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(settings.trusted_proxies))
-    service = Service(app=front, first_secrets=secrets, desk=desk, waiters=backend.waiters)
+    service = Service(
+        app=front, first_secrets=secrets, claim_queue=claim_queue, waiters=backend.waiters
+    )
     return service, presence
 
 
-def _agents(backend: Backend, desk: ClaimQueue, presence: Presence, metrics: Metrics) -> AgentApi:
+def _agents(
+    backend: Backend, claim_queue: ClaimQueue, presence: Presence, metrics: Metrics
+) -> AgentApi:
     database = backend.database
     return AgentApi(
         database=database,
@@ -216,26 +222,24 @@ def _agents(backend: Backend, desk: ClaimQueue, presence: Presence, metrics: Met
         keys=LocationKeys(database, pepper=backend.pepper, monotonic=backend.monotonic),
         limits=backend.limits,
         presence=presence,
-        desk=desk,
+        claim_queue=claim_queue,
         artifacts=ArtifactDoor(database, backend.artifacts),
         bundles=BundleDownloads(database, backend.bundles),
-        claimed=metrics.claimed,
+        claimed=metrics.count_claim,
     )
 
 
-def _application(
-    app: FastAPI, agents: AgentApi, backend: Backend, *, answered: Answered
-) -> ShortCut:
+def _application(app: FastAPI, agents: AgentApi, backend: Backend, metrics: Metrics) -> FastPath:
     """Put all that answers into the application."""
-    calls = agents.calls()
-    app.router.routes += [*calls, *agents.files()]
+    calls = agents.message_routes()
+    app.router.routes += [*calls, *agents.file_routes()]
     app.add_exception_handler(DatabaseBusyError, _busy)
     install_api(app, backend)
-    return ShortCut(
+    return FastPath(
         app,
         {call.path: call.endpoint for call in calls},
-        otherwise=Stopwatch(app, answered=answered, monotonic=time.monotonic),
-        answered=answered,
+        otherwise=RequestMetrics(app, metrics, monotonic=time.monotonic),
+        metrics=metrics,
         monotonic=time.monotonic,
     )
 

@@ -1,20 +1,15 @@
-"""What time it is: the database's clock decides, so that replicas agree."""
+"""What time it is in a transaction."""
 
 import time
-from typing import Protocol
 
 from sqlalchemy import Connection
 
 
-class Clock(Protocol):
-    """Tells the time inside a transaction."""
+class Clock:
+    """Tells the time by the database; SQLite has no clock but the process's own.
 
-    def now_ms(self, connection: Connection) -> int:
-        """Milliseconds since 1970, UTC, by the clock of this connection's database."""
-
-
-class ProcessClock:
-    """SQLite has no clock but the process's own."""
+    Replicas share a database, so that its clock is the one on which they agree.
+    """
 
     def now_ms(self, _connection: Connection) -> int:
         """Milliseconds since 1970, UTC."""

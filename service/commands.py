@@ -16,7 +16,7 @@ from service.accounts.keys import Pepper
 from service.accounts.model import Role, WrongPepperError
 from service.audit import audit
 from service.audit.model import Entry
-from service.clock import ProcessClock
+from service.clock import Clock
 from service.db.engine import DatabaseBusyError, DatabaseUnusableError
 from service.db.migrate import HEAD, revision_of
 from service.db.sqlite import open_sqlite
@@ -83,7 +83,7 @@ def _decrypt(connection: Connection, settings: Settings) -> Console:
         raise SettingsError((sentence,))
     pepper = read_kept_pepper(settings)
     require_pepper(connection, pepper)
-    return Console(connection, pepper, ProcessClock().now_ms(connection))
+    return Console(connection, pepper, Clock().now_ms(connection))
 
 
 _MOST_NAME_LETTERS: Final = 200

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby, product
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import Metric
@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from contract.release import RELEASE
-from service.jobs.model import Waiting
+from service.jobs.model import QueueDepth
 from service.results.model import Cause, Kind, ResultType, RunStatus, Stored
 
 NAMESPACE: Final = "picket_service"
@@ -39,7 +39,7 @@ class Metrics:
             "queue_oldest_wait_seconds", "How long the oldest of them waits.", "location"
         )
 
-    def text(self, queues: Mapping[str, Waiting]) -> bytes:
+    def render(self, queues: Mapping[str, QueueDepth]) -> bytes:
         """The Prometheus text format, of `CONTENT_TYPE`, with the queue of each location."""
         # A location that was deleted is not shown any more.
         self._queued.clear()
@@ -55,19 +55,19 @@ class Metrics:
             family.samples = [one for one in family.samples if not one.name.endswith("_created")]
             yield family
 
-    def claimed(self, jobs: int) -> None:
+    def count_claim(self, jobs: int) -> None:
         """A claim was answered, with so many jobs."""
         self._claims.inc()
         self._dealt.inc(jobs)
 
-    def stored(self, notice: Stored) -> None:
+    def count_results(self, notice: Stored) -> None:
         """Results were stored, of agents or of runs that nobody did."""
         for kind, alike in groupby(notice.kinds):
             count = len(tuple(alike))
             for series in self._series_by_kind[kind]:
                 series.inc(count)
 
-    def answered(self, method: str, route: str, status: int, *, took_s: float) -> None:
+    def count_request(self, method: str, route: str, status: int, *, took_s: float) -> None:
         """A request was answered; a long poll takes as long as it waited."""
         series = self._answers.get((method, route, status))
         if series is None:
@@ -77,7 +77,7 @@ class Metrics:
         duration.observe(took_s)
 
     def _series_of(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        """Remembered, as finding them by their labels takes as long as counting."""
+        """Find the two series once: looking them up by their labels takes as long as counting."""
         count = self._requests.labels(method, route, str(status))
         series = count, self._durations.labels(method, route)
         self._answers[method, route, status] = series
@@ -128,21 +128,12 @@ OTHER: Final = "other"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class Answered(Protocol):
-    """Who wants to know."""
+class RequestMetrics:
+    """Middleware around the whole application that counts and times each request."""
 
-    def __call__(self, method: str, route: str, status: int, *, took_s: float) -> None:
-        """A request was answered."""
-
-
-class Stopwatch:
-    """Around the whole application."""
-
-    def __init__(
-        self, app: Starlette, *, answered: Answered, monotonic: Callable[[], float]
-    ) -> None:
+    def __init__(self, app: Starlette, metrics: Metrics, *, monotonic: Callable[[], float]) -> None:
         self._app = app
-        self._answered = answered
+        self._metrics = metrics
         self._monotonic = monotonic
         plain = [route for route in app.routes if isinstance(route, Route)]
         self._paths = {route.path for route in plain}
@@ -150,7 +141,7 @@ class Stopwatch:
         self._by_endpoint = {route.endpoint: route.path for route in reversed(plain)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Serve one request, and count it once it is answered."""
         began_s, status = self._monotonic(), 0
 
         async def send_on(message: Message) -> None:
@@ -164,7 +155,9 @@ class Stopwatch:
         finally:
             if status:
                 took_s = self._monotonic() - began_s
-                self._answered(_method(scope), self._route(scope), status, took_s=took_s)
+                self._metrics.count_request(
+                    _method(scope), self._route(scope), status, took_s=took_s
+                )
 
     def _route(self, scope: Scope) -> str:
         """The route's path with the names of its parameters."""
@@ -177,6 +170,6 @@ class Stopwatch:
 
 
 def _method(scope: Scope) -> str:
-    """One of those that there are: somebody could invent a million."""
+    """The method if HTTP has it: clients could invent a million, and each would be a series."""
     method = str(scope["method"])
     return method if method in _METHODS else OTHER

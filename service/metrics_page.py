@@ -14,13 +14,13 @@ from service.clock import Clock
 from service.db.engine import Database
 from service.http.errors import ForbiddenError, NotFoundError
 from service.jobs import actions as jobs
-from service.jobs.model import Waiting
+from service.jobs.model import QueueDepth
 from service.locations import actions as locations
 from service.metrics import CONTENT_TYPE, Metrics
 from service.settings import MetricsAccess
 
 PATH: Final = "/metrics"
-_EMPTY: Final = Waiting(runs=0, oldest_wait_ms=0)
+_EMPTY: Final = QueueDepth(runs=0, oldest_wait_ms=0)
 _OF_PROXIES: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
@@ -40,21 +40,21 @@ class MetricsPage:
     async def _show(self, request: Request) -> Response:
         if self.access is MetricsAccess.OFF:
             raise NotFoundError(f"There is nothing at {PATH}.")
-        if self.access is MetricsAccess.LOOPBACK and not is_near(request):
+        if self.access is MetricsAccess.LOOPBACK and not is_local(request):
             raise ForbiddenError(
                 "Metrics are shown to this machine alone; METRICS_ACCESS=anyone shows them to"
                 " whoever reaches this port."
             )
-        text = self.metrics.text(await self.database.read(self._queues))
+        text = self.metrics.render(await self.database.read(self._queues))
         return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
-    def _queues(self, connection: Connection) -> Mapping[str, Waiting]:
+    def _queues(self, connection: Connection) -> Mapping[str, QueueDepth]:
         """By location id; those without a queue as well."""
-        waiting = jobs.waiting(connection, now_ms=self.clock.now_ms(connection))
+        waiting = jobs.load_queue_depths(connection, now_ms=self.clock.now_ms(connection))
         return {each: waiting.get(each, _EMPTY) for each in locations.list_all_ids(connection)}
 
 
-def is_near(request: HTTPConnection) -> bool:
+def is_local(request: HTTPConnection) -> bool:
     """Whether it comes from this machine by itself, and not through a proxy that runs here."""
     if request.client is None or any(name in request.headers for name in _OF_PROXIES):
         return False

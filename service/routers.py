@@ -76,7 +76,7 @@ def install_api(app: FastAPI, backend: Backend) -> None:
         BodyGate,
         prefixes=PREFIXES,
         streamed=bundles.PREFIX,
-        hold_key=partial(require_key, backend),
+        require_key=partial(require_key, backend),
     )
 
 

@@ -29,7 +29,6 @@ from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
 from service.http.error_responses import error_response
 from service.http.errors import ApiError
-from service.http.fast_path import OneWriteProtocol
 from service.logs import configure
 from service.settings import Settings, read_settings
 
@@ -56,7 +55,7 @@ class NotOpenError(ApiError):
 
 
 class StartupGate:
-    """What the server calls. Requests that come before the application is there wait for it."""
+    """The ASGI application of the server; requests wait here until the service has started."""
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
@@ -79,7 +78,7 @@ class StartupGate:
         self._settled.set()
 
     def drain(self) -> None:
-        """The service is told to stop: whoever sends it requests should look elsewhere."""
+        """The service stops: readiness says so, and load balancers send requests elsewhere."""
         self.stage = Stage.DRAINING
         self._settled.set()
 
@@ -136,11 +135,11 @@ _KEEP_ALIVE_S = 75
 """Longer than an agent pauses between two calls, so that it seldom connects anew."""
 _STOP_S = 10
 _NEW_OBJECTS = 10_000
-"""So many make the garbage collector look; a submission of 256 results makes some thousands."""
+"""How many new objects start a garbage collection; 256 results make some thousands."""
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with our order of stopping: long polls are answered first."""
+    """uvicorn's server, which answers long polls before it stops."""
 
     def __init__(self, config: uvicorn.Config, front: StartupGate) -> None:
         super().__init__(config)
@@ -159,11 +158,11 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Send whoever waits home, then close."""
+        """Answer every long poll, then close."""
         log.info("service.stopping")
         self._front.drain()
         if self._service is not None:
-            await self._service.send_everyone_home()
+            await self._service.end_long_polls()
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -203,7 +202,7 @@ async def _serve_at(listening: socket.socket, settings: Settings) -> None:
         async with running(settings) as service:
             if service.first_secrets is not None:
                 _show(service.first_secrets, settings)
-            _spare_the_collector()
+            _freeze_garbage_collector()
             server.open(service)
             if front.stage is Stage.READY:
                 log.info("service.ready", host=host, port=port)
@@ -216,7 +215,7 @@ async def _serve_at(listening: socket.socket, settings: Settings) -> None:
 def _config(front: StartupGate) -> uvicorn.Config:
     return uvicorn.Config(
         front,
-        http=OneWriteProtocol,
+        http="httptools",
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -227,8 +226,8 @@ def _config(front: StartupGate) -> uvicorn.Config:
     )
 
 
-def _spare_the_collector() -> None:
-    """What is here by now stays: looking through it for garbage took 5 % of the CPU time."""
+def _freeze_garbage_collector() -> None:
+    """Freeze the objects that stay: collecting garbage among them took 5 % of the CPU time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS)
@@ -240,7 +239,7 @@ def _allow_many_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def serve_until_told() -> int:
+def serve_until_stopped() -> int:
     """Read the settings and serve; the exit code: 0 stopped, 2 cannot start."""
     _allow_many_connections()
     try:

@@ -20,9 +20,9 @@ from service.agents.location_keys import LocationKeys, digest_of
 from service.agents.messages import (
     LIMIT_BYTES,
     TooOldError,
-    arrived_of,
+    answer_submission,
     read_message,
-    submission_answer,
+    read_result,
 )
 from service.agents.model import Opened
 from service.agents.presence import MIN_AGENT_VERSION, Presence, is_too_old
@@ -30,12 +30,12 @@ from service.bundles.api import BundleDownloads
 from service.clock import Clock
 from service.db.engine import Database
 from service.heartbeats.actions import ReceivedPing, take_pings
-from service.http.auth import hold_back
+from service.http.auth import refuse_early
 from service.http.errors import InvalidError, LocationKeyError
-from service.http.fast_path import JsonAnswer, received
+from service.http.fast_path import EncodedJson
 from service.http.rate_limit import RateClass, RateLimits, place_of
 from service.jobs import actions as jobs
-from service.jobs.long_poll import ClaimQueue
+from service.jobs.long_poll import Caller, ClaimQueue
 from service.jobs.model import LEASE_MS, Claimant, fence_number, job_number
 from service.jobs.settle import Release, release
 from service.results.ingest import Arrived, Verdict, take_results
@@ -43,17 +43,17 @@ from service.results.ingest import Arrived, Verdict, take_results
 MessageT = TypeVar("MessageT", bound=msgspec.Struct)
 
 MOST_LETTERS: Final = 100
-"""Of what agents call themselves and their claims."""
+"""How long the name of an agent or a claim may be."""
 _AGENT_ID: Final = AGENT_ID_HEADER.encode()
 
 
 class AgentRequest(NamedTuple):
-    """A request of an agent that was let in."""
+    """A request of an agent whose key is valid."""
 
     headers: Mapping[bytes, bytes]
     receive: Receive
     digest: bytes
-    """Of its key."""
+    """SHA-256 of its key."""
     opened: Opened
     keys: LocationKeys
 
@@ -80,7 +80,7 @@ class AgentRequest(NamedTuple):
         """
         encoding = self.headers.get(b"content-encoding")
         message = await read_message(self.receive, kind, encoding=encoding, limit_bytes=limit_bytes)
-        await self._ask_again()
+        await self._require_valid_key()
         return message
 
     async def receive_while_open(self) -> Message:
@@ -90,16 +90,16 @@ class AgentRequest(NamedTuple):
             LocationKeyError: the key ended while it came.
         """
         message = await self.receive()
-        await self._ask_again()
+        await self._require_valid_key()
         return message
 
-    async def _ask_again(self) -> None:
+    async def _require_valid_key(self) -> None:
         if await self.keys.opened_with(self.digest) is None:
             raise LocationKeyError
 
 
 def check_name(name: str, field: str = AGENT_ID_HEADER) -> None:
-    """Refuse a name that is none, or much too long."""
+    """Refuse a name that is empty or too long."""
     if not 0 < len(name) <= MOST_LETTERS:
         raise InvalidError(
             f'"{field}" has {len(name)} characters; use 1 to {MOST_LETTERS}.',
@@ -112,10 +112,10 @@ _MOST_SLOTS: Final = 10_000
 _MOST_ITEMS: Final = 10_000
 _MOST_EVENTS: Final = 100
 _MOST_IN_BRIEF: Final = 64
-"""Results, which take 2 to 5 ms together."""
+"""How many results are stored on the event loop; together they take 2 to 5 ms."""
 _PAUSE_WHEN_CLOSING_S: Final = 1.0
 _BODY_SLACK_BYTES: Final = 64 * 1024
-"""Around the results of a submission."""
+"""Room for what stands around the results of a submission."""
 
 
 class _RawSubmission(Wire, frozen=True, kw_only=True):
@@ -133,15 +133,15 @@ class AgentApi:
     keys: LocationKeys
     limits: RateLimits
     presence: Presence
-    desk: ClaimQueue
+    claim_queue: ClaimQueue
     artifacts: ArtifactDoor
     bundles: BundleDownloads
     claimed: Callable[[int], None]
-    """Told how many jobs each claim was given."""
+    """Called with the number of jobs that each claim got."""
 
-    def calls(self) -> list[Route]:
-        """The routes that take a message and answer with one."""
-        calls: dict[str, Callable[[AgentRequest], Awaitable[msgspec.Struct]]] = {
+    def message_routes(self) -> list[Route]:
+        """The routes that receive a message and answer with one."""
+        handlers: dict[str, Callable[[AgentRequest], Awaitable[msgspec.Struct]]] = {
             wire.CLAIM: self._claim,
             wire.RESULTS: self._results,
             wire.RENEW: self._renew,
@@ -150,10 +150,12 @@ class AgentApi:
             wire.PINGS: self._pings,
             wire.EVENTS: self._events,
         }
-        return [Route(path, self._messages(call), methods=["POST"]) for path, call in calls.items()]
+        return [
+            Route(path, self._messages(call), methods=["POST"]) for path, call in handlers.items()
+        ]
 
-    def files(self) -> list[Route]:
-        """The routes that take files part by part, and give them out."""
+    def file_routes(self) -> list[Route]:
+        """The routes by which agents upload artifacts and download bundles."""
         put, get = self._files(self.artifacts.put), self._files(self.bundles.get)
         return [
             Route(f"{wire.ARTIFACTS}/{{job_id}}/{{name}}", put, methods=["PUT"]),
@@ -164,9 +166,9 @@ class AgentApi:
         self, answer_to: Callable[[AgentRequest], Awaitable[msgspec.Struct]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
-            call = await self._let_in(request)
+            call = await self._authenticate(request)
             try:
-                return JsonAnswer(encode(await answer_to(call)))
+                return EncodedJson(encode(await answer_to(call)))
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
 
@@ -176,17 +178,17 @@ class AgentApi:
         self, call: Callable[[Request, str], Awaitable[msgspec.Struct | Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
-            caller = await self._let_in(request)
+            caller = await self._authenticate(request)
             guarded = Request(request.scope, caller.receive_while_open)
             try:
                 answer = await call(guarded, caller.location_id)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
-            return answer if isinstance(answer, Response) else JsonAnswer(encode(answer))
+            return answer if isinstance(answer, Response) else EncodedJson(encode(answer))
 
         return serve
 
-    async def _let_in(self, request: Request) -> AgentRequest:
+    async def _authenticate(self, request: Request) -> AgentRequest:
         # Read once: to look one up among the server's pairs takes as long as to read them all.
         # Of two alike the first counts, as everywhere else; a proxy may have looked at that one.
         headers = dict(reversed(request.scope["headers"]))
@@ -194,10 +196,10 @@ class AgentApi:
         digest = digest_of(key) if scheme.lower() == "bearer" else None
         opened = None if digest is None else await self.keys.opened_with(digest)
         if digest is None or opened is None:
-            hold_back(self.limits.wait_s(RateClass.REFUSED, place_of(request)))
+            refuse_early(self.limits.wait_s(RateClass.REFUSED, place_of(request)))
             raise LocationKeyError
         if wait_s := self.limits.wait_s(RateClass.AGENTS, opened.key_id):
-            hold_back(wait_s)
+            refuse_early(wait_s)
         return AgentRequest(headers, request.receive, digest, opened, self.keys)
 
     async def _hello(self, call: AgentRequest) -> wire.HelloAnswer:
@@ -226,7 +228,7 @@ class AgentApi:
     async def _claim(self, call: AgentRequest) -> wire.ClaimAnswer:
         agent_id = call.agent_id()
         is_known = await self.presence.meet((call.location_id, agent_id))
-        # The last wait before the desk, which is told of keys that end from here on.
+        # The last wait before the queue, which hears of keys that end from here on.
         claim = await call.read(wire.Claim)
         if not is_known:
             return wire.ClaimAnswer(say_hello=True)
@@ -239,14 +241,14 @@ class AgentApi:
             frozenset(claim.check_types),
             repeated=False,
         )
-        caller = HttpCaller(call.receive)
-        dealt = await self.desk.claim(
+        caller = Caller(call.receive)
+        jobs_of_claim = await self.claim_queue.claim(
             call.location_id, claimant, wait_s=claim.wait_s, caller=caller
         )
-        self.claimed(len(dealt))
+        self.claimed(len(jobs_of_claim))
         return wire.ClaimAnswer(
-            jobs=tuple(msgspec.Raw(job) for job in dealt),
-            next_poll_s=_PAUSE_WHEN_CLOSING_S if self.desk.is_closed else 0,
+            jobs=tuple(msgspec.Raw(job) for job in jobs_of_claim),
+            next_poll_s=_PAUSE_WHEN_CLOSING_S if self.claim_queue.is_closed else 0,
         )
 
     async def _renew(self, call: AgentRequest) -> wire.RenewAnswer:
@@ -278,7 +280,7 @@ class AgentApi:
     async def _results(self, call: AgentRequest) -> wire.SubmissionAnswer:
         limit_bytes = wire.MAX_RESULTS_BYTES + _BODY_SLACK_BYTES
         raw = await call.read(_RawSubmission, limit_bytes=limit_bytes)
-        read = [arrived_of(place, bytes(body)) for place, body in enumerate(raw.results)]
+        read = [read_result(place, bytes(body)) for place, body in enumerate(raw.results)]
         arrived = [one for one in read if isinstance(one, Arrived)]
         rejected = [one for one in read if isinstance(one, wire.Rejected)]
 
@@ -288,7 +290,7 @@ class AgentApi:
 
         brief = len(arrived) <= _MOST_IN_BRIEF
         verdicts = await self.database.write(change, brief=brief) if arrived else []
-        return submission_answer(arrived, verdicts, rejected)
+        return answer_submission(arrived, verdicts, rejected)
 
     async def _pings(self, call: AgentRequest) -> Wire:
         message = await call.read(wire.Pings)
@@ -332,20 +334,3 @@ class AgentApi:
 def _check_items(items: Sequence[object], field: str, most: int) -> None:
     if len(items) > most:
         raise InvalidError(f"$.{field} has {len(items)} items; use at most {most}.", keys=(field,))
-
-
-class HttpCaller:
-    """The other end of a claim's connection, once its body has been read."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-
-    def is_gone(self) -> bool:
-        """Whether they have hung up, as far as is known by now."""
-        message = received(self._receive)
-        return message is not None and message["type"] == "http.disconnect"
-
-    async def gone(self) -> None:
-        """Returns when they have hung up."""
-        while (await self._receive())["type"] != "http.disconnect":
-            pass

@@ -86,7 +86,7 @@ class ArtifactDoor:
                 f"The part begins at {part.first}, but {held} bytes are stored; go on there.",
                 attributes={"offset": held},
             )
-        parts = in_time(request.stream(), patience_s=PATIENCE_S, mend="go on where it broke")
+        parts = in_time(request.stream(), patience_s=PATIENCE_S, remedy="go on where it broke")
         await _append(unfinished, parts, limit_bytes=part.length)
         stored = await asyncio.to_thread(_size, unfinished)
         if stored < part.total:
@@ -103,7 +103,7 @@ class ArtifactDoor:
 
     async def _check(self, place: RunFile) -> None:
         """Whether this claim is the newest of a job of this location."""
-        held = await self._database.read(lambda c: jobs.held(c, [place.run_id]))
+        held = await self._database.read(lambda c: jobs.find_held(c, [place.run_id]))
         job = held.get(place.run_id)
         if job is None or job.location_id != place.location_id:
             raise NotFoundError("This location has no such job.")

@@ -15,7 +15,6 @@ from contract.job import JobHead, Lease
 from contract.result import Result
 from contract.wire import UnreadableMessageError, decode
 from service.http.errors import ApiError, InvalidError, SlowBodyError, TooLargeError
-from service.http.fast_path import received
 from service.jobs.model import fence_number, job_number
 from service.results.ingest import Arrived, Verdict
 
@@ -26,7 +25,7 @@ PATIENCE_S: Final = 60.0
 """How long 8 MiB of results may take to arrive, over whatever line there is."""
 _GZIP_WINDOW: Final = 31
 _IN_THREAD_BYTES: Final = 256 * 1024
-"""Unpacking more than this would hold up everyone else."""
+"""Larger bodies are unpacked in a thread, because the event loop would stand still."""
 
 
 async def read_message(
@@ -43,12 +42,7 @@ async def read_message(
         TooLargeError: it is longer than the limit, packed or unpacked.
         SlowBodyError: it did not arrive in time.
     """
-    # A small body comes with its head, and a timer for it would be 4 % of a claim.
-    first = received(receive)
-    if first is not None and not first.get("more_body"):
-        body = _join([_part(first)], limit_bytes)
-    else:
-        body = await _read_in_time(receive, first, limit_bytes)
+    body = await _read_in_time(receive, limit_bytes)
     if encoding is not None:
         body = await _unpack(body, encoding.decode("latin-1"), limit_bytes)
     try:
@@ -59,10 +53,10 @@ async def read_message(
         raise InvalidError("The body is nested too deeply.", keys=()) from problem
 
 
-async def _read_in_time(receive: Receive, first: Message | None, limit_bytes: int) -> bytes:
+async def _read_in_time(receive: Receive, limit_bytes: int) -> bytes:
     try:
         async with asyncio.timeout(PATIENCE_S):
-            return await _read(receive, first, limit_bytes)
+            return await _read(receive, limit_bytes)
     except TimeoutError as problem:
         raise SlowBodyError(
             f"The body did not arrive within {PATIENCE_S:g} s; send it again.",
@@ -70,8 +64,8 @@ async def _read_in_time(receive: Receive, first: Message | None, limit_bytes: in
         ) from problem
 
 
-async def _read(receive: Receive, first: Message | None, limit_bytes: int) -> bytes:
-    message = first or await receive()
+async def _read(receive: Receive, limit_bytes: int) -> bytes:
+    message = await receive()
     parts = [_part(message)]
     left = limit_bytes - len(parts[0])
     while left >= 0 and message.get("more_body"):
@@ -133,7 +127,7 @@ _REASONS: Final = {
 }
 
 
-def arrived_of(place: int, body: bytes) -> Arrived | wire.Rejected:
+def read_result(place: int, body: bytes) -> Arrived | wire.Rejected:
     """A result, or why it will never be taken.
 
     Raises:
@@ -157,7 +151,7 @@ def arrived_of(place: int, body: bytes) -> Arrived | wire.Rejected:
     return Arrived(result, body, job_number(result.job_id))
 
 
-def submission_answer(
+def answer_submission(
     arrived: Sequence[Arrived], verdicts: Sequence[Verdict], rejected: Sequence[wire.Rejected]
 ) -> wire.SubmissionAnswer:
     """What became of each result of a submission, as its agent reads it."""

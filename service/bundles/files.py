@@ -115,7 +115,7 @@ class BundleFiles:
 
     async def _write(self, file: IO[bytes], parts: AsyncIterator[bytes]) -> tuple[int, str]:
         seen, size, head = hashlib.sha256(), 0, b""
-        async for part in in_time(parts, patience_s=PATIENCE_S, mend="send it again"):
+        async for part in in_time(parts, patience_s=PATIENCE_S, remedy="send it again"):
             head = head if len(head) >= len(_GZIP) else head + part[: len(_GZIP)]
             size += len(part)
             if size > self._limit_bytes:

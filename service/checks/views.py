@@ -9,7 +9,7 @@ from service.checks.model import CheckRow
 from service.checks.schemas import AlertChannels, VariablesWrite
 from service.checks.secrets import decrypt, decrypt_for_people
 from service.checks.types.registry import TYPES
-from service.http.times import spelled
+from service.http.times import format_time
 from service.variables.schemas import compare as variable
 from service.variables.schemas import render_doc
 from service.vault.encryption import DecryptionError, Vault, Viewer
@@ -34,8 +34,8 @@ def render(
         "checkType": row.type,
         **doc,
         "alertChannels": AlertChannels().model_dump(),
-        "created_at": spelled(row.created_ms),
-        "updated_at": spelled(row.updated_ms),
+        "created_at": format_time(row.created_ms),
+        "updated_at": format_time(row.updated_ms),
     }
     if issubclass(TYPES[CheckType(row.type)].write, VariablesWrite):
         answer["environmentVariables"] = [render_doc(one, viewer) for one in row.variables]

@@ -27,7 +27,7 @@ from service.checks.types.api import ApiAssertion
 from service.groups.model import BASE_URL, Form, GroupRow
 from service.groups.secrets import decrypt, decrypt_for_people
 from service.http.schema import JsonNumber, RequestModel, Text, field_error
-from service.http.times import spelled
+from service.http.times import format_time
 from service.variables.model import VariableRow
 from service.variables.schemas import EnvironmentVariables, render_doc
 from service.variables.schemas import compare as variable
@@ -201,8 +201,8 @@ def render(group: GroupRow, viewer: Viewer) -> dict[str, Any]:
         "id": group.id,
         **viewer.reveal(group, decrypt_for_people).doc,
         "environmentVariables": [render_doc(one, viewer) for one in _own_variables(group)],
-        "created_at": spelled(group.created_ms),
-        "updated_at": spelled(group.updated_ms),
+        "created_at": format_time(group.created_ms),
+        "updated_at": format_time(group.updated_ms),
     }
 
 

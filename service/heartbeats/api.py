@@ -17,7 +17,7 @@ from service.db.engine import Database
 from service.heartbeats import actions, store
 from service.heartbeats.actions import ReceivedPing, is_watched, take_pings
 from service.heartbeats.model import Event, PingState
-from service.http.auth import CallerDep, hold_back
+from service.http.auth import CallerDep, refuse_early
 from service.http.dependencies import Backend, BackendDep
 from service.http.errors import NotFoundError
 from service.http.rate_limit import RateClass, RateLimits, place_of
@@ -74,9 +74,9 @@ class PingApi:
             TooManyError: it pings too often, or too many others were guessed from there.
         """
         if not await self.database.read(lambda c: is_watched(c, token)):
-            hold_back(self.limits.wait_s(RateClass.GUESSED_PINGS, place_of(request)))
+            refuse_early(self.limits.wait_s(RateClass.GUESSED_PINGS, place_of(request)))
             raise NotFoundError("No check waits for pings with this token.")
-        hold_back(self.limits.wait_s(RateClass.PINGS, token))
+        refuse_early(self.limits.wait_s(RateClass.PINGS, token))
 
 
 def _read_source(headers: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Who is calling: the API key, the account that is meant, what it may do, and how often."""
+"""Who is calling: API key, account, role and rate limit."""
 
 import math
 from typing import Annotated, Final
@@ -34,15 +34,15 @@ AlsoAccount = Annotated[
 
 
 async def require_key(backend: Backend, scope: Scope) -> None:
-    """Whoever has no key has no body read: they are told of the key, and not of the body.
+    """Check the API key before the body is read.
 
     Raises:
-        UnauthorizedError: the request's key is none.
+        UnauthorizedError: the request has no valid key.
         TooManyError: too many such requests came from there.
     """
     connection = HTTPConnection(scope)
     scheme, _, key = connection.headers.get("authorization", "").partition(" ")
-    await _of_key(backend, connection, key.strip() if scheme.lower() == "bearer" else "")
+    await _authenticate(backend, connection, key.strip() if scheme.lower() == "bearer" else "")
 
 
 async def _known_caller(
@@ -50,17 +50,17 @@ async def _known_caller(
     backend: BackendDep,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Caller:
-    return await _of_key(backend, request, bearer.credentials if bearer else "")
+    return await _authenticate(backend, request, bearer.credentials if bearer else "")
 
 
-async def _of_key(backend: Backend, connection: HTTPConnection, key: str) -> Caller:
+async def _authenticate(backend: Backend, connection: HTTPConnection, key: str) -> Caller:
     place = place_of(connection)
     if not backend.keys.is_familiar(key):
-        # Nobody has the database searched for keys that are none as often as they like.
-        hold_back(backend.limits.would_wait_s(RateClass.REFUSED, place))
+        # Unknown keys cost a query, so their number is limited.
+        refuse_early(backend.limits.would_wait_s(RateClass.REFUSED, place))
     caller = await backend.keys.caller(key)
     if caller is None:
-        hold_back(backend.limits.wait_s(RateClass.REFUSED, place))
+        refuse_early(backend.limits.wait_s(RateClass.REFUSED, place))
         raise UnauthorizedError
     return caller
 
@@ -73,7 +73,7 @@ def _caller(
     also_account: AlsoAccount = None,
 ) -> Caller:
     kind = class_of(request.method, request.scope["route"].path)
-    hold_back(backend.limits.wait_s(kind, caller.key_id))
+    refuse_early(backend.limits.wait_s(kind, caller.key_id))
     for header, meant in (("x-service-account", account), ("x-checkly-account", also_account)):
         if meant and meant != caller.account_id:
             raise ForbiddenError(f"This API key does not belong to the account in {header}.")
@@ -100,15 +100,15 @@ async def _caller_of_badge(
 
 
 MaybeCallerDep = Annotated[Caller | None, Depends(_caller_of_badge)]
-"""None: anyone, where the operator lets anyone see badges."""
+"""The caller of a badge. None: anyone, where the operator makes badges public."""
 
 
 def limit_by_address(request: Request, backend: BackendDep) -> None:
     """For operations that need no key: 429 to whoever asks too often."""
-    hold_back(backend.limits.wait_s(RateClass.GENERAL, place_of(request)))
+    refuse_early(backend.limits.wait_s(RateClass.GENERAL, place_of(request)))
 
 
-def hold_back(wait_s: float) -> None:
+def refuse_early(wait_s: float) -> None:
     """Refuse a request that comes too early.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What routes are made of: the parts of the service, handed to the application once."""
+"""The parts of the service that routes use, handed to the application once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,21 +27,21 @@ class Backend:
     database: Database
     clock: Clock
     monotonic: Callable[[], float]
-    """Seconds; for waits and rates."""
+    """A clock in seconds that never goes back, for waits and rates."""
     pepper: Pepper
     keys: ApiKeys
     answers: IdempotencyStore
     waiters: SessionWaiters
     limits: RateLimits
     vault: Vault
-    """Seals what must not be read in the database."""
+    """Encrypts secrets that the database stores."""
     bundles: BundleFiles
     artifacts: Path
     """The folder of the files of runs."""
     addresses: StaticAddresses = NO_ADDRESSES
-    """Where checks' requests come from, as the operator tells it."""
+    """Where checks' requests come from, as the operator has set it."""
     badges_for_anyone: bool = False
-    """Badges take no API key."""
+    """Whether badges need no API key."""
     public_url: str | None = None
     """Where people and jobs reach the service. None: where the request came in."""
 

@@ -46,12 +46,12 @@ class ErrorBody(BaseModel):
 
 
 def error_response(error: ApiError) -> JSONResponse:
-    """A refusal as its answer."""
+    """A refusal as a response."""
     return JSONResponse(body_of(error), status_code=int(error.status), headers=error.headers)
 
 
 def body_of(error: ApiError) -> dict[str, object]:
-    """A refusal as its body."""
+    """A refusal as a response body."""
     body: dict[str, object] = {
         "statusCode": int(error.status),
         "error": phrase(error.status),
@@ -111,7 +111,7 @@ def _router_refusal(request: Request, error: HTTPException) -> ApiError:
     if error.status_code in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED} and (
         meant := suggest_path(request.url.path, _paths_for(request))
     ):
-        # POST /v1/checks/browsr is no wrong method at the check `browsr`, but a slip of the pen.
+        # POST /v1/checks/browsr is a typo of `browser`, and no wrong method at the check `browsr`.
         return NotFoundError(f"There is nothing at {request.url.path}; did you mean {meant}?")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return _wrong_method(request)
@@ -127,20 +127,20 @@ def _router_refusal(request: Request, error: HTTPException) -> ApiError:
 
 
 def _wrong_method(request: Request) -> ApiError:
-    """Says what is possible: not everybody sees the header."""
+    """The 405, which lists what is allowed: not everybody sees the header."""
     allowed = _allowed(request)
     sentence = f"{request.method} is not possible at {request.url.path}"
     if allowed:
         sentence += f"; use {' or '.join(allowed)}"
-    if beside := _beside(request):
+    if siblings := _sibling_names(request):
         last = request.url.path.rpartition("/")[2]
-        sentence += f", or one of {', '.join(beside)} in the place of {last}"
+        sentence += f", or one of {', '.join(siblings)} in the place of {last}"
     refusal = ApiError(f"{sentence}.", headers={"allow": ", ".join(allowed)})
     refusal.status = HTTPStatus.METHOD_NOT_ALLOWED
     return refusal
 
 
-def _beside(request: Request) -> list[str]:
+def _sibling_names(request: Request) -> list[str]:
     """Last parts of paths that differ in that alone, and take this method.
 
     `POST /v1/checks/http`: somebody looks for the name of a type, and not for a check.
@@ -151,13 +151,13 @@ def _beside(request: Request) -> list[str]:
 
 
 def _paths_for(request: Request) -> list[str]:
-    """What takes this method."""
+    """The paths of all routes that take this method."""
     known: tuple[Route, ...] = request.app.state.routes
     return [route.path for route in known if request.method in (route.methods or ())]
 
 
 def _allowed(request: Request) -> list[str]:
-    """What is possible at this path; the router knows only the first of several routes.
+    """The methods allowed at this path; the router knows only the first of several routes.
 
     `/v1/checks/api` is no check of that id, though the router would take it for one.
     """
@@ -174,7 +174,7 @@ def _allowed(request: Request) -> list[str]:
 
 
 def _route(request: Request) -> str:
-    """The path with its parameters' names: a ping's token is a secret, and no log holds it."""
+    """The path with its parameters' names: a ping's token is a secret that must not be logged."""
     if route := request.scope.get("route"):
         return str(route.path)
     for route in request.app.routes:
@@ -184,7 +184,7 @@ def _route(request: Request) -> str:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    """The API's last resort: our own fault, said without details; the log has them."""
+    """The API's last resort: our own fault, reported without details; the log has them."""
     log.error("http.failed", method=request.method, route=_route(request), exc_info=error)
     refusal = ApiError("The service made a mistake; it is in its log.")
     refusal.status = 500
@@ -192,11 +192,11 @@ async def _unexpected(request: Request, error: Exception) -> Response:
 
 
 _LEAST: Final = 0.75
-"""How alike each part must be that differs: 1 is the same."""
+"""How alike each part of a path must be to be suggested; 1 means equal."""
 
 
 def suggest_path(path: str, known: Iterable[str]) -> str | None:
-    """The known path that is most like this one. None: none is.
+    """The known path that is most like this one. None: no path is like it.
 
     `known`: paths with `{names}` for parts that may be anything. A slash at the end is no part.
     """
@@ -209,7 +209,7 @@ def suggest_path(path: str, known: Iterable[str]) -> str | None:
 
 
 def _likeness(plain: list[str], names: list[str]) -> float:
-    """Of the part that is least alike; 1 is the same path, but for capitals."""
+    """How alike the least alike part is; 1 means equal, capitals aside."""
     pairs = zip(plain, names, strict=True)
     return min(_alike(part, name.lower()) for part, name in pairs if not _is_any(name))
 

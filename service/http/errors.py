@@ -1,4 +1,4 @@
-"""Refusals of the public API: what a caller did wrong, as exceptions that carry their status."""
+"""Refusals of the public API as exceptions that carry their status."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -54,8 +54,10 @@ class UnauthorizedError(ApiError):
 
     status = HTTPStatus.UNAUTHORIZED
 
-    def __init__(self, mend: str = "send an API key (cu_…) as Authorization: Bearer <key>") -> None:
-        super().__init__(f"Bad Token: {mend}.", headers={"www-authenticate": "Bearer"})
+    def __init__(
+        self, remedy: str = "send an API key (cu_…) as Authorization: Bearer <key>"
+    ) -> None:
+        super().__init__(f"Bad Token: {remedy}.", headers={"www-authenticate": "Bearer"})
 
 
 class LocationKeyError(UnauthorizedError):

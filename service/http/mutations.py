@@ -1,4 +1,4 @@
-"""Requests that change something: carried out once, and noted, in one transaction."""
+"""Requests that change something: carried out once, and audited, in one transaction."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _NOT_KEPT: Final = frozenset({"content-length"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What a change has come to."""
+    """The outcome of a change."""
 
     answer: Response
     resource_id: str | None
@@ -54,7 +54,7 @@ class Mutation:
 
     @property
     def account_id(self) -> str:
-        """Whose things are changed."""
+        """The account whose things are changed."""
         return self.caller.account_id
 
     async def ignored_fields(self, body: BaseModel) -> dict[str, str]:

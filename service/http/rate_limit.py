@@ -1,4 +1,4 @@
-"""How often a client may call, and which address it has."""
+"""Rate limits, and the addresses by which they count clients without a key."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -10,14 +10,14 @@ from typing import Final
 from starlette.requests import HTTPConnection
 
 _MOST_NAMES: Final = 10_000
-"""Of each class; whoever asked least recently is forgotten, which fills their bucket."""
+"""How many clients a class remembers; the least recent one is forgotten, which resets its limit."""
 
 
 class RateClass(StrEnum):
-    """What is counted together."""
+    """Requests that are counted together."""
 
     GENERAL = "general"
-    """All that no other class has, per API key; without a key, per address."""
+    """Everything else, per API key; without a key, per address."""
     RESULT_LISTS = "result lists"
     """Lists of a check's results, per API key."""
     LOCATION_METRICS = "location metrics"
@@ -31,12 +31,12 @@ class RateClass(StrEnum):
     AGENTS = "agents"
     """All calls of agents, per location key."""
     REFUSED = "refused keys"
-    """Requests whose key is none, per address."""
+    """Requests with an invalid key, per address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """So many requests in so much time, all of them at once if need be."""
+    """How many requests a client may send in how much time, all of them at once if it wants."""
 
     requests: int
     """0: without a limit."""
@@ -53,7 +53,7 @@ ALLOWANCES: Final[Mapping[RateClass, Allowance]] = {
     RateClass.AGENTS: Allowance(120_000),
     RateClass.REFUSED: Allowance(300),
 }
-"""Where no setting says otherwise."""
+"""The limits where no setting changes them."""
 _CLASSES: Final[Mapping[tuple[str, str], RateClass]] = {
     ("GET", "/v1/check-results/{checkId}"): RateClass.RESULT_LISTS,
     ("GET", "/v2/check-results/{checkId}"): RateClass.RESULT_LISTS,
@@ -67,7 +67,7 @@ def class_of(method: str, path: str) -> RateClass:
 
 
 class RateLimits:
-    """Who has asked how often, by class."""
+    """Counts requests by class and client."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class RateLimits:
 
 
 class RateLimit:
-    """One class."""
+    """The limit of one class."""
 
     def __init__(self, allowance: Allowance, *, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic

@@ -31,7 +31,7 @@ _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 
 
 class BodyGate:
-    """In front of the routes under some prefixes: no route sees a body that is too large."""
+    """Middleware for the routes under some prefixes: refuses bodies that are too large."""
 
     def __init__(
         self,
@@ -39,16 +39,16 @@ class BodyGate:
         *,
         prefixes: tuple[str, ...],
         streamed: str | None = None,
-        hold_key: Callable[[Scope], Awaitable[None]] | None = None,
+        require_key: Callable[[Scope], Awaitable[None]] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._patience_s = patience_s
         self._app = app
-        self._hold_key = hold_key
-        """Raises where the key is none, before the body is read. None: the routes do."""
+        self._require_key = require_key
+        """Raises for an invalid key before the body is read. None: the routes check it."""
         self._prefixes = prefixes
         self._streamed = streamed
-        """Bodies below this path are left to their routes. None: none is."""
+        """Routes below this path read their bodies themselves. None: no route does."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, then hand it on in one piece."""
@@ -57,12 +57,12 @@ class BodyGate:
             return
         headers = Headers(scope=scope)
         try:
-            await self._hold(scope)
+            await self._require(scope)
             body = _unpack(
                 await self._read_in_time(receive, headers),
                 encoding=headers.get("content-encoding", ""),
             )
-            _hold_json(scope, headers, body)
+            _require_json(scope, headers, body)
         except ClientDisconnect:
             return  # half a body is no request, and nobody is there to be told
         except ApiError as refusal:
@@ -70,11 +70,11 @@ class BodyGate:
             return
         await self._app(scope, _replay(body, receive), send)
 
-    async def _hold(self, scope: Scope) -> None:
-        if self._hold_key is None or scope["method"] not in _WITH_BODY:
+    async def _require(self, scope: Scope) -> None:
+        if self._require_key is None or scope["method"] not in _WITH_BODY:
             return
         try:
-            await self._hold_key(scope)
+            await self._require_key(scope)
         except ApiError as refusal:
             refusal.headers["connection"] = "close"  # what is still on its way is not read
             raise
@@ -111,8 +111,8 @@ class BodyGate:
         return b"".join(parts)
 
 
-def _hold_json(scope: Scope, headers: Headers, body: bytes) -> None:
-    """Refuse bodies that say they are something else than JSON; those that say nothing are it."""
+def _require_json(scope: Scope, headers: Headers, body: bytes) -> None:
+    """Refuse a body whose content-type is not JSON; without a content-type it is JSON."""
     if not body or scope["method"] not in _WITH_BODY:
         return
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -168,9 +168,9 @@ _BLOCK_BYTES: Final = 1024 * 1024
 
 
 async def in_time(
-    parts: AsyncIterator[bytes], *, patience_s: float, mend: str
+    parts: AsyncIterator[bytes], *, patience_s: float, remedy: str
 ) -> AsyncIterator[bytes]:
-    """The parts of a body, as long as none lets us wait for too long.
+    """The parts of a body, none of which may take longer than `patience_s` to come.
 
     Raises:
         SlowBodyError: nothing came for too long.
@@ -181,7 +181,7 @@ async def in_time(
                 part = await anext(parts, None)
         except TimeoutError as problem:
             raise SlowBodyError(
-                f"Nothing came for {patience_s:g} s; {mend}.", headers={"connection": "close"}
+                f"Nothing came for {patience_s:g} s; {remedy}.", headers={"connection": "close"}
             ) from problem
         if part is None:
             return

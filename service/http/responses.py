@@ -18,7 +18,7 @@ RowT = TypeVar("RowT")
 
 HEADER: Final = "x-unreadable-items"
 _MOST: Final = 20
-"""A page of them would be a header that proxies refuse."""
+"""How many items the header names at most: proxies refuse long headers."""
 OPENAPI: Final = {
     HEADER: {
         "description": (
@@ -32,12 +32,12 @@ OPENAPI: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Items(Generic[RowT]):
-    """How the items of a list are shown."""
+    """How the items of a list are rendered."""
 
     show: Callable[[RowT], Any]
-    """Raises `UnreadableError` where something does not open."""
+    """Renders an item; raises `UnreadableError` where a secret cannot be decrypted."""
     hide: Callable[[RowT], Any]
-    """The same without what does not open."""
+    """Renders an item without its undecryptable secrets."""
     name: Callable[[RowT], str]
     """What the header calls an item; letters, digits, dots, hyphens and underscores."""
 
@@ -69,13 +69,13 @@ _LINK: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list is wanted."""
+    """The requested part of a list."""
 
     limit: int
     number: int
-    """From 1."""
+    """The page's number, from 1."""
     next_url: str
-    """Of the page after this one."""
+    """The address of the next page."""
 
     @property
     def offset(self) -> int:
@@ -88,11 +88,11 @@ class Page:
         return self.limit + 1
 
     def answer(self, found: Sequence[RowT], show: Callable[[RowT], Any]) -> Response:
-        """The page as its answer; `found` has `one_more` items if there is a next one."""
+        """The page as a response; `found` has `one_more` items if there is a next page."""
         return self._answer([show(one) for one in found[: self.limit]], found, {})
 
     def answer_of(self, found: Sequence[RowT], items: Items[RowT]) -> Response:
-        """The same of items of which something stored may be unreadable."""
+        """The page as a response, with items that may have undecryptable secrets."""
         shown, told = items.shown(found[: self.limit])
         return self._answer(shown, found, told)
 
@@ -125,7 +125,7 @@ def page_of(model: Any, description: str, *also: int) -> dict[int | str, dict[st
 
 
 def page_of_sealed(model: Any, description: str, *also: int) -> dict[int | str, dict[str, Any]]:
-    """The same where something of an item may be unreadable."""
+    """OpenAPI entries of a page with items that may have undecryptable secrets."""
     entries = page_of(model, description, *also)
     entries[200]["headers"] |= OPENAPI
     return entries

@@ -1,18 +1,8 @@
-"""Base models of request and response bodies.
+"""Base models of request and response bodies, and rules that their fields share."""
 
-What stands below a field of a model, as the field's description in the OpenAPI document.
-
-pydantic's `use_attribute_docstrings` reads it as each class is made: a sixth of all that a service
-does before it listens, and most are never asked for the document.
-"""
-
-import ast
-import inspect
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache
-from itertools import islice, pairwise
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -21,84 +11,30 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetJsonSchemaHandler,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from contract.suggestions import suggest_name
-
-
-class DocumentedModel(BaseModel):
-    """A model whose fields are described by the texts below them."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /
-    ) -> dict[str, Any]:
-        schema = handler(core_schema)
-        shown = handler.resolve_ref_schema(schema).get("properties", {})
-        texts = texts_of(cls)
-        for name, field in cls.model_fields.items():
-            for called in {field.alias, field.serialization_alias, name} & shown.keys():
-                if name in texts:
-                    shown[called].setdefault("description", texts[name])
-        return schema
-
-
-@cache
-def texts_of(model: type) -> Mapping[str, str]:
-    """By the field's name; of a field of several bases the first one's, as with pydantic."""
-    found: dict[str, str] = {}
-    for base in reversed(model.__bases__):
-        found |= texts_of(base)
-    return {**found, **_texts_in(model.__module__).get(model.__qualname__, {})}
-
-
-@cache
-def _texts_in(module: str) -> Mapping[str, Mapping[str, str]]:
-    """By class and name."""
-    try:
-        tree = ast.parse(inspect.getsource(sys.modules[module]))
-    except (OSError, TypeError):  # no source, as in a module that was compiled
-        return {}
-    return {name: dict(_texts(one)) for name, one in _classes(tree)}
-
-
-def _classes(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.ClassDef]]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ClassDef):
-            yield within + node.name, node
-            yield from _classes(node, f"{within}{node.name}.")
-
-
-def _texts(one: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for node, below in pairwise(one.body):
-        match node, below:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                yield name, inspect.cleandoc(text)
-
+from service.http.field_descriptions import DocumentedModel
 
 NO_NUL: Final = r"^[^\x00]*$"
 
 
-_SLIP: Final = 0.85
-"""So much alike are two names of which one is a slip of the pen."""
+_TYPO_LIKENESS: Final = 0.85
+"""How alike an unknown name and a known one are to count as a typo; 1 means equal."""
 _MOST_UNKNOWN: Final = 20
 _MOST_LETTERS: Final = 60
-"""Likeness takes time, and a body may have a hundred thousand fields with names of any length."""
+"""Longer names are not compared, nor more names: a body may have 100,000 fields."""
 
 
 class RequestModel(DocumentedModel):
     """A frozen value in a request; camelCase outside.
 
-    Unknown fields are passed over, because clients of the established service send back what
-    they were given (`id`, zero dates, fields of later versions). One that is nearly a known one is
-    none of these: somebody has mistyped it, and would not get what they asked for.
+    Unknown fields are ignored, because clients of the established service send back what they
+    received (`id`, zero dates, fields of later versions). A field whose name is nearly a known one
+    is refused as a typo: ignoring it would not do what its sender wants.
     """
 
     model_config = ConfigDict(
@@ -112,29 +48,31 @@ class RequestModel(DocumentedModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _is_no_slip_of_the_pen(cls, body: Any) -> Any:
-        if isinstance(body, Mapping) and (found := _slip_in(body, cls)):
+    def _refuse_typos(cls, body: Any) -> Any:
+        if isinstance(body, Mapping) and (found := _find_typo_in(body, cls)):
             field, meant = found
             raise field_error(field, f"is not known here, where {meant} may be meant")
         return body
 
 
-def _slip_in(body: Mapping[Any, Any], model: type[BaseModel]) -> tuple[str, str] | None:
+def _find_typo_in(body: Mapping[Any, Any], model: type[BaseModel]) -> tuple[str, str] | None:
     known = {info.alias or name for name, info in model.model_fields.items()}
-    return slip((name for name in body if isinstance(name, str)), known)
+    return find_typo((name for name in body if isinstance(name, str)), known)
 
 
-def slip(names: Iterable[str], known: Collection[str]) -> tuple[str, str] | None:
-    """The first name that is nearly a known one, and that one. None: there is none."""
+def find_typo(names: Iterable[str], known: Collection[str]) -> tuple[str, str] | None:
+    """The first name that is nearly a known one, with the known one. None: no name is."""
     unknown = (name for name in names if name not in known)
     for name in islice(unknown, _MOST_UNKNOWN):
-        if len(name) <= _MOST_LETTERS and (meant := suggest_name(name, known, alike=_SLIP)):
+        if len(name) <= _MOST_LETTERS and (
+            meant := suggest_name(name, known, alike=_TYPO_LIKENESS)
+        ):
             return name, meant
     return None
 
 
 class ResponseModel(DocumentedModel):
-    """A frozen value in an answer; camelCase outside."""
+    """A frozen value in a response; camelCase outside."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -146,7 +84,7 @@ class ResponseModel(DocumentedModel):
 
 
 def _json_number(value: Any) -> Any:
-    """`false` is no number, and `1.0` is an integer, as JSON Schema has it."""
+    """Refuse booleans as numbers, and accept `1.0` as an integer, as JSON Schema does."""
     if isinstance(value, bool):
         raise PydanticCustomError("number_type", "must be a number")
     if isinstance(value, float) and value.is_integer():
@@ -155,7 +93,7 @@ def _json_number(value: Any) -> Any:
 
 
 def _storable(value: str) -> str:
-    """Refuse what no database keeps: NUL and lone surrogates."""
+    """Refuse what no database stores: NUL and lone surrogates."""
     try:
         storable = b"\0" not in value.encode()
     except UnicodeEncodeError:
@@ -165,8 +103,8 @@ def _storable(value: str) -> str:
     return value
 
 
-def spelled(pattern: str, words: str) -> AfterValidator:
-    """Refuse other text, in words: people do not read patterns. Give the pattern to the schema."""
+def check_pattern(pattern: str, words: str) -> AfterValidator:
+    """A validator that refuses other text in words; the pattern stands in the schema too."""
     letters = re.compile(pattern)
 
     def judge(value: str) -> str:
@@ -178,7 +116,7 @@ def spelled(pattern: str, words: str) -> AfterValidator:
 
 
 def judged_by(problem_of: Callable[[str], str | None]) -> AfterValidator:
-    """Refuse a text that a rule of the contract refuses, with the rule's own words."""
+    """A validator that refuses what a rule of the contract refuses, in the rule's words."""
 
     def judge(value: str) -> str:
         if problem := problem_of(value):
@@ -199,20 +137,20 @@ def blank_is_none(value: Any) -> Any:
 
 
 JsonNumber: Final = BeforeValidator(_json_number)
-"""Goes last in an Annotated, or the schema loses its limits."""
+"""Refuses booleans as numbers; it must be last in an Annotated, or the schema loses its limits."""
 Storable: Final = AfterValidator(_storable)
 
 Whole = Annotated[int, JsonNumber]
 Text = Annotated[str, Field(json_schema_extra={"pattern": NO_NUL}), Storable]
-"""Any text that a database can keep."""
+"""Any text that a database can store."""
 
 
 def field_error(field: str, sentence: str) -> PydanticCustomError:
-    """A rule that several fields share is broken; `field` is the one to mend."""
-    told = {"field": sendable(field), "sentence": sendable(sentence)}
-    return PydanticCustomError("rule", "{sentence}", told)
+    """The error of a rule that several fields share; `field` is the one to fix."""
+    context = {"field": sendable(field), "sentence": sendable(sentence)}
+    return PydanticCustomError("rule", "{sentence}", context)
 
 
 def sendable(text: str) -> str:
-    """A name that was sent may hold half a surrogate pair, which no answer can."""
+    """The text with `?` for lone surrogates, which a request may have and a response may not."""
     return text.encode(errors="replace").decode()

@@ -16,17 +16,17 @@ def moment(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms // 1000, UTC).replace(microsecond=at_ms % 1000 * 1000)
 
 
-def maybe_moment(at_ms: int | None) -> datetime | None:
-    """The same; None stays None."""
+def optional_moment(at_ms: int | None) -> datetime | None:
+    """Milliseconds since 1970 as a time in UTC; None stays None."""
     return None if at_ms is None else moment(at_ms)
 
 
-def spelled(at_ms: int | None) -> str | None:
-    """As in 2026-11-21T08:15:30.250Z; None stays None."""
+def format_time(at_ms: int | None) -> str | None:
+    """Milliseconds since 1970 as `2026-11-21T08:15:30.250Z`; None stays None."""
     if at_ms is None:
         return None
     seconds, rest_ms = divmod(at_ms, 1000)
-    # A list of 10,000 has 20,000 times: half of what it takes to spell a datetime with its parts.
+    # A list of 10,000 has 20,000 times; this takes half as long as formatting with milliseconds.
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{rest_ms:03}Z"
 
 
@@ -39,7 +39,7 @@ Moment = Annotated[datetime, PlainSerializer(_spell, return_type=str)]
 
 
 _MILLISECONDS_FROM: Final = 100_000_000_000
-"""As seconds this is the year 5138; clients that send so much mean milliseconds."""
+"""Numbers from here on are milliseconds: as seconds this one is in the year 5138."""
 _LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999."""
 
@@ -59,7 +59,7 @@ def query_time_ms(name: str, text: str | None) -> int | None:
 
 
 def no_time(name: str, text: str) -> InvalidError:
-    """The refusal of a text that is none."""
+    """The refusal of a text that is no time."""
     return InvalidError(
         f'"{name}" is {format_value(text)}; use a time: seconds since 1970, or ISO 8601 as in'
         " 2026-11-21T08:15:00Z.",
@@ -73,12 +73,12 @@ class Window:
     """A part of the past."""
 
     from_ms: int | None
-    """Inclusive. None: not said."""
+    """The beginning, inclusive. None: open."""
     to_ms: int | None
-    """Exclusive. None: not said."""
+    """The end, exclusive. None: open."""
 
     def closed(self, *, from_ms: int, now_ms: int) -> tuple[int, int]:
-        """Both ends; those that were not said are these, and nothing lies after now."""
+        """Both ends: `from_ms` where the beginning is open, now where the end is."""
         end_ms = now_ms + 1 if self.to_ms is None else self.to_ms
         return min(from_ms, end_ms) if self.from_ms is None else self.from_ms, end_ms
 

@@ -1,4 +1,4 @@
-"""What is wrong with a request, as sentences with a remedy."""
+"""What is wrong with a request, as sentences that say how to fix it."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ from contract.checks import SPEC_TYPES
 from contract.suggestions import suggest_name
 from contract.targets import format_value, kind_of
 from service.http.errors import InvalidError, Source
-from service.http.schema import slip
+from service.http.schema import find_typo
 
 MAX_PROBLEMS: Final = 20
-"""A list of 1000 wrong items is told by its first ones."""
+"""How many wrong fields a refusal names at most."""
 _SOURCES: Final[dict[str, Source]] = {
     "body": "payload",
     "query": "query",
@@ -37,7 +37,7 @@ _TAGS: Final = {
 _NUMBERS: Final = frozenset(
     {"int_type", "int_parsing", "int_from_float", "float_type", "float_parsing", "number_type"}
 )
-"""Errors where a number was wanted."""
+"""Error types of fields that require a number."""
 _BOOLEANS: Final = frozenset({"bool_type", "bool_parsing"})
 _CHOICES: Final = frozenset({"literal_error", "enum"})
 _LIKE_A_NUMBER: Final = re.compile(r"\s*[+-]?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
@@ -49,7 +49,7 @@ class Problem:
     """One wrong field."""
 
     path: str
-    """As in `request.headers[0].key`; empty for the body as a whole."""
+    """Path of the field, such as `request.headers[0].key`; empty for the body as a whole."""
     sentence: str
     source: Source
 
@@ -68,9 +68,9 @@ def _problem(error: Mapping[str, Any]) -> Problem:
     source = _SOURCES.get(str(where), "payload")
     context = error.get("ctx") or {}
     if error["type"] == "json_invalid":
-        return Problem("", f"The body is not JSON: {_json_trouble(path, context)}.", source)
+        return Problem("", f"The body is not JSON: {_json_problem(path, context)}.", source)
     if error["type"] in _TAGS:
-        return Problem("checkType", f'"checkType" {_tag_trouble(error)}.', source)
+        return Problem("checkType", f'"checkType" {_tag_problem(error)}.', source)
     # The tag of a body that says its type is no field, either.
     path = [part for part in path if part not in _TYPES]
     # A text with a bracket is pydantic's name for one member of a union, and no field.
@@ -83,7 +83,7 @@ def _problem(error: Mapping[str, Any]) -> Problem:
 
 
 def _ended(sentence: str) -> str:
-    """A question has its own mark."""
+    """The sentence with a full stop, unless it ends with a question mark."""
     return sentence if sentence.endswith("?") else f"{sentence}."
 
 
@@ -94,17 +94,17 @@ def _dotted(path: Sequence[str | int]) -> str:
     return text
 
 
-def _json_trouble(path: Sequence[object], context: Mapping[str, Any]) -> str:
+def _json_problem(path: Sequence[object], context: Mapping[str, Any]) -> str:
     position = f" at character {path[0]}" if path else ""
     return f"{str(context.get('error', 'it cannot be read')).lower()}{position}"
 
 
-def _tag_trouble(error: Mapping[str, Any]) -> str:
+def _tag_problem(error: Mapping[str, Any]) -> str:
     """The tag as it was sent: pydantic's own would be the text of an object, with all it holds."""
-    mend, body = _TAGS[error["type"]], error.get("input")
+    remedy, body = _TAGS[error["type"]], error.get("input")
     if not isinstance(body, Mapping) or "checkType" not in body:
-        return mend
-    return f"is {format_value(body['checkType'])}; {mend}"
+        return remedy
+    return f"is {format_value(body['checkType'])}; {remedy}"
 
 
 def _predicate(error: Mapping[str, Any], context: Mapping[str, Any], source: Source) -> str:
@@ -204,7 +204,7 @@ _SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
     # Fields with a pattern of their own say in words what they take; this is the rule of all.
     "string_pattern_mismatch": lambda _context, _shown: "must not hold a NUL character",
 }
-"""pydantic's error types, told our way; others keep pydantic's words."""
+"""Our sentences for pydantic's error types; other types keep pydantic's."""
 
 
 HEADER: Final = "x-ignored-fields"
@@ -212,14 +212,14 @@ _MOST: Final = 20
 _ANSWERED: Final = frozenset(
     {"id", "checkType", "created_at", "updated_at", "alertChannels", "pingUrl"}
 )
-"""What answers hold and clients send back."""
-Passed = tuple[str, tuple[str, ...]]
-"""The path of a field that was passed over, and the fields that are known there."""
+"""Fields of responses that clients send back."""
+Ignored = tuple[str, tuple[str, ...]]
+"""The path of an ignored field, and the fields that are known there."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,100}")
 
 
 def ignored_header(body: object, read: BaseModel) -> dict[str, str]:
-    """A header that names the fields that were passed over; none when there are none."""
+    """The header that names the ignored fields; empty when there are none."""
     # Likeness takes time, and a body may have a hundred thousand fields: only those told are tried.
     found = islice(sorted(dict(_ignored(body, read, "")).items()), _MOST)
     told = ", ".join(_with_near(path, known) for path, known in found)
@@ -231,7 +231,7 @@ def _with_near(path: str, known: tuple[str, ...]) -> str:
     return f"{path} ({meant}?)" if meant else path
 
 
-def _ignored(sent: object, read: object, path: str) -> Iterator[Passed]:
+def _ignored(sent: object, read: object, path: str) -> Iterator[Ignored]:
     """Walk the body along the values that were read from it."""
     if isinstance(sent, Mapping) and isinstance(read, BaseModel):
         yield from _of_model(sent, read, path)
@@ -240,7 +240,7 @@ def _ignored(sent: object, read: object, path: str) -> Iterator[Passed]:
             yield from _ignored(item, value, f"{path}[{order}]")
 
 
-def _of_model(sent: Mapping[Any, object], read: BaseModel, path: str) -> Iterator[Passed]:
+def _of_model(sent: Mapping[Any, object], read: BaseModel, path: str) -> Iterator[Ignored]:
     fields = {info.alias or name: name for name, info in type(read).model_fields.items()}
     known = tuple(fields)
     for key, item in sent.items():
@@ -254,11 +254,11 @@ def _of_model(sent: Mapping[Any, object], read: BaseModel, path: str) -> Iterato
 
 
 _TURNS_PAGES: Final = {"page": "nextId", "nextId": "page"}
-"""Of two ways through a list, passed over where the other one leads: the same page for ever."""
+"""Two ways to page through lists; ignoring the wrong one would return the same page again."""
 
 
 def check_query(request: Request) -> None:
-    """Refuse a slip of the pen, and another list's way; other unknown parameters are passed over.
+    """Refuse typos, and the paging of another list; other unknown parameters are ignored.
 
     Raises:
         InvalidError: a parameter is nearly one that the operation has, or does what another one
@@ -268,7 +268,7 @@ def check_query(request: Request) -> None:
     if not request.url.query or not isinstance(route, APIRoute):
         return
     names, known = request.query_params.keys(), set(_known(route.dependant))
-    if found := slip(names, known) or _other_way(names, known):
+    if found := find_typo(names, known) or _other_way(names, known):
         name, meant = found
         raise InvalidError(
             f'"{name}" is not known here, where {meant} may be meant.', keys=(name,), source="query"

@@ -1,4 +1,4 @@
-"""What other features ask of the queue; each is part of the caller's transaction."""
+"""What other features do with the queue; each function is part of the caller's transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from service.checks import actions as checks
 from service.checks.model import CheckTerms, CheckToRun
 from service.jobs import store
 from service.jobs.engines import queue_of
-from service.jobs.model import HeldJob, NewRun, Priority, Return, Waiting
+from service.jobs.model import HeldJob, NewRun, Priority, QueueDepth, RequeuedJob
 from service.jobs.rules import queued_until
 
 
@@ -33,7 +33,7 @@ def enqueue(connection: Connection, wanted: WantedRuns, *, now_ms: int) -> None:
 
 
 def runs_of(wanted: WantedRuns, check: CheckTerms | CheckToRun, *, now_ms: int) -> list[NewRun]:
-    """The runs, for the queue."""
+    """The wanted runs as rows of the queue."""
     until_ms = queued_until(check.type, now_ms=now_ms, next_run_ms=None)
     return [
         NewRun(
@@ -69,32 +69,32 @@ def renew(
     return queue_of(connection).renew(connection, location_id, leases, now_ms=now_ms)
 
 
-def held(connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
+def find_held(connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
     """The jobs that are not done, by id."""
-    return queue_of(connection).held(connection, job_ids)
+    return queue_of(connection).find_held(connection, job_ids)
 
 
-def finish(connection: Connection, *, done: Sequence[int], again: Sequence[Return]) -> None:
-    """Jobs whose results came in: over, or to be tried again."""
+def finish(connection: Connection, *, done: Sequence[int], again: Sequence[RequeuedJob]) -> None:
+    """Settle jobs whose results came in: done, or to be retried."""
     queue = queue_of(connection)
     queue.remove(connection, done)
     if again:
-        queue.give_back(connection, again)
+        queue.requeue(connection, again)
 
 
-def is_there(connection: Connection, job: HeldJob, location_id: str) -> bool:
+def is_queued_at(connection: Connection, job: HeldJob, location_id: str) -> bool:
     """Whether the same scheduled run of the job's check is in the queue at a location too."""
-    return store.is_there(connection, job.check_id, location_id, scheduled_ms=job.scheduled_ms)
+    return store.is_queued_at(connection, job.check_id, location_id, scheduled_ms=job.scheduled_ms)
 
 
-def bring_near(connection: Connection, *, now_ms: int) -> int:
-    """The clock was set back: jobs that stand in its old future are near again; how many."""
-    return store.bring_near(connection, now_ms=now_ms)
+def reschedule_after_clock_change(connection: Connection, *, now_ms: int) -> int:
+    """Move jobs near that a clock which was set back left in the future; how many."""
+    return store.reschedule_after_clock_change(connection, now_ms=now_ms)
 
 
-def waiting(connection: Connection, *, now_ms: int) -> dict[str, Waiting]:
-    """The queues of the locations where runs could be claimed; all others are empty."""
+def load_queue_depths(connection: Connection, *, now_ms: int) -> dict[str, QueueDepth]:
+    """Queue depths by location, where runs can be claimed; all other queues are empty."""
     return {
-        row.location_id: Waiting(row.runs, now_ms - row.oldest_ms)
-        for row in store.waiting(connection, now_ms=now_ms)
+        row.location_id: QueueDepth(row.runs, now_ms - row.oldest_ms)
+        for row in store.load_queue_depths(connection, now_ms=now_ms)
     }

@@ -1,8 +1,7 @@
-"""Gives waiting jobs to the agents that claim them.
+"""Assigns jobs to the agents that claim them, and encodes the jobs for them.
 
-What jobs carry beside their spec: variables and client certificates, opened as they are dealt.
-
-They are part of the answer alone. Most jobs need none of it, and those cost no more than a look.
+Variables and client certificates are decrypted here and exist in clear in the answer only.
+Most jobs need neither, and those cost no more than the test whether they do.
 """
 
 import re
@@ -24,7 +23,7 @@ from service.certificates import secrets as certificates
 from service.checks.secrets import decrypt_spec, is_encrypted
 from service.jobs.engines import queue_of
 from service.jobs.model import LEASE_MS, Claimant, JobPlace, ReadyJob
-from service.jobs.queue import Deal, JobQueue, ReadyQuery
+from service.jobs.queue import Assignment, JobQueue, ReadyQuery
 from service.jobs.settle import end_unreadable
 from service.locations.secrets import decrypt_proxy
 from service.variables import secrets as variables
@@ -33,135 +32,137 @@ from service.variables.secrets import RunVariables
 from service.vault.encryption import DecryptionError, Vault
 
 _MOST_AT_ONCE: Final = 1_000
-"""Jobs per query, so that other changes get their turn."""
+"""How many jobs a query reads at most, so that other changes get their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssignedJobs:
-    """What became of a round of dealing."""
+    """The outcome of one round of assigning."""
 
     jobs: Sequence[Sequence[bytes]]
-    """Per claimant, in their order; each job as JSON."""
+    """The jobs of each claimant as JSON, in the claimants' order."""
     next_due_ms: int | None
-    """When another round makes sense without a new job. None: then only."""
+    """When another round makes sense. None: not before a new job is queued."""
     now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimScope:
-    """Where a round is dealt, and what opens what jobs carry."""
+    """The location of a round, and what decrypts its jobs' secrets."""
 
     location_id: str
     vault: Vault
 
 
 def assign_jobs(
-    connection: Connection, table: ClaimScope, claimants: Sequence[Claimant], *, now_ms: int
+    connection: Connection, scope: ClaimScope, claimants: Sequence[Claimant], *, now_ms: int
 ) -> AssignedJobs:
-    """Deal what is ready, first come, first served.
+    """Assign the jobs that are ready, first come, first served.
 
     Claimants that run the same check types are served together, by one query per lane.
     """
     queue = queue_of(connection)
-    dealer = _Assigner(connection, queue, table, now_ms)
-    hands = dealer.dealt_before(claimants)
+    assigner = _Assigner(connection, queue, scope, now_ms)
+    assigned = assigner.find_repeated(claimants)
     alike: dict[frozenset[CheckType], list[int]] = defaultdict(list)
     for place, one in enumerate(claimants):
-        if not hands[place]:
+        if not assigned[place]:
             alike[one.check_types].append(place)
     more = False
     for check_types, places in alike.items():
         for lane in Lane:
-            more |= dealer.serve(lane, check_types, [(claimants[p], hands[p]) for p in places])
+            more |= assigner.serve(lane, check_types, [(claimants[p], assigned[p]) for p in places])
     next_due_ms: int | None = None
-    jobs = dealer.rendered(hands)
-    if more or any(map(_is_cut, jobs, hands)):
+    jobs = assigner.encode(assigned)
+    if more or any(map(_is_cut, jobs, assigned)):
         next_due_ms = now_ms
-    elif not all(hands):
-        next_due_ms = queue.next_due_ms(connection, table.location_id, now_ms=now_ms)
+    elif not all(assigned):
+        next_due_ms = queue.next_due_ms(connection, scope.location_id, now_ms=now_ms)
     return AssignedJobs(jobs, next_due_ms, now_ms)
 
 
-def _is_cut(jobs: Sequence[bytes], hand: Sequence[ReadyJob]) -> bool:
-    """Runs of a hand have ended here, so that there may be others for it."""
-    return len(jobs) < len(hand)
+def _is_cut(encoded: Sequence[bytes], assigned: Sequence[ReadyJob]) -> bool:
+    """Whether some runs ended as unreadable, so that there may be other jobs for the claim."""
+    return len(encoded) < len(assigned)
 
 
 @dataclass(frozen=True, slots=True)
 class _Assigner:
     connection: Connection
     queue: JobQueue
-    table: ClaimScope
+    scope: ClaimScope
     now_ms: int
 
-    def dealt_before(self, claimants: Sequence[Claimant]) -> list[list[ReadyJob]]:
-        """What the same claims were dealt before answers were lost; those leases begin anew."""
+    def find_repeated(self, claimants: Sequence[Claimant]) -> list[list[ReadyJob]]:
+        """The jobs that repeated claims got before their answers were lost, with renewed leases."""
         repeated = [one.claim_id for one in claimants if one.repeated]
         if not repeated:
             return [[] for _ in claimants]
-        dealt = self.queue.dealt(self.connection, self.location_id, repeated)
-        leases = [(job.id, job.fence + 1) for jobs in dealt.values() for job in jobs]
+        found = self.queue.find_assigned(self.connection, self.location_id, repeated)
+        leases = [(job.id, job.fence + 1) for jobs in found.values() for job in jobs]
         self.queue.renew(self.connection, self.location_id, leases, now_ms=self.now_ms)
-        return [dealt.get(one.claim_id, []) for one in claimants]
+        return [found.get(one.claim_id, []) for one in claimants]
 
     def serve(
         self,
         lane: Lane,
         check_types: frozenset[CheckType],
-        wanting: Iterable[tuple[Claimant, list[ReadyJob]]],
+        claims: Iterable[tuple[Claimant, list[ReadyJob]]],
     ) -> bool:
-        """Deal one lane's ready jobs into hands. True: the query's limit left some behind."""
-        seats = [(who, hand, who.slots.get(lane, 0)) for who, hand in wanting]
-        wanted = sum(slots for _, _, slots in seats)
+        """Assign one lane's ready jobs. True: the query's limit may have left some behind."""
+        capacity = [(who, jobs, who.slots.get(lane, 0)) for who, jobs in claims]
+        wanted = sum(slots for _, _, slots in capacity)
         if not wanted or not check_types:
             return False
         limit = min(wanted, _MOST_AT_ONCE)
         query = ReadyQuery(self.location_id, lane, check_types, limit)
-        ready = self.queue.ready(self.connection, query, now_ms=self.now_ms)
-        jobs = iter(ready)
-        deals: list[Deal] = []
-        for who, hand, slots in seats:
-            for job in islice(jobs, slots):
-                hand.append(job)
-                deals.append(self._deal(job, who))
-        self.queue.deal(self.connection, deals)
+        ready = self.queue.find_ready(self.connection, query, now_ms=self.now_ms)
+        left = iter(ready)
+        assignments: list[Assignment] = []
+        for who, jobs, slots in capacity:
+            for job in islice(left, slots):
+                jobs.append(job)
+                assignments.append(self._assignment(job, who))
+        self.queue.assign(self.connection, assignments)
         return len(ready) == limit < wanted
 
-    def rendered(self, hands: Sequence[Sequence[ReadyJob]]) -> list[list[bytes]]:
-        """What was dealt, as agents read it."""
-        if not any(hands):
-            return [[] for _ in hands]
-        place, hands = self._opened(self.queue.place(self.connection, self.location_id), hands)
+    def encode(self, assigned: Sequence[Sequence[ReadyJob]]) -> list[list[bytes]]:
+        """The assigned jobs as JSON, as agents read them."""
+        if not any(assigned):
+            return [[] for _ in assigned]
+        place, assigned = self._decrypt_all(
+            self.queue.load_place(self.connection, self.location_id), assigned
+        )
         write = partial(encode_job, place=place, now_ms=self.now_ms)
-        laden = [job for hand in hands for job in hand if may_carry(job, place)]
-        if not laden:
-            return [[write(job) for job in hand] for hand in hands]
-        given = enclosures(self.connection, self.table.vault, place, laden)
-        return [[write(job, enclosed=given.get(job.id)) for job in hand] for hand in hands]
+        with_secrets = [job for jobs in assigned for job in jobs if may_need_secrets(job, place)]
+        if not with_secrets:
+            return [[write(job) for job in jobs] for jobs in assigned]
+        given = load_job_secrets(self.connection, self.scope.vault, place, with_secrets)
+        return [[write(job, secrets=given.get(job.id)) for job in jobs] for jobs in assigned]
 
     @property
     def location_id(self) -> str:
-        """Where it is dealt."""
-        return self.table.location_id
+        """The location of the round."""
+        return self.scope.location_id
 
-    def _opened(
-        self, place: JobPlace, hands: Sequence[Sequence[ReadyJob]]
+    def _decrypt_all(
+        self, place: JobPlace, assigned: Sequence[Sequence[ReadyJob]]
     ) -> tuple[JobPlace, Sequence[Sequence[ReadyJob]]]:
-        """With what is sealed of them opened; runs of which it does not open end here."""
-        if place.sealed_proxy_url is None and all(map(are_open, hands)):
-            return place, hands
-        vault = self.table.vault
+        """Decrypt place and specs; runs whose secrets cannot be decrypted end here."""
+        if place.sealed_proxy_url is None and all(map(are_decrypted, assigned)):
+            return place, assigned
+        vault = self.scope.vault
         whole = decrypt_place(place, self.location_id, vault)
-        possible = hands if whole else [past_proxy(hand) for hand in hands]
-        found = [decrypt_jobs(hand, place.account_id, vault) for hand in possible]
-        kept = {job.id for hand in found for job in hand}
-        lost = [job.id for hand in hands for job in hand if job.id not in kept]
+        possible = assigned if whole else [drop_proxied(jobs) for jobs in assigned]
+        found = [decrypt_jobs(jobs, place.account_id, vault) for jobs in possible]
+        kept = {job.id for jobs in found for job in jobs}
+        lost = [job.id for jobs in assigned for job in jobs if job.id not in kept]
         end_unreadable(self.connection, lost, now_ms=self.now_ms)
         return whole or place, found
 
-    def _deal(self, job: ReadyJob, who: Claimant) -> Deal:
+    def _assignment(self, job: ReadyJob, who: Claimant) -> Assignment:
         lease_ms = LEASE_MS[Lane(job.lane)]
-        return Deal(job.id, who.agent_id, who.claim_id, self.now_ms, self.now_ms + lease_ms)
+        return Assignment(job.id, who.agent_id, who.claim_id, self.now_ms, self.now_ms + lease_ms)
 
 
 _MAIN: Final = Lane.MAIN.value
@@ -170,62 +171,64 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 class JobSecrets(NamedTuple):
-    """JSON, to be put into a job as it is. Unset: nothing."""
+    """Secrets of one job as JSON, which goes into the job as it is. Unset: it has none."""
 
     variables: msgspec.Raw | msgspec.UnsetType
     client_certificates: msgspec.Raw | msgspec.UnsetType
 
 
-def may_carry(job: ReadyJob, place: JobPlace) -> bool:
-    """Whether it is worth to look for what the job carries; said in 0.1 µs."""
-    return job.lane == _MAIN or b"{{" in job.spec or place.presents
+def may_need_secrets(job: ReadyJob, place: JobPlace) -> bool:
+    """Whether the job may have secrets; answered in 0.1 µs, without SQL."""
+    return job.lane == _MAIN or b"{{" in job.spec or place.has_certificates
 
 
-def enclosures(
+def load_job_secrets(
     connection: Connection, vault: Vault, place: JobPlace, jobs: Iterable[ReadyJob]
 ) -> Mapping[int, JobSecrets]:
-    """What these jobs carry, by their ids; one that carries nothing is left out."""
+    """The secrets of these jobs by job id; jobs without any are left out."""
     users = [job for job in jobs if job.lane == _MAIN or job.check_type in HTTP_TYPES]
     if not users:
         return {}
-    wanting = [job for job in users if job.lane == _MAIN or b"{{" in job.spec]
-    shown = _certificates(connection, vault, place) if place.presents else msgspec.UNSET
-    filled = _variables(connection, vault, place, wanting)
-    return {job.id: JobSecrets(filled.get(job.id, msgspec.UNSET), shown) for job in users}
+    with_variables = [job for job in users if job.lane == _MAIN or b"{{" in job.spec]
+    presented = (
+        _load_certificates(connection, vault, place) if place.has_certificates else msgspec.UNSET
+    )
+    filled = _load_variables(connection, vault, place, with_variables)
+    return {job.id: JobSecrets(filled.get(job.id, msgspec.UNSET), presented) for job in users}
 
 
-def _certificates(connection: Connection, vault: Vault, place: JobPlace) -> msgspec.Raw:
-    """Once for all jobs of a round."""
+def _load_certificates(connection: Connection, vault: Vault, place: JobPlace) -> msgspec.Raw:
+    """The account's client certificates, loaded once for all jobs of a round."""
     found = certificates.certificates_for_jobs(connection, vault, place.account_id)
     return msgspec.Raw(msgspec.json.encode(found))
 
 
-def _variables(
+def _load_variables(
     connection: Connection, vault: Vault, place: JobPlace, jobs: Sequence[ReadyJob]
 ) -> dict[int, msgspec.Raw]:
     if not jobs:
         return {}
     owners = {owner for job in jobs for owner in _owners(job, place)[1:]}
     found = variables.variables_for_jobs(connection, vault, place.account_id, owners=owners)
-    return {job.id: msgspec.Raw(_of_job(job, place, found)) for job in jobs}
+    return {job.id: msgspec.Raw(_encode_variables(job, place, found)) for job in jobs}
 
 
-def _of_job(job: ReadyJob, place: JobPlace, found: RunVariables) -> bytes:
-    """Scripts have all, requests those that they name."""
-    names = None if job.lane == _MAIN else _named(job.spec)
+def _encode_variables(job: ReadyJob, place: JobPlace, found: RunVariables) -> bytes:
+    """The variables of a job: all of them for scripts, those that it names for a request."""
+    names = None if job.lane == _MAIN else _find_names(job.spec)
     return msgspec.json.encode(found.of(_owners(job, place), names=names))
 
 
 def _owners(job: ReadyJob, place: JobPlace) -> tuple[Owner, ...]:
-    """Account, group if any, check; later ones win."""
+    """Account, group if any, check; variables of later ones override earlier ones."""
     account, check = Owner.account(place.account_id), Owner.check(place.account_id, job.check_id)
     if job.group_id is None:
         return account, check
     return account, Owner.group(place.account_id, job.group_id), check
 
 
-def _named(spec: bytes) -> frozenset[str]:
-    """Every word in a place of the spec: names, and what helpers are told."""
+def _find_names(spec: bytes) -> frozenset[str]:
+    """Every word inside `{{…}}` of the spec: names of variables, and arguments of helpers."""
     places = (place.decode() for place in _PLACE.findall(spec))
     return frozenset(word for place in places for word in _WORD.findall(place))
 
@@ -255,21 +258,21 @@ class _JobOut(Wire, frozen=True, kw_only=True):
     """None: direct."""
 
 
-class _LadenJobOut(_JobOut, frozen=True, kw_only=True):
-    """The same with what it carries; most jobs carry nothing, and these fields would be 2 %."""
+class _JobWithSecretsOut(_JobOut, frozen=True, kw_only=True):
+    """A job with secrets, apart because these two fields would cost every other job 2 %."""
 
     variables: msgspec.Raw | msgspec.UnsetType
     client_certificates: msgspec.Raw | msgspec.UnsetType
 
 
 def encode_job(
-    job: ReadyJob, *, place: JobPlace, now_ms: int, enclosed: JobSecrets | None = None
+    job: ReadyJob, *, place: JobPlace, now_ms: int, secrets: JobSecrets | None = None
 ) -> bytes:
-    """A job that was just dealt, as JSON. Nothing enclosed: it carries nothing."""
+    """A job that was just assigned, as JSON. Without `secrets` it has none."""
     bare = _job(job, place, now_ms=now_ms)
-    if enclosed is None:
+    if secrets is None:
         return encode(bare)
-    return encode(_LadenJobOut(**msgspec.structs.asdict(bare), **enclosed._asdict()))
+    return encode(_JobWithSecretsOut(**msgspec.structs.asdict(bare), **secrets._asdict()))
 
 
 def _job(job: ReadyJob, place: JobPlace, *, now_ms: int) -> _JobOut:
@@ -298,7 +301,7 @@ def _job(job: ReadyJob, place: JobPlace, *, now_ms: int) -> _JobOut:
 def _spec(job: ReadyJob, *, now_ms: int) -> bytes:
     """The spec as it is stored, with what only the run knows.
 
-    Of a heartbeat: how long it has been silent; of a suite: whether to install its packages anew.
+    A heartbeat gets how long it has been silent, a suite whether to install its packages anew.
     """
     if job.refresh_cache:
         suite = decode(job.spec, PlaywrightSpec)
@@ -314,7 +317,7 @@ log = structlog.get_logger()
 
 
 def decrypt_place(place: JobPlace, location_id: str, vault: Vault) -> JobPlace | None:
-    """The place with its whole proxy. None: it does not open; nothing may go out past it."""
+    """The place with its whole proxy URL. None: it cannot be decrypted; nothing may bypass it."""
     named = {"account_id": place.account_id, "location_id": location_id}
     try:
         whole = decrypt_proxy(place.proxy_url, place.sealed_proxy_url, vault, **named)
@@ -324,18 +327,18 @@ def decrypt_place(place: JobPlace, location_id: str, vault: Vault) -> JobPlace |
     return place._replace(proxy_url=whole, sealed_proxy_url=None)
 
 
-def past_proxy(jobs: Iterable[ReadyJob]) -> list[ReadyJob]:
-    """The jobs that go by no proxy anyway."""
+def drop_proxied(jobs: Iterable[ReadyJob]) -> list[ReadyJob]:
+    """The jobs that need no proxy."""
     return [job for job in jobs if job.check_type not in HTTP_TYPES]
 
 
-def are_open(jobs: Iterable[ReadyJob]) -> bool:
-    """Whether no spec is sealed; said in 0.07 µs a job."""
+def are_decrypted(jobs: Iterable[ReadyJob]) -> bool:
+    """Whether no spec is encrypted; answered in 0.07 µs a job."""
     return not any(is_encrypted(job.spec) for job in jobs)
 
 
 def decrypt_jobs(jobs: Iterable[ReadyJob], account_id: str, vault: Vault) -> list[ReadyJob]:
-    """The jobs with their specs opened; one that does not open is left out."""
+    """The jobs with decrypted specs; one that cannot be decrypted is left out."""
     found = (_decrypt(job, account_id, vault) for job in jobs)
     return [job for job in found if job is not None]
 

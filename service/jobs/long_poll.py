@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 from sqlalchemy import Connection
+from starlette.types import Receive
 
 from contract.agent_api import ReleaseReason
 from contract.checks import CheckType, Lane
@@ -21,11 +22,12 @@ from service.jobs.settle import Release, release
 from service.locations.model import LocationKeyEnded
 from service.vault.encryption import Vault
 
-Wants = tuple[frozenset[CheckType], frozenset[Lane]]
+JobFilter = tuple[frozenset[CheckType], frozenset[Lane]]
+"""The check types and lanes for which a claim has free slots."""
 Jobs = Sequence[bytes]
 
 MOST_IN_ROUND: Final = 64
-"""Jobs, which take 2 to 5 ms together."""
+"""How many jobs a round assigns at most; together they take 2 to 5 ms."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,26 +37,26 @@ class PendingClaim:
     claimant: Claimant
     answer: "asyncio.Future[Jobs]"
     repeated: bool
-    """It may have been dealt jobs before whose answer was lost; until a round has looked."""
+    """The claim may have got jobs whose answer was lost; false once a round has looked."""
     in_round: bool = False
-    """A transaction that may deal it jobs is under way."""
+    """A transaction that may assign jobs to the claim is under way."""
     leaving: bool = False
-    """Its time is over."""
+    """The claim's waiting time is over."""
     refused: bool = False
-    """Its key has ended: it gets nothing any more."""
-    wants: Wants = field(init=False)
-    """Claims with equal wants starve alike."""
+    """The claim's key has ended, so it gets no jobs."""
+    job_filter: JobFilter = field(init=False)
+    """Where one claim gets no job, others with an equal filter get none either."""
     slots: int = field(init=False)
-    """Of all lanes."""
+    """How many slots are free in all lanes together."""
 
     def __post_init__(self) -> None:
         self.slots = sum(self.claimant.slots.values())
         lanes = frozenset(lane for lane, slots in self.claimant.slots.items() if slots)
-        self.wants = self.claimant.check_types, lanes
+        self.job_filter = self.claimant.check_types, lanes
 
     @property
-    def may_be_dealt(self) -> bool:
-        """Whether jobs may be leased to it already, or be about to."""
+    def may_have_jobs(self) -> bool:
+        """Whether jobs may be leased to the claim already, or in the round that is under way."""
         return self.repeated or self.in_round or self.answer.done()
 
     def begin_round(self) -> Claimant:
@@ -63,19 +65,19 @@ class PendingClaim:
         return self.claimant._replace(repeated=self.repeated)
 
     def end_round(self, jobs: Jobs) -> None:
-        """Go with what was dealt; stay when it is nothing and there is time left."""
+        """Answer with the jobs; without any, keep waiting while there is time left."""
         self.in_round = self.repeated = False
         if (jobs or self.leaving) and not self.answer.done():
             self.answer.set_result(jobs)
 
-    def settle_in(self) -> None:
-        """The first moments are over: end the wait for an answer, and begin another one."""
+    def start_long_wait(self) -> None:
+        """End the short first wait without an answer, so that the watched, long one begins."""
         if not self.answer.done():
             before, self.answer = self.answer, self.answer.get_loop().create_future()
             before.set_result(())
 
     def leave(self) -> Awaitable[Jobs]:
-        """The answer: at once, unless a round is under way."""
+        """Stop waiting; the answer comes at once unless a round is under way."""
         self.leaving = True
         if not self.in_round and not self.answer.done():
             self.answer.set_result(())
@@ -88,69 +90,69 @@ class LocationWaiters:
 
     waiters: dict[str, PendingClaim] = field(default_factory=dict)
     """By claim, in the order of arrival."""
-    empty_for: set[Wants] = field(default_factory=set)
-    """Wants for which nothing was there since the last notice."""
-    is_dealing: bool = False
+    empty_for: set[JobFilter] = field(default_factory=set)
+    """Filters for which nothing was there since the last notice."""
+    is_assigning: bool = False
     _timer: asyncio.TimerHandle | None = None
-    """None: no job was seen that waits for its time."""
+    """Runs the next round by itself when a job turns due. None: no job waits for its time."""
 
-    def arrive(self, waiter: PendingClaim) -> PendingClaim:
-        """Stand in line. A waiter of the same claim has lost its connection: it goes."""
+    def add(self, waiter: PendingClaim) -> PendingClaim:
+        """Add a claim. An earlier waiter of the same claim has lost its connection and leaves."""
         if before := self.waiters.pop(waiter.claimant.claim_id, None):
-            waiter.repeated |= before.may_be_dealt
+            waiter.repeated |= before.may_have_jobs
             before.leave()
         self.waiters[waiter.claimant.claim_id] = waiter
         return waiter
 
-    def depart(self, waiter: PendingClaim) -> None:
-        """Leave the line."""
-        if self.stands(waiter):
+    def remove(self, waiter: PendingClaim) -> None:
+        """Remove a claim unless a later waiter of it has taken its place."""
+        if self.is_current(waiter):
             del self.waiters[waiter.claimant.claim_id]
 
-    def stands(self, waiter: PendingClaim) -> bool:
-        """Whether no later waiter of the same claim has taken its place."""
+    def is_current(self, waiter: PendingClaim) -> bool:
+        """Whether this is the newest waiter of its claim."""
         return self.waiters.get(waiter.claimant.claim_id) is waiter
 
-    def is_hungry(self, waiter: PendingClaim) -> bool:
-        """Whether there may be something for a claim."""
+    def may_get_jobs(self, waiter: PendingClaim) -> bool:
+        """Whether the next round may have jobs for the claim."""
         if waiter.answer.done():
             return False
-        return waiter.repeated or waiter.wants not in self.empty_for
+        return waiter.repeated or waiter.job_filter not in self.empty_for
 
-    def hungry(self) -> list[PendingClaim]:
-        """The first claims in line for which there may be something; few jobs' worth of them.
+    def next_in_line(self) -> list[PendingClaim]:
+        """The first claims that may get jobs, with at most `MOST_IN_ROUND` slots together.
 
-        That is enough: when one of them gets nothing, those behind it with equal wants starve too,
-        and thousands of idle claims cost a round nothing.
+        That is enough: when one of them gets nothing, claims behind it with an equal
+        filter get nothing either, and thousands of idle claims cost a round nothing.
         """
         first: list[PendingClaim] = []
         left = MOST_IN_ROUND
-        for waiter in filter(self.is_hungry, self.waiters.values()):
+        for waiter in filter(self.may_get_jobs, self.waiters.values()):
             left -= max(1, waiter.slots)
             if first and left < 0:
                 break
             first.append(waiter)
         return first
 
-    def hand_over(self, waiters: Iterable[PendingClaim], hands: Iterable[Jobs]) -> None:
-        """End a round. Where everyone of equal wants got something, there may be more."""
-        served: set[Wants] = set()
-        starved: set[Wants] = set()
-        for waiter, jobs in zip(waiters, hands, strict=True):
-            (served if jobs else starved).add(waiter.wants)
+    def end_round(self, waiters: Iterable[PendingClaim], jobs_by_waiter: Iterable[Jobs]) -> None:
+        """End a round. If every claim with a filter got jobs, there may be more for it."""
+        served: set[JobFilter] = set()
+        starved: set[JobFilter] = set()
+        for waiter, jobs in zip(waiters, jobs_by_waiter, strict=True):
+            (served if jobs else starved).add(waiter.job_filter)
             waiter.end_round(jobs)
         self.empty_for -= served - starved
 
     def postpone(self, waiters: Iterable[PendingClaim]) -> None:
-        """End a round that could not take place."""
+        """End a round that the busy database prevented; the next one looks again."""
         for waiter in waiters:
             repeated = waiter.repeated
             waiter.end_round(())
             waiter.repeated = repeated
-            self.empty_for.discard(waiter.wants)
+            self.empty_for.discard(waiter.job_filter)
 
     def fail(self, problem: Exception) -> None:
-        """End a round by a fault of ours."""
+        """End a round that raised an error; every claim raises it."""
         for waiter in self.waiters.values():
             waiter.in_round = False
             if not waiter.answer.done():
@@ -162,14 +164,14 @@ class LocationWaiters:
             self._timer.cancel()
         self._timer = timer
 
-    def refuse(self) -> None:
-        """Send everyone home to show their keys again."""
+    def refuse_all(self) -> None:
+        """Answer every claim without jobs, because a key of the location has ended."""
         for waiter in self.waiters.values():
             waiter.refused = True
             waiter.leave()
 
     def close(self) -> None:
-        """Send everyone home."""
+        """Answer every claim without jobs, because the service stops."""
         if self._timer:
             self._timer.cancel()
         for waiter in self.waiters.values():
@@ -180,21 +182,32 @@ log = structlog.get_logger()
 
 _BUSY_PAUSE_S: Final = 0.5
 _AT_ONCE_S: Final = 0.05
-"""A claim that is answered by then does not wait, and nobody watches its connection."""
+"""A claim that is answered within this time never has its connection watched."""
 
 
-class Caller(Protocol):
-    """Whoever sent a claim."""
+class Caller:
+    """The client that sent a claim, once the claim's body has been read."""
 
-    def is_gone(self) -> bool:
-        """Whether they have hung up, as far as is known by now."""
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
 
-    async def gone(self) -> None:
-        """Returns when they have hung up."""
+    async def is_gone(self) -> bool:
+        """Whether the client has disconnected by now."""
+        try:
+            async with asyncio.timeout(0):
+                await self.wait_for_disconnect()
+        except TimeoutError:
+            return False
+        return True
+
+    async def wait_for_disconnect(self) -> None:
+        """Return when the client has disconnected."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
 
 class ClaimQueue:
-    """Deals jobs to the claims that wait, in rounds: one transaction per location at a time."""
+    """Assigns jobs to waiting claims in rounds: one transaction per location at a time."""
 
     def __init__(
         self,
@@ -207,48 +220,48 @@ class ClaimQueue:
         self._clock = clock
         self._vault = vault
         self._loop = asyncio.get_running_loop()
-        self._counters: dict[str, LocationWaiters] = {}
+        self._locations: dict[str, LocationWaiters] = {}
         self._rounds: set[asyncio.Task[None]] = set()
-        self._dealt_until: dict[tuple[str, str], float] = {}
-        """By location and claim."""
+        self._assigned_until: dict[tuple[str, str], float] = {}
+        """When the leases of each (location, claim) have run out, by the loop's clock."""
         self._leased_before = set(leased_before)
-        """The like, of what was dealt before this process began, until they are asked for."""
+        """(location, claim) of leases from before this process, until the claim is repeated."""
         self._closed = False
         database.listen(JobsDue, self._on_jobs_due)
         database.listen(LocationKeyEnded, self._on_key_ended)
 
     @property
     def is_closed(self) -> bool:
-        """Whether claims are sent home at once."""
+        """Whether claims are answered at once, without jobs."""
         return self._closed
 
     async def claim(
         self, location_id: str, claimant: Claimant, *, wait_s: float, caller: Caller | None = None
     ) -> Sequence[bytes]:
-        """Jobs as JSON, as soon as there are some; none when time is over or the desk closes.
+        """Jobs as JSON, as soon as there are any; none when time is over or the queue closes.
 
-        No caller: nobody can hang up. What a round dealt to somebody who is gone, or whose key has
-        ended meanwhile, goes back into the queue at once.
+        Jobs assigned to a client that has disconnected, or whose key has ended meanwhile, go back
+        into the queue at once. Without a `caller` the client counts as connected.
         """
         if self._closed:
             return ()
-        counter = self._counters.setdefault(location_id, LocationWaiters())
-        waiter = self._arrive(location_id, counter, claimant)
+        location = self._locations.setdefault(location_id, LocationWaiters())
+        waiter = self._enqueue(location_id, location, claimant)
         try:
-            await self._served(waiter, wait_s, caller)
-            # A round that is under way may have dealt to this claim already: see it through.
+            await self._wait(waiter, wait_s, caller)
+            # A round that is under way may have assigned jobs to this claim: wait for its end.
             jobs = await waiter.leave()
-            if not jobs or not counter.stands(waiter) or _is_read(waiter, caller):
+            if not jobs or not location.is_current(waiter) or await _reaches_caller(waiter, caller):
                 return jobs
-            await self._take_back(location_id, jobs)
+            await self._release(location_id, jobs)
             return ()
         finally:
-            counter.depart(waiter)
+            location.remove(waiter)
 
-    async def _served(self, waiter: PendingClaim, wait_s: float, caller: Caller | None) -> None:
-        """Returns once the claim is answered, its time is over, or its caller is gone."""
+    async def _wait(self, waiter: PendingClaim, wait_s: float, caller: Caller | None) -> None:
+        """Return once the claim is answered, its time is over, or its client has disconnected."""
         # One timer and no task: most claims are answered by the round that begins with them.
-        timer = self._loop.call_later(min(wait_s, _AT_ONCE_S), waiter.settle_in)
+        timer = self._loop.call_later(min(wait_s, _AT_ONCE_S), waiter.start_long_wait)
         try:
             await waiter.answer
         finally:
@@ -258,24 +271,24 @@ class ClaimQueue:
             return
         ends: set[asyncio.Future[Any]] = {waiter.answer}
         if caller is not None:
-            ends.add(asyncio.create_task(caller.gone(), name="claim.connection"))
+            ends.add(asyncio.create_task(caller.wait_for_disconnect(), name="claim.connection"))
         try:
             await asyncio.wait(ends, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for watch in ends - {waiter.answer}:
                 watch.cancel()
 
-    def _arrive(
-        self, location_id: str, counter: LocationWaiters, claimant: Claimant
+    def _enqueue(
+        self, location_id: str, location: LocationWaiters, claimant: Claimant
     ) -> PendingClaim:
         repeated = self._may_be_repeated((location_id, claimant.claim_id))
-        waiter = counter.arrive(PendingClaim(claimant, self._loop.create_future(), repeated))
-        if counter.is_hungry(waiter):
-            self._deal_soon(location_id, counter)
+        waiter = location.add(PendingClaim(claimant, self._loop.create_future(), repeated))
+        if location.may_get_jobs(waiter):
+            self._start_rounds(location_id, location)
         return waiter
 
-    async def _take_back(self, location_id: str, jobs: Sequence[bytes]) -> None:
-        """Before any later round: changes are made in the order in which they are asked for."""
+    async def _release(self, location_id: str, jobs: Sequence[bytes]) -> None:
+        """Requeue jobs that reached nobody, before any later round: changes keep their order."""
         heads = [decode(job, JobHead) for job in jobs]
         given = [
             Release(job_number(head.job_id), head.fence, ReleaseReason.DRAINING) for head in heads
@@ -289,66 +302,68 @@ class ClaimQueue:
         await self._database.write(change)
 
     async def close(self) -> None:
-        """Send every waiting claim home without jobs; rounds under way are finished."""
+        """Answer every waiting claim without jobs; rounds under way are finished."""
         self._closed = True
-        for counter in self._counters.values():
-            counter.close()
+        for location in self._locations.values():
+            location.close()
         if self._rounds:
             await asyncio.wait(self._rounds)
 
     def waiting_agents(self) -> set[tuple[str, str]]:
-        """Who waits now: (location, agent)."""
+        """The agents that wait now, as (location, agent)."""
         return {
             (location_id, waiter.claimant.agent_id)
-            for location_id, counter in self._counters.items()
-            for waiter in counter.waiters.values()
+            for location_id, location in self._locations.items()
+            for waiter in location.waiters.values()
         }
 
     def _may_be_repeated(self, claim: tuple[str, str]) -> bool:
         self._forget_old_claims(self._loop.time())
-        return claim in self._dealt_until or claim in self._leased_before
+        return claim in self._assigned_until or claim in self._leased_before
 
     def _forget_old_claims(self, now: float) -> None:
-        while self._dealt_until:
-            oldest = next(iter(self._dealt_until))
-            if self._dealt_until[oldest] > now:
+        while self._assigned_until:
+            oldest = next(iter(self._assigned_until))
+            if self._assigned_until[oldest] > now:
                 return
-            del self._dealt_until[oldest]
+            del self._assigned_until[oldest]
 
     def _on_jobs_due(self, notice: JobsDue) -> None:
-        if counter := self._counters.get(notice.location_id):
-            counter.empty_for.clear()
-            self._deal_soon(notice.location_id, counter)
+        if location := self._locations.get(notice.location_id):
+            location.empty_for.clear()
+            self._start_rounds(notice.location_id, location)
 
     def _on_key_ended(self, notice: LocationKeyEnded) -> None:
-        if counter := self._counters.get(notice.location_id):
-            counter.refuse()
+        if location := self._locations.get(notice.location_id):
+            location.refuse_all()
 
-    def _deal_soon(self, location_id: str, counter: LocationWaiters) -> None:
-        if counter.is_dealing or self._closed:
+    def _start_rounds(self, location_id: str, location: LocationWaiters) -> None:
+        if location.is_assigning or self._closed:
             return
-        counter.is_dealing = True
-        task = self._loop.create_task(self._deal(location_id, counter), name=f"deal:{location_id}")
+        location.is_assigning = True
+        task = self._loop.create_task(
+            self._run_rounds(location_id, location), name=f"assign:{location_id}"
+        )
         self._rounds.add(task)
         task.add_done_callback(self._rounds.discard)
 
-    async def _deal(self, location_id: str, counter: LocationWaiters) -> None:
+    async def _run_rounds(self, location_id: str, location: LocationWaiters) -> None:
         try:
-            while (waiters := counter.hungry()) and not self._closed:
-                await self._round(location_id, counter, waiters)
+            while (waiters := location.next_in_line()) and not self._closed:
+                await self._round(location_id, location, waiters)
         except Exception as problem:
-            # A round's own task: a fault of ours must reach the claims, or they wait for ever.
+            # A round's own task: the claims must raise our fault, or they wait until they time out.
             log.exception("claims.round_failed", location_id=location_id)
-            counter.fail(problem)
+            location.fail(problem)
         finally:
-            counter.is_dealing = False
+            location.is_assigning = False
 
     async def _round(
-        self, location_id: str, counter: LocationWaiters, waiters: Sequence[PendingClaim]
+        self, location_id: str, location: LocationWaiters, waiters: Sequence[PendingClaim]
     ) -> None:
         claimants = [waiter.begin_round() for waiter in waiters]
         # Marked before the look, so that a notice in between takes the mark away again.
-        counter.empty_for |= {waiter.wants for waiter in waiters}
+        location.empty_for |= {waiter.job_filter for waiter in waiters}
 
         def change(connection: Connection) -> AssignedJobs:
             now_ms = self._clock.now_ms(connection)
@@ -357,50 +372,52 @@ class ClaimQueue:
 
         self._remember(location_id, waiters)
         try:
-            dealt = await self._database.write(change, brief=_is_brief(waiters, claimants))
+            result = await self._database.write(change, brief=_is_brief(waiters, claimants))
         except DatabaseBusyError as problem:
             log.warning("claims.postponed", claims=len(waiters), reason=str(problem))
             await asyncio.sleep(_BUSY_PAUSE_S)
-            counter.postpone(waiters)
+            location.postpone(waiters)
             return
-        for waiter, jobs in zip(waiters, dealt.jobs, strict=True):
+        for waiter, jobs in zip(waiters, result.jobs, strict=True):
             if not jobs:
-                self._dealt_until.pop((location_id, waiter.claimant.claim_id), None)
-        counter.hand_over(waiters, dealt.jobs)
-        self._plan_round(location_id, counter, dealt)
+                self._assigned_until.pop((location_id, waiter.claimant.claim_id), None)
+        location.end_round(waiters, result.jobs)
+        self._plan_round(location_id, location, result)
 
     def _remember(self, location_id: str, waiters: Iterable[PendingClaim]) -> None:
         now = self._loop.time()
         for waiter in waiters:
             lane = Lane.MAIN if waiter.claimant.slots.get(Lane.MAIN) else Lane.UPTIME
             claim = location_id, waiter.claimant.claim_id
-            self._dealt_until[claim] = now + LEASE_MS[lane] / 1000
+            self._assigned_until[claim] = now + LEASE_MS[lane] / 1000
             self._leased_before.discard(claim)
 
-    def _plan_round(self, location_id: str, counter: LocationWaiters, dealt: AssignedJobs) -> None:
-        """Look again when the next job turns due by itself: a retry that waits for its time."""
-        if dealt.next_due_ms is None:
+    def _plan_round(
+        self, location_id: str, location: LocationWaiters, result: AssignedJobs
+    ) -> None:
+        """Plan a round for when the next job turns due, such as a retry that waits for its time."""
+        if result.next_due_ms is None:
             return
-        delay_s = max(0, dealt.next_due_ms - dealt.now_ms) / 1000
-        counter.set_timer(
+        delay_s = max(0, result.next_due_ms - result.now_ms) / 1000
+        location.set_timer(
             self._loop.call_later(
-                delay_s, self._on_jobs_due, JobsDue(location_id, dealt.next_due_ms)
+                delay_s, self._on_jobs_due, JobsDue(location_id, result.next_due_ms)
             )
         )
 
 
-async def open_desk(database: Database, clock: Clock, vault: Vault) -> ClaimQueue:
-    """A desk that knows what was dealt before this process began, before the first claim comes."""
-    return ClaimQueue(database, clock, vault, await database.read(store.claims))
+async def open_claim_queue(database: Database, clock: Clock, vault: Vault) -> ClaimQueue:
+    """Open the queue with the claims to which jobs were leased before this process began."""
+    return ClaimQueue(database, clock, vault, await database.read(store.find_claims))
 
 
-def _is_read(waiter: PendingClaim, caller: Caller | None) -> bool:
-    """Whether there is somebody whom an answer still reaches."""
-    return not waiter.refused and (caller is None or not caller.is_gone())
+async def _reaches_caller(waiter: PendingClaim, caller: Caller | None) -> bool:
+    """Whether the claim's key is valid and its client still connected."""
+    return not waiter.refused and (caller is None or not await caller.is_gone())
 
 
 def _is_brief(waiters: Sequence[PendingClaim], claimants: Sequence[Claimant]) -> bool:
-    """Whoever repeats a claim has all leases looked through, which is long where there are many."""
+    """Whether a round is quick: a repeated claim searches all leases, which may be many."""
     if any(one.repeated for one in claimants):
         return False
     return sum(one.slots for one in waiters) <= MOST_IN_ROUND

@@ -9,11 +9,11 @@ from contract.checks import CheckType, Lane
 from contract.job import RunSource
 
 LEASE_MS: Final = {Lane.UPTIME: 60_000, Lane.MAIN: 300_000}
-"""How long a claim holds without a renewal."""
+"""How long a lease lasts without a renewal."""
 QUEUE_MS: Final = 360_000
-"""A run that nobody claims for so long is missed."""
+"""How long a run may stay unclaimed before it is missed."""
 MOST_DELIVERIES: Final = 3
-"""So many agents may lose a job before it is given up."""
+"""How many agents may lose a job before it is given up."""
 
 
 class Priority(IntEnum):
@@ -33,26 +33,26 @@ class JobState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobsDue:
-    """Announced: a job of this location can be claimed from then on."""
+    """Notice: a job of this location can be claimed from `due_ms` on."""
 
     location_id: str
     due_ms: int
 
 
-class Waiting(NamedTuple):
-    """The runs of a location that could be claimed."""
+class QueueDepth(NamedTuple):
+    """The runs of a location that could be claimed now."""
 
     runs: int
     oldest_wait_ms: int
 
 
 def job_number(job_id: str) -> int:
-    """The row that a job's id on the wire names; 0, which no job has, when it is no id of ours."""
+    """The row number of a job's id on the wire; 0, which no job has, for an id that is not ours."""
     return int(job_id) if job_id.isascii() and job_id.isdecimal() and len(job_id) < 19 else 0
 
 
 def fence_number(fence: int) -> int:
-    """A fence of the wire as the database can compare it; 0, which no claim has, when it cannot."""
+    """A fence of the wire as the database can compare it; 0, which no claim has, otherwise."""
     return fence if 0 < fence < 1 << 31 else 0
 
 
@@ -73,14 +73,14 @@ class NewRun(NamedTuple):
 
 
 class Claimant(NamedTuple):
-    """One claim that waits to be dealt jobs."""
+    """One claim that waits for jobs."""
 
     claim_id: str
     agent_id: str
     slots: Mapping[Lane, int]
     check_types: frozenset[CheckType]
     repeated: bool
-    """This claim may have been dealt jobs before whose answer was lost."""
+    """This claim may have got jobs before whose answer was lost."""
 
 
 class ReadyJob(NamedTuple):
@@ -88,7 +88,7 @@ class ReadyJob(NamedTuple):
 
     id: int
     fence: int
-    """Before the claim."""
+    """The fence before the claim."""
     check_id: str
     source: str
     attempt: int
@@ -98,7 +98,7 @@ class ReadyJob(NamedTuple):
     check_type: str
     check_name: str
     spec: bytes
-    """As it is stored: sealed if it holds a secret."""
+    """The spec as it is stored: encrypted if it has a secret."""
     last_ping_ms: int | None
     """Heartbeats only. None: no ping came yet."""
     refresh_cache: int | None
@@ -108,20 +108,20 @@ class ReadyJob(NamedTuple):
 
 
 class JobPlace(NamedTuple):
-    """What all jobs of a location are told of it."""
+    """What all jobs of a location say of it."""
 
     account_id: str
     slug: str
     proxy_url: str | None
     """None: direct."""
-    presents: bool
+    has_certificates: bool
     """The account has client certificates."""
     sealed_proxy_url: bytes | None = None
-    """The whole address, of which `proxy_url` is a part. None: that is it."""
+    """The encrypted URL with credentials. None: `proxy_url` has none."""
 
 
 class HeldJob(NamedTuple):
-    """A job as rules need it to decide what becomes of it."""
+    """A job with what the rules need to decide about it."""
 
     id: int
     state: int
@@ -148,8 +148,8 @@ class HeldJob(NamedTuple):
     """None: never claimed."""
 
 
-class Return(NamedTuple):
-    """A job goes back into the queue."""
+class RequeuedJob(NamedTuple):
+    """A job that goes back into the queue."""
 
     job_id: int
     location_id: str

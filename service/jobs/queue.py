@@ -1,6 +1,7 @@
 """The queue's hot statements, one implementation per database engine.
 
 They decide nothing: `service.jobs.rules` does. All run inside the caller's transaction.
+SQLite has the only one; `JobQueue` stays a Protocol because PostgreSQL is planned.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,11 +10,11 @@ from typing import NamedTuple, Protocol
 from sqlalchemy import Connection
 
 from contract.checks import CheckType, Lane
-from service.jobs.model import HeldJob, JobPlace, NewRun, ReadyJob, Return
+from service.jobs.model import HeldJob, JobPlace, NewRun, ReadyJob, RequeuedJob
 
 
-class Deal(NamedTuple):
-    """A job goes to a claim."""
+class Assignment(NamedTuple):
+    """A job that goes to a claim."""
 
     job_id: int
     agent_id: str
@@ -37,22 +38,24 @@ class JobQueue(Protocol):
     def add(self, connection: Connection, runs: Sequence[NewRun]) -> None:
         """Put runs into the queue; one that is there already stays as it is. Announces them."""
 
-    def ready(self, connection: Connection, query: ReadyQuery, *, now_ms: int) -> list[ReadyJob]:
+    def find_ready(
+        self, connection: Connection, query: ReadyQuery, *, now_ms: int
+    ) -> list[ReadyJob]:
         """Jobs that can be claimed now, in the order in which they should be."""
 
-    def place(self, connection: Connection, location_id: str) -> JobPlace:
-        """What jobs are told of a location that exists."""
+    def load_place(self, connection: Connection, location_id: str) -> JobPlace:
+        """What jobs say of a location that exists."""
 
     def next_due_ms(self, connection: Connection, location_id: str, *, now_ms: int) -> int | None:
         """When the next job of a location turns due. None: none waits for its time."""
 
-    def deal(self, connection: Connection, deals: Iterable[Deal]) -> None:
-        """Hand ready jobs out: the fence grows, the lease begins."""
+    def assign(self, connection: Connection, assignments: Iterable[Assignment]) -> None:
+        """Lease ready jobs to claims: the fence grows, the lease begins."""
 
-    def dealt(
+    def find_assigned(
         self, connection: Connection, location_id: str, claim_ids: Sequence[str]
     ) -> Mapping[str, list[ReadyJob]]:
-        """Jobs that are leased under these claims, by claim, their fences as before it."""
+        """Jobs that are leased under these claims, by claim, with the fences from before it."""
 
     def renew(
         self,
@@ -64,16 +67,16 @@ class JobQueue(Protocol):
     ) -> list[bool]:
         """Which of the leases (job, fence) held, and hold for another full length."""
 
-    def held(self, connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
+    def find_held(self, connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
         """The jobs that are not done, by id."""
 
-    def lost(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
+    def find_lost(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
         """Jobs whose lease has run out."""
 
-    def expired(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
+    def find_expired(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
         """Jobs that nobody claimed in time."""
 
-    def give_back(self, connection: Connection, returns: Sequence[Return]) -> None:
+    def requeue(self, connection: Connection, returns: Sequence[RequeuedJob]) -> None:
         """Put jobs back into the queue, and announce them."""
 
     def remove(self, connection: Connection, job_ids: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Jobs that come back, or end, without a result."""
+"""Settles jobs that come back, or end, without a result."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from service.agents import actions as agents
 from service.checks import actions as checks
 from service.jobs import store
 from service.jobs.engines import queue_of
-from service.jobs.model import HeldJob, JobState, Return
+from service.jobs.model import HeldJob, JobState, RequeuedJob
 from service.jobs.rules import (
     GiveUp,
     Requeue,
@@ -26,10 +26,10 @@ from service.results.recording import record
 log = structlog.get_logger()
 
 _SEEN_MS: Final = 90_000
-"""An agent that waits for work is seen at least this often."""
+"""An agent that waits for jobs is seen at least this often."""
 GROUP: Final = 200
-"""Jobs of a kind per transaction."""
-_FORGIVEN_MS: Final = 30_000
+"""How many lost jobs, and how many expired ones, a transaction settles."""
+_RESTART_GRACE_MS: Final = 30_000
 
 
 class Release(NamedTuple):
@@ -43,26 +43,27 @@ class Release(NamedTuple):
 def release(
     connection: Connection, given_back: Iterable[Release], *, location_id: str, now_ms: int
 ) -> None:
-    """Agents give jobs back; a lease that is not the newest one changes nothing."""
+    """Settle jobs that agents give back; a lease that is not the newest changes nothing."""
     given = list(given_back)
-    held = queue_of(connection).held(connection, {one.job_id for one in given})
-    fates = []
+    held = queue_of(connection).find_held(connection, {one.job_id for one in given})
+    decisions = []
     for one in given:
         job = held.get(one.job_id)
-        if job and job.location_id == location_id and _holds(job, one.fence):
-            fate = after_release(job, one.reason, now_ms=now_ms)
-            fates.append((job, _unless_paused(connection, job, fate)))
-    _settle(connection, fates, now_ms=now_ms)
+        if job and job.location_id == location_id and _is_newest_lease(job, one.fence):
+            decision = after_release(job, one.reason, now_ms=now_ms)
+            decisions.append((job, _give_up_if_paused(connection, job, decision)))
+    _settle(connection, decisions, now_ms=now_ms)
 
 
 def expire_jobs(connection: Connection, *, now_ms: int) -> int:
     """Requeue or end jobs whose lease or time in the queue has run out; how many there were."""
     queue = queue_of(connection)
-    lost = queue.lost(connection, now_ms=now_ms, limit=GROUP)
-    fates = [
-        (job, _unless_paused(connection, job, after_lost_lease(job, now_ms=now_ms))) for job in lost
+    lost = queue.find_lost(connection, now_ms=now_ms, limit=GROUP)
+    decisions = [
+        (job, _give_up_if_paused(connection, job, after_lost_lease(job, now_ms=now_ms)))
+        for job in lost
     ]
-    expired = queue.expired(connection, now_ms=now_ms, limit=GROUP)
+    expired = queue.find_expired(connection, now_ms=now_ms, limit=GROUP)
     taken = agents.types_seen_at(
         connection, {job.location_id for job in expired}, since_ms=now_ms - _SEEN_MS
     )
@@ -70,106 +71,108 @@ def expire_jobs(connection: Connection, *, now_ms: int) -> int:
         (job, after_queue_expired(taker_seen=job.check_type in taken.get(job.location_id, ())))
         for job in expired
     ]
-    _settle(connection, [*fates, *over], now_ms=now_ms)
-    return len(fates) + len(over)
+    _settle(connection, [*decisions, *over], now_ms=now_ms)
+    return len(decisions) + len(over)
 
 
 def extend_leases_after_restart(connection: Connection, *, now_ms: int) -> None:
-    """After a start: agents could not renew while the service was away, so they get some time."""
-    store.extend_leases(connection, until_ms=now_ms + _FORGIVEN_MS)
+    """Give agents time to renew after a start: they could not while the service was away."""
+    store.extend_leases(connection, until_ms=now_ms + _RESTART_GRACE_MS)
 
 
 def end_queued(connection: Connection, check_id: str, *, now_ms: int) -> None:
-    """The check was paused: its scheduled runs that nobody has claimed end here."""
-    ids = store.queued(connection, check_id)
+    """End a paused check's scheduled runs that nobody has claimed."""
+    ids = store.find_queued(connection, check_id)
     paused = GiveUp(RunStatus.MISSED, Cause.PAUSED)
-    jobs = queue_of(connection).held(connection, ids).values()
+    jobs = queue_of(connection).find_held(connection, ids).values()
     _settle(connection, [(job, paused) for job in jobs], now_ms=now_ms)
 
 
 def end_unreadable(connection: Connection, job_ids: Sequence[int], *, now_ms: int) -> None:
-    """What these runs need does not open: no agent can do them."""
+    """End runs whose secrets cannot be decrypted: no agent can do them."""
     if job_ids:
         unreadable = GiveUp(RunStatus.ERROR, Cause.UNREADABLE)
-        jobs = queue_of(connection).held(connection, job_ids).values()
+        jobs = queue_of(connection).find_held(connection, job_ids).values()
         _settle(connection, [(job, unreadable) for job in jobs], now_ms=now_ms)
 
 
 def end_queued_at(connection: Connection, location_id: str, *, now_ms: int) -> None:
-    """Nobody is there to do a location's scheduled runs: those that wait end here."""
-    ids = store.queued_at(connection, location_id)
+    """End a location's scheduled runs that wait, because no agent is there."""
+    ids = store.find_queued_at(connection, location_id)
     missed = GiveUp(RunStatus.MISSED, Cause.NO_AGENT)
-    jobs = queue_of(connection).held(connection, ids).values()
+    jobs = queue_of(connection).find_held(connection, ids).values()
     _settle(connection, [(job, missed) for job in jobs], now_ms=now_ms)
 
 
 def release_held_by(
     connection: Connection, location_id: str, agent_ids: Iterable[str], *, now_ms: int
 ) -> None:
-    """These agents are let in no more: what they hold can be claimed by others at once."""
-    ids = store.held_by(connection, location_id, agent_ids)
-    fates = []
-    for job in queue_of(connection).held(connection, ids).values():
-        fate = after_release(job, ReleaseReason.DRAINING, now_ms=now_ms)
-        fates.append((job, _unless_paused(connection, job, fate)))
-    _settle(connection, fates, now_ms=now_ms)
+    """Requeue what agents hold whose key has ended, so that others can claim it at once."""
+    ids = store.find_held_by(connection, location_id, agent_ids)
+    decisions = []
+    for job in queue_of(connection).find_held(connection, ids).values():
+        decision = after_release(job, ReleaseReason.DRAINING, now_ms=now_ms)
+        decisions.append((job, _give_up_if_paused(connection, job, decision)))
+    _settle(connection, decisions, now_ms=now_ms)
 
 
-def end_at(connection: Connection, location_id: str, *, now_ms: int) -> None:
-    """The location goes: no agent will ever do its runs."""
-    ids = store.at(connection, location_id)
+def end_all_at(connection: Connection, location_id: str, *, now_ms: int) -> None:
+    """End all runs of a location that is being deleted."""
+    ids = store.find_all_at(connection, location_id)
     gone = GiveUp(RunStatus.MISSED, Cause.NO_AGENT)
-    jobs = queue_of(connection).held(connection, ids).values()
+    jobs = queue_of(connection).find_held(connection, ids).values()
     _settle(connection, [(job, gone) for job in jobs], now_ms=now_ms)
 
 
-def _unless_paused(
-    connection: Connection, job: HeldJob, fate: Requeue | GiveUp
+def _give_up_if_paused(
+    connection: Connection, job: HeldJob, decision: Requeue | GiveUp
 ) -> Requeue | GiveUp:
-    """A run that comes back after its check was paused is not started again."""
-    if isinstance(fate, GiveUp) or job.source != RunSource.SCHEDULER:
-        return fate
+    """Give up a run that would be requeued although its check was paused meanwhile."""
+    if isinstance(decision, GiveUp) or job.source != RunSource.SCHEDULER:
+        return decision
     check = checks.find_terms(connection, job.check_id)
     is_paused = check is not None and not check.activated
-    return GiveUp(RunStatus.MISSED, Cause.PAUSED) if is_paused else fate
+    return GiveUp(RunStatus.MISSED, Cause.PAUSED) if is_paused else decision
 
 
-def _holds(job: HeldJob, fence: int) -> bool:
+def _is_newest_lease(job: HeldJob, fence: int) -> bool:
     return job.state == JobState.LEASED and job.fence == fence
 
 
 def _settle(
     connection: Connection,
-    fates: Sequence[tuple[HeldJob, Requeue | GiveUp]],
+    decisions: Sequence[tuple[HeldJob, Requeue | GiveUp]],
     *,
     now_ms: int,
 ) -> None:
     queue = queue_of(connection)
-    back = [_return(job, fate) for job, fate in fates if isinstance(fate, Requeue)]
-    over = [(job, fate) for job, fate in fates if isinstance(fate, GiveUp)]
+    back = [_requeue(job, decision) for job, decision in decisions if isinstance(decision, Requeue)]
+    over = [(job, decision) for job, decision in decisions if isinstance(decision, GiveUp)]
     if back:
-        queue.give_back(connection, back)
+        queue.requeue(connection, back)
     queue.remove(connection, [job.id for job, _ in over])
-    for ended, fate in over:
-        log.info("run.given_up", run=ended.id, check_id=ended.check_id, cause=fate.cause.value)
-    record(connection, [_record(job, fate, now_ms) for job, fate in over], now_ms=now_ms)
+    for ended, decision in over:
+        log.info("run.given_up", run=ended.id, check_id=ended.check_id, cause=decision.cause.value)
+    record(
+        connection, [_build_record(job, decision, now_ms) for job, decision in over], now_ms=now_ms
+    )
 
 
-def _return(job: HeldJob, fate: Requeue) -> Return:
-    return Return(
+def _requeue(job: HeldJob, decision: Requeue) -> RequeuedJob:
+    return RequeuedJob(
         job_id=job.id,
         location_id=job.location_id,
-        due_ms=fate.due_ms,
-        expires_ms=fate.expires_ms,
+        due_ms=decision.due_ms,
+        expires_ms=decision.expires_ms,
         priority=job.priority,
-        deliveries=fate.deliveries,
+        deliveries=decision.deliveries,
         attempt=job.attempt,
         first_started_ms=job.first_started_ms,
     )
 
 
-def _record(job: HeldJob, fate: GiveUp, now_ms: int) -> Record:
-    """A result that stands at the time at which the run was due, where the series has its hole."""
+def _build_record(job: HeldJob, decision: GiveUp, now_ms: int) -> Record:
+    """The result of a run that nobody did, at the time at which it was due."""
     return Record(
         check_id=job.check_id,
         run_id=job.id,
@@ -178,8 +181,8 @@ def _record(job: HeldJob, fate: GiveUp, now_ms: int) -> Record:
         location_id=job.location_id,
         source=RunSource(job.source),
         result_type=ResultType.FINAL,
-        status=fate.status,
-        cause=fate.cause,
+        status=decision.status,
+        cause=decision.cause,
         attempt=job.attempt,
         scheduled_ms=job.scheduled_ms,
         started_ms=job.scheduled_ms,

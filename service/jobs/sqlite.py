@@ -29,9 +29,9 @@ from service.jobs.model import (
     NewRun,
     Priority,
     ReadyJob,
-    Return,
+    RequeuedJob,
 )
-from service.jobs.queue import Deal, ReadyQuery
+from service.jobs.queue import Assignment, ReadyQuery
 
 _ADD: Final = """
 INSERT OR IGNORE INTO job (check_id, check_type, lane, location_id, source, session_id,
@@ -48,7 +48,7 @@ SELECT j.id, {fence}, j.check_id, j.source, j.attempt, j.scheduled_ms, j.due_ms,
   c.group_id
 FROM job j CROSS JOIN check_ c ON c.id = j.check_id
 """
-_DEALT: Final = (
+_ASSIGNED: Final = (
     # Once through all that is leased, at all locations and for all claims of a round: repeated ones
     # are few, and each index costs all jobs. 50,000 leases take 42 ms.
     _READY_COLUMNS.format(fence="j.fence - 1")
@@ -65,12 +65,12 @@ _NEXT_DUE: Final = """
 SELECT min(due_ms) FROM job WHERE state = 0 AND location_id = ? AND lane = ? AND priority = ?
   AND due_ms > ?
 """
-_DEAL: Final = """
+_ASSIGN: Final = """
 UPDATE job SET state = 1, fence = fence + 1, deliveries = deliveries + 1,
   agent_id = ?, claim_id = ?, claimed_ms = ?, lease_until_ms = ?
 """
-_DEAL_ONE: Final = _DEAL + "WHERE id = ?"
-_DEAL_SOME: Final = _DEAL + "WHERE id " + _AMONG
+_ASSIGN_ONE: Final = _ASSIGN + "WHERE id = ?"
+_ASSIGN_SOME: Final = _ASSIGN + "WHERE id " + _AMONG
 _RENEW: Final = """
 UPDATE job SET lease_until_ms = ? + CASE lane WHEN 'main' THEN ? ELSE ? END
 WHERE id = ? AND fence = ? AND state = 1 AND location_id = ?
@@ -86,7 +86,7 @@ _LOST: Final = (
     _HELD_COLUMNS + "WHERE state = 1 AND lease_until_ms <= ? ORDER BY lease_until_ms LIMIT ?"
 )
 _EXPIRED: Final = _HELD_COLUMNS + "WHERE state = 0 AND expires_ms <= ? ORDER BY expires_ms LIMIT ?"
-_GIVE_BACK: Final = """
+_REQUEUE: Final = """
 UPDATE job SET state = 0, location_id = ?, due_ms = ?, expires_ms = ?, priority = ?,
   deliveries = ?, attempt = ?, first_started_ms = ? WHERE id = ?
 """
@@ -94,7 +94,7 @@ _REMOVE: Final = "DELETE FROM job "
 _REMOVE_ONE: Final = _REMOVE + "WHERE id = ?"
 _REMOVE_SOME: Final = _REMOVE + "WHERE id " + _AMONG
 _PRIORITIES: Final = tuple(priority.value for priority in Priority)
-"""As bare numbers: the driver looks for an adapter of whatever is not of a plain type."""
+"""Plain numbers, because the driver searches for an adapter for any other type."""
 
 
 class SqliteJobQueue:
@@ -105,7 +105,9 @@ class SqliteJobQueue:
         driver(connection).executemany(_ADD, runs)
         _announce(connection, ((run.location_id, run.due_ms) for run in runs))
 
-    def ready(self, connection: Connection, query: ReadyQuery, *, now_ms: int) -> list[ReadyJob]:
+    def find_ready(
+        self, connection: Connection, query: ReadyQuery, *, now_ms: int
+    ) -> list[ReadyJob]:
         """Jobs that can be claimed now, in the order in which they should be."""
         execute = driver(connection).execute
         statement, types = _ready(query.check_types)
@@ -117,8 +119,8 @@ class SqliteJobQueue:
             jobs += map(ReadyJob._make, execute(statement, (*asked, left)) if left else ())
         return jobs
 
-    def place(self, connection: Connection, location_id: str) -> JobPlace:
-        """What jobs are told of a location that exists."""
+    def load_place(self, connection: Connection, location_id: str) -> JobPlace:
+        """What jobs say of a location that exists."""
         return JobPlace(*driver(connection).execute(_PLACE, (location_id,)).fetchone())
 
     def next_due_ms(self, connection: Connection, location_id: str, *, now_ms: int) -> int | None:
@@ -131,18 +133,18 @@ class SqliteJobQueue:
         ]
         return min((due_ms for due_ms in times if due_ms is not None), default=None)
 
-    def deal(self, connection: Connection, deals: Iterable[Deal]) -> None:
-        """Hand ready jobs out: the fence grows, the lease begins."""
+    def assign(self, connection: Connection, assignments: Iterable[Assignment]) -> None:
+        """Lease ready jobs to claims: the fence grows, the lease begins."""
         execute = driver(connection).execute
-        for lease, alike in groupby(deals, itemgetter(slice(1, None))):
-            ids = [deal.job_id for deal in alike]
-            execute(_DEAL_ONE if len(ids) == 1 else _DEAL_SOME, (*lease, _listed(ids)))
+        for lease, alike in groupby(assignments, itemgetter(slice(1, None))):
+            ids = [one.job_id for one in alike]
+            execute(_ASSIGN_ONE if len(ids) == 1 else _ASSIGN_SOME, (*lease, _listed(ids)))
 
-    def dealt(
+    def find_assigned(
         self, connection: Connection, location_id: str, claim_ids: Sequence[str]
     ) -> Mapping[str, list[ReadyJob]]:
-        """Jobs that are leased under these claims, by claim, their fences as before it."""
-        statement = _DEALT.format(claims=", ".join("?" * len(claim_ids)))
+        """Jobs that are leased under these claims, by claim, with the fences from before it."""
+        statement = _ASSIGNED.format(claims=", ".join("?" * len(claim_ids)))
         by_claim: dict[str, list[ReadyJob]] = defaultdict(list)
         for claim_id, *job in driver(connection).execute(statement, (location_id, *claim_ids)):
             by_claim[claim_id].append(ReadyJob._make(job))
@@ -164,24 +166,24 @@ class SqliteJobQueue:
             for job_id, fence in leases
         ]
 
-    def held(self, connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
+    def find_held(self, connection: Connection, job_ids: Iterable[int]) -> Mapping[int, HeldJob]:
         """The jobs that are not done, by id."""
         ids = list(job_ids)
         statement = _HELD_ONE if len(ids) == 1 else _HELD_SOME
         rows = driver(connection).execute(statement, (_listed(ids),))
         return {row[0]: HeldJob._make(row) for row in rows}
 
-    def lost(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
+    def find_lost(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
         """Jobs whose lease has run out."""
         return [HeldJob._make(row) for row in driver(connection).execute(_LOST, (now_ms, limit))]
 
-    def expired(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
+    def find_expired(self, connection: Connection, *, now_ms: int, limit: int) -> list[HeldJob]:
         """Jobs that nobody claimed in time."""
         return [HeldJob._make(row) for row in driver(connection).execute(_EXPIRED, (now_ms, limit))]
 
-    def give_back(self, connection: Connection, returns: Sequence[Return]) -> None:
+    def requeue(self, connection: Connection, returns: Sequence[RequeuedJob]) -> None:
         """Put jobs back into the queue, and announce them."""
-        driver(connection).executemany(_GIVE_BACK, ((*row[1:], row[0]) for row in returns))
+        driver(connection).executemany(_REQUEUE, ((*row[1:], row[0]) for row in returns))
         _announce(connection, ((row.location_id, row.due_ms) for row in returns))
 
     def remove(self, connection: Connection, job_ids: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""SQL of the queue that is not hot, one statement for all engines; the rest is `queue`'s."""
+"""The queue's SQL that is not hot and the same on all engines; `queue` has the rest."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -45,12 +45,12 @@ _THERE: Final = select(job.c.id).where(
     job.c.scheduled_ms == bindparam("scheduled_ms"),
     job.c.source == RunSource.SCHEDULER.value,
 )
-_NEAR_LEASES: Final = (
+_RESCHEDULE_LEASES: Final = (
     update(job)
     .where(job.c.state == JobState.LEASED.value, job.c.lease_until_ms > bindparam("limit_ms"))
     .values(lease_until_ms=bindparam("new_ms"))
 )
-_NEAR_RUNS: Final = (
+_RESCHEDULE_RUNS: Final = (
     update(job)
     .where(
         job.c.state == JobState.QUEUED.value,
@@ -62,58 +62,60 @@ _NEAR_RUNS: Final = (
 
 
 def drop(connection: Connection, check_id: str) -> None:
-    """Forget every run of a check."""
+    """Delete every run of a check."""
     connection.execute(_DROP, {"check": check_id})
 
 
-def queued(connection: Connection, check_id: str) -> list[int]:
+def find_queued(connection: Connection, check_id: str) -> list[int]:
     """The scheduled runs of a check that nobody has claimed."""
     return list(connection.execute(_QUEUED, {"check": check_id}).scalars())
 
 
-def queued_at(connection: Connection, location_id: str) -> list[int]:
+def find_queued_at(connection: Connection, location_id: str) -> list[int]:
     """The scheduled runs at a location that nobody has claimed."""
     return list(connection.execute(_QUEUED_AT, {"location": location_id}).scalars())
 
 
-def held_by(connection: Connection, location_id: str, agent_ids: Iterable[str]) -> list[int]:
+def find_held_by(connection: Connection, location_id: str, agent_ids: Iterable[str]) -> list[int]:
     """The runs at a location that are leased to one of these agents."""
     values = {"location": location_id, "agents": list(agent_ids)}
     return list(connection.execute(_HELD_BY, values).scalars())
 
 
-def claims(connection: Connection) -> frozenset[tuple[str, str]]:
+def find_claims(connection: Connection) -> frozenset[tuple[str, str]]:
     """The claims under which jobs are leased, as (location, claim)."""
     return frozenset((row.location_id, row.claim_id) for row in connection.execute(_CLAIMS))
 
 
-def waiting(connection: Connection, *, now_ms: int) -> list[Row[tuple[str, int, int]]]:
-    """Of each location where runs can be claimed: its id, how many, since when the oldest can."""
+def load_queue_depths(connection: Connection, *, now_ms: int) -> list[Row[tuple[str, int, int]]]:
+    """Locations where runs can be claimed: id, number of runs, when the oldest became due."""
     return list(connection.execute(_WAITING, {"now_ms": now_ms}))
 
 
-def at(connection: Connection, location_id: str) -> list[int]:
+def find_all_at(connection: Connection, location_id: str) -> list[int]:
     """The runs at a location, claimed or not."""
     return list(connection.execute(_AT, {"location": location_id}).scalars())
 
 
 def extend_leases(connection: Connection, *, until_ms: int) -> None:
-    """Let every lease hold until a moment at least."""
+    """Make every lease last until a time at least."""
     connection.execute(_EXTEND, {"until_ms": until_ms})
 
 
-def is_there(connection: Connection, check_id: str, location_id: str, *, scheduled_ms: int) -> bool:
+def is_queued_at(
+    connection: Connection, check_id: str, location_id: str, *, scheduled_ms: int
+) -> bool:
     """Whether a check's scheduled run of a moment is in the queue, or runs, at a location."""
     values = {"check": check_id, "location": location_id, "scheduled_ms": scheduled_ms}
     return connection.execute(_THERE, values).first() is not None
 
 
-def bring_near(connection: Connection, *, now_ms: int) -> int:
-    """Jobs that no clock of now can have made so late are near again; how many."""
+def reschedule_after_clock_change(connection: Connection, *, now_ms: int) -> int:
+    """Move leases and runs that end implausibly late to near times; how many."""
     longest_ms = max(LEASE_MS.values())
     leased = {"limit_ms": now_ms + longest_ms, "new_ms": now_ms + longest_ms}
     queued = {"limit_ms": now_ms, "due": now_ms, "until_ms": now_ms + QUEUE_MS}
     return (
-        connection.execute(_NEAR_LEASES, leased).rowcount
-        + connection.execute(_NEAR_RUNS, queued).rowcount
+        connection.execute(_RESCHEDULE_LEASES, leased).rowcount
+        + connection.execute(_RESCHEDULE_RUNS, queued).rowcount
     )

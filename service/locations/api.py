@@ -255,7 +255,7 @@ def delete(connection: Connection, scope: Scope, location_id: str) -> None:
             f"The private location {row.slug_name} is one of the check group {of_groups[0]};"
             " change that first."
         )
-    jobs.end_at(connection, location_id, now_ms=scope.now_ms)
+    jobs.end_all_at(connection, location_id, now_ms=scope.now_ms)
     for key in store.list_keys(connection, [location_id]):
         announce(connection, LocationKeyEnded(key_id=key.id, location_id=location_id))
     store.delete_location(connection, location_id)

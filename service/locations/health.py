@@ -8,14 +8,14 @@ from service.checks import actions as checks
 from service.clock import Clock
 from service.jobs import actions as jobs
 from service.jobs import settle
-from service.jobs.model import Waiting
+from service.jobs.model import QueueDepth
 from service.locations import store
 from service.locations.model import LocationRow, QueueSample
 from service.locations.rules import KEPT_MS, RETURN_MS, SAMPLE_MS, is_out
 
 log = structlog.get_logger()
 
-_EMPTY = Waiting(runs=0, oldest_wait_ms=0)
+_EMPTY = QueueDepth(runs=0, oldest_wait_ms=0)
 
 
 class LocationWatch:
@@ -87,7 +87,7 @@ def _sample(connection: Connection, locations: tuple[LocationRow, ...], *, now_m
     if store.find_newest_sample_ms(connection) == minute_ms:
         return
     store.forget_samples(connection, before_ms=now_ms - KEPT_MS, from_ms=minute_ms)
-    queues = jobs.waiting(connection, now_ms=now_ms)
+    queues = jobs.load_queue_depths(connection, now_ms=now_ms)
     samples = []
     for one in locations:
         queue = queues.get(one.id, _EMPTY)

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from service.agents.model import AgentSeen
-from service.http.times import maybe_moment, moment
+from service.http.times import moment, optional_moment
 from service.locations.model import (
     KeyRow,
     KeyShown,
@@ -101,11 +101,11 @@ def _fields(
         "icon": row.icon,
         "proxy_url": row.proxy_url,
         "created_at": moment(row.created_ms),
-        "updated_at": maybe_moment(row.updated_ms),
-        "last_seen": maybe_moment(max(seen, default=None)),
+        "updated_at": optional_moment(row.updated_ms),
+        "last_seen": optional_moment(max(seen, default=None)),
         "agent_count": len(_list_connected(row, agents, now_ms)),
         "available": row.id not in outages,
-        "unavailable_since": maybe_moment(outages.get(row.id)),
+        "unavailable_since": optional_moment(outages.get(row.id)),
     }
 
 

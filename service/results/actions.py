@@ -1,4 +1,4 @@
-"""What everyone else asks about results, beside storing them (`recording`) and taking them in."""
+"""What other features ask about results; `recording` stores them, `ingest` takes them in."""
 
 from collections.abc import Mapping, Sequence
 
@@ -35,5 +35,5 @@ def passes(connection: Connection, check_id: str, *, window: tuple[int, int]) ->
 def extremes(
     connection: Connection, check_ids: Sequence[str], *, from_ms: int
 ) -> Mapping[str, Extremes]:
-    """Of each check that measured anything since then, how long it took at least and at most."""
+    """The shortest and longest response time since `from_ms`, by check; none where nothing ran."""
     return store.extremes(connection, check_ids, from_ms=from_ms)

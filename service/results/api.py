@@ -23,7 +23,7 @@ from service.results import assets, store
 from service.results.assets import Asset
 from service.results.model import ResultFilter, ResultType, StoredResult
 from service.results.shapes import AssetShown, CheckResultShown, ResultsShown
-from service.results.views import listed, render
+from service.results.views import render, render_listed
 
 router = keyed_operations("Check results", prefix="/v1/check-results")
 
@@ -104,7 +104,7 @@ async def read_result_asset(
     name: Annotated[str, Path(pattern=NO_NUL, max_length=200)], request: Request, files: FilesDep
 ) -> Response:
     """Read a file that a run left."""
-    asset = assets.named(await files.find(), name)
+    asset = assets.find_asset(await files.find(), name)
     return file_answer(
         request,
         asset.path,
@@ -188,7 +188,9 @@ ReadingDep = Annotated[_Reading, Depends(_Reading)]
 async def list_check_results(reading: ReadingDep, page: PageDep) -> Response:
     """List a check's results, in pages."""
     check, found = await reading.find(reading.wanted, limit=page.one_more, offset=page.offset)
-    return page.answer(found, lambda one: listed(one, name=check.name, check_type=check.type))
+    return page.answer(
+        found, lambda one: render_listed(one, name=check.name, check_type=check.type)
+    )
 
 
 @router_v2.get(_BY_CHECK, responses=answers(200, ResultsShown, "Newest first.", 404))
@@ -205,10 +207,10 @@ async def list_check_results_by_cursor(
     ] = [],  # noqa: B006 - FastAPI copies defaults
 ) -> Response:
     """List a check's results after those of the answer before; new results shift nothing."""
-    names = _named(fields)
+    names = _field_names(fields)
     wanted = replace(reading.wanted, after_id=_cursor(next_id))
     check, found = await reading.find(wanted, limit=limit + 1)
-    shown = [listed(one, name=check.name, check_type=check.type) for one in found[:limit]]
+    shown = [render_listed(one, name=check.name, check_type=check.type) for one in found[:limit]]
     return json(
         {
             "length": len(shown),
@@ -229,7 +231,7 @@ def _cursor(next_id: str | None) -> str | None:
     return next_id or None
 
 
-def _named(fields: list[str]) -> frozenset[str]:
+def _field_names(fields: list[str]) -> frozenset[str]:
     names = frozenset(name.strip() for part in fields for name in part.split(",") if name.strip())
     if unknown := names - _FIELDS:
         raise InvalidError(

@@ -29,7 +29,7 @@ class Asset:
 
     @property
     def content_type(self) -> str:
-        """As far as it can stand in a header."""
+        """The file's content type if it is safe in a header, else the one for any bytes."""
         given = self.artifact.content_type
         return given if _CONTENT_TYPE.fullmatch(given) else _ANY_TYPE
 
@@ -47,8 +47,8 @@ def assets_of(
     )
 
 
-def named(assets: tuple[Asset, ...], name: str) -> Asset:
-    """One of them.
+def find_asset(assets: tuple[Asset, ...], name: str) -> Asset:
+    """The asset of this name.
 
     Raises:
         NotFoundError: there is none of this name, or it is not kept.
@@ -94,7 +94,7 @@ class RunFile:
     location_id: str
     run_id: int
     fence: int
-    """Of the claim under which it was made: each attempt keeps its own files."""
+    """The fence of the claim under which it was made: each attempt keeps its own files."""
     name: str
     """One that `contract.agent_api.ARTIFACT_NAME` lets through."""
 

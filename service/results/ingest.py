@@ -14,7 +14,7 @@ from contract.result import Result
 from service.checks import actions as checks
 from service.heartbeats import actions as heartbeats
 from service.jobs import actions as jobs
-from service.jobs.model import QUEUE_MS, HeldJob, JobState, Priority, Return
+from service.jobs.model import QUEUE_MS, HeldJob, JobState, Priority, RequeuedJob
 from service.jobs.rules import retry_delay_ms, strategy_of
 from service.locations import actions as locations
 from service.results.model import Record, ResultType, RunStatus
@@ -54,7 +54,7 @@ class _Batch:
     now_ms: int
     store: ResultStore
     records: list[Record] = field(default_factory=list)
-    returns: list[Return] = field(default_factory=list)
+    returns: list[RequeuedJob] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     late: list[tuple[object, ...]] = field(default_factory=list)
     settled: set[int] = field(default_factory=set)
@@ -66,7 +66,7 @@ def take_results(
 ) -> list[Verdict]:
     """Take a submission in one transaction; one verdict per result, in order."""
     batch = _Batch(connection, now_ms, store_of(connection))
-    held = dict(jobs.held(connection, {one.run_id for one in arrived}))
+    held = dict(jobs.find_held(connection, {one.run_id for one in arrived}))
     verdicts = [_take(batch, one, held, location_id) for one in arrived]
     jobs.finish(connection, done=batch.done, again=batch.returns)
     record(connection, batch.records, now_ms=now_ms)
@@ -174,7 +174,7 @@ def _ms(duration_s: float) -> int:
     return round(min(duration_s, _LONGEST_S) * 1000)
 
 
-def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> Return | None:
+def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> RequeuedJob | None:
     """The next attempt of a failed run. None: the failure is final."""
     check = checks.find_terms(batch.connection, job.check_id)
     strategy = strategy_of(check.doc, check.type) if check else None
@@ -189,7 +189,7 @@ def _retry(batch: _Batch, one: Arrived, job: HeldJob, seen: Record) -> Return | 
     # A session has one run per location, and a parallel check looks from everywhere anyway.
     may_move = not (strategy.same_region or check.run_parallel or job.session_id)
     due_ms = batch.now_ms + delay_ms
-    return Return(
+    return RequeuedJob(
         job_id=job.id,
         location_id=_elsewhere(batch, job) if may_move else job.location_id,
         due_ms=due_ms,
@@ -208,7 +208,7 @@ def _elsewhere(batch: _Batch, job: HeldJob) -> str:
         return job.location_id
     place = places[(places.index(job.location_id) + 1) % len(places)]
     # The check ran in parallel until just now: the same run is under way over there as well.
-    return job.location_id if jobs.is_there(batch.connection, job, place) else place
+    return job.location_id if jobs.is_queued_at(batch.connection, job, place) else place
 
 
 def _note_heartbeat(batch: _Batch, job: HeldJob, seen: Record) -> None:

@@ -81,7 +81,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     check_id: str
     run_id: int
     fence: int
-    """Of the claim that sent it, or `OF_NO_CLAIM`."""
+    """The fence of the claim that sent it, or `OF_NO_CLAIM`."""
     session_id: str | None
     """None: the run belongs to no session."""
     location_id: str
@@ -109,7 +109,7 @@ class StoredResult:
     check_id: str
     run_id: int
     fence: int
-    """Of the claim under which it ran; 0: nobody ran it."""
+    """The fence of the claim under which it ran; 0: nobody ran it."""
     session_id: str | None
     """None: the run belonged to no session."""
     location: str
@@ -133,7 +133,7 @@ class StoredResult:
 
 
 class Standing(NamedTuple):
-    """As much of a check's newest final result as it takes to say how the check stands."""
+    """What a check's newest final result says about the check's status."""
 
     status: RunStatus
     location: str
@@ -142,12 +142,12 @@ class Standing(NamedTuple):
     """None: nothing was measured."""
     created_ms: int
     days_to_expiry: float | None
-    """Of the certificate that was seen; negative when it has run out. None: none was seen."""
+    """Days until the certificate that was seen expires; negative once it has. None: none seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extremes:
-    """Of the response times of a check's final results, in ms."""
+    """The shortest and longest response time of a check's final results, in ms."""
 
     shortest_ms: float
     longest_ms: float

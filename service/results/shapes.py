@@ -95,7 +95,7 @@ class MultiStepResultShown(ScriptRunShown):
     playwright_version: str | None
     """Null: no test runner."""
     errors: list[dict[str, Any]]
-    """Of the script, its expectations included."""
+    """Errors of the script, failed expectations included."""
     requests: list[dict[str, Any]]
     """Calls of Playwright's `request`, with their phases in milliseconds."""
     steps: list[dict[str, Any]]
@@ -278,7 +278,7 @@ class _CheckResultShown(ResponseModel):
     cause: Cause | None
     """Why nobody looked at the target. Null: somebody did."""
     error: str | None
-    """The same, or why the run failed, as a sentence. Null: neither."""
+    """The cause, or why the run failed, as a sentence. Null: neither."""
     failure: FailureShown | None
     """Null: the target did not fail."""
     has_failures: bool
@@ -331,7 +331,7 @@ class ResultsShown(ResponseModel):
     """Results by a cursor."""
 
     length: int
-    """Of `entries`."""
+    """How many results `entries` has."""
     entries: list[CheckResultShown] | list[dict[str, Any]]
     """Newest first; with `fields`, only those of each."""
     next_id: str | None

@@ -36,7 +36,7 @@ from service.results.model import (
 )
 
 TYPES_WITH_TLS: Final = (CheckType.API.value, CheckType.TCP.value, CheckType.URL.value)
-"""Of the checks whose results tell of TLS."""
+"""The check types whose results have TLS evidence."""
 
 
 class _Tls(msgspec.Struct, frozen=True, rename="camel"):
@@ -89,9 +89,9 @@ _WITH_BODY: Final = _and_detail(result.outerjoin(run_final, _HAS_BODY))
 _WHOLE: Final = select(result, _BODY.label("body")).select_from(_WITH_BODY)
 _LISTED: Final = select(result, *_UP_TO_SIZE).select_from(_WITH_BODY)
 _GROUP: Final = 100
-"""Checks at once: few enough for the memory that their details take."""
+"""How many checks a query that reads details covers, which bounds its memory."""
 _GROUP_OF_NUMBERS: Final = 1_000
-"""The same where no details are read."""
+"""How many checks a query that reads no details covers."""
 _STATUSES: Final = {status.value: status for status in RunStatus}
 """To look a member up here takes a third of the time that its class takes."""
 _COUNTS: Final = (
@@ -202,7 +202,7 @@ def counts(
 def extremes(
     connection: Connection, check_ids: Sequence[str], *, from_ms: int
 ) -> dict[str, Extremes]:
-    """Of each check that measured anything since then, how long it took at least and at most."""
+    """The shortest and longest response time since `from_ms`, by check; none where nothing ran."""
     found: dict[str, Extremes] = {}
     for some in _in_groups(check_ids, _GROUP_OF_NUMBERS):
         since = {"check_ids": some, "from_ms": from_ms}

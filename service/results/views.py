@@ -18,7 +18,7 @@ from contract.evidence import (
     SeenResponse,
 )
 from contract.result import ArtifactKind, Evidence, LogLine, Outcome, Result, Timings
-from service.http.times import spelled
+from service.http.times import format_time
 from service.results.model import Cause, RunStatus, StoredResult, asset_path
 from service.results.shapes import result_field
 
@@ -32,7 +32,7 @@ _LIMITS: Final[Mapping[str, tuple[float, float]]] = {
 """Up to the first it is good, above the second poor."""
 
 
-def browser(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def render_browser(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
     """A browser check's result."""
     evidence = result.outcome.evidence
     seen = evidence if isinstance(evidence, BrowserEvidence) else None
@@ -45,12 +45,12 @@ def browser(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
     }
 
 
-def multi_step(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def render_multi_step(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
     """A multi-step check's result."""
     return _script(result, started_ms, result_id)
 
 
-def suite(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
+def render_suite(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
     """A Playwright suite's result."""
     evidence = result.outcome.evidence
     seen = evidence if isinstance(evidence, PlaywrightEvidence) else None
@@ -87,19 +87,19 @@ def _run(result: Result, started_ms: int, result_id: str) -> dict[str, Any]:
     return {
         "startTime": started_ms,
         "endTime": started_ms + round(result.took_s * 1000),
-        "jobLog": log(outcome, started_ms),
+        "jobLog": render_log(outcome, started_ms),
         "jobAssets": [artifact.name for artifact in outcome.artifacts],
         "playwrightTestTraces": _paths(result, result_id, "trace"),
         "playwrightTestJsonReportFile": reports[0] if reports else None,
     }
 
 
-def log(outcome: Outcome, started_ms: int) -> list[dict[str, Any]]:
+def render_log(outcome: Outcome, started_ms: int) -> list[dict[str, Any]]:
     """The lines of a run's log."""
     return _lines(outcome.log, started_ms)
 
 
-def phased_log(outcome: Outcome, started_ms: int) -> dict[str, list[dict[str, Any]]]:
+def render_phased_log(outcome: Outcome, started_ms: int) -> dict[str, list[dict[str, Any]]]:
     """The lines of an API check's log; those of no script are the request's."""
     phases: dict[str, list[LogLine]] = {"setup": [], "request": [], "teardown": []}
     for line in outcome.log:
@@ -164,13 +164,13 @@ MOST_LISTED_LETTERS: Final = 1_000
 MOST_LISTED_ITEMS: Final = 100
 _KEYS: Final = {kind: to_camel(result_field(kind)) for kind in AGENT_TYPES}
 _SCRIPTED: Final = {
-    CheckType.BROWSER: browser,
-    CheckType.MULTI_STEP: multi_step,
-    CheckType.PLAYWRIGHT: suite,
+    CheckType.BROWSER: render_browser,
+    CheckType.MULTI_STEP: render_multi_step,
+    CheckType.PLAYWRIGHT: render_suite,
 }
 _CAUSES: Final = {
     Cause.NO_AGENT: (
-        "No agent that runs {type} checks is connected at the location {location}: {mend}."
+        "No agent that runs {type} checks is connected at the location {location}: {remedy}."
     ),
     Cause.QUEUE_EXPIRED: (
         "No agent took the run in time: other runs held all their slots (JOB_CONCURRENCY of the "
@@ -190,7 +190,7 @@ _START_ONE: Final = "start one with its key"
 _NO_AGENT_YET: Final = "no agent can run them yet"
 
 
-def listed(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any]:
+def render_listed(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any]:
     """A result as a list shows it: long texts and lists are cut."""
     whole = render(stored, name=name, check_type=check_type)
     cut: dict[str, Any] = _cut(whole)
@@ -223,13 +223,13 @@ def render(stored: StoredResult, *, name: str, check_type: str) -> dict[str, Any
         "resultType": stored.result_type.value,
         "attempts": stored.attempt,
         **_verdict(stored, outcome, kind),
-        "scheduledAt": spelled(stored.scheduled_ms),
-        "startedAt": spelled(stored.started_ms),
-        "stoppedAt": spelled(stored.stopped_ms),
-        "created_at": spelled(stored.created_ms),
+        "scheduledAt": format_time(stored.scheduled_ms),
+        "startedAt": format_time(stored.started_ms),
+        "stoppedAt": format_time(stored.stopped_ms),
+        "created_at": format_time(stored.created_ms),
         "isCut": stored.is_cut,
         **dict.fromkeys(_KEYS.values()),
-        **_seen(stored, kind),
+        **_render_seen(stored, kind),
     }
 
 
@@ -237,8 +237,10 @@ def _verdict(stored: StoredResult, outcome: Outcome | None, kind: CheckType) -> 
     failure = outcome.failure if outcome else None
     because = failure and failure.message
     if stored.cause:
-        mend = _NO_AGENT_YET if kind is CheckType.AGENTIC else _START_ONE
-        because = _CAUSES[stored.cause].format(type=kind.value, location=stored.location, mend=mend)
+        remedy = _NO_AGENT_YET if kind is CheckType.AGENTIC else _START_ONE
+        because = _CAUSES[stored.cause].format(
+            type=kind.value, location=stored.location, remedy=remedy
+        )
     time_ms = stored.response_time_ms
     return {
         "status": stored.status.value,
@@ -254,7 +256,7 @@ def _verdict(stored: StoredResult, outcome: Outcome | None, kind: CheckType) -> 
     }
 
 
-def _seen(stored: StoredResult, kind: CheckType) -> dict[str, Any]:
+def _render_seen(stored: StoredResult, kind: CheckType) -> dict[str, Any]:
     if stored.detail is None or kind not in _KEYS:
         return {}
     if kind in _SCRIPTED:
@@ -288,7 +290,7 @@ def _http(result: Result, started_ms: int) -> dict[str, Any]:
         "hops": to_builtins(evidence.hops) if evidence else [],
         "tls": to_builtins(evidence.tls) if evidence and evidence.tls else None,
         "remoteAddress": evidence.remote_address if evidence else None,
-        "jobLog": phased_log(outcome, started_ms),
+        "jobLog": render_phased_log(outcome, started_ms),
         "jobAssets": [artifact.name for artifact in outcome.artifacts],
         "pcapDataUrl": None,
     }

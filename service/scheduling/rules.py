@@ -70,5 +70,5 @@ def places(locations: list[str], *, run_parallel: bool, turn: int) -> list[str]:
 
 
 def _number(check_id: str) -> int:
-    """The same for every process and for ever, unlike Python's own `hash`."""
+    """A stable hash of the check's id, equal in every process, unlike Python's own `hash`."""
     return int.from_bytes(blake2b(check_id.encode(), digest_size=8).digest(), "big")

@@ -22,7 +22,7 @@ _MOVE: Final = "UPDATE schedule SET next_run_ms = ?, turn = ? WHERE check_id = ?
 
 
 class SqliteDueSchedules:
-    """The schedules in a SQLite file; implements `DueSchedules`."""
+    """The schedules in a SQLite file; the statements decide nothing."""
 
     def due(self, connection: Connection, *, now_ms: int, limit: int) -> list[DueCheck]:
         """Checks whose next run is due, longest due first."""

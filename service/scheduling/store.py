@@ -12,7 +12,7 @@ _SCHEDULE: Final = select(schedule.c.period_ms, schedule.c.phase_ms).where(
 )
 _ADD: Final = insert(schedule).values(turn=0)
 _CHANGE: Final = update(schedule).where(schedule.c.check_id == bindparam("check"))
-_BRING_NEAR: Final = (
+_RESCHEDULE: Final = (
     update(schedule)
     .where(
         (schedule.c.next_run_ms - bindparam("now_ms", type_=BigInteger)) * 2
@@ -48,4 +48,4 @@ def remove(connection: Connection, check_id: str) -> None:
 
 def reschedule_after_clock_change(connection: Connection, *, now_ms: int) -> int:
     """Runs planned later than any plan goes, a period and a half, are due now; how many."""
-    return connection.execute(_BRING_NEAR, {"now_ms": now_ms}).rowcount
+    return connection.execute(_RESCHEDULE, {"now_ms": now_ms}).rowcount

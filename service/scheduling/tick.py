@@ -1,7 +1,7 @@
-"""Makes the jobs that are due, also after the clock was set."""
+"""Queues the runs that are due, also after the clock was set."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Final
 
 import structlog
 from sqlalchemy import Connection
@@ -20,25 +20,10 @@ from service.scheduling.rules import next_after_run_ms, places, run_due_ms
 from service.scheduling.sqlite import SqliteDueSchedules
 
 GROUP: Final = 200
-"""Checks per transaction: it keeps the longest one near 20 ms."""
+"""How many checks a transaction handles at most; the longest one takes about 20 ms."""
 
 
-class DueSchedules(Protocol):
-    """The tick's statements, one implementation per database engine; they decide nothing."""
-
-    def due(self, connection: Connection, *, now_ms: int, limit: int) -> list[DueCheck]:
-        """Checks whose next run is due, longest due first."""
-
-    def locations(
-        self, connection: Connection, check_ids: Sequence[str]
-    ) -> Mapping[str, list[str]]:
-        """Where each check runs, in the order of its round robin."""
-
-    def move(self, connection: Connection, moves: Iterable[tuple[int, int, str]]) -> None:
-        """Set (next run, turn) of schedules, by check."""
-
-
-_ENGINES: Final[dict[str, DueSchedules]] = {"sqlite": SqliteDueSchedules()}
+_ENGINES: Final[dict[str, SqliteDueSchedules]] = {"sqlite": SqliteDueSchedules()}
 
 
 def tick(connection: Connection, *, now_ms: int) -> int:
@@ -67,7 +52,7 @@ def tick(connection: Connection, *, now_ms: int) -> int:
 def _give_up_where_nobody_is(
     connection: Connection, runs: Sequence[NewRun], *, now_ms: int
 ) -> None:
-    """At a location that is unavailable runs do not pile up: they are missed at once."""
+    """Miss runs at unavailable locations at once, so that they do not pile up."""
     if out := locations.list_outages(connection):
         for location_id in {run.location_id for run in runs} & out.keys():
             settle.end_queued_at(connection, location_id, now_ms=now_ms)
@@ -101,22 +86,22 @@ log = structlog.get_logger()
 _TOLERATED_MS: Final = 1_000
 
 
-class Setbacks:
-    """Compares the clock with itself; a start compares it with what lies in the database."""
+class ClockWatch:
+    """Notices when the clock was set back; the first look compares it with what is stored."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._before_ms: int | None = None
         """None: this process has not looked yet."""
 
-    def mend(self, connection: Connection) -> int:
-        """Bring plans, jobs and leases near after a setback; how many."""
+    def reschedule_if_set_back(self, connection: Connection) -> int:
+        """Move schedules, jobs and leases near if the clock was set back; how many."""
         now_ms = self._clock.now_ms(connection)
         before_ms, self._before_ms = self._before_ms, now_ms
         if before_ms is not None and now_ms >= before_ms - _TOLERATED_MS:
             return 0
         plans = store.reschedule_after_clock_change(connection, now_ms=now_ms)
-        moved = jobs.bring_near(connection, now_ms=now_ms)
+        moved = jobs.reschedule_after_clock_change(connection, now_ms=now_ms)
         if plans or moved:
             log.warning("clock.set_back", schedules=plans, jobs=moved)
         return plans + moved

@@ -17,12 +17,12 @@ from service.http.errors import StillRunningError
 from service.http.mutations import Changed, CreateDep, sent_fields
 from service.http.routing import answers, json, keyed_operations
 from service.http.schema import NO_NUL, RequestModel, ResponseModel, Text, field_error
-from service.http.times import spelled
+from service.http.times import format_time
 from service.results.model import ResultType, RunStatus, StoredResult
 from service.sessions.model import Session, SessionStatus
 from service.sessions.rules import render_status
 from service.sessions.triggers import Target, trigger
-from service.sessions.watching import Seen, Watch
+from service.sessions.watching import SessionState, Watch
 from service.vault.encryption import Scope
 
 MAX_TAG_GROUPS: Final = 100
@@ -128,8 +128,8 @@ def render(session: Session, *, base_url: str, now_ms: int) -> dict[str, Any]:
         "checkType": session.check_type,
         "name": session.name,
         "status": render_status(session).value,
-        "startedAt": spelled(session.started_ms),
-        "stoppedAt": spelled(session.stopped_ms),
+        "startedAt": format_time(session.started_ms),
+        "stoppedAt": format_time(session.stopped_ms),
         "timeElapsed": max(0, until_ms - session.started_ms),
         "runLocations": list(session.locations),
     }
@@ -175,7 +175,7 @@ class _Reading:
         self.watch = Watch(backend, caller.account_id, session_id)
         self._base_url = backend.base_url(request)
 
-    def answer(self, seen: Seen) -> Response:
+    def answer(self, seen: SessionState) -> Response:
         """The session as its answer."""
         return json(
             with_results(seen.session, seen.results, base_url=self._base_url, now_ms=seen.now_ms)
@@ -213,7 +213,7 @@ async def trigger_check_sessions(
 @router.get(_ONE, responses=answers(200, SessionWithResults, "The session.", 404))
 async def read_check_session(reading: ReadingDep) -> Response:
     """Read a session."""
-    return reading.answer(await reading.watch.look())
+    return reading.answer(await reading.watch.read())
 
 
 @router.get(

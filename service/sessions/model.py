@@ -30,7 +30,7 @@ class LatestStarts:
 
     running_ms: int
     waiting_ms: int
-    """Of one that waits for its turn."""
+    """The latest start of a late session that waits for its turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,7 +150,7 @@ class GroupRun:
     """Slug: run there alone. None: at all locations of each check."""
 
 
-def hold_one_run(connection: Connection, account_id: str, group_id: int) -> None:
+def require_no_open_run(connection: Connection, account_id: str, group_id: int) -> None:
     """Whoever calls a link has no key, and runs that wait for a day must not pile up.
 
     Raises:

@@ -17,7 +17,7 @@ class SessionWaiters:
         database.listen(SessionFinished, self._wake)
 
     @contextmanager
-    def registered(self, session_id: str) -> Iterator[asyncio.Event]:
+    def register(self, session_id: str) -> Iterator[asyncio.Event]:
         """An event that is set when the session ends; register before looking at its row."""
         event = asyncio.Event()
         if self._closed:

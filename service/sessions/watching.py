@@ -15,7 +15,7 @@ from service.sessions.rules import deadline_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SessionState:
     """A session at one moment."""
 
     session: Session
@@ -36,7 +36,7 @@ class Watch:
     account_id: str
     session_id: str
 
-    async def look(self) -> Seen:
+    async def read(self) -> SessionState:
         """The session as it is; one past its deadline is ended first.
 
         Raises:
@@ -46,28 +46,28 @@ class Watch:
         overdue = not seen.is_over and seen.now_ms >= deadline_ms(seen.session)
         return await self.backend.database.write(self._query_ended) if overdue else seen
 
-    async def wait(self, *, max_wait_s: float) -> Seen:
+    async def wait(self, *, max_wait_s: float) -> SessionState:
         """The session at its end, or as it is once so much time has passed.
 
         Raises:
             NotFoundError: the account has no such session.
         """
         # Whoever ends the session between the first look and the wait must find us here.
-        with self.backend.waiters.registered(self.session_id) as ended:
-            seen = await self.look()
+        with self.backend.waiters.register(self.session_id) as ended:
+            seen = await self.read()
             if seen.is_over:
                 return seen
             left_s = max(0, deadline_ms(seen.session) - seen.now_ms) / 1000
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), min(max_wait_s, left_s))
-            return await self.look()
+            return await self.read()
 
-    def _query(self, connection: Connection) -> Seen:
+    def _query(self, connection: Connection) -> SessionState:
         now_ms = self.backend.clock.now_ms(connection)
         session = actions.find(connection, self.account_id, self.session_id)
-        return Seen(session, tuple(results.of_session(connection, session.id)), now_ms)
+        return SessionState(session, tuple(results.of_session(connection, session.id)), now_ms)
 
-    def _query_ended(self, connection: Connection) -> Seen:
+    def _query_ended(self, connection: Connection) -> SessionState:
         session = actions.find(connection, self.account_id, self.session_id)
         now_ms = self.backend.clock.now_ms(connection)
         actions.end_overdue(connection, session, now_ms=now_ms)

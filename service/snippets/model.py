@@ -7,7 +7,7 @@ from pydantic import Field
 
 from contract.scripts import MAX_SCRIPT_BYTES, script_problem, snippet_name_problem
 from service.http.schema import RequestModel, ResponseModel, Text, judged_by
-from service.http.times import Moment, maybe_moment, moment
+from service.http.times import Moment, moment, optional_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,5 +50,5 @@ def render(row: SnippetRow) -> SnippetShown:
         name=row.name,
         script=row.script,
         created_at=moment(row.created_ms),
-        updated_at=maybe_moment(row.updated_ms),
+        updated_at=optional_moment(row.updated_ms),
     )

@@ -15,7 +15,7 @@ from service.http.auth import CallerDep
 from service.http.dependencies import Backend, BackendDep
 from service.http.routing import answers, json, json_fast, keyed_operations
 from service.http.schema import NO_NUL, ResponseModel
-from service.http.times import Moment, spelled
+from service.http.times import Moment, format_time
 from service.results import actions as results
 from service.results.model import Extremes, RunStatus, Standing
 
@@ -104,6 +104,6 @@ def render_status(
         "lastRunLocation": newest.location if newest else None,
         "lastCheckRunId": str(newest.run_id) if newest else None,
         "sslDaysRemaining": None if days is None else math.floor(days),
-        "created_at": spelled(check.created_ms),
-        "updated_at": spelled(newest.created_ms if newest else None),
+        "created_at": format_time(check.created_ms),
+        "updated_at": format_time(newest.created_ms if newest else None),
     }

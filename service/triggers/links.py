@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from service.audit import audit
 from service.audit.model import Entry
-from service.http.auth import hold_back
+from service.http.auth import refuse_early
 from service.http.dependencies import Backend, BackendDep
 from service.http.error_responses import body_of
 from service.http.errors import (
@@ -25,9 +25,9 @@ from service.http.routing import answers, open_operations, operation_id
 from service.http.schema import NO_NUL, Text
 from service.results.model import ResultType, RunStatus, StoredResult
 from service.sessions.model import Session
-from service.sessions.triggers import GroupRun, hold_one_run, run_group, trigger
+from service.sessions.triggers import GroupRun, require_no_open_run, run_group, trigger
 from service.sessions.triggers import Target as Wanted
-from service.sessions.watching import Seen, Watch
+from service.sessions.watching import SessionState, Watch
 from service.triggers import triggers
 from service.triggers.model import Runs, Target, TriggerRow, VerdictShown
 
@@ -130,7 +130,7 @@ async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> R
     )
 
     def start(connection: Connection, row: TriggerRow, now_ms: int) -> Sequence[Session]:
-        hold_one_run(connection, row.account_id, group_id)
+        require_no_open_run(connection, row.account_id, group_id)
         return run_group(connection, row.account_id, wanted, now_ms=now_ms)
 
     return await _run(call, target, token, start=start)
@@ -157,7 +157,7 @@ async def _run(call: _LinkCall, target: Target, token: str, *, start: Start) -> 
 
 async def _await_end(
     backend: Backend, row: TriggerRow, started: Session, *, until_s: float
-) -> Seen:
+) -> SessionState:
     """A session at its end.
 
     Raises:
@@ -187,11 +187,11 @@ async def _find_trigger(backend: Backend, target: Target, token: str) -> Trigger
     )
     if row is None:
         raise NotFoundError("There is no such trigger.")
-    hold_back(backend.limits.wait_s(RateClass.TRIGGER_LINKS, str(row.id)))
+    refuse_early(backend.limits.wait_s(RateClass.TRIGGER_LINKS, str(row.id)))
     return row
 
 
-def _render_verdict(seen: Sequence[Seen]) -> Response:
+def _render_verdict(seen: Sequence[SessionState]) -> Response:
     finals = [[one for one in each.results if one.result_type is _FINAL] for each in seen]
     facts = VerdictShown(
         has_failures=any(one.status.has_failures for each in finals for one in each),

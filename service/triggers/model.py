@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from service.http.schema import ResponseModel
-from service.http.times import Moment, maybe_moment, moment
+from service.http.times import Moment, moment, optional_moment
 
 PREFIX: Final = "tr_"
 
@@ -79,7 +79,7 @@ def render(row: TriggerRow, target: Target, *, token: str) -> TriggerShown:
         "id": row.id,
         "token": token,
         "created_at": moment(row.created_ms),
-        "called_at": maybe_moment(row.called_ms),
+        "called_at": optional_moment(row.called_ms),
         "updated_at": None,
     }
     if target.runs is Runs.CHECK:

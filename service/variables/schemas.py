@@ -6,7 +6,14 @@ import structlog
 from pydantic import AfterValidator, Field
 
 from service.http.errors import UnreadableError
-from service.http.schema import RequestModel, ResponseModel, Text, field_error, judged_by, spelled
+from service.http.schema import (
+    RequestModel,
+    ResponseModel,
+    Text,
+    check_pattern,
+    field_error,
+    judged_by,
+)
 from service.variables.model import Level, VariableRow
 from service.variables.rules import (
     KEY_PATTERN,
@@ -29,7 +36,7 @@ Key = Annotated[
         max_length=MAX_KEY_LETTERS,
         json_schema_extra={"pattern": KEY_PATTERN, "examples": ["API_URL"]},
     ),
-    spelled(KEY_PATTERN, KEY_WORDS),
+    check_pattern(KEY_PATTERN, KEY_WORDS),
 ]
 """What templates and scripts call it by."""
 Value = Annotated[Text, Field(max_length=MAX_VALUE_BYTES), judged_by(value_problem), NotEchoed]

@@ -92,7 +92,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/jobs/settle.py",
-        "    lost = queue.lost(connection, now_ms=now_ms, limit=GROUP)\n",
+        "    lost = queue.find_lost(connection, now_ms=now_ms, limit=GROUP)\n",
         "    lost: list[HeldJob] = []\n",
         "tests/service/jobs/test_endings.py"
         "::test_a_job_whose_lease_ran_out_is_run_by_another_agent",
@@ -112,14 +112,14 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/jobs/long_poll.py",
-        "            await self._take_back(location_id, jobs)\n",
+        "            await self._release(location_id, jobs)\n",
         "",
         "tests/service/jobs/test_waiting.py"
         "::test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_once",
     ),
     Removal(
         "service/jobs/settle.py",
-        "    store.extend_leases(connection, until_ms=now_ms + _FORGIVEN_MS)\n",
+        "    store.extend_leases(connection, until_ms=now_ms + _RESTART_GRACE_MS)\n",
         "",
         "tests/service/jobs/test_endings.py"
         "::test_agents_get_time_to_renew_after_the_service_was_away",
@@ -182,7 +182,7 @@ REMOVALS: Final = (
     ),
     Removal(
         "service/jobs/settle.py",
-        "    expired = queue.expired(connection, now_ms=now_ms, limit=GROUP)\n",
+        "    expired = queue.find_expired(connection, now_ms=now_ms, limit=GROUP)\n",
         "    expired: list[HeldJob] = []\n",
         "tests/service/jobs/test_endings.py::test_a_run_that_nobody_claims_in_six_minutes_is_missed",
     ),

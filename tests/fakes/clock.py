@@ -2,11 +2,13 @@
 
 from sqlalchemy import Connection
 
+from service.clock import Clock
+
 START_MS = 1_795_255_200_000
 """A Saturday morning in November 2026, on the hour."""
 
 
-class FakeClock:
+class FakeClock(Clock):
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now = now_ms
 

@@ -18,7 +18,7 @@ from service.accounts.authentication import ApiKeys
 from service.accounts.keys import LOCATION_PREFIX, Pepper
 from service.accounts.model import FirstSecrets, Role
 from service.bundles.files import BundleFiles
-from service.clock import ProcessClock
+from service.clock import Clock
 from service.db.engine import Database
 from service.db.sqlite import open_sqlite
 from service.db.tables.metadata import metadata
@@ -161,7 +161,7 @@ async def serve_public_api(
 def _backend(database: Database, directory: Path, *, per_minute: int) -> Backend:
     return Backend(
         database=database,
-        clock=ProcessClock(),
+        clock=Clock(),
         monotonic=time.monotonic,
         pepper=PEPPER,
         keys=ApiKeys(database, pepper=PEPPER, monotonic=time.monotonic),

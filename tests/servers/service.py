@@ -11,7 +11,6 @@ import uvicorn
 
 from service.accounts.model import FirstSecrets
 from service.app import Service, running
-from service.http.fast_path import OneWriteProtocol
 from service.serving import StartupGate
 from service.settings import Settings
 from tests.servers.prompt_server import serve_promptly
@@ -127,7 +126,7 @@ async def serve_service(
 async def _listening(service: Service, front: StartupGate) -> AsyncIterator[str]:
     config = uvicorn.Config(
         front,
-        http=OneWriteProtocol,
+        http="httptools",
         log_config=None,
         lifespan="off",
         proxy_headers=False,
@@ -137,4 +136,4 @@ async def _listening(service: Service, front: StartupGate) -> AsyncIterator[str]
         try:
             yield url
         finally:
-            await service.send_everyone_home()
+            await service.end_long_polls()

@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from service.metrics import Metrics
-from service.metrics_page import is_near
+from service.metrics_page import is_local
 from service.results.model import Cause, ResultType, RunStatus, Stored
 from service.settings import MetricsAccess
 from tests.servers.service import RunningService, serve_service
@@ -32,8 +32,8 @@ async def metrics_of(service: RunningService) -> dict[str, float]:
 
 def test_the_names_and_labels_are_the_documented_ones() -> None:
     metrics = Metrics()
-    metrics.answered("GET", "/v1/checks", 200, took_s=0.1)
-    text = metrics.text({}).decode()
+    metrics.count_request("GET", "/v1/checks", 200, took_s=0.1)
+    text = metrics.render({}).decode()
     documented = PAGE.split("## Metrics")[1].split("\n## ")[0]
     names = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", documented, re.MULTILINE)))
     declared = re.findall(r"# TYPE picket_service_(\S+)", text)
@@ -81,8 +81,8 @@ def test_missed_runs_are_counted_by_their_cause() -> None:
     metrics = Metrics()
     missed = (ResultType.FINAL, RunStatus.MISSED, Cause.NO_AGENT)
     seen = (ResultType.FINAL, RunStatus.PASSED, None)
-    metrics.stored(Stored((missed, seen, missed)))
-    found = numbers(metrics.text({}).decode())
+    metrics.count_results(Stored((missed, seen, missed)))
+    found = numbers(metrics.render({}).decode())
     assert found['runs_missed_total{cause="no_agent"}'] == 2
     assert found['runs_missed_total{cause="paused"}'] == 0
     assert found['results_total{status="MISSED",type="FINAL"}'] == 2
@@ -128,5 +128,5 @@ async def test_a_setting_says_who_may_read(tmp_path: Path, access: str, status: 
         (None, False),
     ],
 )
-def test_only_loopback_is_near(client: Any, near: bool) -> None:  # noqa: FBT001 - the expectation
-    assert is_near(HTTPConnection({"type": "http", "headers": [], "client": client})) is near
+def test_only_loopback_is_local(client: Any, near: bool) -> None:  # noqa: FBT001 - the expectation
+    assert is_local(HTTPConnection({"type": "http", "headers": [], "client": client})) is near

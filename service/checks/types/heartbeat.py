@@ -10,14 +10,14 @@ from service.checks.fields import MinuteFrequency
 from service.checks.rules import heartbeat_problem
 from service.checks.schemas import CheckShown, MinuteCheckWrite
 from service.checks.types.definition import PLACES, TypeDefinition
-from service.http.schema import JsonNumber, RequestModel, field_error, spelled
+from service.http.schema import JsonNumber, RequestModel, check_pattern, field_error
 
 Unit = Literal["seconds", "minutes", "hours", "days"]
 _OF_PINGS = r"^[A-Za-z0-9._~-]*$"
 PingToken = Annotated[
     str,
     Field(max_length=200, json_schema_extra={"pattern": _OF_PINGS}),
-    spelled(
+    check_pattern(
         _OF_PINGS,
         "must be letters a to z in either case, digits, dots, hyphens, underscores and tildes",
     ),

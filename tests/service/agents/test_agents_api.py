@@ -213,7 +213,7 @@ async def test_long_polls_are_answered_when_the_service_stops(tmp_path: Path) ->
         await running.hello()
         polls = [asyncio.create_task(running.claim(f"claim-{n}")) for n in range(100)]
         await asyncio.sleep(0.3)
-        await running.service.send_everyone_home()
+        await running.service.end_long_polls()
         answers = await asyncio.gather(*polls)
     assert {(answer.status, answer.body["nextPollSeconds"]) for answer in answers} == {(200, 1)}
 
@@ -257,7 +257,7 @@ async def test_a_job_is_not_kept_by_a_socket_that_was_closed_during_its_poll(
         f"content-length: {len(body)}\r\n\r\n{body}".encode()
     )
     await writer.drain()
-    while not service.service.desk.waiting_agents():  # noqa: ASYNC110 - a desk tells nobody
+    while not service.service.claim_queue.waiting_agents():  # noqa: ASYNC110 - a claim_queue tells nobody
         await asyncio.sleep(0.01)
     writer.transport.abort()
     check_id = await service.a_url_check()

@@ -53,7 +53,7 @@ async def a_reaper(api: PublicApi) -> AsyncIterator[None]:
     def reap(connection: Connection) -> None:
         now_ms = api.backend.clock.now_ms(connection)
         for location_id in locations.list_all_ids(connection):
-            settle.end_at(connection, location_id, now_ms=now_ms)
+            settle.end_all_at(connection, location_id, now_ms=now_ms)
 
     async def again_and_again() -> None:
         while True:

@@ -174,7 +174,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.submit(self._running()[:1], status)
 
     @rule(jobs=held, reason=st.sampled_from(ReleaseReason))
-    def give_back(self, jobs: list[Job], reason: ReleaseReason) -> None:
+    def requeue(self, jobs: list[Job], reason: ReleaseReason) -> None:
         given = [Release(int(one.job_id), one.fence, reason) for one in jobs]
         release(self.connection, given, location_id="l", now_ms=self.now)
         self.model.release(
@@ -185,7 +185,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(reason=st.sampled_from(ReleaseReason))
     def give_back_what_runs(self, reason: ReleaseReason) -> None:
-        self.give_back(self._running(), reason)
+        self.requeue(self._running(), reason)
 
     def _running(self) -> list[Job]:
         return [self.newest[number] for number, run in self.model.live.items() if run.leased]
@@ -194,7 +194,7 @@ class QueueMachine(RuleBasedStateMachine):
     def agents_come_and_give_back(self, reason: ReleaseReason, agents: int) -> None:
         for _ in range(agents):
             for jobs in self.claim(slots=1).values:
-                self.give_back(jobs, reason)
+                self.requeue(jobs, reason)
 
     @rule(jobs=held)
     def renew(self, jobs: list[Job]) -> None:

@@ -2,7 +2,7 @@ import asyncio
 
 from starlette.types import Message
 
-from service.agents.api import HttpCaller
+from service.jobs.long_poll import Caller
 
 
 class Connection:
@@ -16,29 +16,29 @@ class Connection:
         return {"type": "http.disconnect"}
 
 
-def caller_on(connection: Connection) -> HttpCaller:
-    return HttpCaller(connection.receive)
+def caller_on(connection: Connection) -> Caller:
+    return Caller(connection.receive)
 
 
 async def test_a_caller_that_listens_is_not_gone_however_often_one_asks() -> None:
     caller = caller_on(Connection())
-    assert not caller.is_gone()
-    assert not caller.is_gone()
+    assert not await caller.is_gone()
+    assert not await caller.is_gone()
 
 
 async def test_a_caller_that_hung_up_is_gone() -> None:
     connection = Connection()
     caller = caller_on(connection)
     connection.ended.set()
-    assert caller.is_gone()
+    assert await caller.is_gone()
 
 
 async def test_whoever_waits_for_a_caller_to_go_is_told() -> None:
     connection = Connection()
     caller = caller_on(connection)
-    watch = asyncio.create_task(caller.gone())
+    watch = asyncio.create_task(caller.wait_for_disconnect())
     await asyncio.sleep(0)
-    assert not caller.is_gone()
+    assert not await caller.is_gone()
     connection.ended.set()
     await watch
-    assert caller.is_gone()
+    assert await caller.is_gone()
