@@ -19,7 +19,7 @@ from service.http.errors import ConflictError, InvalidError, NotFoundError
 from service.jobs.settle import expire_jobs
 from service.sessions import actions
 from service.sessions.model import Session
-from service.sessions.triggers import GroupRun, hold_one_run, run_group
+from service.sessions.triggers import GroupRun, require_no_open_run, run_group
 from tests.builders.groups import a_group
 from tests.builders.specs import a_heartbeat_spec
 from tests.builders.world import World, a_result
@@ -281,7 +281,7 @@ async def test_a_link_starts_no_run_of_a_group_while_one_goes_on(world: World) -
     await member(world, first, "waits for the other", 1)
 
     async def hold(group_id: int) -> None:
-        await world.change(lambda c, _: hold_one_run(c, world.account_id, group_id))
+        await world.change(lambda c, _: require_no_open_run(c, world.account_id, group_id))
 
     await hold(first)
     await started(world, first)

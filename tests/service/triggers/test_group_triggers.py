@@ -7,7 +7,7 @@ from sqlalchemy import select
 from contract.result import Outcome, Status
 from service.audit import audit
 from service.db.tables.runs import run_trigger, session
-from service.sessions.watching import Seen, Watch
+from service.sessions.watching import SessionState, Watch
 from service.triggers import links
 from tests.builders.check_bodies import check_body
 from tests.builders.stored_results import passed, store
@@ -108,12 +108,12 @@ async def test_a_link_that_waited_long_enough_looks_at_no_further_session(
 ) -> None:
     looked: list[str] = []
 
-    async def look(watch: Watch) -> Seen:
+    async def look(watch: Watch) -> SessionState:
         looked.append(watch.session_id)
         return await watch.backend.database.read(watch._query)
 
     monkeypatch.setattr(links, "MAX_WAIT_S", 0.05)
-    monkeypatch.setattr(Watch, "look", look)
+    monkeypatch.setattr(Watch, "read", look)
     group = await a_group(alice, "A", "B", "C")
     answer = await alice.get(await a_link(alice, group))
     assert answer.status == 408
