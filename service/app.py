@@ -35,7 +35,7 @@ from service.heartbeats.api import PingApi
 from service.http.dependencies import Backend
 from service.http.error_responses import error_response
 from service.http.errors import ApiError
-from service.http.fast_path import FastPath
+from service.http.performance.fast_path import FastPath
 from service.http.rate_limit import Allowance, RateClass, RateLimits
 from service.idempotency import idempotency
 from service.idempotency.idempotency import IdempotencyStore

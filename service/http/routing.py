@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute
 
 from service.http.auth import limit_by_address
 from service.http.errors import phrase
-from service.http.lazy_routes import LazyRoute
+from service.http.performance.lazy_routes import LazyRoute
 from service.http.schema import NO_NUL
 
 SCHEMA_REF: Final = "#/components/schemas/{model}"

@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from contract.suggestions import suggest_name
-from service.http.field_descriptions import DocumentedModel
+from service.http.performance.field_descriptions import DocumentedModel
 
 NO_NUL: Final = r"^[^\x00]*$"
 

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 
 from contract.checks import Lane
 from contract.result import Status
-from service.checks import changes as running
+from service.checks import changes
 from service.db.tables.checks import check_
 from service.db.tables.locations import private_location
 from service.db.tables.runs import session
@@ -20,6 +20,7 @@ from service.jobs.settle import expire_jobs
 from service.sessions import actions
 from service.sessions.model import Session
 from service.sessions.triggers import GroupRun, require_no_open_run, run_group
+from service.vault.encryption import Scope
 from tests.builders.groups import a_group
 from tests.builders.specs import a_heartbeat_spec
 from tests.builders.world import World, a_result
@@ -128,9 +129,10 @@ async def test_a_check_that_is_deleted_holds_nobody_up_while_it_runs_or_waits(
     ids = [await member(world, group_id, f"check-{order}", order) for order in range(3)]
     await started(world, group_id)
     for gone in (ids[1], ids[0]):
-        await world.change(lambda c, now, gone=gone: running.end(c, gone, now_ms=now))
-        await world.database.write(
-            lambda c, gone=gone: c.execute(delete(check_).where(check_.c.id == gone))
+        await world.change(
+            lambda c, now, gone=gone: changes.delete(
+                c, Scope(world.account_id, now, world.vault), gone
+            )
         )
     assert await names(world, "claim-1") == ["check-2"]
     assert await open_sessions(world) == 1

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from service.http.field_descriptions import DocumentedModel
+from service.http.performance.field_descriptions import DocumentedModel
 
 
 class Fruit(DocumentedModel):

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from pydantic_core import CoreSchema, core_schema
 from starlette.routing import BaseRoute
 
-from service.http.lazy_routes import LazyRoute
+from service.http.performance.lazy_routes import LazyRoute
 from service.http.schema import RequestModel
 from tests.servers.public_api import PublicApi
 

@@ -1,0 +1,1 @@
+"""What goes around FastAPI and pydantic for speed; each file names the benchmark that it earns."""
