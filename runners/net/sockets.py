@@ -1,6 +1,4 @@
-"""Sockets: addresses, non-blocking connections, and waiting for them.
-
-Waiting until a socket can be read or written.
+"""Sockets: addresses, non-blocking connections, and waiting until they can be read or written.
 
 The loop's own sock_connect and sock_recv do this too, but uvloop's cost 30 us more a call, which is
 a third of a TCP check.
