@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.rights import can_ping
 from tests.faults.processes import Child
 from tests.servers.dns import dns_server
 
@@ -70,6 +71,7 @@ async def typed(script: str, folder: Path, **environ: str) -> str:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.skipif(not can_ping(), reason="one of the checks pings, which this user may not")
 async def test_a_newcomer_gets_a_result_of_each_type_by_the_commands_of_the_page(
     port: int, tmp_path: Path
 ) -> None:
