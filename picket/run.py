@@ -38,7 +38,7 @@ from redaction.clean import (
     LeakError,
     UnscannableError,
     Withheld,
-    let_file_through,
+    pass_file,
 )
 from redaction.files import clean_in_child
 from redaction.result import Scrubber
@@ -320,10 +320,10 @@ def keep(
     for artifact in outcome.artifacts:
         file, verdict = known.get(artifact.name, (None, _INVALID_NAME))
         if isinstance(verdict, Withheld):
-            said = scrubber.explained(verdict, job=job, found=workspace.secrets)
+            said = scrubber.explain(verdict, job=job, found=workspace.secrets)
             kept = drop_artifact(kept, artifact, because=said.because)
         elif file is not None:
-            _put(let_file_through(file, verdict), folder)
+            _put(pass_file(file, verdict), folder)
             kept = note_left_out(kept, artifact, verdict.left_out)
     return kept
 
@@ -331,7 +331,7 @@ def keep(
 def _search_files(
     files: Sequence[RunFile], job: Job, workspace: Workspace, scrubber: Scrubber
 ) -> tuple[FileVerdict, ...]:
-    secrets = scrubber.secrets_with(job, workspace.secrets)
+    secrets = scrubber.all_secrets(job, workspace.secrets)
     cleaning = clean_in_child(
         files,
         secrets,

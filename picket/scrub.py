@@ -11,9 +11,9 @@ import msgspec
 
 from contract.result import ArtifactKind
 from picket.errors import CommandError, ExitCode
-from redaction.clean import CleanFile, UnscannableError, Withheld, let_file_through
+from redaction.clean import CleanFile, UnscannableError, Withheld, pass_file
 from redaction.files import clean_in_child
-from redaction.policy import usable, why_unhidden, with_sure_beginnings
+from redaction.policy import select_usable, why_unhidden, with_certain_prefixes
 from redaction.scanner.scan import scan_file
 from sandbox.workspace import RunFile, Workspace
 
@@ -56,7 +56,7 @@ def scrub_file(file: Path, options: ScrubOptions) -> int:
 
 def _check(file: Path, secrets: tuple[str, ...], *, typed: tuple[str, ...]) -> int:
     try:
-        leaks = scan_file(file.resolve(), with_sure_beginnings(secrets, typed))
+        leaks = scan_file(file.resolve(), with_certain_prefixes(secrets, typed))
     except UnscannableError as problem:
         raise CommandError(f"{file} cannot be searched: {problem}") from problem
     except OSError as problem:
@@ -76,7 +76,7 @@ def _scrub(file: Path, secrets: tuple[str, ...], out: Path, *, typed: tuple[str,
         cleaning = clean_in_child([copied], secrets, typed=typed, limit_s=_LIMIT_S)
         (verdict,) = asyncio.run(cleaning)
         if not isinstance(verdict, Withheld):
-            _put(let_file_through(copied, verdict), out)
+            _put(pass_file(copied, verdict), out)
     except OSError as problem:
         raise CommandError(f"{file} cannot be copied: {problem.strerror}") from problem
     finally:
@@ -123,7 +123,7 @@ def _secrets_in(files: Sequence[Path]) -> tuple[str, ...]:
         because = why_unhidden(secret)
         if because is not None:
             click.echo(f"secret {number} is not searched for: {because}", err=True)
-    secrets = usable(given)
+    secrets = select_usable(given)
     if not secrets:
         raise CommandError("--secret-file has no usable secret; put one on each line")
     return secrets

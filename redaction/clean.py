@@ -103,7 +103,7 @@ class Withheld(Wire, frozen=True, kw_only=True, tag="withheld", tag_field="sort"
 FileVerdict = Passed | Withheld
 
 
-class Spoken(Wire, frozen=True, kw_only=True):
+class VerdictMessage(Wire, frozen=True, kw_only=True):
     """The message with which the cleaning process reports a verdict."""
 
     verdict: FileVerdict
@@ -133,7 +133,7 @@ class Clean(msgspec.Struct, frozen=True):
     """Proof that the gate made it."""
 
     def __post_init__(self) -> None:
-        _check(self.seal)
+        _check_seal(self.seal)
 
 
 class CleanFile(msgspec.Struct, frozen=True):
@@ -145,7 +145,7 @@ class CleanFile(msgspec.Struct, frozen=True):
     """Proof that the gate made it."""
 
     def __post_init__(self) -> None:
-        _check(self.seal)
+        _check_seal(self.seal)
 
 
 class LeakGate:
@@ -154,7 +154,7 @@ class LeakGate:
     def __init__(self) -> None:
         self._scans: OrderedDict[tuple[str, ...], TextScan] = OrderedDict()
 
-    def through(
+    def check(
         self, result: Result, body: bytes, *, secrets: tuple[str, ...], replacements: int = 0
     ) -> Clean:
         """Scan the encoded result and make it `Clean`; without secrets, nothing is scanned for.
@@ -163,18 +163,18 @@ class LeakGate:
             LeakError: it has a secret.
             UnscannableError: one could be in it.
         """
-        if secrets and self._holds(result, body, secrets):
+        if secrets and self._has_secret(result, body, secrets):
             raise LeakError(Leak(MemberKind.RESULT, "its outcome"))
         return Clean(result, body, replacements, _SEAL)
 
-    def _holds(self, result: Result, body: bytes, secrets: tuple[str, ...]) -> bool:
+    def _has_secret(self, result: Result, body: bytes, secrets: tuple[str, ...]) -> bool:
         scan = self._scan_for(secrets)
         if not scan.finds(body[body.index(_OUTCOME) :]):
             return False
-        from redaction.scanner.text import free_text  # noqa: PLC0415 - as below
+        from redaction.scanner.text import collect_text  # noqa: PLC0415 - as below
 
         # Somebody's secret may be called INFO, and the contract too.
-        return scan.finds(free_text(result.outcome))
+        return scan.finds(collect_text(result.outcome))
 
     def _scan_for(self, secrets: tuple[str, ...]) -> "TextScan":
         # Only now: an agent without secrets has no use for it, and its memory is measured.
@@ -189,22 +189,22 @@ class LeakGate:
         return scan
 
 
-def let_file_through(file: RunFile, passed: Passed) -> CleanFile:
+def pass_file(file: RunFile, passed: Passed) -> CleanFile:
     """Make a `CleanFile` of a file that the scanner passed."""
     return CleanFile(file.path, passed.artifact, _SEAL)
 
 
-def taken_back(result: Result, body: bytes) -> Clean:
+def restore_clean(result: Result, body: bytes) -> Clean:
     """Make a result `Clean` again that was stored, clean, in the agent's own folder."""
     return Clean(result, body, seal=_SEAL)
 
 
-def saying(clean: Clean, outcome: Outcome) -> Clean:
+def replace_outcome(clean: Clean, outcome: Outcome) -> Clean:
     """Replace the outcome of a clean result by one with the agent's own remark on its files."""
     result = msgspec.structs.replace(clean.result, outcome=outcome)
     return Clean(result, encode(result), clean.replacements, _SEAL)
 
 
-def _check(seal: _Seal | None) -> None:
+def _check_seal(seal: _Seal | None) -> None:
     if seal is not _SEAL:
         raise TypeError("only redaction/clean.py makes this, after a scan")

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import re2
 
-from redaction.encodings import LETTERS_AND_DIGITS, MOST_BYTES_PER_CHAR, begun
+from redaction.encodings import LETTERS_AND_DIGITS, MOST_BYTES_PER_CHAR, limit_backslashes
 
 LIMIT_CHARS: Final = 200_000
 """The size up to which expressions are joined: ten secrets make one, forty make two."""
@@ -43,23 +43,25 @@ def compile_re2(
     return expression
 
 
-def compiled(forms: Iterable[str], *, limit_chars: int = LIMIT_CHARS) -> tuple[Pattern, ...]:
+def compile_forms(forms: Iterable[str], *, limit_chars: int = LIMIT_CHARS) -> tuple[Pattern, ...]:
     """Compile the forms into as few expressions of at most that size as possible."""
-    return tuple(_compiled(source) for source in _join(forms, limit_chars))
+    return tuple(_compile_form(source) for source in _join(forms, limit_chars))
 
 
 @cache
-def compiled_once(form: str) -> tuple[Pattern, ...]:
+def compile_once(form: str) -> tuple[Pattern, ...]:
     """Compile a constant form once."""
-    return compiled([form])
+    return compile_forms([form])
 
 
-def found_in(form: str, text: bytes) -> bool:
+def contains_form(form: str, text: bytes) -> bool:
     """Whether a constant form matches anywhere in the text."""
-    return any(expression.search(text) is not None for expression in compiled_once(form))
+    return any(expression.search(text) is not None for expression in compile_once(form))
 
 
-def spans(expression: "Pattern | SegmentedPattern", text: bytes) -> Iterator[tuple[int, int]]:
+def find_overlapping(
+    expression: "Pattern | SegmentedPattern", text: bytes
+) -> Iterator[tuple[int, int]]:
     """Yield every match, including those that overlap an earlier one."""
     found = expression.search(text)
     while found is not None:
@@ -68,7 +70,7 @@ def spans(expression: "Pattern | SegmentedPattern", text: bytes) -> Iterator[tup
         found = expression.search(text, start + 1)
 
 
-def apart(expression: Pattern, text: bytes) -> Iterator[tuple[int, int]]:
+def find_separate(expression: Pattern, text: bytes) -> Iterator[tuple[int, int]]:
     """Yield the matches that do not overlap."""
     found = expression.search(text)
     while found is not None:
@@ -89,7 +91,7 @@ def _join(forms: Iterable[str], limit_chars: int) -> Iterator[str]:
         yield "|".join(joined)
 
 
-def _compiled(source: str) -> Pattern:
+def _compile_form(source: str) -> Pattern:
     encoded = source.encode("latin-1")
     # The longest match includes all others that begin at the same place.
     expression = compile_re2(encoded, memory_bytes=MEMORY_LIMIT_BYTES, longest_match=True)
@@ -117,7 +119,7 @@ class Form(NamedTuple):
     """One encoded form of a text, part by part."""
 
     parts: tuple[Part, ...]
-    least: int
+    min_parts: int
     """How many parts, from the first one, make a match."""
     after: str = ""
     """An expression for what may follow the last part."""
@@ -125,40 +127,40 @@ class Form(NamedTuple):
     @property
     def whole(self) -> str:
         """The whole form as one expression."""
-        return begun("".join(part.expression for part in self.parts))
+        return limit_backslashes("".join(part.expression for part in self.parts))
 
     @property
     def head(self) -> str:
         """The first parts of the form as one expression."""
-        parts = self.parts[: self.least if self.least < len(self.parts) else HEAD_PARTS]
-        return begun("".join(part.expression for part in parts))
+        parts = self.parts[: self.min_parts if self.min_parts < len(self.parts) else HEAD_PARTS]
+        return limit_backslashes("".join(part.expression for part in parts))
 
     def end_in(self, text: bytes, start: int) -> int:
         """The furthest end of a match that begins at `start`. -1: there is none."""
         ends = -1
         places: tuple[int, ...] = (start,)
         for number, part in enumerate(self.parts):
-            if number >= self.least:
+            if number >= self.min_parts:
                 ends = max(ends, *places)
-            places = _behind(part, text, places)
+            places = _match_part(part, text, places)
             if not places:
                 break
         ends = max(ends, *places, -1)
-        further = _ends(self.after, text, ends) if self.after and ends >= 0 else ()
+        further = _find_ends(self.after, text, ends) if self.after and ends >= 0 else ()
         return max(ends, *further, -1)
 
     def begins(self, head: bytes) -> bool:
         """Whether a matched head is the head of this form."""
         places: tuple[int, ...] = (0,)
-        for part in self.parts[: min(self.least, HEAD_PARTS)]:
-            places = _behind(part, head, places)
+        for part in self.parts[: min(self.min_parts, HEAD_PARTS)]:
+            places = _match_part(part, head, places)
         return bool(places)
 
 
-def form(parts: Iterable[Part]) -> Form:
+def whole_form(parts: Iterable[Part]) -> Form:
     """Make a form that only matches as a whole."""
     every = tuple(parts)
-    return Form(every, least=len(every))
+    return Form(every, min_parts=len(every))
 
 
 class _Span(NamedTuple):
@@ -203,13 +205,13 @@ class SegmentedPattern:
         return known
 
 
-def followed(forms: Iterable[Form]) -> tuple[SegmentedPattern, ...]:
+def compile_segmented(forms: Iterable[Form]) -> tuple[SegmentedPattern, ...]:
     """Compile the heads of long forms and join those that share one."""
     by_head: dict[str, list[Form]] = {}
     for form in forms:
         by_head.setdefault(form.head, []).append(form)
     every = tuple(form for some in by_head.values() for form in some)
-    return tuple(SegmentedPattern(heads, every) for heads in compiled(by_head))
+    return tuple(SegmentedPattern(heads, every) for heads in compile_forms(by_head))
 
 
 @lru_cache(maxsize=_REMEMBERED_PARTS)
@@ -224,21 +226,21 @@ def char_parts(text: Iterable[str], expressions: Iterable[str]) -> Iterator[Part
         yield part(expression, char.encode() if expression and char in _ALONE else b"")
 
 
-def _behind(part: Part, text: bytes, places: tuple[int, ...]) -> tuple[int, ...]:
+def _match_part(part: Part, text: bytes, places: tuple[int, ...]) -> tuple[int, ...]:
     """The ends of a part that begins at one of these places."""
     expression, plain = part
     if len(places) == 1 and plain and text.startswith(plain, places[0]):
         return (places[0] + len(plain),)
-    found = {end for place in places for end in _ends(expression, text, place)}
+    found = {end for place in places for end in _find_ends(expression, text, place)}
     return tuple(found)
 
 
-def _ends(expression: str, text: bytes, start: int) -> Iterator[int]:
+def _find_ends(expression: str, text: bytes, start: int) -> Iterator[int]:
     """Yield every end of a match that begins at `start`, the furthest first."""
     if not expression:
         yield start
         return
-    one = _compiled_segment(expression)
+    one = _compile_part(expression)
     found = one.match(text, start)
     if found is None:
         return
@@ -250,5 +252,5 @@ def _ends(expression: str, text: bytes, start: int) -> Iterator[int]:
 
 
 @lru_cache(maxsize=_REMEMBERED_PARTS)
-def _compiled_segment(expression: str) -> Pattern:
-    return _compiled(expression)
+def _compile_part(expression: str) -> Pattern:
+    return _compile_form(expression)

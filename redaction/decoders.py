@@ -16,7 +16,7 @@ from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple
 
-from redaction.compiled import apart, compiled_once, found_in
+from redaction.compiled import compile_once, contains_form, find_separate
 from redaction.encodings import (
     AMPERSAND,
     BACKSLASHES,
@@ -42,7 +42,7 @@ class DecodedView(NamedTuple):
     """A decoded part of a text."""
 
     content: bytes
-    place: Callable[[int, int], tuple[int, int]]
+    locate: Callable[[int, int], tuple[int, int]]
     """Maps the decoded bytes from first to last (inclusive) to their range in the original."""
     kind: Kind
 
@@ -100,24 +100,24 @@ _SLASHES: Final = re.compile(rb"\A(?:\\|%(?:25)*5[cC])+")
 _LETTERS: Final = dict(zip(b"nrtbfva", b"\n\r\t\b\f\v\a", strict=True))
 
 
-def unescaped(stretch: bytes) -> Iterator[DecodedView]:
+def decode_escapes(stretch: bytes) -> Iterator[DecodedView]:
     """Decode one level of percent-encoding, HTML entities and backslash escapes."""
-    return _without(stretch, _ESCAPED)
+    return _replace_escapes(stretch, _ESCAPED)
 
 
-def uncss(stretch: bytes) -> Iterator[DecodedView]:
+def decode_css(stretch: bytes) -> Iterator[DecodedView]:
     """Decode CSS escapes, which other languages read differently."""
-    return _without(stretch, _CSS)
+    return _replace_escapes(stretch, _CSS)
 
 
-def unprintable(stretch: bytes) -> Iterator[DecodedView]:
+def decode_quoted_printable(stretch: bytes) -> Iterator[DecodedView]:
     """Decode quoted-printable."""
-    return _without(stretch, _PRINTABLE)
+    return _replace_escapes(stretch, _PRINTABLE)
 
 
-def splice(stretch: bytes) -> Iterator[DecodedView]:
+def remove_breaks(stretch: bytes) -> Iterator[DecodedView]:
     """Remove terminal colours and soft line breaks."""
-    return _without(stretch, _SPLICE)
+    return _replace_escapes(stretch, _SPLICE)
 
 
 class _Unit(NamedTuple):
@@ -128,7 +128,7 @@ class _Unit(NamedTuple):
     meaning: bytes
 
 
-def _without(stretch: bytes, escapes: re.Pattern[bytes]) -> Iterator[DecodedView]:
+def _replace_escapes(stretch: bytes, escapes: re.Pattern[bytes]) -> Iterator[DecodedView]:
     units = [
         _Unit(found.start(), found.end(), _meaning(found)) for found in escapes.finditer(stretch)
     ]
@@ -152,22 +152,22 @@ def _join(stretch: bytes, units: Iterable[_Unit]) -> DecodedView:
         ends.append(unit.end)
         at = unit.end
     content += stretch[at:]
-    return DecodedView(bytes(content), _placing(decoded_at, starts, ends), Kind.TEXT)
+    return DecodedView(bytes(content), _make_locator(decoded_at, starts, ends), Kind.TEXT)
 
 
-def _placing(
+def _make_locator(
     decoded_at: list[int], starts: list[int], ends: list[int]
 ) -> Callable[[int, int], tuple[int, int]]:
     """Make the mapping; even entries are plain text, odd ones are escapes."""
 
-    def place(first: int, last: int) -> tuple[int, int]:
+    def locate(first: int, last: int) -> tuple[int, int]:
         entry = bisect_right(decoded_at, first) - 1
         start = starts[entry] + (0 if entry % 2 else first - decoded_at[entry])
         entry = bisect_right(decoded_at, last) - 1
         end = ends[entry] if entry % 2 else starts[entry] + last - decoded_at[entry] + 1
         return start, end
 
-    return place
+    return locate
 
 
 def _meaning(found: re.Match[bytes]) -> bytes:
@@ -261,27 +261,27 @@ _PLAIN_HEX: Final = re.compile(rb"[0-9A-Fa-f]+")
 _WIDE_RUN: Final = re.compile(rb"(?:[^\0]\0{1,3}){4,}[^\0]?")
 
 
-def unbase64(stretch: bytes) -> Iterator[DecodedView]:
+def decode_base64(stretch: bytes) -> Iterator[DecodedView]:
     """Decode each run that looks like base64, at its four alignments."""
-    for run in _signed_runs(stretch):
+    for run in _find_base64_runs(stretch):
         letters, starts, ends = _letters(run.group(), run.start())
         for skipped in range(4):
             sextets = _Sextets(starts, ends, skipped)
-            yield DecodedView(_decode(letters[skipped:]), sextets.place, Kind.BASE64)
+            yield DecodedView(_decode(letters[skipped:]), sextets.locate, Kind.BASE64)
 
 
-def _signed_runs(stretch: bytes) -> Iterator[re.Match[bytes]]:
+def _find_base64_runs(stretch: bytes) -> Iterator[re.Match[bytes]]:
     """Yield the runs with a sign; others, as words, are never inspected."""
     over = 0
-    (sign,) = compiled_once(BASE64_SIGN)
-    for start, _ in apart(sign, stretch):
+    (sign,) = compile_once(BASE64_SIGN)
+    for start, _ in find_separate(sign, stretch):
         if start < over:
             continue
         begins = max(over, 1 + max(stretch.rfind(stop, over, start) for stop in _STOPS))
         for run in _BASE64_RUN.finditer(stretch, begins):
             over = run.end()
             if over > start:
-                if found_in(BASE64_SIGN, run.group()):
+                if contains_form(BASE64_SIGN, run.group()):
                     yield run
                 break
 
@@ -314,21 +314,21 @@ class _Sextets:
         self._ends = ends
         self._skipped = skipped
 
-    def place(self, first: int, last: int) -> tuple[int, int]:
+    def locate(self, first: int, last: int) -> tuple[int, int]:
         return self._starts[self._letter(first)], self._ends[self._letter(last) + 1]
 
     def _letter(self, byte: int) -> int:
         return self._skipped + byte // 3 * 4 + byte % 3
 
 
-def unhex(stretch: bytes) -> Iterator[DecodedView]:
+def decode_hex(stretch: bytes) -> Iterator[DecodedView]:
     """Decode each run of hexadecimal digits, in both ways of pairing them."""
     for run in _HEX_RUN.finditer(stretch):
         digits, starts = _digits(run.group(), run.start())
         for skipped in (0, 1):
             even = len(digits) - (len(digits) - skipped) % 2
             content = binascii.a2b_hex(digits[skipped:even])
-            yield DecodedView(content, _Pairs(starts, skipped).place, Kind.HEX)
+            yield DecodedView(content, _Pairs(starts, skipped).locate, Kind.HEX)
 
 
 def _digits(run: bytes, at: int) -> tuple[bytes, Sequence[int]]:
@@ -346,17 +346,17 @@ class _Pairs:
         self._starts = starts
         self._skipped = skipped
 
-    def place(self, first: int, last: int) -> tuple[int, int]:
+    def locate(self, first: int, last: int) -> tuple[int, int]:
         at = self._skipped
         return self._starts[at + 2 * first], self._starts[at + 2 * last + 1] + 1
 
 
-def narrowed(stretch: bytes) -> Iterator[DecodedView]:
+def decode_wide(stretch: bytes) -> Iterator[DecodedView]:
     """Decode runs of UTF-16 or UTF-32 to one byte a character."""
     for run in _WIDE_RUN.finditer(stretch):
         text = run.group()
         starts = [run.start() + at for at, byte in enumerate(text) if byte]
-        yield DecodedView(text.replace(b"\0", b""), _Singles(starts).place, Kind.WIDE)
+        yield DecodedView(text.replace(b"\0", b""), _Singles(starts).locate, Kind.WIDE)
 
 
 class _Singles:
@@ -365,7 +365,7 @@ class _Singles:
     def __init__(self, starts: Sequence[int]) -> None:
         self._starts = starts
 
-    def place(self, first: int, last: int) -> tuple[int, int]:
+    def locate(self, first: int, last: int) -> tuple[int, int]:
         return self._starts[first], self._starts[last] + 1
 
 
@@ -375,19 +375,19 @@ class Decoder(NamedTuple):
     name: str
     sign: str
     """An expression for RE2."""
-    undone: Callable[[bytes], Iterator[DecodedView]]
+    decode: Callable[[bytes], Iterator[DecodedView]]
 
 
-UNDOINGS: tuple[Decoder, ...] = (
-    Decoder("percent", PERCENT_SIGN, unescaped),
-    Decoder("entities", ENTITY_SIGN, unescaped),
-    Decoder("escapes", ESCAPE_SIGN, unescaped),
-    Decoder("CSS", CSS_SIGN, uncss),
-    Decoder("quoted-printable", PRINTABLE_SIGN, unprintable),
-    Decoder("colours and soft line ends", SPLICE_SIGN, splice),
-    Decoder("base64", BASE64_SIGN, unbase64),
-    Decoder("hexadecimal", HEX_SIGN, unhex),
-    Decoder("wide characters", WIDE_SIGN, narrowed),
+DECODERS: tuple[Decoder, ...] = (
+    Decoder("percent", PERCENT_SIGN, decode_escapes),
+    Decoder("entities", ENTITY_SIGN, decode_escapes),
+    Decoder("escapes", ESCAPE_SIGN, decode_escapes),
+    Decoder("CSS", CSS_SIGN, decode_css),
+    Decoder("quoted-printable", PRINTABLE_SIGN, decode_quoted_printable),
+    Decoder("colours and soft line ends", SPLICE_SIGN, remove_breaks),
+    Decoder("base64", BASE64_SIGN, decode_base64),
+    Decoder("hexadecimal", HEX_SIGN, decode_hex),
+    Decoder("wide characters", WIDE_SIGN, decode_wide),
 )
 
 
@@ -396,24 +396,24 @@ def sign_runs() -> tuple[str, ...]:
 
     In one expression the places at which base64 may begin would multiply the states of the others.
     """
-    return tuple(runs for runs, _ in _together(UNDOINGS))
+    return tuple(runs for runs, _ in _group_decoders(DECODERS))
 
 
-def views(text: bytes) -> Iterator[DecodedView]:
+def decode_views(text: bytes) -> Iterator[DecodedView]:
     """Decode the text in each encoding of which it has a sign."""
-    likely = [all_of for runs, all_of in _together(UNDOINGS) if found_in(runs, text)]
-    seen = [one.undone for one in chain.from_iterable(likely) if found_in(one.sign, text)]
-    for undone in dict.fromkeys(seen):
-        yield from undone(text)
+    likely = [all_of for runs, all_of in _group_decoders(DECODERS) if contains_form(runs, text)]
+    seen = [one.decode for one in chain.from_iterable(likely) if contains_form(one.sign, text)]
+    for decode in dict.fromkeys(seen):
+        yield from decode(text)
 
 
 @cache
-def _together(undoings: tuple[Decoder, ...]) -> tuple[tuple[str, tuple[Decoder, ...]], ...]:
+def _group_decoders(decoders: tuple[Decoder, ...]) -> tuple[tuple[str, tuple[Decoder, ...]], ...]:
     """Group the decoders whose signs are searched for together, with one expression each."""
-    base64 = tuple(one for one in undoings if one.undone is unbase64)
-    others = tuple(one for one in undoings if one not in base64)
-    return tuple((_runs(group), group) for group in (base64, others) if group)
+    base64 = tuple(one for one in decoders if one.decode is decode_base64)
+    others = tuple(one for one in decoders if one not in base64)
+    return tuple((_join_signs(group), group) for group in (base64, others) if group)
 
 
-def _runs(undoings: tuple[Decoder, ...]) -> str:
-    return f"(?:{'|'.join(undoing.sign for undoing in undoings)})+"
+def _join_signs(decoders: tuple[Decoder, ...]) -> str:
+    return f"(?:{'|'.join(decoder.sign for decoder in decoders)})+"

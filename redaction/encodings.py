@@ -50,7 +50,7 @@ def literal(encoded: bytes) -> str:
     return "".join(chr(byte) if byte in _LITERAL_BYTES else rf"\x{byte:02x}" for byte in encoded)
 
 
-def begun(form: str) -> str:
+def limit_backslashes(form: str) -> str:
     r"""The form with one leading backslash where it allows several.
 
     A form that begins with `\\\\+` matches at each backslash of a run, which is quadratic.
@@ -73,11 +73,11 @@ def hex_byte(byte: bytes, *, after: str) -> str:
     return after + hex_digits(byte.hex())
 
 
-class Way(NamedTuple):
+class Spelling(NamedTuple):
     """One spelling of a character."""
 
     name: str
-    of: Callable[[str], Iterator[str]]
+    spell: Callable[[str], Iterator[str]]
     """Yields expressions for a character; none if it is never spelled so."""
 
 
@@ -140,14 +140,14 @@ _LETTERS: Final = {
     "\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v", "\a": "a", "\x1b": "e"
 }  # fmt: skip
 
-ESCAPES: tuple[Way, ...] = (
-    Way("unicode escape", _units),
-    Way("unicode escape in braces", _braces),
-    Way("unicode escape of eight digits", _long),
-    Way("escape of two digits", _two_digits),
-    Way("octal escape", _octal),
-    Way("CSS escape", _css),
-    Way("letter escape", _letter),
+ESCAPES: tuple[Spelling, ...] = (
+    Spelling("unicode escape", _units),
+    Spelling("unicode escape in braces", _braces),
+    Spelling("unicode escape of eight digits", _long),
+    Spelling("escape of two digits", _two_digits),
+    Spelling("octal escape", _octal),
+    Spelling("CSS escape", _css),
+    Spelling("letter escape", _letter),
 )
 """Spellings that follow a backslash."""
 
@@ -160,7 +160,7 @@ _AFTER_NAME: Final = f"{SEMICOLON}?"
 _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}".encode()
 
 
-def alike(text: str) -> str:
+def normalize(text: str) -> str:
     """Normalize what encodings change at will: line ends and runs of backslashes."""
     # Escaping doubles backslashes, so how many there are beside each other says nothing.
     while "\\\\" in text:
@@ -168,12 +168,12 @@ def alike(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def mixed(text: str) -> str:
+def mixed_expression(text: str) -> str:
     """An expression for the text with each character in any of its spellings."""
-    return "".join(each_mixed(alike(text)))
+    return "".join(char_expressions(normalize(text)))
 
 
-def each_mixed(text: str) -> Iterator[str]:
+def char_expressions(text: str) -> Iterator[str]:
     """Yield the expression of each character of a normalized text.
 
     A leading backslash is joined with the character after it, which then yields an empty string.
@@ -181,7 +181,7 @@ def each_mixed(text: str) -> Iterator[str]:
     is_joined = text[0] == _SLASH and len(text) > 1
     yield from (_after_backslash(text[1]), "") if is_joined else (_first(text[0]),)
     rest = text[1 + is_joined :]
-    yield from (_character(char) + _quoting(char) for char in rest[:-1])
+    yield from (_character(char) + _quote_suffix(char) for char in rest[:-1])
     yield from map(_character, rest[-1:])
 
 
@@ -199,7 +199,7 @@ def _first(char: str) -> str:
     """The first character of a text; one backslash may precede it."""
     if char in LETTERS_AND_DIGITS:
         return char
-    plain = "|".join(map(begun, _plain(char)))
+    plain = "|".join(map(limit_backslashes, _plain(char)))
     if char == _SLASH:
         return f"(?:{BACKSLASH}(?:{_escaped(char)})?|{plain})"
     idle = "" if char.isalnum() else f"{BACKSLASH}?"
@@ -209,22 +209,27 @@ def _first(char: str) -> str:
 def _after_backslash(char: str) -> str:
     """A leading backslash, the last one of a run, joined with the character after it."""
     bare = (_raw, _percent)
-    others = _compact(form for way in PLAIN_WAYS if way.of not in bare for form in way.of(_SLASH))
-    encoded = "|".join((f"{BACKSLASH}(?:{_escaped(_SLASH)})", *map(begun, others)))
+    others = _join_entities(
+        form
+        for spelling in PLAIN_SPELLINGS
+        if spelling.spell not in bare
+        for form in spelling.spell(_SLASH)
+    )
+    encoded = "|".join((f"{BACKSLASH}(?:{_escaped(_SLASH)})", *map(limit_backslashes, others)))
     return f"(?:{BACKSLASH}{_first(char)}|(?:{encoded}){_character(char)})"
 
 
-def _quoting(char: str) -> str:
+def _quote_suffix(char: str) -> str:
     """What may follow a quote within a text; the first and last quote need nothing."""
-    forms = [form for way in QUOTINGS for form in way.of(char)]
+    forms = [form for spelling in QUOTINGS for form in spelling.spell(char)]
     return f"(?:{'|'.join(forms)})?" if forms else ""
 
 
 def _plain(char: str) -> list[str]:
-    return _compact(form for way in PLAIN_WAYS for form in way.of(char))
+    return _join_entities(form for spelling in PLAIN_SPELLINGS for form in spelling.spell(char))
 
 
-def _compact(forms: Iterable[str]) -> list[str]:
+def _join_entities(forms: Iterable[str]) -> list[str]:
     """Join the entities among the forms: the syntax around the names is most of their size."""
     found = list(forms)
     others = [form for form in found if not form.startswith(_BEFORE_NAME)]
@@ -237,7 +242,7 @@ def _compact(forms: Iterable[str]) -> list[str]:
 
 
 def _escaped(char: str) -> str:
-    return "|".join(form for way in ESCAPES for form in way.of(char))
+    return "|".join(form for spelling in ESCAPES for form in spelling.spell(char))
 
 
 def _raw(char: str) -> Iterator[str]:
@@ -328,19 +333,19 @@ def _line_ends(char: str) -> Iterator[str]:
         yield rf"(?:{BACKSLASHES}r|\r|{PERCENT}0[dD])(?:\n|{PERCENT}0[aA]|{BACKSLASHES}n)?"
 
 
-PLAIN_WAYS: tuple[Way, ...] = (
-    Way("raw", _raw),
-    Way("latin-1", _latin1),
-    Way("replacement character", _replacement),
-    Way("UTF-8 read as Latin-1", _misread),
-    Way("percent", _percent),
-    Way("percent and code units", _percent_units),
-    Way("quoted-printable", _quoted_printable),
-    Way("decimal entity", _decimal_entity),
-    Way("hexadecimal entity", _hexadecimal_entity),
-    Way("named entity", _named_entity),
-    Way("spaces", _spaces),
-    Way("line ends", _line_ends),
+PLAIN_SPELLINGS: tuple[Spelling, ...] = (
+    Spelling("raw", _raw),
+    Spelling("latin-1", _latin1),
+    Spelling("replacement character", _replacement),
+    Spelling("UTF-8 read as Latin-1", _misread),
+    Spelling("percent", _percent),
+    Spelling("percent and code units", _percent_units),
+    Spelling("quoted-printable", _quoted_printable),
+    Spelling("decimal entity", _decimal_entity),
+    Spelling("hexadecimal entity", _hexadecimal_entity),
+    Spelling("named entity", _named_entity),
+    Spelling("spaces", _spaces),
+    Spelling("line ends", _line_ends),
 )
 """Spellings that need no backslash."""
 
@@ -360,8 +365,8 @@ def _broken_off(char: str) -> Iterator[str]:
 
 
 _QUOTES: Final = "'\""
-QUOTINGS: tuple[Way, ...] = (
-    Way("doubled", _doubled),
-    Way("broken off", _broken_off),
+QUOTINGS: tuple[Spelling, ...] = (
+    Spelling("doubled", _doubled),
+    Spelling("broken off", _broken_off),
 )
 """Spellings of a quote within quotes."""

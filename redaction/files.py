@@ -15,7 +15,7 @@ import structlog
 
 from contract.result import Artifact
 from contract.wire import UnreadableMessageError, Wire, decode, encode
-from redaction.clean import FileVerdict, Spoken, Withheld
+from redaction.clean import FileVerdict, VerdictMessage, Withheld
 from redaction.policy import SENSITIVE_HEADERS
 from sandbox.workspace import RunFile, ScreenshotReview
 
@@ -49,9 +49,9 @@ class CleaningOrder(Wire, frozen=True, kw_only=True):
 
 CLEANING_LIMIT_S: Final = 120.0
 """CPU and wall-clock seconds for all files of a run; a trace of 150 MB takes a third of it."""
-_LINE: Final = [sys.executable, "-P", "-m", "redaction.files_child"]
+_COMMAND: Final = [sys.executable, "-P", "-m", "redaction.files_child"]
 _ROOT: Final = str(Path(__file__).parents[1])
-_LEAST_BYTES: Final = 1 << 16
+_READ_BYTES: Final = 1 << 16
 
 log = structlog.get_logger(__name__)
 
@@ -72,35 +72,35 @@ async def clean_in_child(  # noqa: PLR0913 - of one run
 
     A file that there was no time for, and one that broke the process, is withheld.
     """
-    turns = sorted(range(len(files)), key=lambda at: files[at].artifact.kind in PICTURES)
-    in_turn = [files[at] for at in turns]
+    indexes = sorted(range(len(files)), key=lambda at: files[at].artifact.kind in PICTURES)
+    ordered = [files[at] for at in indexes]
     secrets = tuple(secrets)
     seen = set(secrets if in_sight is None else in_sight)
     order = CleaningOrder(
-        files=tuple(map(_sort, in_turn)),
+        files=tuple(map(_order_file, ordered)),
         secrets=secrets,
         typed=tuple(typed),
         header_names=tuple(header_names),
         out_of_sight=tuple(secret for secret in secrets if secret not in seen),
         limit_s=limit_s,
     )
-    told = dict(zip(turns, await _verdicts(in_turn, order), strict=True))
-    return tuple(told[at] for at in range(len(files)))
+    verdicts = dict(zip(indexes, await _verdicts(ordered, order), strict=True))
+    return tuple(verdicts[at] for at in range(len(files)))
 
 
-def _sort(file: RunFile) -> OrderedFile:
+def _order_file(file: RunFile) -> OrderedFile:
     return OrderedFile(path=str(file.path), artifact=file.artifact, review=file.review)
 
 
 async def _verdicts(files: Sequence[RunFile], order: CleaningOrder) -> tuple[FileVerdict, ...]:
     """Verdicts in order; files without one are withheld."""
-    said, how = await _run(encode(order), _environment(files), order.limit_s)
-    verdicts = _read(said)[: len(files)]
+    output, ending = await _run(encode(order), _environment(files), order.limit_s)
+    verdicts = _parse_verdicts(output)[: len(files)]
     if len(verdicts) == len(files):
         return tuple(verdicts)
-    log.error("cleaning.broke", because=how, files=len(files) - len(verdicts))
+    log.error("cleaning.broke", because=ending, files=len(files) - len(verdicts))
     withheld = Withheld(
-        because=f"the agent could not search it for secrets: {how}", is_our_fault=True
+        because=f"the agent could not search it for secrets: {ending}", is_our_fault=True
     )
     return (*verdicts, *[withheld] * (len(files) - len(verdicts)))
 
@@ -116,7 +116,7 @@ async def _run(order: bytes, env: Mapping[str, str], limit_s: float) -> tuple[by
     """The process's output, and how it ended."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *_LINE,
+            *_COMMAND,
             env=env,
             cwd="/",
             stdin=asyncio.subprocess.PIPE,
@@ -126,19 +126,19 @@ async def _run(order: bytes, env: Mapping[str, str], limit_s: float) -> tuple[by
         )
     except OSError as problem:
         return b"", problem.strerror or "no process"
-    said = bytearray()
+    output = bytearray()
     try:
         async with asyncio.timeout(limit_s):
-            telling = _tell(process.stdin, order)
-            await asyncio.gather(telling, _hear(process.stdout, said))
-            return bytes(said), _ending(await process.wait())
+            writing = _write(process.stdin, order)
+            await asyncio.gather(writing, _read_output(process.stdout, output))
+            return bytes(output), _describe_exit(await process.wait())
     except TimeoutError:
-        return bytes(said), f"it took more than {limit_s:g} s"
+        return bytes(output), f"it took more than {limit_s:g} s"
     finally:
-        await _end(process)
+        await _kill(process)
 
 
-async def _tell(pipe: asyncio.StreamWriter | None, order: bytes) -> None:
+async def _write(pipe: asyncio.StreamWriter | None, order: bytes) -> None:
     if pipe is None:
         return
     with suppress(ConnectionError):
@@ -147,29 +147,29 @@ async def _tell(pipe: asyncio.StreamWriter | None, order: bytes) -> None:
     pipe.close()
 
 
-async def _hear(pipe: asyncio.StreamReader | None, said: bytearray) -> None:
-    while pipe is not None and (piece := await pipe.read(_LEAST_BYTES)):
-        said += piece
+async def _read_output(pipe: asyncio.StreamReader | None, output: bytearray) -> None:
+    while pipe is not None and (piece := await pipe.read(_READ_BYTES)):
+        output += piece
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _kill(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
 
 
-def _ending(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return (
         f"its process ended with signal {-code}" if code < 0 else f"its process ended with {code}"
     )
 
 
-def _read(said: bytes) -> list[FileVerdict]:
+def _parse_verdicts(output: bytes) -> list[FileVerdict]:
     verdicts: list[FileVerdict] = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         try:
-            verdicts.append(decode(line, Spoken).verdict)
+            verdicts.append(decode(line, VerdictMessage).verdict)
         except UnreadableMessageError:
             break
     return verdicts

@@ -20,12 +20,12 @@ from contract.agent_api import MAX_ARTIFACT_BYTES
 from contract.result import Artifact
 from contract.wire import decode, encode
 from redaction.archives.cleaner import Cleaner, pieces_of
-from redaction.archives.compressed import START_BYTES, Kind, is_json, kind_of
+from redaction.archives.compressed import START_BYTES, Kind, detect_kind, is_json
 from redaction.archives.limits import Bounds, NoTextError, UnsearchableFileError
-from redaction.archives.search import Passage, Search
-from redaction.clean import FileVerdict, Leak, Passed, Spoken, UnscannableError, Withheld
+from redaction.archives.search import CleaningTask, Search
+from redaction.clean import FileVerdict, Leak, Passed, UnscannableError, VerdictMessage, Withheld
 from redaction.files import PICTURES, CleaningOrder
-from redaction.policy import SENSITIVE_HEADERS, with_sure_beginnings
+from redaction.policy import SENSITIVE_HEADERS, with_certain_prefixes
 from redaction.scanner.scan import scan_file
 from sandbox.system_calls import give_back_memory, hide_memory
 from sandbox.workspace import RunFile, ScreenshotReview, open_regular_file
@@ -86,7 +86,7 @@ def _replace(file: RunFile, source: BinaryIO, cleaner: Cleaner, search: Search) 
     handle, unfinished = tempfile.mkstemp(dir=file.path.parent)
     try:
         with os.fdopen(handle, "wb+") as target:
-            count = cleaner.clean(Passage(source, target, file.artifact.name), search)
+            count = cleaner.clean(CleaningTask(source, target, file.artifact.name), search)
         # Never in place: the name may be one of several of the same file.
         Path(unfinished).replace(file.path)
     finally:
@@ -98,7 +98,7 @@ def _check_searchable(file: RunFile, source: BinaryIO) -> None:
     size = os.fstat(source.fileno()).st_size
     if size > MAX_ARTIFACT_BYTES:
         raise UnsearchableFileError(f"it has more than {MAX_ARTIFACT_BYTES} bytes")
-    kind = kind_of(source.read(START_BYTES), file.artifact.name)
+    kind = detect_kind(source.read(START_BYTES), file.artifact.name)
     source.seek(0)
     if kind is Kind.PICTURE and file.artifact.kind not in _PICTURES:
         raise UnsearchableFileError("it is a picture that is not called one")
@@ -111,7 +111,7 @@ def _may_hold_headers(file: RunFile, source: BinaryIO) -> bool:
     start = source.read(START_BYTES)
     source.seek(0)
     try:
-        kind = kind_of(start, file.artifact.name)
+        kind = detect_kind(start, file.artifact.name)
     except UnsearchableFileError:
         return False
     return is_json(start) if kind is Kind.PLAIN else kind is not Kind.PICTURE
@@ -160,30 +160,30 @@ _MEMORY_BYTES: Final = 3 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _RunPages:
     """What a run's pages showed, as far as its files tell."""
 
-    by_trace: bool = False
+    has_trace: bool = False
     """Whether a trace was read."""
     showed_known: bool = False
     """Whether a page showed a secret that the run knew, which masks cover."""
     showed_other: bool = False
     """Whether a page showed a secret that no mask knew, or one found only later."""
 
-    def of_picture(self, review: ScreenshotReview, *, was_in_sight: bool) -> Withheld | None:
+    def withhold_picture(self, review: ScreenshotReview, *, was_in_sight: bool) -> Withheld | None:
         """Why a picture is withheld. None: nothing speaks against it."""
         if self.showed_other or (self.showed_known and review is not ScreenshotReview.MASKED):
             return _MAY_SHOW
-        if was_in_sight and not self.by_trace and review is ScreenshotReview.UNREVIEWED:
+        if was_in_sight and not self.has_trace and review is ScreenshotReview.UNREVIEWED:
             return _NOTHING_TELLS
         return None
 
-    def further(self, artifact: Artifact, verdict: FileVerdict) -> "_Told":
+    def updated(self, artifact: Artifact, verdict: FileVerdict) -> "_RunPages":
         """Add what one more file shows."""
         if isinstance(verdict, Withheld):
             return replace(self, showed_other=self.showed_other or verdict.leak is not None)
-        return _Told(
-            by_trace=self.by_trace or artifact.kind == "trace",
+        return _RunPages(
+            has_trace=self.has_trace or artifact.kind == "trace",
             showed_known=self.showed_known or verdict.shows_secret,
             showed_other=self.showed_other or verdict.shows_found,
         )
@@ -192,27 +192,27 @@ class _Told:
 def main() -> None:
     """Make the files of an order clean, one verdict a line."""
     order = decode(sys.stdin.buffer.read(), CleaningOrder)
-    _step_back(order.limit_s)
+    _confine_process(order.limit_s)
     was_in_sight = len(order.out_of_sight) < len(order.secrets)
     sys.setswitchinterval(TURN_S)
-    told = _Told()
+    pages = _RunPages()
     for file in order.files:
         verdict: FileVerdict | None = None
         if file.artifact.kind in PICTURES:
-            verdict = told.of_picture(file.review, was_in_sight=was_in_sight)
-        verdict = verdict or verdict_on(
+            verdict = pages.withhold_picture(file.review, was_in_sight=was_in_sight)
+        verdict = verdict or clean_and_scan(
             RunFile(Path(file.path), file.artifact),
             order.secrets,
             typed=order.typed,
             out_of_sight=order.out_of_sight,
             header_names=frozenset(order.header_names),
         )
-        told = told.further(file.artifact, verdict)
-        sys.stdout.buffer.write(encode(Spoken(verdict=verdict)) + b"\n")
+        pages = pages.updated(file.artifact, verdict)
+        sys.stdout.buffer.write(encode(VerdictMessage(verdict=verdict)) + b"\n")
         sys.stdout.buffer.flush()
 
 
-def verdict_on(
+def clean_and_scan(
     file: RunFile,
     secrets: tuple[str, ...],
     *,
@@ -226,16 +226,16 @@ def verdict_on(
             file, secrets, typed=typed, out_of_sight=out_of_sight, header_names=header_names
         )
         give_back_memory()  # expressions of 40 secrets had 50 MB, and the scan has its own
-        leaks = scan_file(hidden.file.path, with_sure_beginnings(secrets, typed))
+        leaks = scan_file(hidden.file.path, with_certain_prefixes(secrets, typed))
     except (UnsearchableFileError, UnscannableError) as problem:
         is_no_text = isinstance(problem, NoTextError)
         return Withheld(because=str(problem), is_unsearchable=True, is_no_text=is_no_text)
     except OSError as problem:
         return Withheld(because=problem.strerror or "it cannot be read")
-    return _withheld(leaks[0]) if leaks else _passed(hidden)
+    return _withhold(leaks[0]) if leaks else _pass_message(hidden)
 
 
-def _passed(hidden: HiddenFile) -> Passed:
+def _pass_message(hidden: HiddenFile) -> Passed:
     return Passed(
         artifact=hidden.file.artifact,
         replacements=hidden.replacements,
@@ -245,11 +245,11 @@ def _passed(hidden: HiddenFile) -> Passed:
     )
 
 
-def _withheld(leak: Leak) -> Withheld:
+def _withhold(leak: Leak) -> Withheld:
     return Withheld(because=f"secret found in {leak.kind} ({leak.place})", leak=leak.kind)
 
 
-def _step_back(limit_s: float) -> None:
+def _confine_process(limit_s: float) -> None:
     """Lower the process's priority, limit it, and hide its memory."""
     os.nice(_LEAST_URGENT)
     with suppress(OSError):

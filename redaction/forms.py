@@ -21,21 +21,21 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from contract.templates import UNENCODED
-from redaction.compiled import Form, Part, char_parts, form, found_in, part
+from redaction.compiled import Form, Part, char_parts, contains_form, part, whole_form
 from redaction.decoders import Kind, sign_runs
 from redaction.encodings import (
     BACKSLASHES,
     BETWEEN_BYTES,
     LETTERS_AND_DIGITS,
     PERCENT,
-    alike,
-    each_mixed,
+    char_expressions,
     encodings,
     hex_digits,
     literal,
-    mixed,
+    mixed_expression,
+    normalize,
 )
-from redaction.policy import beginning_of
+from redaction.policy import shortest_prefix
 
 MIXED_LIMIT_CHARS: Final = 8192
 """Longer secrets are searched for as plain text in their usual forms, and line by line."""
@@ -49,14 +49,14 @@ _VISIBLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 def text_forms(secret: str) -> Iterator[str]:
     """Expressions for a short secret and its pieces, character by character."""
     if len(secret) <= COMPILED_CHARS:
-        yield from map(mixed, pieces(secret))
+        yield from map(mixed_expression, pieces(secret))
 
 
 def long_text_forms(secret: str) -> Iterator[Form]:
     """A long secret and its pieces, character by character."""
     if len(secret) > COMPILED_CHARS:
-        for piece in map(alike, pieces(secret)):
-            yield form(char_parts(piece, each_mixed(piece)))
+        for piece in map(normalize, pieces(secret)):
+            yield whole_form(char_parts(piece, char_expressions(piece)))
 
 
 def whole_forms(secret: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ def long_whole_forms(secret: str) -> Iterator[Form]:
 
 
 def _whole_forms(secret: str) -> Iterator[Form]:
-    written = whole_written(secret)
+    written = whole_bytes(secret)
     for coding in CODINGS:
         yield from coding.forms(secret, written)
 
@@ -83,7 +83,7 @@ def whole_texts(secret: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def whole_written(secret: str) -> tuple[bytes, ...]:
+def whole_bytes(secret: str) -> tuple[bytes, ...]:
     """The bytes of these texts in each character set."""
     written = (encoded for text in whole_texts(secret) for encoded in encodings(text))
     return tuple(dict.fromkeys(written))
@@ -145,18 +145,18 @@ class Coding(NamedTuple):
     name: str
     parts: Callable[[str, tuple[bytes, ...]], Iterator[Iterable[Part]]]
     """Yields the parts of each form of a secret that has these bytes."""
-    plainly: Callable[[str, bytes], Iterator[bytes]]
+    encode: Callable[[str, bytes], Iterator[bytes]]
     """Yields the usual spellings; a sign in all of them is in every other spelling too."""
     has_gaps: bool = False
     """Whether separators may be between the bytes, so that a core alone is not enough."""
 
-    def of(self, secret: str, written: tuple[bytes, ...]) -> Iterator[str]:
+    def expressions(self, secret: str, written: tuple[bytes, ...]) -> Iterator[str]:
         """Expressions for the secret in this encoding."""
         yield from (form.whole for form in self.forms(secret, written))
 
     def forms(self, secret: str, written: tuple[bytes, ...]) -> Iterator[Form]:
         """The secret's forms in this encoding, part by part."""
-        yield from (form(parts) for parts in self.parts(secret, written))
+        yield from (whole_form(parts) for parts in self.parts(secret, written))
 
 
 def _base64(_: str, written: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
@@ -164,18 +164,18 @@ def _base64(_: str, written: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
         yield from _base64_places(encoded)
 
 
-def _base64_plainly(_: str, encoded: bytes) -> Iterator[bytes]:
+def _base64_usual(_: str, encoded: bytes) -> Iterator[bytes]:
     yield from (letters.encode() for letters, _ in base64_letters(encoded))
 
 
-def _base64_of_utf16(secret: str, _: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
+def _utf16_base64(secret: str, _: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
     for codec in WIDE_CODECS[:2]:
         yield from _base64_places(secret.encode(codec, "surrogatepass"))
 
 
-def _base64_of_utf16_plainly(secret: str, _: bytes) -> Iterator[bytes]:
+def _utf16_base64_usual(secret: str, _: bytes) -> Iterator[bytes]:
     for codec in WIDE_CODECS[:2]:
-        yield from _base64_plainly(secret, secret.encode(codec, "surrogatepass"))
+        yield from _base64_usual(secret, secret.encode(codec, "surrogatepass"))
 
 
 def _base64_places(encoded: bytes) -> Iterator[Iterable[Part]]:
@@ -217,7 +217,7 @@ def _hexadecimal(secret: str, written: tuple[bytes, ...]) -> Iterator[Iterable[P
     yield from map(hex_parts, (*written, *_unlike_ascii(secret)))
 
 
-def _hexadecimal_plainly(secret: str, encoded: bytes) -> Iterator[bytes]:
+def _hexadecimal_usual(secret: str, encoded: bytes) -> Iterator[bytes]:
     written = (encoded, *_unlike_ascii(secret))
     yield from (one.hex(*apart).encode() for one in written for apart in ((), (" ",)))
 
@@ -233,17 +233,17 @@ def _wide(secret: str, _: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
         yield byte_parts(char.encode(codec, "surrogatepass") for char in secret)
 
 
-def _wide_plainly(secret: str, _: bytes) -> Iterator[bytes]:
+def _wide_usual(secret: str, _: bytes) -> Iterator[bytes]:
     for codec in WIDE_CODECS:
         yield secret.encode(codec, "surrogatepass")
 
 
 def _misread(secret: str, _: tuple[bytes, ...]) -> Iterator[Iterable[Part]]:
-    for misread in _misread_plainly(secret, b""):
+    for misread in _misread_usual(secret, b""):
         yield byte_parts(misread[at : at + 1] for at in range(len(misread)))
 
 
-def _misread_plainly(secret: str, _: bytes) -> Iterator[bytes]:
+def _misread_usual(secret: str, _: bytes) -> Iterator[bytes]:
     """UTF-16 and UTF-32 decoded as UTF-8, which loses some bytes, or as Latin-1."""
     if not secret.isascii():
         for codec in WIDE_CODECS:
@@ -252,7 +252,7 @@ def _misread_plainly(secret: str, _: bytes) -> Iterator[bytes]:
             yield encoded.decode("latin-1").encode()
 
 
-def kind_of(covered: bytes) -> Kind:
+def guess_kind(covered: bytes) -> Kind:
     """Guess the encoding of a match by its characters."""
     if _HEX.fullmatch(covered):
         return Kind.HEX
@@ -260,11 +260,11 @@ def kind_of(covered: bytes) -> Kind:
 
 
 CODINGS: tuple[Coding, ...] = (
-    Coding("base64", _base64, _base64_plainly),
-    Coding("base64 of UTF-16", _base64_of_utf16, _base64_of_utf16_plainly),
-    Coding("hexadecimal", _hexadecimal, _hexadecimal_plainly, has_gaps=True),
-    Coding("UTF-16 and UTF-32", _wide, _wide_plainly),
-    Coding("UTF-16 misread", _misread, _misread_plainly, has_gaps=True),
+    Coding("base64", _base64, _base64_usual),
+    Coding("base64 of UTF-16", _utf16_base64, _utf16_base64_usual),
+    Coding("hexadecimal", _hexadecimal, _hexadecimal_usual, has_gaps=True),
+    Coding("UTF-16 and UTF-32", _wide, _wide_usual),
+    Coding("UTF-16 misread", _misread, _misread_usual, has_gaps=True),
 )
 
 
@@ -289,13 +289,13 @@ class Cut(NamedTuple):
     """One way to cut a secret into pieces."""
 
     name: str
-    of: Callable[[str], Iterator[str]]
+    apply: Callable[[str], Iterator[str]]
 
 
 def pieces(secret: str) -> tuple[str, ...]:
     """The secret, and its pieces that are secret by themselves."""
     cuts = CUTS if len(secret) <= WHOLE_FROM_CHARS else ()
-    found = (piece for cut in cuts for piece in cut.of(secret))
+    found = (piece for cut in cuts for piece in cut.apply(secret))
     return tuple(dict.fromkeys((secret, *found)))
 
 
@@ -344,29 +344,29 @@ CORE_CHARS: Final = 6
 
 def text_cores(secret: str) -> Iterator[str]:
     """Expressions of which one matches wherever one of the text forms does."""
-    yield from (mixed(_core(alike(piece))) for piece in pieces(secret))
+    yield from (mixed_expression(_core(normalize(piece))) for piece in pieces(secret))
 
 
 def whole_cores(secret: str) -> Iterator[str]:
     """Cores for encodings that change all of a secret, where no sign gives them away."""
     for text in whole_texts(secret):
         for coding in CODINGS:
-            yield from _encoded_core(coding, secret, text)
+            yield from _coding_cores(coding, secret, text)
 
 
-def _encoded_core(coding: Coding, secret: str, text: str) -> Iterator[str]:
+def _coding_cores(coding: Coding, secret: str, text: str) -> Iterator[str]:
     """No expression where a sign of the encoding gives the form away."""
     written = encodings(text)
-    if all(_has_sign(one) for encoded in written for one in coding.plainly(secret, encoded)):
+    if all(_has_sign(one) for encoded in written for one in coding.encode(secret, encoded)):
         return
     if coding.has_gaps:
-        yield from coding.of(secret, written)
+        yield from coding.expressions(secret, written)
     else:
-        yield from coding.of(_core(secret), encodings(_core(text)))
+        yield from coding.expressions(_core(secret), encodings(_core(text)))
 
 
 def _has_sign(text: bytes) -> bool:
-    return any(found_in(sign, text) for sign in sign_runs())
+    return any(contains_form(sign, text) for sign in sign_runs())
 
 
 def _core(text: str) -> str:
@@ -383,47 +383,47 @@ _MOST_CHARS: Final = 1024
 """The longest typed prefix that is searched for."""
 
 
-class Beginnings:
+class Prefixes:
     """The prefixes of one typed secret, from the shortest that is hidden to nearly all of it."""
 
     def __init__(self, secret: str) -> None:
-        self._least = beginning_of(secret) or secret
+        self._least = shortest_prefix(secret) or secret
         self._secret = secret[:_MOST_CHARS]
 
     def text_cores(self) -> Iterator[str]:
         """An expression that matches wherever one of `text_forms` does."""
-        yield mixed(self._least)
+        yield mixed_expression(self._least)
 
     def whole_cores(self) -> Iterator[str]:
         """Expressions of which one matches wherever one of `whole_forms` does."""
-        written = whole_written(self._least)
+        written = whole_bytes(self._least)
         for coding in CODINGS:
-            yield from coding.of(self._least, written)
+            yield from coding.expressions(self._least, written)
 
     def text_forms(self) -> Iterator[Form]:
         """Forms of the prefixes, character by character."""
-        text = alike(self._secret)
-        parts = tuple(char_parts(text, each_mixed(text)))
-        yield Form(parts, least=len(alike(self._least)))
+        text = normalize(self._secret)
+        parts = tuple(char_parts(text, char_expressions(text)))
+        yield Form(parts, min_parts=len(normalize(self._least)))
 
     def whole_forms(self) -> Iterator[Form]:
         """Forms of the prefixes in encodings that change all of it at once."""
         for codec in WIDE_CODECS:
             chars = tuple(byte_parts(_bytes(char, codec) for char in self._secret))
-            yield Form(chars, least=len(self._least))
+            yield Form(chars, min_parts=len(self._least))
         for codec in WIDE_CODECS[:2]:
             encoded, least = _bytes(self._secret, codec), len(_bytes(self._least, codec))
             yield from _base64_prefixes(encoded, least=least)
             if not self._secret.isascii():  # the zeros are a sign of ASCII
-                yield Form(tuple(hex_parts(encoded)), least=least)
+                yield Form(tuple(hex_parts(encoded)), min_parts=least)
         for encoded, least in self._written():
             yield from _base64_prefixes(encoded, least=least)
-            yield Form(tuple(hex_parts(encoded)), least=least)
+            yield Form(tuple(hex_parts(encoded)), min_parts=least)
 
     def _written(self) -> Iterator[tuple[bytes, int]]:
         """The bytes that are encoded, and how many of them the shortest prefix has."""
-        beginnings = whole_written(self._least)
-        for encoded in whole_written(self._secret):
+        beginnings = whole_bytes(self._least)
+        for encoded in whole_bytes(self._secret):
             sizes = [len(one) for one in beginnings if encoded.startswith(one)]
             if sizes:
                 yield encoded, min(sizes)
@@ -433,7 +433,7 @@ def _base64_prefixes(encoded: bytes, *, least: int) -> Iterator[Form]:
     for offset, (letters, _) in enumerate(base64_letters(encoded)):
         filled = (offset + least) * 8 // 6 - BASE64_HEADS[offset]
         parts = tuple(letter_parts(letters))
-        yield Form(parts, least=filled, after=f"{BASE64_EDGE}?")
+        yield Form(parts, min_parts=filled, after=f"{BASE64_EDGE}?")
 
 
 def _bytes(text: str, codec: str) -> bytes:

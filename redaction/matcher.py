@@ -14,18 +14,18 @@ from redaction.compiled import (
     Form,
     Pattern,
     SegmentedPattern,
-    apart,
-    compiled,
-    compiled_once,
-    followed,
-    spans,
+    compile_forms,
+    compile_once,
+    compile_segmented,
+    find_overlapping,
+    find_separate,
 )
-from redaction.decoders import Kind, sign_runs, views
+from redaction.decoders import Kind, decode_views, sign_runs
 from redaction.encodings import GROWTH, MOST_BYTES_PER_CHAR
 from redaction.forms import (
     MIXED_LIMIT_CHARS,
-    Beginnings,
-    kind_of,
+    Prefixes,
+    guess_kind,
     long_text_forms,
     long_whole_forms,
     text_cores,
@@ -34,18 +34,18 @@ from redaction.forms import (
     whole_cores,
     whole_forms,
 )
-from redaction.policy import beginning_of
+from redaction.policy import shortest_prefix
 
 Places = Sequence[tuple[int, int]]
 """Ranges of a text."""
 
 
-def each_apart(expressions: Iterable[Pattern], text: bytes) -> Iterator[tuple[int, int]]:
+def find_each(expressions: Iterable[Pattern], text: bytes) -> Iterator[tuple[int, int]]:
     """Yield the matches of each expression that do not overlap."""
-    return (place for expression in expressions for place in apart(expression, text))
+    return (place for expression in expressions for place in find_separate(expression, text))
 
 
-def begins_in(place: tuple[int, int], text: bytes, expressions: Iterable[Pattern]) -> bool:
+def begins_within(place: tuple[int, int], text: bytes, expressions: Iterable[Pattern]) -> bool:
     """Whether one of them matches at any byte of the range."""
     start, end = place
     return any(
@@ -90,44 +90,44 @@ class Span(NamedTuple):
     kind: Kind
 
 
-def merge_spans(covers: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Sort the spans and merge those that overlap."""
     found: list[Span] = []
-    for cover in sorted(covers):
-        if found and cover.start < found[-1].end:
+    for span in sorted(spans):
+        if found and span.start < found[-1].end:
             last = found[-1]
-            found[-1] = Span(last.start, max(last.end, cover.end), max(last.kind, cover.kind))
+            found[-1] = Span(last.start, max(last.end, span.end), max(last.kind, span.kind))
         else:
-            found.append(cover)
+            found.append(span)
     return found
 
 
-def clip(text: bytes, cover: Span) -> Span:
+def clip(text: bytes, span: Span) -> Span:
     """Adjust the span so that replacing it breaks no escape at either end."""
-    return _without_quote_escape(text, without_cut_escape(text, cover))
+    return _exclude_quote_escape(text, include_escape(text, span))
 
 
-def without_cut_escape(text: bytes, cover: Span) -> Span:
+def include_escape(text: bytes, span: Span) -> Span:
     r"""Extend the span to the start of an escape: half of `\u0041` breaks JSON."""
-    slashes = _slashes_before(text, cover.start)
-    if slashes and (slashes % 2 or text[cover.start] == ord("\\")):
+    slashes = _count_slashes(text, span.start)
+    if slashes and (slashes % 2 or text[span.start] == ord("\\")):
         # One that stands alone escapes the first byte; a run belongs to the escape that it begins.
-        taken = slashes if text[cover.start] == ord("\\") else 1
-        return cover._replace(start=cover.start - taken)
-    escape = _CUT_ESCAPE.search(text[max(0, cover.start - _LONGEST_ESCAPE_BYTES) : cover.start])
-    if escape is None or text[cover.start] not in _HEX:
-        return cover
-    return cover._replace(start=cover.start - len(escape.group()))
+        taken = slashes if text[span.start] == ord("\\") else 1
+        return span._replace(start=span.start - taken)
+    escape = _CUT_ESCAPE.search(text[max(0, span.start - _LONGEST_ESCAPE_BYTES) : span.start])
+    if escape is None or text[span.start] not in _HEX:
+        return span
+    return span._replace(start=span.start - len(escape.group()))
 
 
-def _without_quote_escape(text: bytes, cover: Span) -> Span:
+def _exclude_quote_escape(text: bytes, span: Span) -> Span:
     r"""Shorten the span by the backslash of a quote after it, which would end JSON's string."""
-    if text[cover.end - 1 : cover.end + 1] != b'\\"' or not _slashes_before(text, cover.end) % 2:
-        return cover
-    return cover._replace(end=cover.end - 1)
+    if text[span.end - 1 : span.end + 1] != b'\\"' or not _count_slashes(text, span.end) % 2:
+        return span
+    return span._replace(end=span.end - 1)
 
 
-def _slashes_before(text: bytes, at: int) -> int:
+def _count_slashes(text: bytes, at: int) -> int:
     """The length of the run of backslashes that ends at `at`."""
     looked = _LONGEST_ESCAPE_BYTES
     while True:
@@ -138,7 +138,7 @@ def _slashes_before(text: bytes, at: int) -> int:
         looked *= 2
 
 
-def replacement(covered: bytes, kind: Kind, *, shown: bytes) -> bytes:
+def make_replacement(covered: bytes, kind: Kind, *, shown: bytes) -> bytes:
     """The replacement of a span, in its encoding, so that the text can still be decoded."""
     match kind:
         case Kind.TEXT:
@@ -206,32 +206,34 @@ class _Group:
         """`cores`: expressions of which one matches wherever one of the forms does."""
         self._sources = cores, forms, followed
 
-    def covers(self, stretch: bytes) -> Iterator[Span]:
+    def find(self, stretch: bytes) -> Iterator[Span]:
         """Yield where a stretch of text has one of the secrets."""
         if any(expression.search(stretch) is not None for expression in self._cores):
             for expression in self._forms:
-                yield from (Span(*span, Kind.TEXT) for span in spans(expression, stretch))
+                yield from (
+                    Span(*span, Kind.TEXT) for span in find_overlapping(expression, stretch)
+                )
 
     @cached_property
     def _cores(self) -> tuple[Pattern | SegmentedPattern, ...]:
-        return compiled(self._sources[0]())
+        return compile_forms(self._sources[0]())
 
     @cached_property
     def _forms(self) -> tuple[Pattern | SegmentedPattern, ...]:
         _, forms, further = self._sources
-        return (*compiled(forms()), *followed(further()))
+        return (*compile_forms(forms()), *compile_segmented(further()))
 
 
-class Looked(NamedTuple):
+class MatchResult(NamedTuple):
     """What one search has found."""
 
-    covers: list[Span] | None
+    spans: list[Span] | None
     """Where secrets are. None: there are too many places to say."""
-    hinted: tuple[tuple[int, int], ...]
+    hints: tuple[tuple[int, int], ...]
     """Ranges in which the hint begins."""
 
 
-class Search:
+class SecretMatcher:
     """Searches for a set of secrets; expressions are compiled when first used."""
 
     def __init__(
@@ -250,7 +252,7 @@ class Search:
         self._long = [form.encode() for secret in long for form in usual_forms(secret)]
         self._short = short
         self._hint = hint
-        self._typed = [Beginnings(secret) for secret in typed if beginning_of(secret) is not None]
+        self._typed = [Prefixes(secret) for secret in typed if shortest_prefix(secret) is not None]
 
     @cached_property
     def size_chars(self) -> int:
@@ -260,90 +262,92 @@ class Search:
         heads = (form.head for form in further)
         return sum(map(len, (*_text_forms(self._short), *self._whole_forms(), *heads)))
 
-    def may_find(self, encoded: bytes) -> bool:
+    def may_match(self, encoded: bytes) -> bool:
         """Whether a text encoded as JSON may have a secret; most have none."""
         # Wide characters do not look like any in JSON.
-        return _ZERO in encoded or next(self._found(encoded, DEEPEST), None) is not None
+        return _ZERO in encoded or next(self._find(encoded, DEEPEST), None) is not None
 
-    def let_go(self) -> None:
+    def free(self) -> None:
         """Free the compiled expressions; the next search compiles them again."""
-        for name in ("_look", "_look_beside", "_hints", "_groups", "_whole"):
+        for name in ("_prefilter", "_hint_prefilter", "_hints", "_groups", "_whole"):
             self.__dict__.pop(name, None)
 
-    def let_go_beside(self) -> None:
+    def free_hint(self) -> None:
         """Free the memory of the expressions that also find the hint."""
-        for name in ("_look_beside", "_hints"):
+        for name in ("_hint_prefilter", "_hints"):
             self.__dict__.pop(name, None)
 
-    def covers(self, text: bytes) -> list[Span]:
+    def find(self, text: bytes) -> list[Span]:
         """Find all secrets; the spans are in order and do not overlap."""
-        found = self._found(text, DEEPEST)
-        return merge_spans(clip(text, cover) for cover in found)
+        found = self._find(text, DEEPEST)
+        return merge_spans(clip(text, span) for span in found)
 
-    def first_covers(self, text: bytes, *, most: int) -> list[Span] | None:
+    def find_few(self, text: bytes, *, most: int) -> list[Span] | None:
         """Find at most that many secrets. None: there are more."""
-        return _first(self._found(text, DEEPEST), text, most=most)
+        return _first(self._find(text, DEEPEST), text, most=most)
 
-    def look(self, text: bytes, *, most: int) -> Looked | None:
+    def find_with_hint(self, text: bytes, *, most: int) -> MatchResult | None:
         """Find secrets and the hint in one pass. None: the prefilter matched too often."""
-        of_base64 = list(islice(each_apart(_base64(), text), most + 1))
-        places = list(islice(each_apart(self._look_beside, text), most + 1 - len(of_base64)))
-        if len(of_base64) + len(places) > most:
+        base64 = list(islice(find_each(_base64(), text), most + 1))
+        places = list(islice(find_each(self._hint_prefilter, text), most + 1 - len(base64)))
+        if len(base64) + len(places) > most:
             return None
-        hinted = tuple(place for place in places if begins_in(place, text, self._hints))
+        hints = tuple(place for place in places if begins_within(place, text, self._hints))
         # A place of both is one of a sign or a core too, wherever in it that begins.
-        seen = [one for one in places if one not in hinted or begins_in(one, text, self._look)]
-        found = self._found_at(of_base64, seen, text, DEEPEST)
-        return Looked(_first(found, text, most=most), hinted)
+        seen = [
+            one for one in places if one not in hints or begins_within(one, text, self._prefilter)
+        ]
+        found = self._find_around(base64, seen, text, DEEPEST)
+        return MatchResult(_first(found, text, most=most), hints)
 
-    def _found(self, text: bytes, deeper: int) -> Iterator[Span]:
-        of_base64 = [*each_apart(_base64(), text)]
-        yield from self._found_at(of_base64, [*each_apart(self._look, text)], text, deeper)
+    def _find(self, text: bytes, deeper: int) -> Iterator[Span]:
+        base64 = [*find_each(_base64(), text)]
+        yield from self._find_around(base64, [*find_each(self._prefilter, text)], text, deeper)
 
     def _may_be_in(self, text: bytes) -> bool:
         """Whether the prefilter matches anywhere."""
-        expressions = (*_base64(), *self._look)
+        expressions = (*_base64(), *self._prefilter)
         return any(expression.search(text) is not None for expression in expressions) or any(
             form in text for form in self._long
         )
 
-    def _found_at(
-        self, of_base64: Places, others: Places, text: bytes, deeper: int
+    def _find_around(
+        self, base64: Places, others: Places, text: bytes, deeper: int
     ) -> Iterator[Span]:
         """Find secrets around the places that the prefilter found."""
         for form in self._long:
-            yield from _plain(text, form)
+            yield from _find_plain(text, form)
         for start, end in around(sorted(others), self._far, len(text)):
-            yield from _move(start, self._as_text(text[start:end]))
-        seen = sorted((*of_base64, *others))
+            yield from _move(start, self._match_text(text[start:end]))
+        seen = sorted((*base64, *others))
         for start, end in around(seen, self._far, len(text)):
-            yield from _move(start, self._as_a_whole(text[start:end]))
+            yield from _move(start, self._match_whole(text[start:end]))
         for start, end in around(seen, self._reach, len(text)) if deeper else ():
             for window_start, window_end in self._windows(start, end):
-                beneath = self._beneath(text[window_start:window_end], deeper)
-                yield from _move(window_start, beneath)
+                decoded = self._find_decoded(text[window_start:window_end], deeper)
+                yield from _move(window_start, decoded)
 
-    def _as_text(self, stretch: bytes) -> Iterator[Span]:
+    def _match_text(self, stretch: bytes) -> Iterator[Span]:
         """Match forms that are encoded character by character."""
         for group in self._groups:
-            yield from group.covers(stretch)
+            yield from group.find(stretch)
 
-    def _as_a_whole(self, stretch: bytes) -> Iterator[Span]:
+    def _match_whole(self, stretch: bytes) -> Iterator[Span]:
         """Match forms in which an encoding changes all of a secret."""
         for expression in self._whole:
-            for start, end in spans(expression, stretch):
-                yield Span(start, end, kind_of(stretch[start:end]))
+            for start, end in find_overlapping(expression, stretch):
+                yield Span(start, end, guess_kind(stretch[start:end]))
 
-    def _beneath(self, window: bytes, deeper: int) -> Iterator[Span]:
+    def _find_decoded(self, window: bytes, deeper: int) -> Iterator[Span]:
         """Find secrets in the decoded views of a window."""
-        read = [*views(window)]
+        read = [*decode_views(window)]
         # Nearly all of them are noise, which is looked through at once.
         if not self._may_be_in(b"".join(view.content for view in read)):
             return
         for view in read:
-            for cover in merge_spans(self._found(view.content, deeper - 1)):
-                start, end = view.place(cover.start, cover.end - 1)
-                yield Span(start, end, cover.kind if view.kind is Kind.TEXT else view.kind)
+            for span in merge_spans(self._find(view.content, deeper - 1)):
+                start, end = view.locate(span.start, span.end - 1)
+                yield Span(start, end, span.kind if view.kind is Kind.TEXT else view.kind)
 
     def _windows(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Split a stretch into windows of bounded size that overlap by a secret's reach."""
@@ -354,24 +358,24 @@ class Search:
         yield start, end
 
     @cached_property
-    def _look(self) -> tuple[Pattern, ...]:
+    def _prefilter(self) -> tuple[Pattern, ...]:
         """The prefilter for everything but base64."""
-        return self._looking()
+        return self._compile_prefilter()
 
     @cached_property
-    def _look_beside(self) -> tuple[Pattern, ...]:
+    def _hint_prefilter(self) -> tuple[Pattern, ...]:
         """The prefilter joined with the hint."""
-        return self._looking(self._hint)
+        return self._compile_prefilter(self._hint)
 
     @cached_property
     def _hints(self) -> tuple[Pattern, ...]:
-        return compiled([self._hint])
+        return compile_forms([self._hint])
 
-    def _looking(self, *beside: str) -> tuple[Pattern, ...]:
+    def _compile_prefilter(self, *beside: str) -> tuple[Pattern, ...]:
         _, *others = sign_runs()
         cores = (*self._cores(text_cores), *self._cores(whole_cores))
         typed = (core for one in self._typed for core in (*one.text_cores(), *one.whole_cores()))
-        return compiled([*others, GROWTH, *cores, *typed, *beside])
+        return compile_forms([*others, GROWTH, *cores, *typed, *beside])
 
     @cached_property
     def _groups(self) -> tuple[_Group, ...]:
@@ -388,8 +392,8 @@ class Search:
 
     @cached_property
     def _whole(self) -> tuple[Pattern | SegmentedPattern, ...]:
-        forms = compiled(self._whole_forms(), limit_chars=_WHOLE_FORMS_CHARS)
-        return (*forms, *followed(self._long_whole_forms()))
+        forms = compile_forms(self._whole_forms(), limit_chars=_WHOLE_FORMS_CHARS)
+        return (*forms, *compile_segmented(self._long_whole_forms()))
 
     def _cores(self, of: Callable[[str], Iterator[str]]) -> list[str]:
         return [core for secret in self._short for core in of(secret)]
@@ -404,7 +408,7 @@ class Search:
 
 def _base64() -> tuple[Pattern, ...]:
     """The prefilter for base64."""
-    return compiled_once(sign_runs()[0])
+    return compile_once(sign_runs()[0])
 
 
 def _text_cores(secrets: Iterable[str]) -> list[str]:
@@ -422,7 +426,7 @@ def _long_text_forms(secrets: Iterable[str]) -> list[Form]:
 def _first(found: Iterator[Span], text: bytes, *, most: int) -> list[Span] | None:
     """Merge at most that many spans. None: there are more."""
     first = list(islice(found, most + 1))
-    return merge_spans(clip(text, cover) for cover in first) if len(first) <= most else None
+    return merge_spans(clip(text, span) for span in first) if len(first) <= most else None
 
 
 def _reach_bytes(chars: int) -> int:
@@ -432,12 +436,12 @@ def _reach_bytes(chars: int) -> int:
     return _LEAST_REACH_BYTES + near + further
 
 
-def _move(start: int, covers: Iterator[Span]) -> Iterator[Span]:
-    for cover in covers:
-        yield cover._replace(start=start + cover.start, end=start + cover.end)
+def _move(start: int, spans: Iterator[Span]) -> Iterator[Span]:
+    for span in spans:
+        yield span._replace(start=start + span.start, end=start + span.end)
 
 
-def _plain(text: bytes, form: bytes) -> Iterator[Span]:
+def _find_plain(text: bytes, form: bytes) -> Iterator[Span]:
     start = text.find(form)
     while start != -1:
         yield Span(start, start + len(form), Kind.TEXT)

@@ -55,10 +55,10 @@ FEWEST_SIGNS: Final = 4
 LINE_CHARS: Final = 16
 """The shortest line of a multi-line secret that is secret by itself."""
 
-OF_NUMBERS: Final = 6
+NUMERIC_PREFIX_CHARS: Final = 6
 """The shortest hidden prefix made of hexadecimal digits: shorter ones occur in times and in the
 hashes that traces name resources by."""
-SURE_CHARS: Final = 6
+CERTAIN_PREFIX_CHARS: Final = 6
 """Prefixes from this length on do not occur by chance in decoded data."""
 
 _PREFIX: Final = "SERVICE_SECRET_"
@@ -81,7 +81,7 @@ def is_secret(variable: Variable) -> bool:
     return variable.secret or variable.locked or variable.key.startswith(_PREFIX)
 
 
-def in_variable(variable: Variable) -> Iterator[str]:
+def variable_secrets(variable: Variable) -> Iterator[str]:
     """The hidden parts of a secret variable: its value and, in a URL, the password."""
     yield variable.value
     if "@" in variable.value:
@@ -93,16 +93,16 @@ def secret_names(variables: Iterable[Variable]) -> tuple[str, ...]:
     return tuple(one.key for one in variables if is_secret(one))
 
 
-def secrets_in(environment: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
+def environment_secrets(environment: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
     """The secrets in a script's environment; `names`: further secret variables."""
     known = frozenset(names)
     named = (name for name in environment if name.startswith(_PREFIX) or name in known)
-    return usable(environment[name] for name in named)
+    return select_usable(environment[name] for name in named)
 
 
-def secrets_of(job: Job) -> tuple[str, ...]:
+def job_secrets(job: Job) -> tuple[str, ...]:
     """Every secret value of the job, unchanged."""
-    return tuple(_secrets_of(job))
+    return tuple(_job_secrets(job))
 
 
 def unhidden_variables(job: Job) -> tuple[tuple[str, str], ...]:
@@ -123,7 +123,7 @@ def locked_headers(job: Job) -> frozenset[str]:
     return frozenset(header.key.lower() for header in request.headers if header.locked)
 
 
-def usable(secrets: Iterable[str]) -> tuple[str, ...]:
+def select_usable(secrets: Iterable[str]) -> tuple[str, ...]:
     """The distinct values to search for, longest first: not too short, no word of the formats."""
     pieces = (piece for secret in secrets for piece in _pieces(secret))
     return tuple(sorted(dict.fromkeys(filter(_is_usable, pieces)), key=len, reverse=True))
@@ -131,7 +131,7 @@ def usable(secrets: Iterable[str]) -> tuple[str, ...]:
 
 def why_unhidden(secret: str) -> str | None:
     """Why a secret is not hidden. None: it is."""
-    if usable([secret]):
+    if select_usable([secret]):
         return None
     if len(secret.strip()) < SHORTEST_CHARS:
         return f"it has fewer than {SHORTEST_CHARS} characters"
@@ -140,7 +140,7 @@ def why_unhidden(secret: str) -> str | None:
     return "its value is too common, a word of the formats as true, https and callId are"
 
 
-def beginning_of(secret: str) -> str | None:
+def shortest_prefix(secret: str) -> str | None:
     """The shortest prefix that is hidden if the secret was typed letter by letter, if any.
 
     A page sees its field grow and may show each state of it.
@@ -148,35 +148,38 @@ def beginning_of(secret: str) -> str | None:
     if secret.startswith(_PEM_EDGE):
         return None
     sizes = range(SHORTEST_CHARS, min(len(secret), _FAR_CHARS))
-    return next((secret[:size] for size in sizes if _is_telling(secret[:size])), None)
+    return next((secret[:size] for size in sizes if _identifies_secret(secret[:size])), None)
 
 
-def beginnings_of(secret: str) -> Iterator[str]:
+def hidden_prefixes(secret: str) -> Iterator[str]:
     """All prefixes that are hidden then, up to the length that people type."""
-    shortest = beginning_of(secret)
+    shortest = shortest_prefix(secret)
     if shortest is not None:
         sizes = range(len(shortest), min(len(secret), _FAR_CHARS))
         yield from (secret[:size] for size in sizes)
 
 
-def with_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
+def with_prefixes(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
     """The secrets and the shortest prefixes of those that were typed."""
-    return (*secrets, *filter(None, map(beginning_of, typed)))
+    return (*secrets, *filter(None, map(shortest_prefix, typed)))
 
 
-def with_sure_beginnings(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
+def with_certain_prefixes(secrets: Iterable[str], typed: Iterable[str]) -> tuple[str, ...]:
     """The secrets and typed prefixes for the scanner, as long as none occurs by chance.
 
     Texts of fewer than six characters would also take the scanner four times as long.
     """
-    found = (secret[: max(len(beginning_of(secret) or secret), SURE_CHARS)] for secret in typed)
+    found = (
+        secret[: max(len(shortest_prefix(secret) or secret), CERTAIN_PREFIX_CHARS)]
+        for secret in typed
+    )
     return tuple(dict.fromkeys((*secrets, *found)))
 
 
-def _is_telling(beginning: str) -> bool:
+def _identifies_secret(beginning: str) -> bool:
     """Whether a prefix identifies this secret, not the formats or many secrets."""
     letters = set(filter(str.isalpha, beginning))
-    if len(beginning) < OF_NUMBERS and letters <= set("abcdef"):
+    if len(beginning) < NUMERIC_PREFIX_CHARS and letters <= set("abcdef"):
         return False
     return _is_usable(beginning.strip())
 
@@ -199,10 +202,10 @@ def _pieces(secret: str) -> Iterator[str]:
         yield from (line for line in long if not line.startswith(_PEM_EDGE))
 
 
-def _secrets_of(job: Job) -> Iterator[str]:
+def _job_secrets(job: Job) -> Iterator[str]:
     for variable in job.variables:
         if is_secret(variable):
-            yield from in_variable(variable)
+            yield from variable_secrets(variable)
     for certificate in job.client_certificates:
         yield certificate.key
         if certificate.passphrase is not None:
@@ -223,36 +226,36 @@ def _request_secrets(request: HttpRequest, job: Job) -> Iterator[str]:
         yield from _header_secrets(header, job)
     for parameter in request.query_parameters:
         if parameter.locked:
-            yield from _fill(parameter.value, job)
+            yield from _fill_parts(parameter.value, job)
     if request.basic_auth is not None:
-        yield from _fill(request.basic_auth.password, job)
+        yield from _fill_parts(request.basic_auth.password, job)
     if "@" in request.url or "{{" in request.url:
-        for url in (request.url, *_whole(request.url, job)):
+        for url in (request.url, *_fill_template(request.url, job)):
             for password in _url_password(url):
-                yield from _fill(password, job)
+                yield from _fill_parts(password, job)
 
 
 def _header_secrets(header: KeyValue, job: Job) -> Iterator[str]:
     name = header.key.lower()
     if name in ("cookie", "set-cookie"):
         for pair in header.value.split(";"):
-            yield from _fill(pair.partition("=")[2].strip(), job)
+            yield from _fill_parts(pair.partition("=")[2].strip(), job)
     elif header.locked or name in SENSITIVE_HEADERS:
-        yield from _fill(_SCHEME.sub("", header.value), job)
+        yield from _fill_parts(_SCHEME.sub("", header.value), job)
 
 
-def _fill(template: str, job: Job) -> Iterator[str]:
+def _fill_parts(template: str, job: Job) -> Iterator[str]:
     """The filled template, its literal parts and its variables' values."""
     if "{{" not in template:
         yield template
         return
-    yield from _whole(template, job)
+    yield from _fill_template(template, job)
     yield from _TEMPLATE.split(template)
     names = set(_NAME.findall(template))
     yield from (variable.value for variable in job.variables if variable.key in names)
 
 
-def _whole(template: str, job: Job) -> Iterator[str]:
+def _fill_template(template: str, job: Job) -> Iterator[str]:
     """The filled template; nothing if it also needs a time or a random value."""
     values = {variable.key: variable.value for variable in job.variables}
     if not set(_NAME.findall(template)) <= values.keys():
@@ -277,27 +280,27 @@ _MOST_NAMES: Final = 5
 _MOST_CHARS: Final = 60
 
 
-def secret_sources(job: Job, *, found: tuple[str, ...], of_agent: bool) -> str:
+def secret_sources(job: Job, *, found: tuple[str, ...], agent_has_secrets: bool) -> str:
     """Where the run's secrets come from; names, never values.
 
-    `found`: secrets that the run reported. `of_agent`: whether the agent has secrets of its own.
+    `found`: secrets that the run reported. `agent_has_secrets`: whether it has secrets of its own.
     """
-    sources = [*_of_check(job)]
-    if usable(found):
+    sources = [*_check_sources(job)]
+    if select_usable(found):
         sources.append("what the script keeps in SERVICE_SECRET_*")
-    if of_agent:
+    if agent_has_secrets:
         sources.append("SERVICE_SECRET_* in the agent's environment")
     return ", ".join(sources)
 
 
-def _of_check(job: Job) -> Iterator[str]:
+def _check_sources(job: Job) -> Iterator[str]:
     secret = [one for one in job.variables if is_secret(one)]
-    names = [one.key[:_MOST_CHARS] for one in secret if usable([one.value])]
+    names = [one.key[:_MOST_CHARS] for one in secret if select_usable([one.value])]
     if names:
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         yield f"the check's secret variables ({', '.join(names[:_MOST_NAMES])}{more})"
-    known = {value for one in secret for value in in_variable(one)}
-    if usable(value for value in secrets_of(job) if value not in known):
+    known = {value for one in secret for value in variable_secrets(one)}
+    if select_usable(value for value in job_secrets(job) if value not in known):
         yield "passwords and keys of the check's request, proxy or client certificates"
 
 
@@ -325,11 +328,11 @@ _MOST_TYPED_CHARS: Final = 1 << 20
 _BACKSPACE: Final = "\b"
 """Deletes the letter before it, if both were typed into one field."""
 
-TypedAmong = Callable[[Iterable[str]], tuple[str, ...]]
+TypedFilter = Callable[[Iterable[str]], tuple[str, ...]]
 """Selects the secrets that, or prefixes of which, were typed letter by letter."""
 
 
-def none_typed(_: Iterable[str]) -> tuple[str, ...]:
+def no_typed_secrets(_: Iterable[str]) -> tuple[str, ...]:
     """No secret was typed."""
     return ()
 
@@ -362,17 +365,17 @@ class TypedTexts:
     def among(self, secrets: Iterable[str]) -> tuple[str, ...]:
         """Select the secrets that, or prefixes of which, were typed."""
         typed = tuple("".join(pieces) for pieces in self._texts.values())
-        texts = (*(one.replace(_BACKSPACE, "") for one in typed), *map(_corrected, typed))
+        texts = (*(one.replace(_BACKSPACE, "") for one in typed), *map(_apply_backspaces, typed))
         return tuple(secret for secret in secrets if self._is_typed(secret, texts))
 
     def _is_typed(self, secret: str, texts: tuple[str, ...]) -> bool:
-        beginning = beginning_of(secret)
+        beginning = shortest_prefix(secret)
         if beginning is None:
             return False
         return self._is_unknown or any(beginning in text for text in texts)
 
 
-def _corrected(text: str) -> str:
+def _apply_backspaces(text: str) -> str:
     if _BACKSPACE not in text:
         return text
     letters: list[str] = []

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from redaction.decoders import Kind
 from redaction.forms import MIXED_LIMIT_CHARS, usual_forms
-from redaction.matcher import Looked, Search, Span, merge_spans, replacement
+from redaction.matcher import MatchResult, SecretMatcher, Span, make_replacement, merge_spans
 from redaction.policy import HIDDEN, SHORTEST_CHARS
 
 BLOCK_BYTES: Final = 1 << 20
@@ -43,40 +43,40 @@ class SecretPattern:
         longest = max(map(len, secrets), default=0)
         self._chars = frozenset("".join(secrets).encode("utf-8", "surrogatepass"))
         self._usual = tuple(form for secret in secrets for form in usual_forms(secret))
-        self._search = Search(secrets, typed=typed, hint=hint)
+        self._matcher = SecretMatcher(secrets, typed=typed, hint=hint)
         self._is_long = longest > MIXED_LIMIT_CHARS
         self.overlap_bytes = max(OVERLAP_BYTES, 4 * longest)
 
     @property
     def size_chars(self) -> int:
         """The size of all expressions, a measure of their memory."""
-        return self._search.size_chars + sum(map(len, self._usual))
+        return self._matcher.size_chars + sum(map(len, self._usual))
 
     def may_be_in(self, encoded: bytes) -> bool:
         """Whether a text encoded as JSON may have a secret."""
         # Forms that are looked for as a whole change when they are encoded once more.
-        return self._is_long or self._search.may_find(encoded)
+        return self._is_long or self._matcher.may_match(encoded)
 
-    def seen_in(self, encoded: bytes) -> list[Span] | None:
+    def find(self, encoded: bytes) -> list[Span] | None:
         """Find secrets in a text encoded as JSON. None: there are too many places."""
-        return None if self._is_long else self._search.first_covers(encoded, most=_MOST_SEEN)
+        return None if self._is_long else self._matcher.find_few(encoded, most=_MOST_SEEN)
 
-    def look(self, encoded: bytes) -> Looked | None:
+    def find_with_hint(self, encoded: bytes) -> MatchResult | None:
         """Find secrets and the hint in one pass. None: there are too many places."""
-        return None if self._is_long else self._search.look(encoded, most=_MOST_SEEN)
+        return None if self._is_long else self._matcher.find_with_hint(encoded, most=_MOST_SEEN)
 
-    def let_go(self) -> None:
+    def free(self) -> None:
         """Free the compiled expressions until they are used again."""
-        self._search.let_go()
+        self._matcher.free()
 
-    def let_go_beside(self) -> None:
-        """Free the memory that `search` alone uses."""
-        self._search.let_go_beside()
+    def free_hint(self) -> None:
+        """Free the memory that `find_with_hint` alone uses."""
+        self._matcher.free_hint()
 
     def hide_in_text(self, text: str) -> tuple[str, int]:
         """Hide secrets in a text for people: every form has the same replacement."""
         encoded = text.encode("utf-8", "surrogatepass")
-        hidden = self._hidden(encoded, limit=len(encoded), carried=0, shown=None)
+        hidden = self._hide(encoded, limit=len(encoded), carried=0, shown=None)
         if not hidden.replacements:
             return text, 0
         return hidden.text.decode("utf-8", "replace"), hidden.replacements
@@ -92,10 +92,10 @@ class SecretPattern:
         last = self.hide_block(text[at:], limit=len(text) - at, carried=carried, shown=shown)
         return b"".join((*clean, last.text)), total + last.replacements
 
-    def hide_seen(self, text: bytes, covers: list[Span]) -> tuple[bytes, int]:
+    def hide_spans(self, text: bytes, spans: list[Span]) -> tuple[bytes, int]:
         """Hide the secrets that were found at these spans."""
-        hidden = _without(text, covers, limit=len(text), carried=0, shown=SHOWN)
-        hidden = self._again(hidden, SHOWN)
+        hidden = _replace(text, spans, limit=len(text), carried=0, shown=SHOWN)
+        hidden = self._hide_again(hidden, SHOWN)
         return hidden.text, hidden.replacements
 
     def hide_block(
@@ -105,28 +105,30 @@ class SecretPattern:
 
         `carried`: how many bytes at its start were replaced with the block before.
         """
-        return self._hidden(text, limit=limit, carried=carried, shown=shown)
+        return self._hide(text, limit=limit, carried=carried, shown=shown)
 
-    def _hidden(self, text: bytes, *, limit: int, carried: int, shown: bytes | None) -> Hidden:
+    def _hide(self, text: bytes, *, limit: int, carried: int, shown: bytes | None) -> Hidden:
         """`shown` is None for a text that nobody will decode."""
-        covers = self._search.covers(text)
-        if not covers and not carried:
+        spans = self._matcher.find(text)
+        if not spans and not carried:
             return Hidden(text[:limit], 0, 0)
-        covers = merge_spans((Span(0, carried, Kind.TEXT), *covers)) if carried else covers
-        return self._again(_without(text, covers, limit=limit, carried=carried, shown=shown), shown)
+        spans = merge_spans((Span(0, carried, Kind.TEXT), *spans)) if carried else spans
+        return self._hide_again(
+            _replace(text, spans, limit=limit, carried=carried, shown=shown), shown
+        )
 
-    def _again(self, hidden: Hidden, shown: bytes | None) -> Hidden:
+    def _hide_again(self, hidden: Hidden, shown: bytes | None) -> Hidden:
         """Search again where a replacement may complete a secret."""
         if self._chars.isdisjoint(shown or SHOWN):
             return hidden
         for _ in range(_ROUNDS):
-            covers = self._search.covers(hidden.text)
-            again = _without(hidden.text, covers, limit=len(hidden.text), carried=0, shown=shown)
-            replacements = hidden.replacements + again.replacements
-            hidden = Hidden(again.text, replacements, hidden.carried)
+            spans = self._matcher.find(hidden.text)
+            repeated = _replace(hidden.text, spans, limit=len(hidden.text), carried=0, shown=shown)
+            replacements = hidden.replacements + repeated.replacements
+            hidden = Hidden(repeated.text, replacements, hidden.carried)
         return hidden
 
-    def without_beginning(self, text: str) -> str:
+    def hide_cut_secret(self, text: str) -> str:
         """Hide the prefix of a secret that the text was cut in."""
         for form in self._usual:
             for size in range(min(len(form) - 1, len(text)), SHORTEST_CHARS - 1, -1):
@@ -135,30 +137,30 @@ class SecretPattern:
         return text
 
 
-def _without(
-    text: bytes, covers: list[Span], *, limit: int, carried: int, shown: bytes | None
+def _replace(
+    text: bytes, spans: list[Span], *, limit: int, carried: int, shown: bytes | None
 ) -> Hidden:
     """Replace the spans that begin before the limit."""
     clean, count, at = [], 0, carried
-    for cover in covers:
-        if cover.start >= limit:
+    for span in spans:
+        if span.start >= limit:
             break
-        if cover.start >= carried:
-            clean.append(text[at : cover.start])
-            clean.append(_instead(text, cover, shown=shown))
+        if span.start >= carried:
+            clean.append(text[at : span.start])
+            clean.append(_replacement_of(text, span, shown=shown))
             count += 1
-        at = cover.end
+        at = span.end
     clean.append(text[at:limit])
     return Hidden(b"".join(clean), count, max(0, at - limit))
 
 
-def _instead(text: bytes, cover: Span, *, shown: bytes | None) -> bytes:
+def _replacement_of(text: bytes, span: Span, *, shown: bytes | None) -> bytes:
     if shown is None:
         return SHOWN
-    return replacement(text[cover.start : cover.end], cover.kind, shown=shown)
+    return make_replacement(text[span.start : span.end], span.kind, shown=shown)
 
 
-class HidingStream:
+class RedactingStream:
     """Hides secrets in a stream; the chunks' borders make no difference."""
 
     def __init__(self, pattern: SecretPattern, *, shown: bytes = SHOWN) -> None:

@@ -8,7 +8,7 @@
 
 It searches the very bytes that are sent. The envelope (ids and times) is the service's own and not
 searched. Secrets under four characters and words such as `true` or `https` are not hidden
-(`policy.usable`): that would destroy the result.
+(`policy.select_usable`): that would destroy the result.
 """
 
 import re
@@ -23,19 +23,19 @@ from contract.evidence import HttpEvidence
 from contract.job import Job
 from contract.result import LogLine, Outcome, Result
 from contract.wire import decode, encode
-from redaction.archives.headers import HeaderHiding
+from redaction.archives.headers import HeaderRedactor
 from redaction.clean import Clean, LeakGate, Withheld
 from redaction.compiled import Pattern, compile_re2
 from redaction.policy import (
     SENSITIVE_HEADERS,
-    TypedAmong,
+    TypedFilter,
+    job_secrets,
     locked_headers,
-    none_typed,
+    no_typed_secrets,
     secret_sources,
-    secrets_of,
+    select_usable,
     unhidden_variables,
-    usable,
-    with_sure_beginnings,
+    with_certain_prefixes,
 )
 from redaction.replacer import SecretPattern
 from redaction.rewrite import Rewriter, may_hold_credentials
@@ -59,19 +59,19 @@ class Scrubber:
         `sensitive_headers`: further headers whose values are never shown, in any case.
         """
         self._secrets = tuple(secrets)
-        self._own = usable(self._secrets)
-        self._kept = usable(kept_from_scripts)
+        self._own = select_usable(self._secrets)
+        self._kept = select_usable(kept_from_scripts)
         self._kept_bytes = tuple(secret.encode("utf-8", "surrogatepass") for secret in self._kept)
         self._further = frozenset(name.lower() for name in sensitive_headers) - SENSITIVE_HEADERS
         self._sensitive = SENSITIVE_HEADERS | self._further
-        self._said_headers = SaidHeaders(self._sensitive)
+        self._headers_in_text = HeadersInText(self._sensitive)
         self._patterns = _Patterns()
-        self._door = LeakGate()
+        self._gate = LeakGate()
 
     @property
     def skipped(self) -> int:
         """How many of the agent's own secrets are too short, or too common, to be hidden."""
-        return sum(not usable([secret]) for secret in self._secrets)
+        return sum(not select_usable([secret]) for secret in self._secrets)
 
     @property
     def header_names(self) -> frozenset[str]:
@@ -84,7 +84,7 @@ class Scrubber:
         *,
         job: Job | None = None,
         found: tuple[str, ...] = (),
-        typed_among: TypedAmong = none_typed,
+        typed_among: TypedFilter = no_typed_secrets,
     ) -> Clean:
         """Hide the secrets in a result. `job`: the job it is of, with its own secrets.
 
@@ -95,19 +95,19 @@ class Scrubber:
             UnscannableError: one could be there undetected.
         """
         if job is None or lane(job.spec) is Lane.MAIN:
-            outcome, said = self._said_headers.hidden(result.outcome)
+            outcome, said = self._headers_in_text.hide(result.outcome)
             result, found = _with_outcome(result, outcome), (*found, *said)
-        secrets = self.secrets_with(job, self._with_values(found, result.outcome))
+        secrets = self.all_secrets(job, self._with_values(found, result.outcome))
         if job is not None:
             result = _with_warnings(result, unhidden_variables(job))
         if not secrets:
-            clean = self._unsearched(result, job)
+            clean = self._clean_unsearched(result, job)
             if clean is not None:
                 return clean
             secrets = self._kept
-        return self._rewritten(result, job, secrets=secrets, typed=typed_among(secrets))
+        return self._rewrite_and_scan(result, job, secrets=secrets, typed=typed_among(secrets))
 
-    def at_once(
+    def clean_unsearched(
         self, result: Result, *, job: Job | None = None, found: tuple[str, ...] = ()
     ) -> Clean | None:
         """Clean a result that has no secret to search for. None: use `clean`, which takes longer.
@@ -116,20 +116,20 @@ class Scrubber:
         """
         if job is None or lane(job.spec) is Lane.MAIN:
             return None
-        if self.secrets_with(job, self._with_values(found, result.outcome)):
+        if self.all_secrets(job, self._with_values(found, result.outcome)):
             return None
-        return self._unsearched(_with_warnings(result, unhidden_variables(job)), job)
+        return self._clean_unsearched(_with_warnings(result, unhidden_variables(job)), job)
 
-    def _unsearched(self, result: Result, job: Job | None) -> Clean | None:
+    def _clean_unsearched(self, result: Result, job: Job | None) -> Clean | None:
         """Clean the result of a check without secrets. None: its text may still have some."""
         if _locked_headers(job) or self._has_sensitive_headers(result.outcome):
-            return self._rewritten(result, job, secrets=())
+            return self._rewrite_and_scan(result, job, secrets=())
         body = encode(result)
         if may_hold_credentials(body) or self._holds_kept(body):
             return None
-        return self._door.through(result, body, secrets=())
+        return self._gate.check(result, body, secrets=())
 
-    def _rewritten(
+    def _rewrite_and_scan(
         self,
         result: Result,
         job: Job | None,
@@ -138,33 +138,33 @@ class Scrubber:
         typed: tuple[str, ...] = (),
     ) -> Clean:
         rewriter = Rewriter(
-            pattern=self._patterns.of(secrets, typed) if secrets else None,
+            pattern=self._patterns.get(secrets, typed) if secrets else None,
             hidden_headers=self._sensitive | _locked_headers(job),
         )
         result, body = _rewrite(result, rewriter)
         count = rewriter.replacements
-        sought = with_sure_beginnings(secrets, typed)
-        return self._door.through(result, body, secrets=sought, replacements=count)
+        sought = with_certain_prefixes(secrets, typed)
+        return self._gate.check(result, body, secrets=sought, replacements=count)
 
     def _with_values(self, found: tuple[str, ...], outcome: Outcome) -> tuple[str, ...]:
         """Add the values of headers that the agent's settings name."""
-        return (*found, *_values_of(outcome, self._further)) if self._further else found
+        return (*found, *_header_values(outcome, self._further)) if self._further else found
 
-    def explained(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
+    def explain(self, withheld: Withheld, *, job: Job, found: tuple[str, ...]) -> Withheld:
         """Add where the secrets come from, if the file would be sent without them."""
         if not withheld.is_no_text:
             return withheld
-        sources = secret_sources(job, found=found, of_agent=bool(self._own))
+        sources = secret_sources(job, found=found, agent_has_secrets=bool(self._own))
         said = f"{withheld.because}, and this run has some: {sources}. Without them it is kept"
         return msgspec.structs.replace(withheld, because=said)
 
-    def secrets_with(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
+    def all_secrets(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:
         """All secrets to hide in what a job produced; `found`: those that the run reported."""
         own = self._own
         if job is not None:
-            found += secrets_of(job)
+            found += job_secrets(job)
             own += self._kept if lane(job.spec) is Lane.MAIN else ()
-        return usable((*own, *found)) if found or own is not self._own else own
+        return select_usable((*own, *found)) if found or own is not self._own else own
 
     def _holds_kept(self, body: bytes) -> bool:
         """Whether the body has one as it is; uptime checks never see them, so that is enough."""
@@ -191,17 +191,17 @@ class _Patterns:
         self._known: OrderedDict[tuple[tuple[str, ...], ...], SecretPattern] = OrderedDict()
         self._chars = 0
 
-    def of(self, secrets: tuple[str, ...], typed: tuple[str, ...]) -> SecretPattern:
+    def get(self, secrets: tuple[str, ...], typed: tuple[str, ...]) -> SecretPattern:
         which = secrets, typed
         pattern = self._known.get(which)
         if pattern is None:
             pattern = self._known[which] = SecretPattern(secrets, typed=typed)
             self._chars += pattern.size_chars
-            self._forget()
+            self._evict()
         self._known.move_to_end(which)
         return pattern
 
-    def _forget(self) -> None:
+    def _evict(self) -> None:
         while self._chars > self.LIMIT_CHARS and len(self._known) > 1:
             _, oldest = self._known.popitem(last=False)
             self._chars -= oldest.size_chars
@@ -242,7 +242,7 @@ def _with_outcome(result: Result, outcome: Outcome) -> Result:
     return msgspec.structs.replace(result, outcome=outcome)
 
 
-def _values_of(outcome: Outcome, names: frozenset[str]) -> Iterator[str]:
+def _header_values(outcome: Outcome, names: frozenset[str]) -> Iterator[str]:
     """The values of the exchange's headers with these names."""
     evidence = outcome.evidence
     if not isinstance(evidence, HttpEvidence):
@@ -254,14 +254,14 @@ def _values_of(outcome: Outcome, names: frozenset[str]) -> Iterator[str]:
                 yield value
 
 
-class SaidHeaders:
+class HeadersInText:
     """Hides the values of sensitive headers in texts of scripts and call logs."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
-        self._named = _compile(names)
+        self._name_pattern = _compile(names)
 
-    def hidden(self, outcome: Outcome) -> tuple[Outcome, tuple[str, ...]]:
+    def hide(self, outcome: Outcome) -> tuple[Outcome, tuple[str, ...]]:
         """Hide the values after such names; the outcome and the values.
 
         The server's answer is left alone: its body is the check's subject, and its headers are
@@ -269,35 +269,35 @@ class SaidHeaders:
         """
         evidence = outcome.evidence
         if not isinstance(evidence, HttpEvidence):
-            return self._hidden(outcome)
-        said, found = self._hidden(msgspec.structs.replace(outcome, evidence=None))
+            return self._hide_all(outcome)
+        said, found = self._hide_all(msgspec.structs.replace(outcome, evidence=None))
         if not found and said.failure == outcome.failure and said.log == outcome.log:
             return outcome, ()
         return msgspec.structs.replace(said, evidence=evidence), found
 
-    def _hidden(self, outcome: Outcome) -> tuple[Outcome, tuple[str, ...]]:
+    def _hide_all(self, outcome: Outcome) -> tuple[Outcome, tuple[str, ...]]:
         text = encode(outcome)
-        if self._named.search(text) is None:
+        if self._name_pattern.search(text) is None:
             return outcome, ()
-        hiding = HeaderHiding(self._names)
+        hiding = HeaderRedactor(self._names)
         # A text may be JSON of its own, which looks otherwise within that of the result.
-        tree = self._without(msgspec.to_builtins(outcome), hiding)
+        tree = self._hide_in_tree(msgspec.to_builtins(outcome), hiding)
         text = _hide(msgspec.json.encode(tree), hiding)
         return decode(text, Outcome), hiding.found
 
-    def _without(self, value: Any, hiding: HeaderHiding) -> Any:
+    def _hide_in_tree(self, value: Any, hiding: HeaderRedactor) -> Any:
         """Hide the values in each text of the tree by itself."""
         if isinstance(value, dict):
-            return {key: self._without(one, hiding) for key, one in value.items()}
+            return {key: self._hide_in_tree(one, hiding) for key, one in value.items()}
         if isinstance(value, list | tuple):
-            return [self._without(one, hiding) for one in value]
-        if not isinstance(value, str) or self._named.search(value.encode()) is None:
+            return [self._hide_in_tree(one, hiding) for one in value]
+        if not isinstance(value, str) or self._name_pattern.search(value.encode()) is None:
             return value
         return _hide(value.encode(), hiding).decode()
 
 
-def _hide(text: bytes, hiding: HeaderHiding) -> bytes:
-    hiding.look(text)
+def _hide(text: bytes, hiding: HeaderRedactor) -> bytes:
+    hiding.collect(text)
     return hiding.hide(text)[0]
 
 

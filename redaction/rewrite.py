@@ -175,7 +175,7 @@ class Rewriter:
         return _same_if_equal(sentence, CUT_SIGN.join([*map(self._cut_end, cut), rest]))
 
     def _cut_end(self, text: str) -> str:
-        shown = self._pattern.without_beginning(text) if self._pattern is not None else text
+        shown = self._pattern.hide_cut_secret(text) if self._pattern is not None else text
         self.replacements += shown != text
         return shown
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from contract.result import Artifact, ArtifactKind
-from redaction.policy import TypedTexts, usable
+from redaction.policy import TypedTexts, select_usable
 
 PREFIX: Final = "picket-run-"
 """Starts the name of every run's folder, so that a sweep finds those of a killed agent."""
@@ -125,7 +125,7 @@ class Workspace:
     @property
     def script_secrets(self) -> tuple[str, ...]:
         """All secrets that its scripts know and its pages may show."""
-        return usable((*self._given_secrets, *self.secrets))
+        return select_usable((*self._given_secrets, *self.secrets))
 
     def add_typed(self, process: int, text: str | None) -> None:
         """Note a text that a process typed letter by letter. None: the text is unknown."""

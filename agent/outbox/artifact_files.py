@@ -21,7 +21,7 @@ from agent.data_folder import NoLocksError, alone, lock_folder, lock_left_folder
 from contract.job import Lease
 from contract.result import Result
 from contract.wire import Seconds, UnreadableMessageError, Wire, decode, encode
-from redaction.clean import Clean, CleanFile, taken_back
+from redaction.clean import Clean, CleanFile, restore_clean
 from sandbox.cleanup import sweep_folders
 from sandbox.spawn import can_have_own_users
 from sandbox.users import find_impassable_parent
@@ -175,7 +175,7 @@ def _read_manifest(folder: Path) -> tuple[Clean, float]:
     try:
         manifest = decode((folder / _MANIFEST).read_bytes(), Manifest)
         body = bytes(manifest.result)
-        return taken_back(decode(body, Result), body), manifest.lease_s
+        return restore_clean(decode(body, Result), body), manifest.lease_s
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise UnfinishedBatchError("it has no letter") from problem
     except (UnreadableMessageError, ValueError, RecursionError) as problem:

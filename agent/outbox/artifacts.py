@@ -25,7 +25,7 @@ from agent.outbox.redact import drop_artifact
 from agent.outbox.results import DiskSpool, SpoolLimits
 from agent.telemetry.metrics import Metrics
 from contract.result import Artifact
-from redaction.clean import Clean, CleanFile, saying
+from redaction.clean import Clean, CleanFile, replace_outcome
 from sandbox.workspace import Workspace
 
 log = structlog.get_logger(__name__)
@@ -43,7 +43,7 @@ class DroppedArtifacts:
         for artifact in artifacts:
             outcome = drop_artifact(outcome, artifact, because=because)
         self._count_files(len(artifacts), because, job_id=clean.result.job_id)
-        return saying(clean, outcome)
+        return replace_outcome(clean, outcome)
 
     def drop_renamed(
         self, clean: Clean, files: Sequence[CleanFile]

@@ -24,7 +24,7 @@ from redaction.clean import (
     Passed,
     UnscannableError,
     Withheld,
-    let_file_through,
+    pass_file,
 )
 from redaction.files import clean_in_child
 from redaction.result import Scrubber
@@ -78,7 +78,7 @@ class ResultRedactor:
 
     async def _scrub(self, result: Result, run: Run) -> Clean:
         job, found = run.job, run.workspace.secrets
-        clean = self._scrubber.at_once(result, job=job, found=found)
+        clean = self._scrubber.clean_unsearched(result, job=job, found=found)
         if clean is not None:
             return clean
         typed = run.workspace.find_typed
@@ -149,7 +149,7 @@ class ArtifactRedactor:
         redacted = RedactedArtifacts(msgspec.structs.replace(outcome, artifacts=()), ())
         files = [workspace.run_file(one) for one in outcome.artifacts]
         fitting = [file for file in files if _fits(file.artifact)]
-        secrets = self._scrubber.secrets_with(job, workspace.secrets)
+        secrets = self._scrubber.all_secrets(job, workspace.secrets)
         typed = workspace.find_typed(secrets)
         in_sight = workspace.script_secrets
         verdicts: Sequence[FileVerdict] = withhold_unsearchable(fitting, workspace)
@@ -165,7 +165,7 @@ class ArtifactRedactor:
         for file in files:
             verdict = known.get(file.artifact.name, _STRANGE)
             if isinstance(verdict, Withheld):
-                verdict = self._scrubber.explained(verdict, job=job, found=workspace.secrets)
+                verdict = self._scrubber.explain(verdict, job=job, found=workspace.secrets)
             redacted = self._add(redacted, file, verdict, job)
         return redacted
 
@@ -179,7 +179,7 @@ class ArtifactRedactor:
             return _withhold(redacted, file.artifact, verdict, job=job)
         if verdict.replacements:
             self._metrics.scrubbed(verdict.replacements)
-        clean = let_file_through(file, verdict)
+        clean = pass_file(file, verdict)
         named = (*redacted.outcome.artifacts, clean.artifact)
         outcome = msgspec.structs.replace(redacted.outcome, artifacts=named)
         outcome = note_left_out(outcome, clean.artifact, verdict.left_out)

@@ -14,7 +14,7 @@ import structlog
 from structlog.stdlib import ProcessorFormatter
 from structlog.typing import EventDict, Processor
 
-from redaction.policy import HIDDEN, usable
+from redaction.policy import HIDDEN, select_usable
 from redaction.replacer import SecretPattern
 
 _KEY: Final = r"\b(?:pl|cu)_[A-Za-z0-9_\-]{6,}"
@@ -36,7 +36,7 @@ class Redactor:
     """Masks what must not be read: the shapes of our keys, credentials, and the given secrets."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        words = usable(secrets)
+        words = select_usable(secrets)
         self._secrets = _compile_pattern(words) if words else None
 
     def text(self, text: str) -> str:

@@ -15,15 +15,22 @@ from redaction.archives.compressed import (
     START_BYTES,
     Kind,
     clean_embedded,
+    compress,
+    decompress,
+    detect_kind,
     is_json,
-    kind_of,
-    packed,
-    unpacked,
 )
-from redaction.archives.headers import HeaderHiding
+from redaction.archives.headers import HeaderRedactor
 from redaction.archives.json_lines import BROKEN, is_json_file
 from redaction.archives.limits import Bounds, Budget, TooMuchError, UnsearchableFileError
-from redaction.archives.search import Contents, Edit, Passage, Search, Text, in_blocks
+from redaction.archives.search import (
+    CleaningTask,
+    Edit,
+    MemberCleaner,
+    Search,
+    TextCleaner,
+    split_blocks,
+)
 from redaction.archives.zip import ZipCleaning
 
 PIECE_BYTES: Final = 1 << 18
@@ -48,25 +55,25 @@ class Cleaner:
         """Open a temporary file for a decompressed member; closing it deletes it."""
         return cast("BinaryIO", tempfile.TemporaryFile(dir=self._folder))
 
-    def clean(self, passage: Passage, search: Search) -> int:
+    def clean(self, task: CleaningTask, search: Search) -> int:
         """Write the source without secrets to the target and return how many there were.
 
         Raises:
             UnsearchableFileError: a secret could be in it and not be found.
         """
-        start = passage.source.read(START_BYTES)
-        passage.source.seek(0)
-        kind = kind_of(start, passage.name)
+        start = task.source.read(START_BYTES)
+        task.source.seek(0)
+        kind = detect_kind(start, task.name)
         if kind is Kind.PLAIN:
-            return self._clean_text(passage, search, looks_like_json=is_json(start))
+            return self._clean_text(task, search, looks_like_json=is_json(start))
         if kind is Kind.PICTURE:
-            return _copy_picture(passage, search)
-        self.budget.check_depth(passage.depth)
+            return _copy_picture(task, search)
+        self.budget.check_depth(task.depth)
         if kind is Kind.ZIP:
-            return ZipCleaning(self, passage, search).run()
+            return ZipCleaning(self, task, search).run()
         if kind is Kind.TAR:
-            return TarCleaning(self, passage).run(search)
-        return self._clean_packed(kind, passage, search)
+            return TarCleaning(self, task).run(search)
+        return self._clean_packed(kind, task, search)
 
     def note_shown(self, *, was_found: bool) -> None:
         """Record that a page displayed a secret; `was_found`: one found in the archive itself."""
@@ -79,7 +86,7 @@ class Cleaner:
             self.left_out[because] += 1
 
     def edits(
-        self, search: Search, headers: HeaderHiding | None, *, depth: int
+        self, search: Search, headers: HeaderRedactor | None, *, depth: int
     ) -> tuple[Edit, ...]:
         """The edits of a text before it is searched; without `headers` it is not JSON."""
 
@@ -90,40 +97,40 @@ class Cleaner:
             return (search.in_html.hide, embedded)
         return (headers.hide, search.numbers.hide, search.in_snapshots.hide, embedded)
 
-    def _clean_text(self, passage: Passage, search: Search, *, looks_like_json: bool) -> int:
-        headers = HeaderHiding(search.header_names) if looks_like_json else None
+    def _clean_text(self, task: CleaningTask, search: Search, *, looks_like_json: bool) -> int:
+        headers = HeaderRedactor(search.header_names) if looks_like_json else None
         if headers is not None:
-            for block in in_blocks(pieces_of(passage.source)):
-                headers.look(block)
-            passage.source.seek(0)
-            search = search.joined(headers.found)
-        edits = self.edits(search, headers, depth=passage.depth)
-        text = Text(search, edits, is_json=looks_like_json)
-        for piece in text.cleaned(pieces_of(passage.source)):
-            passage.target.write(piece)
+            for block in split_blocks(pieces_of(task.source)):
+                headers.collect(block)
+            task.source.seek(0)
+            search = search.with_found(headers.found)
+        edits = self.edits(search, headers, depth=task.depth)
+        text = TextCleaner(search, edits, is_json=looks_like_json)
+        for piece in text.clean(pieces_of(task.source)):
+            task.target.write(piece)
         if headers is not None and text.replacements:
-            _check_that_json_stays(passage)
+            _check_that_json_stays(task)
         return text.replacements
 
-    def _clean_packed(self, kind: Kind, passage: Passage, search: Search) -> int:
+    def _clean_packed(self, kind: Kind, task: CleaningTask, search: Search) -> int:
         with self.spool() as inner, self.spool() as clean:
-            for piece in unpacked(kind, pieces_of(passage.source), self.budget):
+            for piece in decompress(kind, pieces_of(task.source), self.budget):
                 inner.write(piece)
             inner.seek(0)
-            name = passage.name.rpartition(".")[0]
-            count = self.clean(Passage(inner, clean, name, passage.depth + 1), search)
+            name = task.name.rpartition(".")[0]
+            count = self.clean(CleaningTask(inner, clean, name, task.depth + 1), search)
             clean.seek(0)
-            for piece in packed(kind, pieces_of(clean)):
-                passage.target.write(piece)
+            for piece in compress(kind, pieces_of(clean)):
+                task.target.write(piece)
         return count
 
     def _clean_data(self, data: bytes, search: Search, *, depth: int) -> bytes | None:
         """Clean compressed data found in a text. None: nothing to hide, or not compressed data."""
         target = BytesIO()
         try:
-            if kind_of(data[:START_BYTES]) in (Kind.PLAIN, Kind.PICTURE):
+            if detect_kind(data[:START_BYTES]) in (Kind.PLAIN, Kind.PICTURE):
                 return None
-            count = self.clean(Passage(BytesIO(data), target, "", depth + 1), search)
+            count = self.clean(CleaningTask(BytesIO(data), target, "", depth + 1), search)
         except TooMuchError:
             raise
         except UnsearchableFileError:
@@ -137,17 +144,17 @@ def pieces_of(file: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _check_that_json_stays(passage: Passage) -> None:
-    if not is_json_file(passage.target) and is_json_file(passage.source):
+def _check_that_json_stays(task: CleaningTask) -> None:
+    if not is_json_file(task.target) and is_json_file(task.source):
         raise UnsearchableFileError(BROKEN)
-    passage.target.seek(0, 2)
+    task.target.seek(0, 2)
 
 
-def _copy_picture(passage: Passage, search: Search) -> int:
-    if Text(search).needs_cleaning(pieces_of(passage.source)):
+def _copy_picture(task: CleaningTask, search: Search) -> int:
+    if TextCleaner(search).needs_cleaning(pieces_of(task.source)):
         raise UnsearchableFileError("a picture has a secret beside its pixels")
-    passage.source.seek(0)
-    shutil.copyfileobj(passage.source, passage.target, PIECE_BYTES)
+    task.source.seek(0)
+    shutil.copyfileobj(task.source, task.target, PIECE_BYTES)
     return 0
 
 
@@ -158,9 +165,9 @@ _WRITTEN_ANEW: Final = frozenset({"path", "linkpath", "size", "uname", "gname"})
 class TarCleaning:
     """Cleans one tar archive, member by member."""
 
-    def __init__(self, contents: Contents, passage: Passage) -> None:
+    def __init__(self, contents: MemberCleaner, task: CleaningTask) -> None:
         self._contents = contents
-        self._passage = passage
+        self._passage = task
 
     def run(self, search: Search) -> int:
         """Write the archive without secrets and return how many there were.
@@ -199,8 +206,8 @@ class TarCleaning:
             return count
         with content, self._contents.spool() as inner:
             source = cast("BinaryIO", content)
-            passage = Passage(source, inner, member.name, self._passage.depth + 1)
-            count += self._contents.clean(passage, search)
+            task = CleaningTask(source, inner, member.name, self._passage.depth + 1)
+            count += self._contents.clean(task, search)
             described.size = inner.tell()
             inner.seek(0)
             clean.addfile(described, inner)
@@ -210,18 +217,18 @@ class TarCleaning:
 def _describe(member: tarfile.TarInfo, search: Search) -> tuple[tarfile.TarInfo, int]:
     described, total = copy.copy(member), 0
     for field in _FIELDS:
-        text, count = _hidden(getattr(member, field), search)
+        text, count = _hide(getattr(member, field), search)
         setattr(described, field, text)
         total += count
     described.pax_headers = {}
     for key, value in member.pax_headers.items():
         if key not in _WRITTEN_ANEW:
-            described.pax_headers[key], count = _hidden(value, search)
+            described.pax_headers[key], count = _hide(value, search)
             total += count
     return described, total
 
 
-def _hidden(text: str, search: Search) -> tuple[str, int]:
+def _hide(text: str, search: Search) -> tuple[str, int]:
     hidden, count = search.hide_in_name(text.encode("utf-8", "surrogateescape"))
     return hidden.decode("utf-8", "surrogateescape"), count
 

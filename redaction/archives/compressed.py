@@ -61,7 +61,7 @@ _CONTROLS: Final = frozenset({*range(0x20), 0x7F} - set(b"\t\n\r\f\x1b"))
 _ZLIB_STARTS: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 
-def kind_of(start: bytes, name: str = "") -> Kind:
+def detect_kind(start: bytes, name: str = "") -> Kind:
     """Detect the kind by the first bytes; Brotli has no magic number, so its file name decides.
 
     Raises:
@@ -139,7 +139,7 @@ class _BrotliInflater:
         return found
 
 
-def unpacked(kind: Kind, pieces: Iterable[bytes], budget: Budget) -> Iterator[bytes]:
+def decompress(kind: Kind, pieces: Iterable[bytes], budget: Budget) -> Iterator[bytes]:
     """Yield the decompressed pieces; concatenated streams count as one.
 
     Raises:
@@ -147,8 +147,8 @@ def unpacked(kind: Kind, pieces: Iterable[bytes], budget: Budget) -> Iterator[by
     """
     packed_bytes = unpacked_bytes = 0
     try:
-        for packed, piece in _OPENED[kind](pieces):
-            packed_bytes, unpacked_bytes = packed, unpacked_bytes + len(piece)
+        for compress, piece in _DECOMPRESSORS[kind](pieces):
+            packed_bytes, unpacked_bytes = compress, unpacked_bytes + len(piece)
             budget.spend(len(piece))
             budget.check_ratio(packed_bytes, unpacked_bytes)
             yield piece
@@ -156,17 +156,17 @@ def unpacked(kind: Kind, pieces: Iterable[bytes], budget: Budget) -> Iterator[by
         raise UnsearchableFileError(f"it is broken {kind.name.lower()} data") from problem
 
 
-def packed(kind: Kind, pieces: Iterable[bytes]) -> Iterator[bytes]:
+def compress(kind: Kind, pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the pieces, compressed in the same format."""
-    packer = _PACKERS[kind]()
+    packer = _COMPRESSORS[kind]()
     work = packer.process if kind is Kind.BROTLI else packer.compress
     for piece in pieces:
         yield work(piece)
     yield packer.finish() if kind is Kind.BROTLI else packer.flush()
 
 
-def _of_zlib(window: int) -> Callable[[Iterable[bytes]], Iterator[tuple[int, bytes]]]:
-    def opened(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+def _decompress_zlib(window: int) -> Callable[[Iterable[bytes]], Iterator[tuple[int, bytes]]]:
+    def decompress_pieces(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         inflater = zlib.decompressobj(window)
         size = 0
         for piece in pieces:
@@ -182,13 +182,15 @@ def _of_zlib(window: int) -> Callable[[Iterable[bytes]], Iterator[tuple[int, byt
         if not inflater.eof:
             raise EOFError
 
-    return opened
+    return decompress_pieces
 
 
-def _of(make: Callable[[], Any]) -> Callable[[Iterable[bytes]], Iterator[tuple[int, bytes]]]:
+def _decompress_with(
+    make: Callable[[], Any],
+) -> Callable[[Iterable[bytes]], Iterator[tuple[int, bytes]]]:
     """Decompress with a library object that has `needs_input`, as bz2 and lzma have."""
 
-    def opened(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    def decompress_pieces(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         inflater, size = make(), 0
         for piece in pieces:
             size += len(piece)
@@ -203,10 +205,10 @@ def _of(make: Callable[[], Any]) -> Callable[[Iterable[bytes]], Iterator[tuple[i
         if not inflater.eof:
             raise EOFError
 
-    return opened
+    return decompress_pieces
 
 
-def _of_zstd(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+def _decompress_zstd(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     inflater, size = _zstd_inflater(), 0
     for piece in pieces:
         for at in range(0, len(piece), _ZSTD_BYTES):
@@ -225,15 +227,15 @@ def _zstd_inflater() -> "zstandard.ZstdDecompressionObj":
     return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
 
 
-_OPENED: Final[dict[Kind, Callable[[Iterable[bytes]], Iterator[tuple[int, bytes]]]]] = {
-    Kind.GZIP: _of_zlib(_GZIP_WINDOW),
-    Kind.ZLIB: _of_zlib(zlib.MAX_WBITS),
-    Kind.ZSTD: _of_zstd,
-    Kind.BZIP2: _of(bz2.BZ2Decompressor),
-    Kind.XZ: _of(partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY_BYTES)),
-    Kind.BROTLI: _of(_BrotliInflater),
+_DECOMPRESSORS: Final[dict[Kind, Callable[[Iterable[bytes]], Iterator[tuple[int, bytes]]]]] = {
+    Kind.GZIP: _decompress_zlib(_GZIP_WINDOW),
+    Kind.ZLIB: _decompress_zlib(zlib.MAX_WBITS),
+    Kind.ZSTD: _decompress_zstd,
+    Kind.BZIP2: _decompress_with(bz2.BZ2Decompressor),
+    Kind.XZ: _decompress_with(partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY_BYTES)),
+    Kind.BROTLI: _decompress_with(_BrotliInflater),
 }
-_PACKERS: Final[dict[Kind, Callable[[], Any]]] = {
+_COMPRESSORS: Final[dict[Kind, Callable[[], Any]]] = {
     Kind.GZIP: lambda: zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW),
     Kind.ZLIB: lambda: zlib.compressobj(1),
     Kind.ZSTD: lambda: zstandard.ZstdCompressor(level=1).compressobj(),
@@ -296,5 +298,5 @@ def _clean(encoded: bytes, clean: Clean) -> bytes | None:
     changed = clean(content)
     if changed is None:
         return None
-    packed = base64.b64encode(changed)
-    return packed.translate(bytes.maketrans(b"+/", b"-_")) if is_url_safe else packed
+    compress = base64.b64encode(changed)
+    return compress.translate(bytes.maketrans(b"+/", b"-_")) if is_url_safe else compress

@@ -34,7 +34,7 @@ _BASIC: Final = re.compile(r"(?i)^\s*basic\s+")
 _COOKIES: Final = ("cookie", "set-cookie")
 
 
-class HeaderHiding:
+class HeaderRedactor:
     """Hides the values of sensitive headers and remembers them."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -59,13 +59,13 @@ class HeaderHiding:
         by_weight = sorted(self._found, key=lambda value: (self._found[value], -len(value)))
         return tuple(by_weight[:MOST_FOUND])
 
-    def look(self, text: bytes) -> bool:
+    def collect(self, text: bytes) -> bool:
         """Remember the values in a text; whether there are any."""
         spans = array("Q")
         for match in self._bare.finditer(text):
             at, end = match.span()
             known = self._headers.get(text[at:end])
-            begins, ends = known or self._taken_apart(self._pattern.search(text, at))
+            begins, ends = known or self._parse(self._pattern.search(text, at))
             if begins < ends:
                 spans.extend((at + begins, at + ends))
         if self._spans_left >= len(spans):
@@ -77,7 +77,7 @@ class HeaderHiding:
         """The text without the values, and how many there were."""
         out, at, count = [], 0, 0
         for begins, ends in self._spans_of(text):
-            out += [text[at:begins], _hidden(text[begins:ends])]
+            out += [text[at:begins], _hide_value(text[begins:ends])]
             at, count = ends, count + 1
         return (b"".join((*out, text[at:])), count) if count else (text, 0)
 
@@ -93,7 +93,7 @@ class HeaderHiding:
             if text[begins:ends] not in (b"", _HIDDEN):
                 yield begins, ends
 
-    def _taken_apart(self, match: Any) -> tuple[int, int]:
+    def _parse(self, match: Any) -> tuple[int, int]:
         """Locate and remember the header's value. An empty range: nothing to hide."""
         header: bytes = match.group()
         begins, ends = (place - match.start() for place in _span(match))
@@ -108,7 +108,7 @@ class HeaderHiding:
 
     def _remember(self, header: bytes, raw: bytes) -> None:
         is_cookie = b"cookie" in header.lower()
-        for value in _pieces(_text(raw), is_cookie=is_cookie):
+        for value in _echoed_parts(_text(raw), is_cookie=is_cookie):
             fits = SHORTEST_CHARS <= len(value) <= LONGEST_CHARS and value.strip("*")
             if fits and len(self._found) < _MOST_REMEMBERED:
                 self._found.setdefault(value, is_cookie)
@@ -166,7 +166,7 @@ def _span(match: Any) -> tuple[int, int]:
     return begins, ends
 
 
-def _hidden(value: bytes) -> bytes:
+def _hide_value(value: bytes) -> bytes:
     """The replacement of a header's value or of the values in a list of cookies."""
     if b'"value"' in value:
         return _COOKIE_VALUE.sub(rb"\g<1>" + _HIDDEN + rb"\g<3>", value)
@@ -180,7 +180,7 @@ def _text(raw: bytes) -> str:
         return raw.decode("utf-8", "replace")
 
 
-def _pieces(value: str, *, is_cookie: bool) -> Iterator[str]:
+def _echoed_parts(value: str, *, is_cookie: bool) -> Iterator[str]:
     """The parts of a header's value that a server may echo."""
     if '"value"' in value:
         for match in _COOKIE_VALUE.finditer(value.encode()):
@@ -192,10 +192,10 @@ def _pieces(value: str, *, is_cookie: bool) -> Iterator[str]:
         return
     yield _SCHEME.sub("", value).strip()
     if _BASIC.match(value):
-        yield from _of_basic(_BASIC.sub("", value).strip())
+        yield from _basic_password(_BASIC.sub("", value).strip())
 
 
-def _of_basic(encoded: str) -> Iterator[str]:
+def _basic_password(encoded: str) -> Iterator[str]:
     try:
         pair = base64.b64decode(encoded, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):

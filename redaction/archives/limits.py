@@ -71,11 +71,11 @@ Made = TypeVar("Made")
 THREADS: Final = 2
 """How many blocks are searched at once; more would take memory and CPU from checks."""
 
-MOST_HELD: Final = 2 * THREADS
+MAX_IN_PROGRESS: Final = 2 * THREADS
 """How many items are in progress; with fewer, threads idle while the caller is busy."""
 
 
-def each_with(
+def map_ahead(
     work: Callable[[Item], Made], items: Iterable[Item]
 ) -> Generator[tuple[Item, Made], None, None]:
     """Yield each item with its result, in order, while threads work ahead."""
@@ -83,7 +83,7 @@ def each_with(
     with ThreadPoolExecutor(THREADS) as threads:
         for item in items:
             under_way.append((item, threads.submit(work, item)))
-            if len(under_way) >= MOST_HELD:
+            if len(under_way) >= MAX_IN_PROGRESS:
                 first, made = under_way.popleft()
                 yield first, made.result()
         for item, made in under_way:

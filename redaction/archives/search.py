@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from redaction.archives import compressed, headers
-from redaction.archives.headers import HeaderHiding
+from redaction.archives.headers import HeaderRedactor
 from redaction.archives.json_lines import Numbers
 from redaction.archives.limits import Budget
 from redaction.compiled import Pattern
-from redaction.matcher import Span, begins_in
-from redaction.policy import HIDDEN, SENSITIVE_HEADERS, usable, with_beginnings
-from redaction.replacer import HidingStream, SecretPattern
-from redaction.trace.snapshots import HTML, SNAPSHOTS, SplitTexts, compiled
+from redaction.matcher import Span, begins_within
+from redaction.policy import HIDDEN, SENSITIVE_HEADERS, select_usable, with_prefixes
+from redaction.replacer import RedactingStream, SecretPattern
+from redaction.trace.snapshots import HTML, SNAPSHOTS, SplitTexts, compile_freeable
 
 Edit = Callable[[bytes], tuple[bytes, int]]
 """Removes something from a block and counts how often it was there."""
@@ -24,12 +24,12 @@ HIDDEN_IN_NAME: Final = b"hidden"
 """Replaces a secret in a file's name."""
 
 
-class Seen(NamedTuple):
+class BlockMatches(NamedTuple):
     """What the search found in one block of JSON."""
 
-    covers: list[Span] | None
+    spans: list[Span] | None
     """Where secrets are. None: unknown, so the block must be searched again."""
-    is_hinted_at: bool
+    has_hint: bool
     """Whether the prefilter for all other forms matched."""
 
 
@@ -51,27 +51,27 @@ class Search:
         """Secrets that no script of the run was given."""
         self.header_names = header_names
         """Lower-case names of headers whose values are always secret."""
-        self.numbers = Numbers(with_beginnings(secrets, typed))
+        self.numbers = Numbers(with_prefixes(secrets, typed))
         self.in_snapshots = SplitTexts(secrets, SNAPSHOTS)
         self.in_html = SplitTexts(secrets, HTML)
         self.pattern = SecretPattern(secrets, typed=typed, hint=self._hint_in_json)
 
-    def seen_in(self, block: bytes) -> Seen:
+    def find_in_block(self, block: bytes) -> BlockMatches:
         """What a block of JSON holds; one look for all, where there is little of it."""
-        looked = self.pattern.look(block)
-        if looked is None:
-            is_hinted_at = self.is_hinted_at(block, is_json=True)
-            return Seen(self.pattern.seen_in(block), is_hinted_at)
-        is_meant = any(self._is_meant_at(place, block) for place in looked.hinted)
-        return Seen(looked.covers, is_meant)
+        found = self.pattern.find_with_hint(block)
+        if found is None:
+            has_hint = self.has_hint(block, is_json=True)
+            return BlockMatches(self.pattern.find(block), has_hint)
+        has_hint = any(self._is_certain_hint(place, block) for place in found.hints)
+        return BlockMatches(found.spans, has_hint)
 
-    def _is_meant_at(self, place: tuple[int, int], block: bytes) -> bool:
+    def _is_certain_hint(self, place: tuple[int, int], block: bytes) -> bool:
         """Whether a hint that begins there is at more than a split text by chance."""
-        return begins_in(place, block, (self._elsewhere,)) or self.in_snapshots.may_begin_in(
+        return begins_within(place, block, (self._elsewhere,)) or self.in_snapshots.may_begin_in(
             place, block
         )
 
-    def is_hinted_at(self, block: bytes, *, is_json: bool) -> bool:
+    def has_hint(self, block: bytes, *, is_json: bool) -> bool:
         """Whether anything but the secrets' usual forms may be in a block; one look for all."""
         hint = self._in_json if is_json else self._in_text
         if hint.search(block) is None:
@@ -84,7 +84,7 @@ class Search:
 
     @cached_property
     def _in_json(self) -> Pattern:
-        return compiled(self._hint_in_json)
+        return compile_freeable(self._hint_in_json)
 
     @cached_property
     def _hint_in_json(self) -> str:
@@ -92,7 +92,7 @@ class Search:
 
     @cached_property
     def _elsewhere(self) -> Pattern:
-        return compiled("|".join(self._hints))
+        return compile_freeable("|".join(self._hints))
 
     @cached_property
     def _hints(self) -> tuple[str, ...]:
@@ -102,16 +102,16 @@ class Search:
 
     @cached_property
     def _in_text(self) -> Pattern:
-        return compiled("|".join(filter(None, (self.in_html.hint, compressed.HINT))))
+        return compile_freeable("|".join(filter(None, (self.in_html.hint, compressed.HINT))))
 
-    def let_go_of_pages(self) -> bool:
+    def free_html(self) -> bool:
         """Let go of what other texts than JSON take, until there is another. Whether it was any."""
-        self.in_html.let_go()
+        self.in_html.free()
         return self.__dict__.pop("_in_text", None) is not None
 
-    def joined(self, found: Iterable[str]) -> "Search":
+    def with_found(self, found: Iterable[str]) -> "Search":
         """A search for the found secrets too; itself if there are no new ones."""
-        secrets = usable((*self.secrets, *found))
+        secrets = select_usable((*self.secrets, *found))
         return self if set(secrets) <= set(self.secrets) else self.with_secrets(secrets)
 
     def with_secrets(self, secrets: tuple[str, ...]) -> "Search":
@@ -130,7 +130,7 @@ class Search:
 
 
 @dataclass(slots=True)
-class Text:
+class TextCleaner:
     """A text that is edited and then searched, block by block."""
 
     search: Search
@@ -141,11 +141,11 @@ class Text:
     is_json: bool = field(default=False, kw_only=True)
     replacements: int = field(default=0, init=False)
 
-    def cleaned(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    def clean(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """The text without secrets."""
-        stream = HidingStream(self.search.pattern)
-        for block in in_blocks(pieces):
-            edited, count = self._edited(block)
+        stream = RedactingStream(self.search.pattern)
+        for block in split_blocks(pieces):
+            edited, count = self._edit(block)
             self.replacements += count
             yield stream.feed(edited)
         yield stream.finish()
@@ -154,17 +154,17 @@ class Text:
     def needs_cleaning(self, pieces: Iterable[bytes]) -> bool:
         """Whether there is anything to hide; it reads no further than the first of it."""
         end = b""
-        for block in in_blocks(pieces):
-            if self._edited(block)[1]:
+        for block in split_blocks(pieces):
+            if self._edit(block)[1]:
                 return True
             if self.search.pattern.may_be_in(end + block):
                 return True
             end = block[-_OVERLAP_BYTES:]
         return False
 
-    def _edited(self, block: bytes) -> tuple[bytes, int]:
+    def _edit(self, block: bytes) -> tuple[bytes, int]:
         total, edits = 0, self.always
-        if self.edits and self.search.is_hinted_at(block, is_json=self.is_json):
+        if self.edits and self.search.has_hint(block, is_json=self.is_json):
             edits = (*edits, *self.edits)
         for edit in edits:
             block, count = edit(block)
@@ -173,7 +173,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CleaningTask:
     """A file to clean, and where to write it."""
 
     source: BinaryIO
@@ -184,7 +184,7 @@ class Passage:
     """How many files it is nested in, itself included."""
 
 
-class Contents(Protocol):
+class MemberCleaner(Protocol):
     """What archives call to clean their members: `Cleaner`, which imports them."""
 
     budget: Budget
@@ -192,11 +192,11 @@ class Contents(Protocol):
     def spool(self) -> BinaryIO:
         """Open a temporary file for a decompressed member; closing it deletes it."""
 
-    def clean(self, passage: Passage, search: Search) -> int:
+    def clean(self, task: CleaningTask, search: Search) -> int:
         """Write the source without secrets to the target and return how many there were."""
 
     def edits(
-        self, search: Search, headers: HeaderHiding | None, *, depth: int
+        self, search: Search, headers: HeaderRedactor | None, *, depth: int
     ) -> tuple[Edit, ...]:
         """The edits of a text before it is searched; without `headers` it is not JSON."""
 
@@ -216,7 +216,7 @@ _CLOSED: Final = re.compile(
 )
 
 
-def in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def split_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Split into blocks that end with a line and outside objects of indented JSON."""
     held: list[bytes] = []
     size = 0
@@ -226,7 +226,7 @@ def in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
         if size < BLOCK_BYTES:
             continue
         block = b"".join(held)
-        end = _outside_cookies(block, _end_of_lines(block, size - len(piece)))
+        end = _before_cookies(block, _end_of_lines(block, size - len(piece)))
         if end == 0 and size < LONGEST_BYTES:
             continue
         yield block[: end or size]
@@ -239,17 +239,17 @@ def in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def _end_of_lines(text: bytes, known: int) -> int:
     """Behind the last object that ends a line, or else behind the last line. 0: there is none.
 
-    `known`: so much of its beginning was looked through before.
+    `known`: so much of its beginning was found through before.
     """
     end = text.rfind(b"}\n", known) + 1
-    # No more than what follows is looked through.
+    # No more than what follows is found through.
     further = text.rfind(b"},\n", max(end, known)) + 1
     if further:
         return further + len(b",\n")
     return end + len(b"\n") if end else text.rfind(b"\n", known) + 1
 
 
-def _outside_cookies(text: bytes, end: int) -> int:
+def _before_cookies(text: bytes, end: int) -> int:
     """That place, or before a list of cookies that it is in: all of these are hidden. 0: none."""
     if _COOKIES not in text:  # to look for them from the end takes longer
         return end

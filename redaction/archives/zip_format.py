@@ -15,20 +15,20 @@ from isal import isal_zlib
 from redaction.archives.limits import Bounds, Budget, TooMuchError, UnsearchableFileError
 
 PIECE_BYTES: Final = 1 << 14
-_UNPACKED_BYTES: Final = 1 << 18
+_OUTPUT_BYTES: Final = 1 << 18
 """The fastest sizes for decompression: the working set stays in the CPU's caches."""
 _LOCAL: Final = struct.Struct("<4sHHHHHIIIHH")
 _LOCAL_MARK: Final = b"PK\x03\x04"
-_END: Final = struct.Struct("<4sHHHHIIH")
+_END_RECORD: Final = struct.Struct("<4sHHHHIIH")
 _END_MARK: Final = b"PK\x05\x06"
-_END_SEARCH_BYTES: Final = _END.size + 0xFFFF
-_WIDE_END: Final = struct.Struct("<4sQHHIIQQQQ")
-_WIDE_PLACE: Final = struct.Struct("<4sIQI")
-_WIDE_PLACE_MARK: Final = b"PK\x06\x07"
-_WIDE: Final = 0xFFFFFFFF
+_END_SEARCH_BYTES: Final = _END_RECORD.size + 0xFFFF
+_ZIP64_END: Final = struct.Struct("<4sQHHIIQQQQ")
+_ZIP64_LOCATOR: Final = struct.Struct("<4sIQI")
+_ZIP64_LOCATOR_MARK: Final = b"PK\x06\x07"
+_IN_ZIP64: Final = 0xFFFFFFFF
 """Marks a field whose value is in the ZIP64 record."""
-_LISTED_MARK: Final = b"PK\x01\x02"
-_LISTED_BYTES: Final = 1 << 18
+_ENTRY_MARK: Final = b"PK\x01\x02"
+_DIRECTORY_PIECE_BYTES: Final = 1 << 18
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 _BROKEN: Final = (cast("type[Exception]", isal_zlib.error), ValueError)
 _NOT_AN_ARCHIVE: Final = (
@@ -63,7 +63,7 @@ class Member:
         return self.name.endswith("/") and self.size_bytes == 0
 
 
-def members_of(file: BinaryIO, bounds: Bounds) -> tuple[list[Member], bytes]:
+def read_members(file: BinaryIO, bounds: Bounds) -> tuple[list[Member], bytes]:
     """Read the members, in the order of the file, and the archive's comment.
 
     Raises:
@@ -86,7 +86,7 @@ def members_of(file: BinaryIO, bounds: Bounds) -> tuple[list[Member], bytes]:
     return members, comment
 
 
-def content_of(file: BinaryIO, member: Member) -> Iterator[bytes]:
+def read_compressed(file: BinaryIO, member: Member) -> Iterator[bytes]:
     """Read a member's compressed bytes.
 
     Raises:
@@ -102,7 +102,7 @@ def content_of(file: BinaryIO, member: Member) -> Iterator[bytes]:
         yield piece
 
 
-def unpacked_of(file: BinaryIO, member: Member, budget: Budget) -> Iterator[bytes]:
+def decompress_member(file: BinaryIO, member: Member, budget: Budget) -> Iterator[bytes]:
     """Decompress a member.
 
     Raises:
@@ -110,8 +110,8 @@ def unpacked_of(file: BinaryIO, member: Member, budget: Budget) -> Iterator[byte
     """
     budget.check_ratio(member.packed_bytes, member.size_bytes)
     crc = size = 0
-    raw = content_of(file, member)
-    for piece in raw if member.method == STORED else _inflated(raw):
+    raw = read_compressed(file, member)
+    for piece in raw if member.method == STORED else _inflate(raw):
         size += len(piece)
         if size > member.size_bytes:
             break
@@ -121,9 +121,9 @@ def unpacked_of(file: BinaryIO, member: Member, budget: Budget) -> Iterator[byte
         raise UnsearchableFileError("it holds a zip member that is not what the archive says")
 
 
-def start_of(file: BinaryIO, member: Member, size: int) -> bytes:
+def read_start(file: BinaryIO, member: Member, size: int) -> bytes:
     """Read the first bytes of a member's content; empty if it cannot be decompressed."""
-    raw = next(content_of(file, member), b"")
+    raw = next(read_compressed(file, member), b"")
     if member.method == STORED:
         return raw[:size]
     try:
@@ -132,7 +132,7 @@ def start_of(file: BinaryIO, member: Member, size: int) -> bytes:
         return b""
 
 
-def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _inflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
     inflater = isal_zlib.decompressobj(-15)
     try:
         for piece in pieces:
@@ -140,9 +140,9 @@ def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
             while left:
                 if inflater.eof:
                     raise UnsearchableFileError("it holds a zip member with more than its content")
-                yield inflater.decompress(left, _UNPACKED_BYTES)
+                yield inflater.decompress(left, _OUTPUT_BYTES)
                 left = inflater.unconsumed_tail or inflater.unused_data
-        while not inflater.eof and (rest := inflater.decompress(b"", _UNPACKED_BYTES)):
+        while not inflater.eof and (rest := inflater.decompress(b"", _OUTPUT_BYTES)):
             yield rest
     except _BROKEN as problem:
         raise UnsearchableFileError("it holds a broken zip member") from problem
@@ -159,39 +159,41 @@ def _check_size(file: BinaryIO, bounds: Bounds) -> None:
     if at < 0:
         raise zipfile.BadZipFile
     end_at = max(0, size - _END_SEARCH_BYTES) + at
-    told = _END.unpack_from(tail, at)[5]
-    directory = max((*_wide_sizes(file, end_at), *([] if told == _WIDE else [told])), default=None)
+    stated = _END_RECORD.unpack_from(tail, at)[5]
+    directory = max(
+        (*_zip64_sizes(file, end_at), *([] if stated == _IN_ZIP64 else [stated])), default=None
+    )
     if directory is None:
         raise zipfile.BadZipFile
-    begins = end_at - _WIDE_END.size - _WIDE_PLACE.size - directory
+    begins = end_at - _ZIP64_END.size - _ZIP64_LOCATOR.size - directory
     is_long = directory > bounds.directory_bytes
-    if is_long or _listed_at_most(file, begins, end_at) > bounds.members:
+    if is_long or _count_entries(file, begins, end_at) > bounds.members:
         raise TooMuchError(f"it is an archive of over {bounds.members} members")
 
 
-def _wide_sizes(file: BinaryIO, end_at: int) -> Iterator[int]:
+def _zip64_sizes(file: BinaryIO, end_at: int) -> Iterator[int]:
     """The directory's size by ZIP64 records, which readers prefer to the usual one."""
-    place_at = end_at - _WIDE_PLACE.size
+    place_at = end_at - _ZIP64_LOCATOR.size
     if place_at < 0:
         return
     file.seek(place_at)
-    mark, _, told_at, _ = _WIDE_PLACE.unpack(file.read(_WIDE_PLACE.size))
-    if mark != _WIDE_PLACE_MARK:
+    mark, _, stated_at, _ = _ZIP64_LOCATOR.unpack(file.read(_ZIP64_LOCATOR.size))
+    if mark != _ZIP64_LOCATOR_MARK:
         return
     # Some readers go where they are told, others look right before.
-    for at in {told_at, place_at - _WIDE_END.size}:
-        if 0 <= at <= place_at - _WIDE_END.size:
+    for at in {stated_at, place_at - _ZIP64_END.size}:
+        if 0 <= at <= place_at - _ZIP64_END.size:
             file.seek(at)
-            yield _WIDE_END.unpack(file.read(_WIDE_END.size))[8]
+            yield _ZIP64_END.unpack(file.read(_ZIP64_END.size))[8]
 
 
-def _listed_at_most(file: BinaryIO, begins: int, ends: int) -> int:
+def _count_entries(file: BinaryIO, begins: int, ends: int) -> int:
     """Count the entries of the directory, whatever its record says."""
     file.seek(max(0, begins))
     count, left, end = 0, ends - max(0, begins), b""
-    while left > 0 and (piece := file.read(min(left, _LISTED_BYTES))):
-        count += (end + piece).count(_LISTED_MARK)
-        left, end = left - len(piece), piece[1 - len(_LISTED_MARK) :]
+    while left > 0 and (piece := file.read(min(left, _DIRECTORY_PIECE_BYTES))):
+        count += (end + piece).count(_ENTRY_MARK)
+        left, end = left - len(piece), piece[1 - len(_ENTRY_MARK) :]
     return count
 
 
@@ -235,7 +237,7 @@ def _leads_elsewhere(name: str) -> bool:
     return not name or "\0" in name or path.is_absolute() or ".." in path.parts or ":" in name[1:2]
 
 
-_LISTED: Final = struct.Struct("<4sHHHHHHIIIHHHHHII")
+_ENTRY: Final = struct.Struct("<4sHHHHHHIIIHHHHHII")
 _VERSION: Final = 20
 _UNIX: Final = 3 << 8
 _UTF8_NAME: Final = 0x800
@@ -244,7 +246,7 @@ _LEVEL: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class CompressedContent:
     """A compressed content."""
 
     content: bytes
@@ -253,11 +255,11 @@ class Packed:
     size_bytes: int
 
 
-def packed_of(content: bytes) -> Packed:
+def compress_content(content: bytes) -> CompressedContent:
     """Compress a content as members are."""
     packer = _packer()
     packed = packer.compress(content) + packer.flush()
-    return Packed(packed, isal_zlib.crc32(content), len(content))
+    return CompressedContent(packed, isal_zlib.crc32(content), len(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,14 +276,14 @@ class ZipWriter:
         self._written: list[_Written] = []
         self.names: set[str] = set()
 
-    def add_packed(self, member: Member, pieces: Iterable[bytes]) -> None:
+    def add_compressed(self, member: Member, pieces: Iterable[bytes]) -> None:
         """Write a member whose bytes are compressed as it says."""
         at = self._begin(member)
         for piece in pieces:
             self._file.write(piece)
         self._end(member, at)
 
-    def add_held(self, member: Member, held: Packed) -> None:
+    def add_content(self, member: Member, held: CompressedContent) -> None:
         """Write a member with a content compressed here; its own sizes are ignored."""
         described = replace(
             member,
@@ -290,7 +292,7 @@ class ZipWriter:
             size_bytes=held.size_bytes,
             packed_bytes=len(held.content),
         )
-        self.add_packed(described, (held.content,))
+        self.add_compressed(described, (held.content,))
 
     def add(self, member: Member, pieces: Iterable[bytes]) -> None:
         """Compress and write a member; its own sizes are ignored."""
@@ -318,54 +320,54 @@ class ZipWriter:
         """Write the central directory; the file stays open."""
         begins = self._file.tell()
         for one in self._written:
-            self._file.write(_listed(one))
+            self._file.write(_directory_entry(one))
         size = self._file.tell() - begins
         count = len(self._written)
         if count > _MOST_MEMBERS - 1:
-            self._write_wide_end(count, size, begins)
+            self._write_zip64_end(count, size, begins)
         few = min(count, _MOST_MEMBERS)
-        self._file.write(_END.pack(b"PK\5\6", 0, 0, few, few, size, begins, len(comment)))
+        self._file.write(_END_RECORD.pack(b"PK\5\6", 0, 0, few, few, size, begins, len(comment)))
         self._file.write(comment)
 
     def _begin(self, member: Member) -> int:
         at = self._file.tell()
-        self._file.write(_local(member))
+        self._file.write(_local_header(member))
         return at
 
     def _end(self, member: Member, at: int) -> None:
         """Write the local header again, now with sizes and checksum."""
         end = self._file.seek(0, 2)
         self._file.seek(at)
-        self._file.write(_local(member))
+        self._file.write(_local_header(member))
         self._file.seek(end)
         self._written.append(_Written(member, at))
         self.names.add(member.name)
 
-    def _write_wide_end(self, count: int, size: int, begins: int) -> None:
+    def _write_zip64_end(self, count: int, size: int, begins: int) -> None:
         at = self._file.tell()
-        wide = (b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, begins)
-        self._file.write(_WIDE_END.pack(*wide) + _WIDE_PLACE.pack(b"PK\6\7", 0, at, 1))
+        zip64 = (b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, begins)
+        self._file.write(_ZIP64_END.pack(*zip64) + _ZIP64_LOCATOR.pack(b"PK\6\7", 0, at, 1))
 
 
 def _packer() -> Any:
     return isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -15)
 
 
-def _local(member: Member) -> bytes:
+def _local_header(member: Member) -> bytes:
     name = member.name.encode("utf-8", "surrogateescape")
     time, date = _dos_time(member)
     head = (b"PK\3\4", _VERSION, _UTF8_NAME, member.method, time, date, member.crc)
     return _LOCAL.pack(*head, member.packed_bytes, member.size_bytes, len(name), 0) + name
 
 
-def _listed(one: _Written) -> bytes:
+def _directory_entry(one: _Written) -> bytes:
     member = one.member
     name = member.name.encode("utf-8", "surrogateescape")
     time, date = _dos_time(member)
     head = (b"PK\1\2", _UNIX | _VERSION, _VERSION, _UTF8_NAME, member.method, time, date)
     sizes = (member.crc, member.packed_bytes, member.size_bytes)
     rest = (len(name), 0, len(member.comment), 0, 0, member.attributes, one.at)
-    return _LISTED.pack(*head, *sizes, *rest) + name + member.comment
+    return _ENTRY.pack(*head, *sizes, *rest) + name + member.comment
 
 
 def _dos_time(member: Member) -> tuple[int, int]:

@@ -17,8 +17,8 @@ from redaction.scanner.needles import (
     SHORT_BYTES,
     Needles,
     compile_re2,
-    unescaped,
-    unquoted_printable,
+    decode_quoted_printable,
+    remove_escapes,
 )
 
 _STANDARD: Final = bytes.maketrans(b"-_", b"+/")
@@ -61,7 +61,7 @@ class Blocks:
         self._readable = compile_re2(rb"[\t\n\r\x00\x1b-\x7e%s]{%d,}" % (kept, room))
         self._unreadable = compile_re2(rb"[^\t\n\r\x00\x1b-\x7e%s]" % kept)
 
-    def readable(self, content: bytes) -> bytes:
+    def filter_readable(self, content: bytes) -> bytes:
         """Keep the runs of bytes that an encoded secret may have, with separators between them."""
         if self._unreadable.search(content) is None:
             return content
@@ -74,15 +74,15 @@ class Blocks:
         found = _all(self._runs, _unfold(text))
         return [run.translate(_STANDARD) for run in dict.fromkeys(found)]
 
-    def decoded(self, text: bytes, runs: list[bytes]) -> bytes:
+    def decode(self, text: bytes, runs: list[bytes]) -> bytes:
         """Decode runs and lists of numbers; keep what could have a secret."""
         pieces = [_decoded_at(runs, start) for start in range(4)] if runs else []
-        pieces.append(self._hexadecimal(runs))
-        pieces.append(self._listed(text))
+        pieces.append(self._decode_hex(runs))
+        pieces.append(self._decode_numbers(text))
         found = (_all(self._readable, piece) for piece in pieces if piece)
         return _APART.join(chain.from_iterable(found))
 
-    def packed(self, runs: list[bytes]) -> Iterator[bytes]:
+    def find_compressed(self, runs: list[bytes]) -> Iterator[bytes]:
         """Decode the runs that begin like compressed data."""
         if _PACKED_SIGN.search(b"\n" + b"\n".join(runs)) is None:
             return
@@ -101,7 +101,7 @@ class Blocks:
             if len(run) <= _ALONE_CHARS
         )
 
-    def _hexadecimal(self, found: list[bytes]) -> bytes:
+    def _decode_hex(self, found: list[bytes]) -> bytes:
         """Decode hexadecimal, whose digits are base64 letters too, so they are in these runs."""
         long = b" ".join(run for run in found if len(run) >= self._least_pairs)
         pairs = long.translate(_SPACES_FOR_OTHERS).split()
@@ -111,7 +111,7 @@ class Blocks:
         )
         return b"\x01".join(map(binascii.unhexlify, even))
 
-    def _listed(self, text: bytes) -> bytes:
+    def _decode_numbers(self, text: bytes) -> bytes:
         found = (run.split(b",") for run in _all(self._numbers, text))
         long = (run for run in found if len(run) >= self._least_numbers)
         return b"\x01".join(bytes(min(int(one), 255) for one in run) for run in long)
@@ -172,7 +172,7 @@ _MOST_FIELDS: Final = 1000
 _KEY_GAP: Final = b'"\x01"'
 
 
-class TypedTexts:
+class FieldJoiner:
     """Joins the values of each field, by method and over all methods."""
 
     def __init__(self, *, tail_bytes: int) -> None:
@@ -181,21 +181,21 @@ class TypedTexts:
         self._tail_bytes = tail_bytes
         self._method = b""
 
-    def joined(self, window: bytes, *, known_bytes: int) -> bytes:
+    def join_fields(self, window: bytes, *, known_bytes: int) -> bytes:
         """Join the window's new fields with those before.
 
         `known_bytes`: how much of the window's start was given before.
         """
         if b'"method"' not in window and b'":' not in window:
             return b""
-        said: dict[tuple[bytes, bytes], deque[bytes]] = {}
+        texts: dict[tuple[bytes, bytes], deque[bytes]] = {}
         for found in self._pattern.finditer(window):
             if found.end() > known_bytes:
-                self._note(found, said)
-        texts = [self._continued(whose, b"".join(parts)) for whose, parts in said.items()]
-        return _KEY_GAP.join(texts)
+                self._note(found, texts)
+        joined = (self._continue(whose, b"".join(parts)) for whose, parts in texts.items())
+        return _KEY_GAP.join(joined)
 
-    def _note(self, found: re.Match[bytes], said: dict[tuple[bytes, bytes], deque[bytes]]) -> None:
+    def _note(self, found: re.Match[bytes], texts: dict[tuple[bytes, bytes], deque[bytes]]) -> None:
         if found.group(1):
             self._method = found.group(2)
             return
@@ -205,9 +205,9 @@ class TypedTexts:
         if len(value) > _LONGEST_BYTES:
             value = value[: _LONGEST_BYTES // 2] + _KEY_GAP + value[-_LONGEST_BYTES // 2 :]
         for whose in ((b"", field), (self._method, field)):
-            said.setdefault(whose, deque()).append(value)
+            texts.setdefault(whose, deque()).append(value)
 
-    def _continued(self, whose: tuple[bytes, bytes], text: bytes) -> bytes:
+    def _continue(self, whose: tuple[bytes, bytes], text: bytes) -> bytes:
         if len(self._ends) > _MOST_FIELDS:
             self._ends.clear()
         text = self._ends.get(whose, b"") + text
@@ -248,19 +248,19 @@ class Layers:
         """
         if self._needles.are_certainly_in(text):
             return True
-        text = self._blocks.readable(text)
+        text = self._blocks.filter_readable(text)
         if self._held_in_layers(text, depth):
             return True
         if b"\0" in text and self._held_in_layers(text.translate(None, b"\0"), depth):
             return True
-        plain = unquoted_printable(text, reach_bytes=self._reach_bytes)
+        plain = decode_quoted_printable(text, reach_bytes=self._reach_bytes)
         return bool(plain) and self._held_in_layers(plain, depth)
 
     def _held_in_layers(self, text: bytes, depth: int) -> bool:
         for _ in range(_LAYERS):
             if self._needles.are_in(text) or self._are_in_wide(text):
                 return True
-            outer, text = text, unescaped(text)
+            outer, text = text, remove_escapes(text)
             if outer == text:
                 break
         if depth >= self._limits.depth:
@@ -275,7 +275,7 @@ class Layers:
         if self._blocks.hold_alone(text):
             return True
         runs = self._blocks.runs(text)
-        decoded = self._blocks.decoded(text, runs)
-        if decoded and self.hold(decoded, depth + 1):
+        decode = self._blocks.decode(text, runs)
+        if decode and self.hold(decode, depth + 1):
             return True
-        return any(self._body(body, depth + 1) for body in self._blocks.packed(runs))
+        return any(self._body(body, depth + 1) for body in self._blocks.find_compressed(runs))

@@ -36,7 +36,7 @@ _CONTROLS: Final = bytes({*range(0x20), 0x7F} - set(b"\t\n\r\x1b"))
 """Control characters, which no text has."""
 
 
-class Opened(Protocol):
+class Decompressor(Protocol):
     """A decompressor of one format with bounded output at a time."""
 
     def feed(self, content: bytes) -> Iterator[bytes]:
@@ -114,7 +114,7 @@ FAULTS: Final = (zlib.error, brotli.error, zstandard.ZstdError, lzma.LZMAError, 
 """What the libraries raise for data of another format; bzip2 raises `OSError`."""
 
 
-def opener_for(start: bytes) -> Callable[[], Opened] | None:
+def detect_decompressor(start: bytes) -> Callable[[], Decompressor] | None:
     """Detect the format by the first bytes. None: it is not compressed."""
     for magic, marked in _MARKED:
         if start.startswith(magic):
@@ -133,7 +133,7 @@ def is_packed(content: bytes) -> bool:
     """
     if content.startswith(_ZIP_MEMBER):
         return is_zip_member(content)
-    make = opener_for(content[:PROBE_BYTES])
+    make = detect_decompressor(content[:PROBE_BYTES])
     return make is not None and _goes_on(make, content[:_SURE_BYTES])
 
 
@@ -144,7 +144,7 @@ def is_zip_member(start: bytes) -> bool:
     return start.startswith(_ZIP_MEMBER) and is_known and flags & _ZIP_UNUSED_FLAGS == 0
 
 
-def is_surely_packed(make: Callable[[], Opened], start: bytes) -> bool:
+def is_surely_packed(make: Callable[[], Decompressor], start: bytes) -> bool:
     """Whether it surely is compressed: compressed data hardly repeats itself.
 
     To Brotli, a run of one letter may decompress to a longer one, without end.
@@ -153,7 +153,7 @@ def is_surely_packed(make: Callable[[], Opened], start: bytes) -> bool:
     return len(set(start)) > few and means_something(make, start)
 
 
-def embedded(content: bytes) -> Iterator[tuple[int, int, Callable[[], Opened]]]:
+def embedded(content: bytes) -> Iterator[tuple[int, int, Callable[[], Decompressor]]]:
     """Yield each magic number's place, its stream's place, and the decompressor."""
     for magic, make in _MARKED:
         at = content.find(magic)
@@ -169,28 +169,28 @@ def embedded(content: bytes) -> Iterator[tuple[int, int, Callable[[], Opened]]]:
         at = content.find(_ZIP_MEMBER, at + 1)
 
 
-def raw_deflate() -> Opened:
+def raw_deflate() -> Decompressor:
     """Raw deflate, as zip archives have it and some servers send it."""
     return _Deflated(-15)
 
 
-def _zlib() -> Opened:
+def _zlib() -> Decompressor:
     return _Deflated(15)
 
 
-def _gzip() -> Opened:
+def _gzip() -> Decompressor:
     return _Deflated(31)
 
 
-def _bzip2() -> Opened:
+def _bzip2() -> Decompressor:
     return _Blockwise(bz2.BZ2Decompressor)
 
 
-def _xz() -> Opened:
+def _xz() -> Decompressor:
     return _Blockwise(partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY_BYTES))
 
 
-_MARKED: Final[tuple[tuple[bytes, Callable[[], Opened]], ...]] = (
+_MARKED: Final[tuple[tuple[bytes, Callable[[], Decompressor]], ...]] = (
     (_GZIP, _gzip), (_ZSTD, _Zstd), (_BZIP2, _bzip2), (_XZ, _xz),
 )  # fmt: skip
 
@@ -212,7 +212,7 @@ def _begins_alike(content: bytes, bits: int) -> bool:
     return bits == 31 and content.startswith(_GZIP)
 
 
-def means_something(make: Callable[[], Opened], start: bytes) -> bool:
+def means_something(make: Callable[[], Decompressor], start: bytes) -> bool:
     """Whether the start decompresses: magic numbers occur by chance, and some formats have none."""
     try:
         piece = next(make().feed(start[:PROBE_BYTES]), b"")
@@ -221,17 +221,17 @@ def means_something(make: Callable[[], Opened], start: bytes) -> bool:
     return len(piece) >= _LEAST_PLAUSIBLE_BYTES or _tells_late(start)
 
 
-def _goes_on(make: Callable[[], Opened], content: bytes) -> bool:
-    opened, size = make(), 0
+def _goes_on(make: Callable[[], Decompressor], content: bytes) -> bool:
+    decompressor, size = make(), 0
     try:
-        for piece in opened.feed(content):
-            if isinstance(opened, _Brotli) and piece[:_TELLING_BYTES] in content:
+        for piece in decompressor.feed(content):
+            if isinstance(decompressor, _Brotli) and piece[:_TELLING_BYTES] in content:
                 return False  # a header of four bytes has it copy what follows: any bytes may
             size += len(piece)
     except FAULTS:
         return False
     # Raw data alone has no sum at its end that would tell of chance.
-    if make is raw_deflate and isinstance(opened, _Deflated) and opened.is_over:
+    if make is raw_deflate and isinstance(decompressor, _Deflated) and decompressor.is_over:
         return False
     return size >= _LEAST_PLAUSIBLE_BYTES or _tells_late(content)
 

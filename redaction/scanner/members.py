@@ -19,9 +19,9 @@ _MEMBER: Final = b"PK\x03\x04"
 _LISTED: Final = b"PK\x01\x02"
 _END: Final = struct.Struct("<4s8xI6x")
 _END_MARK: Final = b"PK\x05\x06"
-_WIDE_END: Final = struct.Struct("<4s36xQ8x")
-_WIDE_END_MARK: Final = b"PK\x06\x06"
-_WIDE_PLACE_BYTES: Final = 20
+_ZIP64_END: Final = struct.Struct("<4s36xQ8x")
+_ZIP64_END_MARK: Final = b"PK\x06\x06"
+_ZIP64_LOCATOR_BYTES: Final = 20
 _END_WITHIN_BYTES: Final = _END.size + 0xFFFF
 """How far from the file's end the end record may begin: a comment follows it."""
 _ENCRYPTED: Final = 1
@@ -61,19 +61,19 @@ def begins_as_zip(file: IO[bytes]) -> bool:
     return file.read(4) == _MEMBER
 
 
-def members_of(file: IO[bytes], *, most: int) -> Iterator[Member]:
+def read_members(file: IO[bytes], *, most: int) -> Iterator[Member]:
     """Yield an archive's members; read each before the next.
 
     Raises:
         UnscannableError: it is broken or encrypted, or has too many members.
     """
     try:
-        yield from _zipped(file, most) if is_zip(file) else _tarred(file, most)
+        yield from _read_zip(file, most) if is_zip(file) else _read_tar(file, most)
     except _FAULTS as problem:
         raise UnscannableError("an archive in it is broken or encrypted") from problem
 
 
-def _zipped(file: IO[bytes], most: int) -> Iterator[Member]:
+def _read_zip(file: IO[bytes], most: int) -> Iterator[Member]:
     if _marks_in(file) > most:
         raise UnscannableError(f"an archive in it has more than {most} members")
     with zipfile.ZipFile(file) as archive:
@@ -110,23 +110,23 @@ def _list_begins(file: IO[bytes]) -> int:
     tail = file.read()
     ends = {tail.rfind(_END_MARK), len(tail) - _END.size}
     begins = (
-        tail_at + at - told
+        tail_at + at - stated
         for at in ends
         if at >= 0 and tail.startswith(_END_MARK, at) and len(tail) - at >= _END.size
-        for told in _told_lengths(file, tail_at + at)
+        for stated in _directory_sizes(file, tail_at + at)
     )
     return max(0, min(begins, default=0))
 
 
-def _told_lengths(file: IO[bytes], end_at: int) -> Iterator[int]:
+def _directory_sizes(file: IO[bytes], end_at: int) -> Iterator[int]:
     """The directory's size, with the ZIP64 records after it, by each kind of end record."""
     file.seek(end_at)
-    _, told = _END.unpack(file.read(_END.size))
-    yield int(told)
-    behind = _WIDE_END.size + _WIDE_PLACE_BYTES
+    _, stated = _END.unpack(file.read(_END.size))
+    yield int(stated)
+    behind = _ZIP64_END.size + _ZIP64_LOCATOR_BYTES
     file.seek(max(0, end_at - behind))
-    mark, wide = _WIDE_END.unpack(file.read(_WIDE_END.size).ljust(_WIDE_END.size))
-    if mark == _WIDE_END_MARK:
+    mark, wide = _ZIP64_END.unpack(file.read(_ZIP64_END.size).ljust(_ZIP64_END.size))
+    if mark == _ZIP64_END_MARK:
         yield behind + int(wide)
 
 
@@ -163,16 +163,16 @@ def _end_of(file: IO[bytes], one: zipfile.ZipInfo) -> int:
     return one.header_offset + _LENGTHS_AT + 4 + int(name) + int(extra) + one.compress_size
 
 
-def _tarred(file: IO[bytes], most: int) -> Iterator[Member]:
+def _read_tar(file: IO[bytes], most: int) -> Iterator[Member]:
     file.seek(0)
     with tarfile.open(fileobj=file, mode="r:") as archive:
         for number, one in enumerate(archive, start=1):
             if number > most:
                 raise UnscannableError(f"an archive in it has more than {most} members")
-            said = (one.name, one.linkname, one.uname, one.gname, *one.pax_headers.values())
-            name = "\n".join(said).encode("utf-8", "surrogateescape")
-            opened = archive.extractfile(one) if one.isfile() else None
-            content = iter(()) if opened is None else _pieces(opened)
+            texts = (one.name, one.linkname, one.uname, one.gname, *one.pax_headers.values())
+            name = "\n".join(texts).encode("utf-8", "surrogateescape")
+            decompressor = archive.extractfile(one) if one.isfile() else None
+            content = iter(()) if decompressor is None else _pieces(decompressor)
             yield Member(name, MemberKind.ARCHIVE_MEMBER, f"member {number}", content)
         _check_that_zeros_follow(file, archive.offset)
 

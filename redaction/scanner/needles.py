@@ -34,17 +34,17 @@ class Needles:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         texts = tuple(dict.fromkeys(secret for secret in secrets if secret))
-        self._known = frozenset(form for text in texts for form in _looks(text))
+        self._known = frozenset(form for text in texts for form in _needle_forms(text))
         self.shortest_bytes = min(map(len, self._known), default=0)
         self.longest_bytes = max(map(len, self._known), default=0)
         self.has_short = 0 < self.shortest_bytes < SHORT_BYTES
         # One look is enough: what is found as it is, is found where white space is shown alike.
         has_spaces = any(not _SPACES.isdisjoint(form) for form in self._known)
         as_is = (form for form in self._known if not has_spaces or form.endswith(_HALVES))
-        self._exact = _Sought(as_is)
-        self._certain = _Sought(form for form in self._known if len(form) >= SHORT_BYTES)
+        self._exact = _NeedleSet(as_is)
+        self._certain = _NeedleSet(form for form in self._known if len(form) >= SHORT_BYTES)
         self._has_letters = any(not form.isascii() for form in self._known)
-        self._loose = _Sought({_loosely(form) for form in self._known if has_spaces})
+        self._loose = _NeedleSet({_normalize_spaces(form) for form in self._known if has_spaces})
 
     def __bool__(self) -> bool:
         return bool(self._known)
@@ -55,15 +55,17 @@ class Needles:
             return True
         if not self._has_letters:
             return False
-        mended = reread(view)
-        return mended is not view and self._are_plainly_in(mended)
+        fixed = fix_mojibake(view)
+        return fixed is not view and self._are_plainly_in(fixed)
 
     def are_certainly_in(self, content: bytes) -> bool:
         """Whether one is in any bytes that is too long to occur by chance."""
         return self._certain.is_in(content)
 
     def _are_plainly_in(self, view: bytes) -> bool:
-        return self._exact.is_in(view) or (bool(self._loose) and self._loose.is_in(_loosely(view)))
+        return self._exact.is_in(view) or (
+            bool(self._loose) and self._loose.is_in(_normalize_spaces(view))
+        )
 
     def hold(self, piece: bytes) -> bool:
         """Whether the piece is exactly one of them."""
@@ -74,7 +76,7 @@ class Needles:
         return bytes(sorted({byte for form in self._known for byte in form} - _SHOWN))
 
 
-class _Sought:
+class _NeedleSet:
     """A set of byte strings, searched for at once."""
 
     def __init__(self, forms: Iterable[bytes]) -> None:
@@ -97,13 +99,13 @@ _HALVES: Final = (b"\r", b"\xc2")
 """Endings that, with the byte after them, would be normalized to something else."""
 
 
-def _loosely(text: bytes) -> bytes:
+def _normalize_spaces(text: bytes) -> bytes:
     """Normalize the several spellings of white space in forms and HTML."""
     text = text.replace(b"+", b" ").replace(_NO_BREAK_SPACE, b" ")
     return text.replace(b"\xa0", b" ").replace(b"\r\n", b"\n")
 
 
-def _looks(secret: str) -> Iterator[bytes]:
+def _needle_forms(secret: str) -> Iterator[bytes]:
     """The secret's bytes in each character set and quoting, and with its own escapes removed."""
     for quote, instead in _QUOTINGS:
         if quote in secret[1:-1]:
@@ -117,7 +119,7 @@ def _looks(secret: str) -> Iterator[bytes]:
         yield from _in_sets(text)
     bare = secret.encode("utf-8", "surrogatepass")
     for _ in range(_LAYERS):
-        bare, before = unescaped(bare), bare
+        bare, before = remove_escapes(bare), bare
         if bare == before or len(bare) < SHORT_BYTES:
             return
         yield bare
@@ -178,7 +180,7 @@ _IS_READ_WRONGLY: Final = compile_re2(rb"(?:[\xc2\xc3][\x80-\xbf]){2}")
 _LAST_POINT: Final = 0x10FFFF
 
 
-def unescaped(text: bytes) -> bytes:
+def remove_escapes(text: bytes) -> bytes:
     """Remove the outermost layer of escapes."""
     if not any(start in text for start in _STARTS):
         return text
@@ -187,14 +189,14 @@ def unescaped(text: bytes) -> bytes:
     return b"".join(parts)
 
 
-def reread(text: bytes) -> bytes:
+def fix_mojibake(text: bytes) -> bytes:
     """Fix mojibake such as `Ã¶` for `ö`: UTF-8 that was decoded as Latin-1."""
     if text.isascii() or _IS_READ_WRONGLY.search(text) is None:
         return text
-    return _READ_WRONGLY.sub(_read_rightly, text)
+    return _READ_WRONGLY.sub(_decode_again, text)
 
 
-def _read_rightly(found: re.Match[bytes]) -> bytes:
+def _decode_again(found: re.Match[bytes]) -> bytes:
     bare = found[0].decode().encode("latin-1")
     try:
         bare.decode()
@@ -203,7 +205,7 @@ def _read_rightly(found: re.Match[bytes]) -> bytes:
     return bare
 
 
-def unquoted_printable(text: bytes, *, reach_bytes: int) -> bytes:
+def decode_quoted_printable(text: bytes, *, reach_bytes: int) -> bytes:
     """Decode the quoted-printable parts of a text, with `reach_bytes` around them.
 
     Texts have false signs, such as `?page=12`; the rest is not searched twice.
@@ -262,7 +264,7 @@ def _units(rest: bytes) -> bytes:
     return _point(int(rest.strip(b"{}"), 16))
 
 
-def _named(rest: bytes) -> bytes:
+def _unicode_name(rest: bytes) -> bytes:
     try:
         return unicodedata.lookup(rest.strip(b"{}").decode()).encode()
     except KeyError:
@@ -274,7 +276,7 @@ def _hexadecimal(rest: bytes) -> bytes:
 
 
 _NUMBERED: Final[dict[int, Callable[[bytes], bytes]]] = {
-    ord("u"): _units, ord("U"): _units, ord("x"): _hexadecimal, ord("N"): _named,
+    ord("u"): _units, ord("U"): _units, ord("x"): _hexadecimal, ord("N"): _unicode_name,
 }  # fmt: skip
 
 

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import IO, Final
 
 from redaction.clean import Leak, MemberKind, ScanLimits, UnscannableError
-from redaction.scanner.decoding import Layers, TypedTexts
+from redaction.scanner.decoding import FieldJoiner, Layers
 from redaction.scanner.decompress import (
     FAULTS,
     PROBE_BYTES,
-    Opened,
+    Decompressor,
+    detect_decompressor,
     embedded,
     is_packed,
     is_surely_packed,
     is_zip_member,
     means_something,
-    opener_for,
 )
-from redaction.scanner.members import Member, begins_as_zip, is_zip, members_of
+from redaction.scanner.members import Member, begins_as_zip, is_zip, read_members
 from redaction.scanner.needles import Needles
 from sandbox.workspace import open_regular_file
 
@@ -55,7 +55,7 @@ class Budget:
             raise UnscannableError("it holds more than can be unpacked here")
 
 
-class Reading:
+class ScanContext:
     """One scan: its needles, limits and budget."""
 
     def __init__(self, needles: Needles, limits: ScanLimits, archive: OpenArchive) -> None:
@@ -76,12 +76,12 @@ class Reading:
 class _Stream:
     """A compressed stream and its decompressed body."""
 
-    def __init__(self, make: Callable[[], Opened], reading: Reading, depth: int) -> None:
-        if depth > reading.limits.depth:
-            raise UnscannableError(f"more than {reading.limits.depth} archives lie in each other")
+    def __init__(self, make: Callable[[], Decompressor], context: ScanContext, depth: int) -> None:
+        if depth > context.limits.depth:
+            raise UnscannableError(f"more than {context.limits.depth} archives lie in each other")
         self._decoder = make()
-        self._body = Body(reading, depth=depth)
-        self._budget = reading.budget
+        self._body = Body(context, depth=depth)
+        self._budget = context.budget
         self.is_over = False
 
     def holds(self, content: bytes) -> bool:
@@ -106,16 +106,16 @@ class _Stream:
 class Body:
     """Scans a body piece by piece, with what is compressed in it, and says where a secret is."""
 
-    def __init__(self, reading: Reading, *, depth: int, has_archive: bool = False) -> None:
+    def __init__(self, context: ScanContext, *, depth: int, has_archive: bool = False) -> None:
         """`has_archive`: it is an archive whose members the caller scans."""
-        self._reading = reading
+        self._context = context
         self._depth = depth
-        self._windows = Windows(reading.needles, reading.limits, self._look)
+        self._windows = Windows(context.needles, context.limits, self._scan)
         self._streams: list[_Stream] = []
         self._archive: IO[bytes] | None = None
         """A copy of the archive that it is. None: no archive, or the caller scans it."""
         self._start = b""
-        self._is_begun = False
+        self._has_begun = False
         self._is_archive = has_archive
         self._at = 0
         self._unread = b""
@@ -123,7 +123,7 @@ class Body:
 
     def feed(self, content: bytes) -> int | None:
         """Scan a piece. The offset of a secret; None: none so far."""
-        if not self._is_begun:
+        if not self._has_begun:
             self._start += content
             if len(self._start) < PROBE_BYTES:
                 return None
@@ -139,7 +139,7 @@ class Body:
                 self._archive.close()
 
     def _last_place(self) -> int | None:
-        if not self._is_begun and (content := self._begin()):
+        if not self._has_begun and (content := self._begin()):
             place = self._take(content)
             if place is not None:
                 return place
@@ -154,10 +154,10 @@ class Body:
     def _archive_holds(self, file: IO[bytes]) -> bool:
         """Whether it really is an archive, and has a secret."""
         is_archive = self._is_archive or is_zip(file)
-        return is_archive and self._reading.archive(file, self._depth + 1)
+        return is_archive and self._context.archive(file, self._depth + 1)
 
     def _begin(self) -> bytes:
-        start, self._start, self._is_begun = self._start, b"", True
+        start, self._start, self._has_begun = self._start, b"", True
         if self._is_archive:
             return start
         is_tar = start[_TAR_MARK_AT:].startswith(_TAR_MARK)
@@ -165,13 +165,13 @@ class Body:
             self._is_archive = is_tar or is_zip_member(start)
             # Closed by `close`, or with the scan: it has no name on any disk.
             self._archive = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115
-        elif (make := opener_for(start)) is not None and self._is_opened(make, start):
-            self._streams.append(_Stream(make, self._reading, self._depth + 1))
+        elif (make := detect_decompressor(start)) is not None and self._may_open(make, start):
+            self._streams.append(_Stream(make, self._context, self._depth + 1))
         return start
 
-    def _is_opened(self, make: Callable[[], Opened], start: bytes) -> bool:
+    def _may_open(self, make: Callable[[], Decompressor], start: bytes) -> bool:
         """Whether to decompress it: not if it is too deep and only looks compressed."""
-        return self._depth < self._reading.limits.depth or is_surely_packed(make, start)
+        return self._depth < self._context.limits.depth or is_surely_packed(make, start)
 
     def _take(self, content: bytes) -> int | None:
         if self._archive is not None:
@@ -184,8 +184,8 @@ class Body:
         self._at += len(content)
         return self._windows.feed(content)
 
-    def _look(self, window: bytes) -> bool:
-        return self._reading.layers.hold(window, self._depth)
+    def _scan(self, window: bytes) -> bool:
+        return self._context.layers.hold(window, self._depth)
 
     def _holds_embedded(self, content: bytes, *, is_last: bool = False) -> bool:
         """Scan compressed streams that begin within the body, beside it."""
@@ -197,11 +197,11 @@ class Body:
         for mark_at, at, make in embedded(content):
             may_be = first <= mark_at < end
             if may_be and means_something(make, content[at : at + PROBE_BYTES]):
-                begun.append((at, self._begun(make)))
+                begun.append((at, self._begin_stream(make)))
         return any(stream.holds(content[at:]) for at, stream in begun)
 
-    def _begun(self, make: Callable[[], Opened]) -> _Stream:
-        stream = _Stream(make, self._reading, self._depth + 1)
+    def _begin_stream(self, make: Callable[[], Decompressor]) -> _Stream:
+        stream = _Stream(make, self._context, self._depth + 1)
         self._streams = [one for one in self._streams if not one.is_over] + [stream]
         if len(self._streams) > _MOST_AT_ONCE:
             raise UnscannableError("too many compressed streams lie in each other")
@@ -248,35 +248,35 @@ def scan_bytes(
     needles = Needles(secrets)
     if not needles:
         return ()
-    body = Body(_Scan(needles, limits).reading, depth=0)
+    body = Body(_Scan(needles, limits).context, depth=0)
     place = _place_in(body, (content,))
-    return () if place is None else (Leak(kind, _after(place)),)
+    return () if place is None else (Leak(kind, _describe_place(place)),)
 
 
-def reading_of(needles: Needles, limits: ScanLimits) -> Reading:
+def make_context(needles: Needles, limits: ScanLimits) -> ScanContext:
     """A separate scan for a body that was found in a text."""
-    return _Scan(needles, limits).reading
+    return _Scan(needles, limits).context
 
 
 class _Scan:
     def __init__(self, needles: Needles, limits: ScanLimits) -> None:
-        self.reading = Reading(needles, limits, self._archive_holds)
+        self.context = ScanContext(needles, limits, self._archive_holds)
         self._limits = limits
         self._leaks: list[Leak] = []
 
     def leaks(self, file: IO[bytes], kind: MemberKind) -> list[Leak]:
         has_archive = is_zip(file)
-        body = Body(self.reading, depth=0, has_archive=has_archive and begins_as_zip(file))
+        body = Body(self.context, depth=0, has_archive=has_archive and begins_as_zip(file))
         file.seek(0)
         place = _place_in(body, iter(lambda: file.read(_PIECE_BYTES), b""))
         if has_archive:
-            self._look_into(file, depth=1)
+            self._scan_archive(file, depth=1)
         if place is not None and not self._leaks:
-            self._leaks.append(Leak(kind, _after(place)))
+            self._leaks.append(Leak(kind, _describe_place(place)))
         return self._leaks
 
-    def _look_into(self, file: IO[bytes], *, depth: int) -> None:
-        for member in members_of(file, most=self._limits.members):
+    def _scan_archive(self, file: IO[bytes], *, depth: int) -> None:
+        for member in read_members(file, most=self._limits.members):
             self._leaks += self._leaks_of(member, depth)
             if len(self._leaks) >= _MOST_LEAKS:
                 return
@@ -284,18 +284,22 @@ class _Scan:
     def _archive_holds(self, file: IO[bytes], depth: int) -> bool:
         if depth > self._limits.depth:
             raise UnscannableError(f"more than {self._limits.depth} archives lie in each other")
-        members = members_of(file, most=self._limits.members)
+        members = read_members(file, most=self._limits.members)
         return any(self._leaks_of(member, depth) for member in members)
 
     def _leaks_of(self, member: Member, depth: int) -> list[Leak]:
-        if self.reading.holds(member.name, depth):
+        if self.context.holds(member.name, depth):
             return [Leak(MemberKind.MEMBER_NAME, member.place)]
-        body = Body(self.reading, depth=depth)
-        place = _place_in(body, map(self._paid, member.content))
-        return [] if place is None else [Leak(member.kind, f"{member.place}, {_after(place)}")]
+        body = Body(self.context, depth=depth)
+        place = _place_in(body, map(self._spend, member.content))
+        return (
+            []
+            if place is None
+            else [Leak(member.kind, f"{member.place}, {_describe_place(place)}")]
+        )
 
-    def _paid(self, piece: bytes) -> bytes:
-        self.reading.budget.spend(len(piece))
+    def _spend(self, piece: bytes) -> bytes:
+        self.context.budget.spend(len(piece))
         return piece
 
 
@@ -307,7 +311,7 @@ def _place_in(body: Body, pieces: Iterable[bytes]) -> int | None:
     return body.close()
 
 
-def _after(place: int) -> str:
+def _describe_place(place: int) -> str:
     return f"after byte {place}"
 
 
@@ -317,19 +321,19 @@ _GROWTH: Final = 48
 _RUN_END: Final = re.compile(rb"[^A-Za-z0-9+/_\-=\\\r\n%]")
 _LONG_RUN_BYTES: Final = 4096
 
-Look = Callable[[bytes], bool]
+ScanWindow = Callable[[bytes], bool]
 
 
 class Windows:
     """Scans a stream in overlapping windows and says where a secret is."""
 
-    def __init__(self, needles: Needles, limits: ScanLimits, look: Look) -> None:
+    def __init__(self, needles: Needles, limits: ScanLimits, scan: ScanWindow) -> None:
         least = max(_LEAST_OVERLAP_BYTES, needles.longest_bytes * _GROWTH)
         self._overlap_bytes = min(least, limits.run_bytes // 2)
         self._window_bytes = max(limits.window_bytes, 4 * self._overlap_bytes)
         self._most_bytes = max(limits.run_bytes, 2 * self._window_bytes)
-        self._look = look
-        self._typed = TypedTexts(tail_bytes=self._overlap_bytes)
+        self._scan = scan
+        self._typed = FieldJoiner(tail_bytes=self._overlap_bytes)
         self._held = bytearray()
         self._known_bytes = 0
         """How many of the held bytes, from the first one, were already scanned."""
@@ -343,13 +347,13 @@ class Windows:
             end = self._end_of_window()
             if end is None:
                 return None
-            if (place := self._look_at(end)) is not None:
+            if (place := self._scan_to(end)) is not None:
                 return place
         return None
 
     def close(self) -> int | None:
         """Scan the rest."""
-        return self._look_at(len(self._held)) if len(self._held) > self._known_bytes else None
+        return self._scan_to(len(self._held)) if len(self._held) > self._known_bytes else None
 
     def _end_of_window(self) -> int | None:
         """The window's end, outside any run of encoded bytes. None: more input is needed."""
@@ -362,10 +366,10 @@ class Windows:
             return min(over.start(), self._most_bytes)
         return self._most_bytes if len(self._held) >= self._most_bytes else None
 
-    def _look_at(self, end: int) -> int | None:
+    def _scan_to(self, end: int) -> int | None:
         window = bytes(self._held[:end])
-        typed = self._typed.joined(window, known_bytes=self._known_bytes)
-        if self._look(window) or (typed and self._look(typed)):
+        typed = self._typed.join_fields(window, known_bytes=self._known_bytes)
+        if self._scan(window) or (typed and self._scan(typed)):
             return self._at + self._known_bytes
         kept = min(self._overlap_bytes, end)
         del self._held[: end - kept]

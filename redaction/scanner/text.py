@@ -34,9 +34,9 @@ class TextScan:
 
     def _holds(self, body: bytes, depth: int) -> bool:
         # Only now: what opens archives is a megabyte that most agents never need.
-        from redaction.scanner.scan import reading_of  # noqa: PLC0415
+        from redaction.scanner.scan import make_context  # noqa: PLC0415
 
-        return reading_of(self._needles, self._limits).holds(body, depth)
+        return make_context(self._needles, self._limits).holds(body, depth)
 
 
 _APART: Final = "\n\x01\n"
@@ -46,7 +46,7 @@ _CLOSED: Final = (
 )  # fmt: skip
 
 
-def free_text(outcome: Outcome) -> bytes:
+def collect_text(outcome: Outcome) -> bytes:
     """All texts of an outcome that somebody else may have written, joined."""
     return _APART.join(_texts(outcome)).encode("utf-8", "surrogatepass")
 

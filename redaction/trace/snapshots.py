@@ -12,7 +12,7 @@ from typing import Final
 import re2
 
 from redaction.compiled import Pattern, compile_re2
-from redaction.matcher import begins_in
+from redaction.matcher import begins_within
 from redaction.policy import HIDDEN
 
 _HIDDEN: Final = HIDDEN.encode()
@@ -56,11 +56,11 @@ class _Pattern:
 
     @cached_property
     def hint(self) -> Pattern:
-        return compiled(self._sources[0])
+        return compile_freeable(self._sources[0])
 
     @cached_property
     def whole(self) -> Pattern:
-        return compiled(self._sources[1])
+        return compile_freeable(self._sources[1])
 
 
 class SplitTexts:
@@ -109,19 +109,19 @@ class SplitTexts:
 
     def may_begin_in(self, place: tuple[int, int], block: bytes) -> bool:
         """Whether a split secret may begin in the range."""
-        if not self.hint or not begins_in(place, block, (self._hint,)):
+        if not self.hint or not begins_within(place, block, (self._hint,)):
             return False
         lines = block[block.rfind(b"\n", 0, place[0]) + 1 : place[1] + _HEAD_BYTES].split(b"\n")
         return any(self._markup.mark in line[:_HEAD_BYTES] for line in lines)
 
-    def let_go(self) -> None:
+    def free(self) -> None:
         """Free the compiled expressions until they are used again."""
         for name in ("_hint", "_patterns"):
             self.__dict__.pop(name, None)
 
     @cached_property
     def _hint(self) -> Pattern:
-        return compiled(self.hint)
+        return compile_freeable(self.hint)
 
     @cached_property
     def _patterns(self) -> tuple["_Pattern", ...]:
@@ -129,12 +129,12 @@ class SplitTexts:
 
     def _hide_in(self, line: bytes) -> tuple[bytes, int]:
         total = 0
-        for pattern in self._likely(line):
+        for pattern in self._likely_patterns(line):
             line, count = self._hide_all(line, pattern.whole)
             total += count
         return line, total
 
-    def _likely(self, line: bytes) -> Iterable["_Pattern"]:
+    def _likely_patterns(self, line: bytes) -> Iterable["_Pattern"]:
         """The patterns of the secrets that may be in the line; all if there are many hints."""
         found = [*islice(self._hint.finditer(line), _MOST_PLACES + 1)]
         if len(found) > _MOST_PLACES:
@@ -153,7 +153,7 @@ class SplitTexts:
         return (b"".join((*out, line[at:])), count) if count else (line, 0)
 
 
-class Beginnings:
+class TypedPrefixes:
     """Finds prefixes of typed secrets in fields, and fields with one letter of them each.
 
     A page may move the focus, change the letters' case, and have unrelated fields between them, so
@@ -162,13 +162,13 @@ class Beginnings:
 
     def __init__(self, typed: Iterable[str]) -> None:
         typed = tuple(typed)
-        wanted = [[*map(_in_json, secret[:_TYPED_CHARS])] for secret in _longest_of(typed)]
-        first = "|".join(form for chars in wanted for form in _beginnings(chars, at_least=1))
+        wanted = [[*map(_json_char, secret[:_TYPED_CHARS])] for secret in _select_longest(typed)]
+        first = "|".join(form for chars in wanted for form in _prefix_forms(chars, at_least=1))
         grown = "|".join(
-            form for chars in wanted for form in _beginnings(chars, at_least=_PIECE_CHARS)
+            form for chars in wanted for form in _prefix_forms(chars, at_least=_PIECE_CHARS)
         )
         field = rf'("__playwright_value_":")(?:(?:{first})(?=")|{_STRING}?(?:{grown}){_STRING})'
-        letter = "|".join(map(_in_json, sorted(set(_in_any_case(typed)))))
+        letter = "|".join(map(_json_char, sorted(set(_all_cases(typed)))))
         box = rf'("(?:__playwright_value_|value)":")(?:{_MASKED})*(?:{letter})(?=")'
         # What ends with the block is taken too: of a value of megabytes each place would be tried.
         source = rf'(?:{field}|{box}|(?:{grown})(?="))("|\\?\Z)'
@@ -182,16 +182,16 @@ class Beginnings:
         return self._pattern.subn(rb"\g<1>\g<2>" + _HIDDEN + rb"\g<3>", block)
 
 
-def _in_any_case(texts: Iterable[str]) -> Iterator[str]:
+def _all_cases(texts: Iterable[str]) -> Iterator[str]:
     for char in chain.from_iterable(texts):
         yield from (one for one in (char, char.upper(), char.lower()) if len(one) == 1)
 
 
-def _in_json(char: str) -> str:
+def _json_char(char: str) -> str:
     return _literal(json.dumps(char, ensure_ascii=False)[1:-1])
 
 
-def _in_html(char: str) -> str:
+def _html_char(char: str) -> str:
     if char.isascii() and char.isalnum():
         return char
     code = ord(char)
@@ -203,7 +203,7 @@ def _literal(text: str) -> str:
     return "".join(re.escape(chr(byte)) for byte in text.encode("utf-8", "replace"))
 
 
-def _longest_of(texts: Iterable[str]) -> Iterator[str]:
+def _select_longest(texts: Iterable[str]) -> Iterator[str]:
     """The texts that are not prefixes of others."""
     ordered = sorted(texts)
     for text, following in zip_longest(ordered, ordered[1:], fillvalue=""):
@@ -211,13 +211,13 @@ def _longest_of(texts: Iterable[str]) -> Iterator[str]:
             yield text
 
 
-def _beginnings(chars: list[str], *, at_least: int) -> Iterator[str]:
+def _prefix_forms(chars: list[str], *, at_least: int) -> Iterator[str]:
     """Expressions for every prefix of the secret, with a bounded nesting of groups."""
     for least in range(at_least, max(len(chars), at_least + 1), _DEEPEST):
-        yield _grown(chars[: least + _DEEPEST + 1], at_least=least)
+        yield _prefix_form(chars[: least + _DEEPEST + 1], at_least=least)
 
 
-def _grown(chars: list[str], *, at_least: int) -> str:
+def _prefix_form(chars: list[str], *, at_least: int) -> str:
     """An expression for the prefixes of the secret."""
     ends = ""
     for char in reversed(chars[at_least:-1]):
@@ -227,7 +227,7 @@ def _grown(chars: list[str], *, at_least: int) -> str:
 
 def _hints(chars: list[str], markup: Markup) -> str:
     """An expression that matches wherever the secret is split, cheaper than all splits."""
-    starts = _grown(chars, at_least=_PIECE_CHARS) + markup.ends
+    starts = _prefix_form(chars, at_least=_PIECE_CHARS) + markup.ends
     begins = _tail_starts(chars)
     tails = (f"{markup.begins}{''.join(chars[at : at + _HINT_CHARS])}" for at in begins)
     between = markup.between.join(chars[:_PIECE_CHARS])
@@ -248,10 +248,10 @@ SNAPSHOTS: Final = Markup(
     between=rf'"\]*,(?:(?:{_ELEMENT}|{_REFERENCE}|{_BLANK})\]*,)*"',
     ends='"',
     begins='"',
-    char=_in_json,
+    char=_json_char,
 )
 HTML: Final = Markup(
-    mark=b"", between=r"\s*(?:<[^<>]*>\s*)+", ends=r"\s*<", begins=r">\s*", char=_in_html
+    mark=b"", between=r"\s*(?:<[^<>]*>\s*)+", ends=r"\s*<", begins=r">\s*", char=_html_char
 )
 
 
@@ -259,7 +259,7 @@ _MEMORY_BYTES: Final = 32 << 20
 """RE2's memory; with half, the hints of 40 secrets run out of states and are four times slower."""
 
 
-def compiled(source: str) -> Pattern:
+def compile_freeable(source: str) -> Pattern:
     """Compile an expression that can be freed."""
     expression = compile_re2(source.encode("latin-1"), memory_bytes=_MEMORY_BYTES)
     re2.purge()  # it remembers 128 expressions, which could not be let go of

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Final
 
-from redaction.archives.headers import HeaderHiding
+from redaction.archives.headers import HeaderRedactor
 from redaction.archives.json_lines import with_valid_lines
-from redaction.archives.limits import each_with
-from redaction.archives.search import Edit, Search, Seen
+from redaction.archives.limits import map_ahead
+from redaction.archives.search import BlockMatches, Edit, Search
 from redaction.compiled import Pattern, compile_re2
 from redaction.matcher import Span
-from redaction.policy import beginnings_of
+from redaction.policy import hidden_prefixes
 from redaction.replacer import SecretPattern
-from redaction.trace.snapshots import Beginnings
-from redaction.trace.typed import KeyEvents, Spelled, Spelling, hide_spelled
+from redaction.trace.snapshots import TypedPrefixes
+from redaction.trace.typed import TypedSecrets, TypedTextReader, TypedWords, hide_typed
 
 PAGES: Final = ".trace"
 """The suffix of members with events of pages."""
@@ -27,10 +27,10 @@ _SPELLING: Final = (PAGES, ".jsonl")
 class _Events:
     """What was found in one event file."""
 
-    spelled: Spelled = field(default_factory=Spelled)
-    seen: dict[int, list[Span] | None] = field(default_factory=dict)
+    typed_secrets: TypedSecrets = field(default_factory=TypedSecrets)
+    matches: dict[int, list[Span] | None] = field(default_factory=dict)
     """Where secrets are in each block, by its number. None: unknown."""
-    hinted: set[int] = field(default_factory=set)
+    hints: set[int] = field(default_factory=set)
     """Numbers of the blocks that the prefilter for other forms matched."""
     is_unseen: bool = True
     """Whether it was not searched yet, so secrets may be anywhere."""
@@ -44,10 +44,10 @@ class _Events:
     def is_clean(self) -> bool:
         """Whether it can be copied, unless it names members that change."""
         return not (
-            self.spelled.calls
-            or self.spelled.lines
-            or self.seen
-            or self.hinted
+            self.typed_secrets.calls
+            or self.typed_secrets.lines
+            or self.matches
+            or self.hints
             or self.is_unseen
             or not self.is_aligned
         )
@@ -59,10 +59,10 @@ class _Events:
         self.blocks += 1
         return self.blocks - 1
 
-    def look_again(self) -> None:
+    def reset(self) -> None:
         """Reset all but the typed texts, before it is searched again."""
         self.blocks, self.ends_line, self.is_unseen = 0, True, False
-        self.seen.clear()
+        self.matches.clear()
 
 
 class Trace:
@@ -71,7 +71,7 @@ class Trace:
     def __init__(
         self, header_names: Iterable[str], secrets: tuple[str, ...], *, typed: tuple[str, ...] = ()
     ) -> None:
-        self.headers = HeaderHiding(header_names)
+        self.headers = HeaderRedactor(header_names)
         self.pictures = TracePictures()
         self._found = TracePictures()
         """Pages that showed header values, or secrets that no script was given."""
@@ -83,15 +83,15 @@ class Trace:
         """What was found in each event file, by its name."""
         self._grown: frozenset[str] = frozenset()
         """Secrets that were typed, as reported by the run or by an event."""
-        self._beginnings = Beginnings(())
-        self._note_typed(Spelled())
+        self._prefix_forms = TypedPrefixes(())
+        self._note_typed(TypedSecrets())
 
     @property
     def shows_found(self) -> bool:
         """Whether a page showed a secret that no mask knew, such as a header's value."""
         return self._found.shows_secret
 
-    def know_found(self, search: Search, joined: Search) -> None:
+    def set_found(self, search: Search, joined: Search) -> None:
         """Set the secrets that were found in the archive, which no mask knew."""
         further = (*search.out_of_sight, *(set(joined.secrets) - set(search.secrets)))
         self._found_search = search.with_secrets(further) if further else None
@@ -99,39 +99,39 @@ class Trace:
     def read(self, blocks: Iterable[bytes]) -> None:
         """Read header values from a JSON member."""
         for block in blocks:
-            self.headers.look(block)
+            self.headers.collect(block)
 
     def read_log(self, name: str, blocks: Iterable[bytes]) -> None:
         """Read an event file full of headers, before the secrets are all known."""
         events = self._events[name] = _Events()
-        spelling = Spelling(self._words if name.endswith(_SPELLING) else KeyEvents(()))
+        reader = TypedTextReader(self._typed_words if name.endswith(_SPELLING) else TypedWords(()))
         for block in blocks:
             events.note(block)
-            spelling.read(block)
-            self.pictures.look_for_attached(block)
-            self.headers.look(block)
-        events.spelled = spelling.found
-        self._note_typed(spelling.found)
+            reader.read(block)
+            self.pictures.collect_attached(block)
+            self.headers.collect(block)
+        events.typed_secrets = reader.found
+        self._note_typed(reader.found)
 
     def read_events(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
         """Read an event file for what must be known before any member is written."""
         events = self._events[name] = _Events(is_unseen=False)
-        spelling = Spelling(self._words)
-        for block, seen in each_with(search.seen_in, blocks):
-            spelling.read(block)
-            self.pictures.look_for_attached(block)
-            self._note(block, seen, events, search)
-            if seen.is_hinted_at:
-                self.headers.look(block)
-        events.spelled = spelling.found
-        self._note_typed(spelling.found)
+        reader = TypedTextReader(self._typed_words)
+        for block, matches in map_ahead(search.find_in_block, blocks):
+            reader.read(block)
+            self.pictures.collect_attached(block)
+            self._record(block, matches, events, search)
+            if matches.has_hint:
+                self.headers.collect(block)
+        events.typed_secrets = reader.found
+        self._note_typed(reader.found)
 
     def read_again(self, name: str, blocks: Iterable[bytes], search: Search) -> None:
         """Search an event file again, for more secrets."""
         events = self._events[name]
-        events.look_again()
-        for block, seen in each_with(search.seen_in, blocks):
-            self._note(block, seen, events, search, shows_pages=name.endswith(PAGES))
+        events.reset()
+        for block, matches in map_ahead(search.find_in_block, blocks):
+            self._record(block, matches, events, search, shows_pages=name.endswith(PAGES))
 
     def needs_cleaning(self, name: str) -> bool:
         """Whether an event file must be rewritten."""
@@ -139,34 +139,34 @@ class Trace:
             not self._events[name].is_clean or not self.names.is_empty or self.pictures.shows_secret
         )
 
-    def cleaned(
+    def clean_blocks(
         self, name: str, blocks: Iterable[bytes], search: Search, edits: tuple[Edit, ...]
     ) -> Iterator[tuple[bytes, int]]:
         """Yield the blocks of an event file without secrets, and how many each had."""
-        work = partial(self._cleaned, name=name, search=search, edits=edits)
-        for _, clean in each_with(work, enumerate(blocks)):
+        work = partial(self._clean_block, name=name, search=search, edits=edits)
+        for _, clean in map_ahead(work, enumerate(blocks)):
             yield clean
 
-    def _cleaned(
+    def _clean_block(
         self, numbered: tuple[int, bytes], *, name: str, search: Search, edits: tuple[Edit, ...]
     ) -> tuple[bytes, int]:
         (number, block), events = numbered, self._events[name]
-        is_hinted_at = events.is_unseen or number in events.hinted
+        has_hint = events.is_unseen or number in events.hints
         clean, total = block, 0
-        for edit in self.edits(name, edits if is_hinted_at else ()):
+        for edit in self.edits(name, edits if has_hint else ()):
             clean, count = edit(clean)
             total += count
-        hidden, count = _hidden(clean, number, events, search, is_changed=clean is not block)
+        hidden, count = _hide(clean, number, events, search, is_changed=clean is not block)
         return with_valid_lines(block, hidden), total + count
 
     def is_aligned(self, name: str) -> bool:
         """Whether an event file can be cleaned block by block."""
         return self._events[name].is_aligned
 
-    def _note(
+    def _record(
         self,
         block: bytes,
-        seen: Seen,
+        matches: BlockMatches,
         events: _Events,
         search: Search,
         *,
@@ -174,60 +174,60 @@ class Trace:
     ) -> None:
         """Record what the search found in the next block."""
         number = events.note(block)
-        if seen.covers is None or seen.covers:
-            events.seen[number] = seen.covers
+        if matches.spans is None or matches.spans:
+            events.matches[number] = matches.spans
             if shows_pages:
-                self._look_for_pages(block, seen.covers, search)
-        if seen.is_hinted_at:
-            events.hinted.add(number)
+                self._mark_pages(block, matches.spans, search)
+        if matches.has_hint:
+            events.hints.add(number)
             if shows_pages:
-                self._look_for_split(block, search)
+                self._mark_split_pages(block, search)
 
-    def _look_for_pages(self, block: bytes, covers: list[Span] | None, search: Search) -> None:
-        lines = block.split(b"\n") if covers is None else list(lines_with(covers, block))
-        self.pictures.look_for_pages(lines, None if covers else search.pattern)
+    def _mark_pages(self, block: bytes, spans: list[Span] | None, search: Search) -> None:
+        lines = block.split(b"\n") if spans is None else list(lines_with(spans, block))
+        self.pictures.mark_pages(lines, None if spans else search.pattern)
         if self._found_search is not None and not self.shows_found:
-            self._found.look_for_pages(lines, self._found_search.pattern)
+            self._found.mark_pages(lines, self._found_search.pattern)
 
-    def _look_for_split(self, block: bytes, search: Search) -> None:
+    def _mark_split_pages(self, block: bytes, search: Search) -> None:
         """Record pages that show a split secret, which looks whole on the page."""
-        self.pictures.look_for_pages(search.in_snapshots.lines_with(block), None)
+        self.pictures.mark_pages(search.in_snapshots.lines_with(block), None)
         if self._found_search is not None and not self.shows_found:
             split = self._found_search.in_snapshots
-            self._found.look_for_pages(split.lines_with(block), None)
+            self._found.mark_pages(split.lines_with(block), None)
 
     @cached_property
-    def _words(self) -> KeyEvents:
-        begun = (one for secret in self._typed for one in beginnings_of(secret))
-        return KeyEvents((*self._secrets, *begun))
+    def _typed_words(self) -> TypedWords:
+        limit_backslashes = (one for secret in self._typed for one in hidden_prefixes(secret))
+        return TypedWords((*self._secrets, *limit_backslashes))
 
-    def _note_typed(self, spelled: Spelled) -> None:
-        grown = self._grown | self._typed | spelled.secrets
+    def _note_typed(self, typed_secrets: TypedSecrets) -> None:
+        grown = self._grown | self._typed | typed_secrets.secrets
         if grown != self._grown:
-            self._grown, self._beginnings = grown, Beginnings(grown)
-        if grown or spelled.boxes:
+            self._grown, self._prefix_forms = grown, TypedPrefixes(grown)
+        if grown or typed_secrets.boxes:
             # No event tells which page the keys went to.
-            self.pictures.is_everywhere()
+            self.pictures.mark_all()
 
     def edits(self, name: str, own: tuple[Edit, ...] = ()) -> tuple[Edit, ...]:
         """All edits of an event file; `own` are applied at their place among them."""
         events = self._events.get(name, _Events())
         # Lines are known by what they were, and what is split is found while all of it is there.
-        last = (self.pictures.without, self.names.update, self._beginnings.hide)
-        return (partial(hide_spelled, spelled=events.spelled), *own, *last)
+        last = (self.pictures.remove_events, self.names.update, self._prefix_forms.hide)
+        return (partial(hide_typed, typed_secrets=events.typed_secrets), *own, *last)
 
 
-def _hidden(
+def _hide(
     block: bytes, number: int, events: _Events, search: Search, *, is_changed: bool
 ) -> tuple[bytes, int]:
     if events.is_unseen:
         return search.pattern.hide(block)
-    if number not in events.seen:
+    if number not in events.matches:
         return block, 0
-    covers = events.seen[number]
-    if covers is None or is_changed:
+    spans = events.matches[number]
+    if spans is None or is_changed:
         return search.pattern.hide(block)
-    return search.pattern.hide_seen(block, covers)
+    return search.pattern.hide_spans(block, spans)
 
 
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'
@@ -266,16 +266,16 @@ class TracePictures:
         """Whether any page showed a secret."""
         return bool(self._pages)
 
-    def is_everywhere(self) -> None:
+    def mark_all(self) -> None:
         """Mark every page, when it is not known which one showed a secret."""
         self._pages.add(_ANY_PAGE)
 
-    def look_for_attached(self, block: bytes) -> None:
+    def collect_attached(self, block: bytes) -> None:
         """Collect pictures that the test attached."""
         if _ATTACHED in block:
             self._attached.update(_attached_pictures(block))
 
-    def look_for_pages(self, lines: Iterable[bytes], pattern: SecretPattern | None) -> None:
+    def mark_pages(self, lines: Iterable[bytes], pattern: SecretPattern | None) -> None:
         """Mark the pages that these events show secrets on.
 
         `pattern`: finds the secrets. None: every event is known to have one.
@@ -283,11 +283,11 @@ class TracePictures:
         if _ANY_PAGE in self._pages:
             return
         for line in lines:
-            page = self._page_in_question(line)
+            page = self._unmarked_page(line)
             if page is not None and (pattern is None or pattern.may_be_in(line)):
                 self._pages.add(page)
 
-    def drops(self, name: str) -> bool:
+    def removes(self, name: str) -> bool:
         """Whether the member of this name must be removed."""
         frame = _FRAME_OF.search(name)
         if frame is not None:
@@ -296,19 +296,19 @@ class TracePictures:
             name in self._attached or name.rpartition("/")[2] in self._attached
         )
 
-    def without(self, block: bytes) -> tuple[bytes, int]:
+    def remove_events(self, block: bytes) -> tuple[bytes, int]:
         """Remove the events of removed pictures; the block and how many changed."""
         if not self.shows_secret or (_SCREENCAST not in block and _ATTACHED not in block):
             return block, 0
         lines, kept, changed = block.split(b"\n"), [], 0
         for line in lines:
             if not self._is_of_dropped(line):
-                kept.append(_kept(line))
+                kept.append(_remove_picture_attachments(line))
                 changed += kept[-1] != line
         count = len(lines) - len(kept) + changed
         return (b"\n".join(kept), count) if count else (block, 0)
 
-    def _page_in_question(self, line: bytes) -> bytes | None:
+    def _unmarked_page(self, line: bytes) -> bytes | None:
         """The page that a secret in this line is on. None: no page, or one that is marked."""
         head = line[:_HEAD_BYTES]
         if _SHOWS.search(head) is None and _INPUT.search(head) is None:
@@ -326,14 +326,14 @@ class TracePictures:
         return page in self._pages or _ANY_PAGE in self._pages
 
 
-def lines_with(covers: list[Span], block: bytes) -> Iterator[bytes]:
+def lines_with(spans: list[Span], block: bytes) -> Iterator[bytes]:
     """Yield each line that has a span, once."""
     end = -1
-    for cover in covers:
-        if cover.end <= end:
+    for span in spans:
+        if span.end <= end:
             continue
-        start = max(end, block.rfind(b"\n", 0, cover.start + 1)) + 1
-        end = block.find(b"\n", max(start, cover.end - 1))
+        start = max(end, block.rfind(b"\n", 0, span.start + 1)) + 1
+        end = block.find(b"\n", max(start, span.end - 1))
         end = end if end >= 0 else len(block)
         yield from block[start:end].split(b"\n")
 
@@ -346,7 +346,7 @@ def _page_of(line: bytes, head: bytes) -> bytes:
     return pages[-1] if pages else _ANY_PAGE
 
 
-def _kept(line: bytes) -> bytes:
+def _remove_picture_attachments(line: bytes) -> bytes:
     return _ATTACHMENTS.sub(_without_pictures, line) if _ATTACHED in line else line
 
 
@@ -387,16 +387,16 @@ class ResourceNames:
         """Whether nothing was renamed."""
         return not self._new
 
-    def renamed(self, name: str, *, was: str, is_now: str) -> str:
+    def rename(self, name: str, *, old_hash: str, new_hash: str) -> str:
         """The new name of a member whose content's hash changed.
 
         A name with another hash is kept: sources are named after the hash of their path.
         """
         found = _HASH.search(name)
-        if found is None or found[1] != was or was == is_now:
+        if found is None or found[1] != old_hash or old_hash == new_hash:
             return name
-        self._new[was.encode()], self._pattern = is_now.encode(), None
-        return name[: found.start(1)] + is_now + name[found.end(1) :]
+        self._new[old_hash.encode()], self._pattern = new_hash.encode(), None
+        return name[: found.start(1)] + new_hash + name[found.end(1) :]
 
     def update(self, block: bytes) -> tuple[bytes, int]:
         """Replace old names; the text and how many there were."""

@@ -21,11 +21,11 @@ class Automaton:
     """An Aho-Corasick automaton: finds many words in one pass over a text."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._next: list[dict[str, int]] = [{}]
-        self._back = [START]
+        self._goto: list[dict[str, int]] = [{}]
+        self._failure = [START]
         """The failure link of each node."""
         self._depth = [0]
-        self._found = [0]
+        self._output = [0]
         """The length of the longest word that ends at each node; 0: none."""
         self.longest = 0
         for word in words:
@@ -35,10 +35,10 @@ class Automaton:
     def read(self, node: int, text: str) -> Iterator[tuple[int, int, int]]:
         """Yield each character's node, its depth, and the length of the word that ends there."""
         for char in text:
-            while node and char not in self._next[node]:
-                node = self._back[node]
-            node = self._next[node].get(char, START)
-            yield node, self._depth[node], self._found[node]
+            while node and char not in self._goto[node]:
+                node = self._failure[node]
+            node = self._goto[node].get(char, START)
+            yield node, self._depth[node], self._output[node]
 
     def node_after(self, text: str) -> int:
         """The node after a text."""
@@ -50,29 +50,29 @@ class Automaton:
     def _add(self, word: str) -> None:
         node = START
         for depth, char in enumerate(word, start=1):
-            following = self._next[node].get(char)
+            following = self._goto[node].get(char)
             if following is None:
-                following = self._next[node][char] = len(self._next)
-                self._next.append({})
-                self._back.append(START)
+                following = self._goto[node][char] = len(self._goto)
+                self._goto.append({})
+                self._failure.append(START)
                 self._depth.append(depth)
-                self._found.append(0)
+                self._output.append(0)
             node = following
-        self._found[node] = len(word)
+        self._output[node] = len(word)
         self.longest = max(self.longest, len(word))
 
     def _link(self) -> None:
         """Set the failure links breadth first, since deeper ones depend on them."""
-        coming = deque(self._next[START].values())
+        coming = deque(self._goto[START].values())
         while coming:
             node = coming.popleft()
-            self._found[node] = self._found[node] or self._found[self._back[node]]
-            for char, following in self._next[node].items():
+            self._output[node] = self._output[node] or self._output[self._failure[node]]
+            for char, following in self._goto[node].items():
                 coming.append(following)
-                back = self._back[node]
-                while back and char not in self._next[back]:
-                    back = self._back[back]
-                self._back[following] = self._next[back].get(char, START)
+                failure = self._failure[node]
+                while failure and char not in self._goto[failure]:
+                    failure = self._failure[failure]
+                self._failure[following] = self._goto[failure].get(char, START)
 
 
 _HEAD_BYTES: Final = 600
@@ -123,7 +123,7 @@ class _Line:
         start, end = block.rfind(b"\n", 0, at) + 1, block.find(b"\n", at)
         self._whole = memoryview(block)[start : end if end >= 0 else len(block)]
         head = bytes(self._whole[: min(_HEAD_BYTES, at - start)])
-        self.by = speller(head)
+        self.by = text_source(head)
         """What the text is part of, such as the keyboard. None: nothing."""
         call = _CALL.search(head)
         self.call = None if call is None else call[1]
@@ -176,7 +176,7 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class TypedSecrets:
     """The calls and lines of one member that together spell secrets."""
 
     calls: dict[bytes, set[bytes]] = field(default_factory=lambda: defaultdict(set))
@@ -189,7 +189,7 @@ class Spelled:
     """Secrets that were typed."""
 
 
-class KeyEvents:
+class TypedWords:
     """The words that events may spell, compiled once for thousands of members."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -200,15 +200,15 @@ class KeyEvents:
         self.short = Automaton(one for one in every if len(one) <= _TOGETHER_CHARS)
 
 
-class Spelling:
+class TypedTextReader:
     """Reads one member of a trace and finds secrets that several events spell."""
 
-    def __init__(self, words: KeyEvents) -> None:
+    def __init__(self, words: TypedWords) -> None:
         self._longest, self._long, self._short = words.longest, words.long, words.short
         self._texts: dict[bytes, _Text] = defaultdict(_Text)
         """The texts so far, by their source, at most as long as the longest secret."""
         self._is_shifted = False
-        self.found = Spelled()
+        self.found = TypedSecrets()
 
     def read(self, block: bytes) -> None:
         """Read the next lines."""
@@ -250,13 +250,13 @@ class Spelling:
         text = self._texts[by]
         since = len(text.joined)
         text.add(piece)
-        for begins, ends in (*self._ended(text, since), *self._long_ended(text, since)):
+        for begins, ends in (*self._find_ended(text, since), *self._find_long(text, since)):
             for one in text.pieces_within(begins, ends):
                 self._mark(one, text.joined[begins:ends])
                 self.found.boxes.update((one.line,) if by in OF_BOXES else ())
         text.shorten(self._longest)
 
-    def _ended(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
+    def _find_ended(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
         """Yield where secrets are that began in an earlier piece and reach the last."""
         new = text.joined[since:]
         reading, longest = self._short.read(text.node, new), (0, 0)
@@ -271,7 +271,7 @@ class Spelling:
                 longest = (ends - found, ends)
         yield longest
 
-    def _long_ended(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
+    def _find_long(self, text: _Text, since: int) -> Iterator[tuple[int, int]]:
         """Yield where long secrets are that began in an earlier piece."""
         for secret in self._long if since else ():
             at = text.joined.find(secret, max(0, since - len(secret) + 1))
@@ -286,13 +286,13 @@ class Spelling:
         self.found.secrets.add(secret)
 
 
-def hide_spelled(block: bytes, spelled: Spelled) -> tuple[bytes, int]:
+def hide_typed(block: bytes, typed_secrets: TypedSecrets) -> tuple[bytes, int]:
     """Hide what spells secrets; the lines and how many changed."""
-    if not spelled.calls and not spelled.lines:
+    if not typed_secrets.calls and not typed_secrets.lines:
         return block, 0
     lines, count = block.split(b"\n"), 0
     for at, line in enumerate(lines):
-        changed = _without(line, spelled)
+        changed = _hide_in_line(line, typed_secrets)
         count += changed is not line
         lines[at] = changed
     return (b"\n".join(lines), count) if count else (block, 0)
@@ -303,28 +303,28 @@ def digest(line: bytes | memoryview) -> bytes:
     return hashlib.blake2b(line, digest_size=16).digest()
 
 
-def _without(line: bytes, spelled: Spelled) -> bytes:
-    call = _CALL.search(line[:_HEAD_BYTES]) if spelled.calls else None
-    if call is not None and call[1] in spelled.calls and b'"frame-snapshot"' not in line[:40]:
-        if len(spelled.calls[call[1]]) > MOST_OF_CALL:
+def _hide_in_line(line: bytes, typed_secrets: TypedSecrets) -> bytes:
+    call = _CALL.search(line[:_HEAD_BYTES]) if typed_secrets.calls else None
+    if call is not None and call[1] in typed_secrets.calls and b'"frame-snapshot"' not in line[:40]:
+        if len(typed_secrets.calls[call[1]]) > MOST_OF_CALL:
             return b"{}"
-        for raw in spelled.calls[call[1]]:
-            line = _without_keys(line, raw)
+        for raw in typed_secrets.calls[call[1]]:
+            line = _hide_keys(line, raw)
         return line
-    if spelled.boxes and speller(line[:_HEAD_BYTES]) == BOXES:
-        return re.sub(_BOX.encode("latin-1"), _without_text, line)
-    if spelled.lines and digest(line) in spelled.lines:
-        return re.sub(_FIELD.encode(), _without_text, line)
+    if typed_secrets.boxes and text_source(line[:_HEAD_BYTES]) == BOXES:
+        return re.sub(_BOX.encode("latin-1"), _hide_text, line)
+    if typed_secrets.lines and digest(line) in typed_secrets.lines:
+        return re.sub(_FIELD.encode(), _hide_text, line)
     return line
 
 
-def _without_keys(line: bytes, raw: bytes) -> bytes:
+def _hide_keys(line: bytes, raw: bytes) -> bytes:
     for opens, closes in ((b':"', b'"'), (rb"\"", rb"\""), (b"('", b"')"), (rb"(\"", rb"\")")):
         line = line.replace(opens + raw + closes, opens + _HIDDEN + closes)
     return line
 
 
-def _without_text(match: re.Match[bytes]) -> bytes:
+def _hide_text(match: re.Match[bytes]) -> bytes:
     return match[0][: match.start(1) - match.start()] + _HIDDEN + b'"'
 
 
@@ -352,7 +352,7 @@ OF_BOXES: Final = (BOXES, b"filled")
 """Sources that are one-letter fields."""
 
 
-def speller(head: bytes) -> bytes | None:
+def text_source(head: bytes) -> bytes | None:
     """The source that the line's text is part of. None: no text to join."""
     kind = _TYPE.search(head)
     if kind is None:
@@ -406,10 +406,10 @@ def letter_of(key: str, *, is_shifted: bool) -> str:
     held, plus, name = key.rpartition("+")
     if any(one in held + plus for one in _OTHER_MODIFIERS):
         return ""
-    return _by_name(name or plus, is_shifted=is_shifted or "Shift" in held)
+    return _type_named(name or plus, is_shifted=is_shifted or "Shift" in held)
 
 
-def _by_name(name: str, *, is_shifted: bool) -> str:
+def _type_named(name: str, *, is_shifted: bool) -> str:
     if len(name) == 1:
         return name
     if name == "Tab":

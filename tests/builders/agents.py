@@ -20,7 +20,7 @@ from contract.checks import Lane, lane
 from contract.job import Job
 from contract.result import Artifact, Outcome, Result
 from contract.wire import encode
-from redaction.clean import Clean, CleanFile, Passed, let_file_through, taken_back
+from redaction.clean import Clean, CleanFile, Passed, pass_file, restore_clean
 from sandbox.workspace import RunFile, Workspace
 from tests.builders.observations import a_result, an_outcome
 from tests.builders.patience import LONG_S
@@ -70,12 +70,12 @@ async def a_client(
 def clean(job_id: str = "job-1", fence: int = 1, **changes: Any) -> Clean:
     """A result that a scrubber would have let through."""
     result = a_result(job_id=job_id, fence=fence, **changes)
-    return taken_back(result, encode(result))
+    return restore_clean(result, encode(result))
 
 
 def a_clean_file(path: Path, artifact: Artifact) -> CleanFile:
     """A file that the scanner would have let through."""
-    return let_file_through(RunFile(path, artifact), Passed(artifact=artifact))
+    return pass_file(RunFile(path, artifact), Passed(artifact=artifact))
 
 
 def a_run(job: Job | None = None, *, claimed_at: float = 0.0) -> Run:

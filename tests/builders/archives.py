@@ -27,7 +27,7 @@ def a_zip(members: dict[str, bytes], *, comment: bytes = b"", is_stored: bool = 
     return whole.getvalue()
 
 
-def members_of(archive: bytes) -> dict[str, bytes]:
+def read_members(archive: bytes) -> dict[str, bytes]:
     """What is in an archive, which is whole."""
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         assert opened.testzip() is None

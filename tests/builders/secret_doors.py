@@ -15,7 +15,7 @@ import brotli
 import zstandard
 
 from redaction.archives.compressed import Kind
-from tests.builders.archives import a_zip, members_of
+from tests.builders.archives import a_zip, read_members
 
 SECRET = "hunter-two-and-more"
 DIGITS = "4815162342"
@@ -53,7 +53,7 @@ def _unzstd(data: bytes) -> bytes:
 
 PACKED: dict[Kind, Packed] = {
     Kind.ZIP: Packed(
-        "a.zip", lambda text: a_zip({"a.txt": text}), lambda data: members_of(data)["a.txt"]
+        "a.zip", lambda text: a_zip({"a.txt": text}), lambda data: read_members(data)["a.txt"]
     ),
     Kind.TAR: Packed("a.tar", _tarred, _untarred),
     Kind.GZIP: Packed("a.gz", gzip.compress, gzip.decompress),

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from redaction import decoders, encodings, forms
 
 REGISTRIES = {
-    "plain ways": (encodings, "PLAIN_WAYS"),
+    "plain ways": (encodings, "PLAIN_SPELLINGS"),
     "escapes": (encodings, "ESCAPES"),
     "quotes": (encodings, "QUOTINGS"),
     "cuts": (forms, "CUTS"),
     "codings": (forms, "CODINGS"),
-    "undoings": (decoders, "UNDOINGS"),
+    "undoings": (decoders, "DECODERS"),
 }
 
 

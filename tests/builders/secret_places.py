@@ -13,7 +13,7 @@ from redaction.files import clean_in_child
 from redaction.result import Scrubber
 from redaction.scanner.scan import scan_bytes
 from sandbox.workspace import RunFile, Workspace
-from tests.builders.archives import PAGE, a_zip, lines, members_of
+from tests.builders.archives import PAGE, a_zip, lines, read_members
 from tests.builders.observations import a_result, an_outcome, http_evidence
 from tests.builders.secret_forms import Case
 
@@ -87,7 +87,7 @@ IN_TRACE: dict[str, Member] = {
         "resources/inner",
         ".zip",
         lambda text: a_zip({"a.txt": b"a " + text + b" b"}),
-        lambda packed: b"\n".join(members_of(packed).values()),
+        lambda packed: b"\n".join(read_members(packed).values()),
     ),
     "gzip": Member(
         "resources/packed", ".gz", lambda text: gzip.compress(b"<" + text + b">"), gzip.decompress
@@ -112,7 +112,7 @@ async def what_is_left(case: Case, folder: Path) -> dict[str, str]:
     archive, *verdicts = await clean_in_child(files, (case.secret,))
     results = {name: _in_result(name, case) for name in IN_RESULT}
     in_trace = (
-        _in_trace(case, members_of(trace.path.read_bytes()))
+        _in_trace(case, read_members(trace.path.read_bytes()))
         if _leaves(archive)
         else dict.fromkeys(IN_TRACE, WITHHELD)
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redaction.policy import HIDDEN, beginning_of, with_sure_beginnings
+from redaction.policy import HIDDEN, shortest_prefix, with_certain_prefixes
 from redaction.replacer import SecretPattern
 from redaction.scanner.scan import scan_bytes
 from tests.builders.encodings import ENCODINGS, Encoding, encoded
@@ -32,13 +32,13 @@ WRITTEN: dict[str, Callable[[str], bytes]] = {
 }
 SIGNS = "!#$%&'()+,/:;<=>?@[]^`{|}~ üß€\""
 TYPED = st.text(st.sampled_from("abcdefghABCDEFGH0123" + SIGNS), min_size=5, max_size=40).filter(
-    lambda text: text == text.strip() and beginning_of(text) is not None
+    lambda text: text == text.strip() and shortest_prefix(text) is not None
 )
 
 
 @given(secret=TYPED, size=st.integers(4, 40), written=st.sampled_from(sorted(WRITTEN)))
 def test_no_beginning_of_a_typed_secret_survives(secret: str, size: int, written: str) -> None:
-    beginning = secret[: max(size, len(beginning_of(secret) or ""))]
+    beginning = secret[: max(size, len(shortest_prefix(secret) or ""))]
     form = WRITTEN[written](beginning)
     clean, count = SecretPattern([secret], typed=[secret]).hide(b"*on*" + form + b"*on*")
     assert count
@@ -81,7 +81,7 @@ def test_a_long_typed_secret_goes_at_each_of_its_lengths() -> None:
 
 def test_the_scanner_finds_each_beginning_too_from_six_characters_on() -> None:
     secret = "Zebra+Quartz/91!"
-    sought = with_sure_beginnings([secret, "abcdef"], typed=[secret, "abcdef"])
+    sought = with_certain_prefixes([secret, "abcdef"], typed=[secret, "abcdef"])
     assert sought == (secret, "abcdef", "Zebra+")
     for size in range(6, len(secret)):
         assert scan_bytes(b"typing " + quote(secret[:size], safe="").encode(), sought)
@@ -108,4 +108,4 @@ def test_the_scanner_finds_each_beginning_too_from_six_characters_on() -> None:
 def test_the_shortest_beginning_is_of_this_secret_and_not_of_formats(
     secret: str, beginning: str | None
 ) -> None:
-    assert beginning_of(secret) == beginning
+    assert shortest_prefix(secret) == beginning

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redaction.compiled import apart, compiled_once
+from redaction.compiled import compile_once, find_separate
 from redaction.encodings import GROWTH
 from redaction.policy import HIDDEN
 from redaction.replacer import BLOCK_BYTES, SecretPattern
@@ -13,9 +13,9 @@ RUNS = [*WHOLE, b"%5C\\", b"%25", b"%2525", b"=3D3D3D", b"#00000000"]
 
 @pytest.mark.parametrize("run", WHOLE, ids=repr)
 def test_a_long_run_is_found_once(run: bytes) -> None:
-    (growth,) = compiled_once(GROWTH)
+    (growth,) = compile_once(GROWTH)
     text = b"some " + run * 1000 + b" more"
-    found = [text[slice(*span)] for span in apart(growth, text)]
+    found = [text[slice(*span)] for span in find_separate(growth, text)]
     assert found == [run * 1000]
 
 

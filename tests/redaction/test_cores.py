@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redaction import forms as whole
-from redaction.compiled import compiled, found_in
+from redaction.compiled import compile_forms, contains_form
 from redaction.decoders import sign_runs
 from redaction.forms import text_cores, whole_cores, whole_texts
 from redaction.replacer import SHOWN, SecretPattern
@@ -18,7 +18,7 @@ QUOTED = 'some"words"and"quotes"in-a-row'
 
 
 def is_found(forms: Iterable[str], text: bytes) -> bool:
-    return any(expression.search(text) is not None for expression in compiled(list(forms)))
+    return any(expression.search(text) is not None for expression in compile_forms(list(forms)))
 
 
 @given(secret=SECRETS, encoding=st.sampled_from(BY_CHARACTER))
@@ -27,7 +27,7 @@ def test_a_secret_in_any_encoding_of_characters_shows_a_core(
     secret: str, encoding: Encoding
 ) -> None:
     text = b"<" + encoding.encode(secret.encode()) + b">"
-    has_sign = any(found_in(sign, text) for sign in sign_runs())
+    has_sign = any(contains_form(sign, text) for sign in sign_runs())
     assert has_sign or is_found([*text_cores(secret), *whole_cores(secret)], text)
 
 
@@ -40,7 +40,7 @@ def test_a_secret_that_is_encoded_at_once_shows_a_core_or_a_sign(
     for text in whole_texts(secret):
         for plain in coding.plainly(secret, text.encode()):
             written = b'"AAA' + plain + b'AAA"'
-            has_sign = any(found_in(sign, written) for sign in sign_runs())
+            has_sign = any(contains_form(sign, written) for sign in sign_runs())
             assert has_sign or is_found(cores, written)
 
 

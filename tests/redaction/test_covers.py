@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from redaction.decoders import Kind
-from redaction.matcher import Span, clip, merge_spans, replacement, without_cut_escape
+from redaction.matcher import Span, clip, include_escape, make_replacement, merge_spans
 
 SHOWN = b"*********"
 
@@ -32,7 +32,7 @@ def test_covers_that_touch_stay_two_in_order() -> None:
 def test_an_escape_that_a_cover_begins_in_goes_with_it(before: bytes, covered: bytes) -> None:
     text = b"abc " + before + covered
     cover = Span(4 + len(before), len(text), Kind.TEXT)
-    assert without_cut_escape(text, cover) == cover._replace(start=4)
+    assert include_escape(text, cover) == cover._replace(start=4)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_an_escape_that_a_cover_begins_in_goes_with_it(before: bytes, covered: b
 def test_what_escapes_nothing_of_a_cover_stays(before: bytes, covered: bytes, taken: int) -> None:
     text = before + covered
     cover = Span(len(before), len(text), Kind.TEXT)
-    assert without_cut_escape(text, cover).start == len(before) - taken
+    assert include_escape(text, cover).start == len(before) - taken
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_backslash_of_a_quote_behind_a_cover_stays(
 
 @pytest.mark.parametrize("kind", [Kind.TEXT, Kind.WIDE])
 def test_in_a_text_stands_what_people_are_shown(kind: Kind) -> None:
-    assert replacement(b"hunter", kind, shown=SHOWN) == SHOWN
+    assert make_replacement(b"hunter", kind, shown=SHOWN) == SHOWN
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_in_a_text_stands_what_people_are_shown(kind: Kind) -> None:
     ids=repr,
 )  # fmt: skip
 def test_quotes_that_json_needs_stay(covered: bytes, left: bytes) -> None:
-    assert replacement(covered, Kind.TEXT, shown=SHOWN) == left
+    assert make_replacement(covered, Kind.TEXT, shown=SHOWN) == left
 
 
 @pytest.mark.parametrize("size", range(1, 30))
@@ -95,14 +95,14 @@ def test_base64_keeps_its_number_of_letters_by_the_four(size: int, escape: str) 
     covered = "".join(
         chr(letter) if escape == "{}" else escape.format(letter) for letter in letters
     ).encode()
-    stars = replacement(covered, Kind.BASE64, shown=SHOWN)
+    stars = make_replacement(covered, Kind.BASE64, shown=SHOWN)
     assert len(stars) % 4 == size % 4
     assert set(base64.b64decode(stars + b"A" * (-len(stars) % 4))[:9]) == {ord("*")}
 
 
 @pytest.mark.parametrize("covered", [b"68756e74", b"68%2075%206e", b"68:75:6e", b"0x68, 0x75"])
 def test_hexadecimal_stays_whole_bytes(covered: bytes) -> None:
-    stars = replacement(covered, Kind.HEX, shown=SHOWN)
+    stars = make_replacement(covered, Kind.HEX, shown=SHOWN)
     assert set(bytes.fromhex(stars.decode())) == {ord("*")}
 
 
@@ -112,6 +112,6 @@ def test_wide_characters_stay_as_wide_and_in_their_places(codec: str, cut: int) 
     wide = "ahunter-twob".encode(codec)
     width = len(wide) // 12
     start, end = width + cut * (width - 1), len(wide) - width
-    stars = replacement(wide[start:end], Kind.WIDE, shown=SHOWN)
+    stars = make_replacement(wide[start:end], Kind.WIDE, shown=SHOWN)
     shown = (wide[:start] + stars + wide[end:]).decode(codec)
     assert (shown[0], shown[-1], set(shown[2:-2])) == ("a", "b", {"*"})

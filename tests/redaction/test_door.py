@@ -9,7 +9,7 @@ import pytest
 from agent.outbox.redact import ResultRedactor
 from contract.result import Failure, FailureKind, LogLine, Status
 from contract.wire import encode
-from redaction.clean import Clean, CleanFile, LeakError, LeakGate, saying
+from redaction.clean import Clean, CleanFile, LeakError, LeakGate, replace_outcome
 from redaction.result import Scrubber
 from tests.builders.agents import a_run, metrics
 from tests.builders.observations import a_result, an_outcome
@@ -54,27 +54,27 @@ def test_no_code_of_ours_asks_for_the_seal_or_goes_around_the_scanner() -> None:
 def test_a_result_that_holds_a_secret_does_not_pass(left: str) -> None:
     result = said(f"it says {left}")
     with pytest.raises(LeakError, match="secret found in result"):
-        LeakGate().through(result, encode(result), secrets=(SECRET,))
+        LeakGate().check(result, encode(result), secrets=(SECRET,))
 
 
 def test_the_ids_of_the_service_are_not_looked_at() -> None:
     result = said("all is well")
-    clean = LeakGate().through(result, encode(result), secrets=(result.job_id,))
+    clean = LeakGate().check(result, encode(result), secrets=(result.job_id,))
     assert clean.body == encode(result)
 
 
 def test_words_of_the_contract_are_no_leak() -> None:
     result = said("all is well")
-    clean = LeakGate().through(result, encode(result), secrets=("INFO", "PASSED", "timings"))
+    clean = LeakGate().check(result, encode(result), secrets=("INFO", "PASSED", "timings"))
     assert clean.result == result
     with pytest.raises(LeakError):
-        LeakGate().through(said("INFO"), encode(said("INFO")), secrets=("INFO",))
+        LeakGate().check(said("INFO"), encode(said("INFO")), secrets=("INFO",))
 
 
 def test_a_word_of_our_own_keeps_a_result_clean() -> None:
     result = said("all is well")
-    clean = LeakGate().through(result, encode(result), secrets=(SECRET,))
-    assert saying(clean, an_outcome()).result.outcome == an_outcome()
+    clean = LeakGate().check(result, encode(result), secrets=(SECRET,))
+    assert replace_outcome(clean, an_outcome()).result.outcome == an_outcome()
 
 
 class Blind(Scrubber):
@@ -83,8 +83,8 @@ class Blind(Scrubber):
     def clean(
         self, result: Any, *, job: Any = None, found: tuple[str, ...] = (), **_: Any
     ) -> Clean:
-        secrets = self.secrets_with(job, found)
-        return LeakGate().through(result, encode(result), secrets=secrets)
+        secrets = self.all_secrets(job, found)
+        return LeakGate().check(result, encode(result), secrets=secrets)
 
 
 async def test_where_the_scrubber_fails_the_verdict_stands_and_its_details_stay_here() -> None:

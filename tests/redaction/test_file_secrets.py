@@ -15,7 +15,7 @@ from redaction.files_child import HiddenFile, hide_in_file
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
 from redaction.result import Scrubber
 from sandbox.workspace import RunFile, Workspace
-from tests.builders.archives import a_zip, lines, members_of
+from tests.builders.archives import a_zip, lines, read_members
 from tests.builders.specs import a_job, a_secret
 
 SECRET = "s3cr3t/t0ken+value"
@@ -31,7 +31,7 @@ def a_file(folder: Path, content: bytes, *, kind: Any = "log", name: str = "a.tx
 
 def cleaned(file: RunFile, *, secret: str | None = SECRET, own: tuple[str, ...] = ()) -> HiddenFile:
     variables = () if secret is None else (a_secret("TOKEN", secret),)
-    secrets = Scrubber(own).secrets_with(a_job(variables=variables), ())
+    secrets = Scrubber(own).all_secrets(a_job(variables=variables), ())
     return hide_in_file(file, secrets)
 
 
@@ -163,7 +163,7 @@ def test_headers_are_hidden_where_nothing_else_is_secret(
     names = SENSITIVE_HEADERS | {"x-session"}
     assert hide_in_file(file, (), header_names=names).replacements
     left = file.path.read_bytes()
-    assert b"of-nobody" not in (left if name == "of.har" else members_of(left)["0-trace.network"])
+    assert b"of-nobody" not in (left if name == "of.har" else read_members(left)["0-trace.network"])
 
 
 @pytest.mark.parametrize("content", [b"%PDF-1.7", b"\xff\xfe\0", PICTURE, b"authorization: plain"])

@@ -13,7 +13,7 @@ from contract.result import ArtifactKind, Status
 from redaction import files as cleaning
 from redaction.clean import MemberKind, Passed, Withheld
 from redaction.files import clean_in_child
-from redaction.files_child import verdict_on
+from redaction.files_child import clean_and_scan
 from redaction.result import Scrubber
 from sandbox.workspace import RunFile, ScreenshotReview, Workspace
 from tests.builders.agents import metrics
@@ -50,7 +50,7 @@ async def test_the_process_gets_nothing_of_the_agents_environment(
     monkeypatch.setenv("API_KEY", "pl_secret-key")
     told = tmp_path / "told"
     program = f"cat /proc/self/environ /proc/self/cmdline > {told}"
-    monkeypatch.setattr(cleaning, "_LINE", ["/bin/sh", "-c", program])
+    monkeypatch.setattr(cleaning, "_COMMAND", ["/bin/sh", "-c", program])
     await clean_in_child([a_file(tmp_path, b"x")], (SECRET,))
     assert b"pl_secret-key" not in told.read_bytes()
     assert SECRET.encode() not in told.read_bytes()
@@ -69,7 +69,7 @@ async def test_the_process_gets_nothing_of_the_agents_environment(
 async def test_whatever_ends_the_process_withholds_the_file_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, limit_s: float, how: str
 ) -> None:
-    monkeypatch.setattr(cleaning, "_LINE", ["/bin/sh", "-c", program])
+    monkeypatch.setattr(cleaning, "_COMMAND", ["/bin/sh", "-c", program])
     (verdict,) = await clean_in_child([a_file(tmp_path, b"x")], (), limit_s=limit_s)
     assert isinstance(verdict, Withheld)
     assert verdict.because == f"the agent could not search it for secrets: {how}"
@@ -102,7 +102,7 @@ async def test_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
 
 def test_what_the_scrubber_left_is_found_and_the_file_is_withheld(tmp_path: Path) -> None:
     file = a_file(tmp_path, b"[104,117,110,116,101,114,50,45,104,117,110,116,101,114,50]")
-    verdict = verdict_on(file, (SECRET,))
+    verdict = clean_and_scan(file, (SECRET,))
     assert isinstance(verdict, Withheld)
     assert verdict.leak is MemberKind.FILE
     assert verdict.because == "secret found in file (after byte 0)"

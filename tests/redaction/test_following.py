@@ -13,8 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redaction.compiled import Form, Part, char_parts, compiled, followed, form, spans
-from redaction.encodings import alike, each_mixed, mixed
+from redaction.compiled import (
+    Form,
+    Part,
+    char_parts,
+    compile_forms,
+    compile_segmented,
+    find_overlapping,
+    whole_form,
+)
+from redaction.encodings import char_expressions, mixed_expression, normalize
 from redaction.replacer import SecretPattern
 from tests.builders.encodings import BY_CHARACTER, Encoding
 
@@ -67,14 +75,14 @@ def test_a_form_is_found_where_its_expression_would_be(
     secret: str, encoding: Encoding, beside: str
 ) -> None:
     text = f"{beside}{encoding.encode(secret.encode()).decode('latin-1')}{beside}".encode("latin-1")
-    chars = alike(secret)
-    (own,) = followed([form(char_parts(chars, each_mixed(chars)))])
-    (whole,) = compiled([mixed(secret)])
-    assert list(spans(own, text)) == list(spans(whole, text))
+    chars = normalize(secret)
+    (own,) = compile_segmented([whole_form(char_parts(chars, char_expressions(chars)))])
+    (whole,) = compile_forms([mixed_expression(secret)])
+    assert list(find_overlapping(own, text)) == list(find_overlapping(whole, text))
 
 
 def test_what_could_end_in_several_places_ends_where_the_rest_goes_on() -> None:
-    (css,) = followed([form([Part(r"\\3c ?"), Part(" ")])])
+    (css,) = compile_segmented([whole_form([Part(r"\\3c ?"), Part(" ")])])
     found = css.search(rb"a\3c ")
     assert found is not None
     assert found.span() == (1, 5)
@@ -84,8 +92,8 @@ def test_what_could_end_in_several_places_ends_where_the_rest_goes_on() -> None:
 
 def test_so_much_of_a_form_is_found_as_there_is_from_its_least_on() -> None:
     parts = tuple(Part(letter, letter.encode()) for letter in "abcdefgh")
-    (grown,) = followed([Form(parts, least=4, after="[!?]")])
-    assert list(spans(grown, b"abc abcd abcde! abcdefgh? abcdefghi")) == [
+    (grown,) = compile_segmented([Form(parts, min_parts=4, after="[!?]")])
+    assert list(find_overlapping(grown, b"abc abcd abcde! abcdefgh? abcdefghi")) == [
         (4, 8),
         (9, 15),
         (16, 25),
@@ -95,8 +103,13 @@ def test_so_much_of_a_form_is_found_as_there_is_from_its_least_on() -> None:
 
 def test_forms_with_one_head_are_all_followed_and_the_longest_is_told() -> None:
     texts = ("0123456789-a", "0123456789-bc", "0123456789-")
-    (all_of,) = followed(form(char_parts(one, each_mixed(one))) for one in texts)
-    assert list(spans(all_of, b"0123456789-bc 0123456789-x 01234567")) == [(0, 13), (14, 25)]
+    (all_of,) = compile_segmented(
+        whole_form(char_parts(one, char_expressions(one))) for one in texts
+    )
+    assert list(find_overlapping(all_of, b"0123456789-bc 0123456789-x 01234567")) == [
+        (0, 13),
+        (14, 25),
+    ]
 
 
 @pytest.mark.parametrize("size", [49, 64, 300, 1000, 1025, 3000, 8192])

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from redaction.compiled import compiled, spans
+from redaction.compiled import compile_forms, find_overlapping
 from redaction.forms import text_forms, whole_forms
 from redaction.replacer import SecretPattern
 from tests.builders.secret_forms import CASES, REGISTRIES, Case
@@ -49,31 +49,33 @@ def test_each_case_belongs_to_a_form() -> None:
 def behind(run: bytes, begin: str) -> bytes:
     """A secret that begins so, in ways that may begin with a backslash, behind such a run each."""
     points = [*map(ord, begin)]
-    begun = (
+    limit_backslashes = (
         begin,
         json.dumps(begin)[1:-1],
         *("".join(f"{sign}#{point};" for point in points) for sign in ("u0026", "x26")),
         *("\\".join(f"{letter}{point:0{width}x}" for point in points) for letter, width in WIDTHS),
         *"nr",
     )
-    return b" ".join(run + f"{one}secret99".encode() for one in begun)
+    return b" ".join(run + f"{one}secret99".encode() for one in limit_backslashes)
 
 
 @pytest.mark.parametrize("run", [b"\\", b"%5c", b"%255C", b"%5c\\"])
 @pytest.mark.parametrize("before", ["", "\\"])
 def test_a_secret_is_not_found_at_each_backslash_before_it(before: str, run: bytes) -> None:
     for sign in SIGNS:
-        [expression] = compiled(text_forms(f"{before}{sign}secret99"))
+        [expression] = compile_forms(text_forms(f"{before}{sign}secret99"))
         texts = (behind(run * length, before + sign) for length in (20, 40))
-        few, many = (len(list(spans(expression, text))) for text in texts)
+        few, many = (len(list(find_overlapping(expression, text))) for text in texts)
         assert 0 < few == many
 
 
 @pytest.mark.parametrize("sign", [">", "?"])
 def test_base64_that_begins_with_a_sign_is_not_found_at_each_backslash_before_it(sign: str) -> None:
-    [expression] = compiled(whole_forms(f"{sign}secret99"))
+    [expression] = compile_forms(whole_forms(f"{sign}secret99"))
     encoded = base64.b64encode(f"ab{sign}secret99\n".encode())[3:].replace(b"+", b"u002b")
-    few, many = (len(list(spans(expression, b"\\" * length + encoded))) for length in (20, 40))
+    few, many = (
+        len(list(find_overlapping(expression, b"\\" * length + encoded))) for length in (20, 40)
+    )
     assert 0 < few == many
 
 

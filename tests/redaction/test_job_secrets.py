@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from redaction.policy import secret_sources, secrets_of, unhidden_variables, usable
+from redaction.policy import job_secrets, secret_sources, select_usable, unhidden_variables
 from redaction.replacer import SecretPattern
 from tests.builders.specs import a_job, a_secret
 
@@ -22,19 +22,19 @@ TRACE = {
     "secret", ["snapshot", "callId", "data", "Type", "shot", "http://", "LOCALHOST", "screencast"]
 )
 def test_words_of_the_formats_and_their_parts_are_refused(secret: str) -> None:
-    assert usable([secret]) == ()
+    assert select_usable([secret]) == ()
 
 
 @pytest.mark.parametrize(
     "secret", ['"' * 8, "\\" * 8, '"\\"\\', "{}{}{}", "----", "*!*!*", "%%%%%%"]
 )
 def test_a_few_signs_alone_are_refused(secret: str) -> None:
-    assert usable([secret]) == ()
+    assert select_usable([secret]) == ()
 
 
 @pytest.mark.parametrize("secret", ["!?#$", "aaaa", "0000", "snapshots!", "ab*!", "пароль"])
 def test_what_is_neither_is_a_secret(secret: str) -> None:
-    assert usable([secret]) == (secret,)
+    assert select_usable([secret]) == (secret,)
 
 
 WORD = "its value is too common, a word of the formats as true, https and callId are"
@@ -46,7 +46,7 @@ SIGNS = "it is made of fewer than 4 different signs, and of nothing else"
 )
 def test_a_trace_is_left_as_it_is_and_the_variable_named(secret: str, because: str) -> None:
     text = json.dumps(TRACE).encode()
-    assert SecretPattern(usable([secret])).hide(text) == (text, 0)
+    assert SecretPattern(select_usable([secret])).hide(text) == (text, 0)
     job = a_job(variables=(a_secret(value=secret),))
     assert unhidden_variables(job) == (("TOKEN", because),)
 
@@ -65,6 +65,6 @@ def test_of_an_address_that_is_secret_the_password_is_one_too(
 ) -> None:
     """A page that is opened with it tells the password by itself."""
     job = a_job(variables=(a_secret(value=value),))
-    assert secrets_of(job) == (value, *hidden)
-    sources = secret_sources(job, found=(), of_agent=False)
+    assert job_secrets(job) == (value, *hidden)
+    sources = secret_sources(job, found=(), agent_has_secrets=False)
     assert sources == "the check's secret variables (TOKEN)"

@@ -320,8 +320,8 @@ def test_a_secret_over_the_end_of_a_block_goes() -> None:
 
 def test_a_pattern_that_gave_back_its_memory_finds_as_before() -> None:
     pattern = SecretPattern(["hunter-two"])
-    pattern.let_go()
+    pattern.free()
     before = pattern.hide(b"a hunter-two b")
-    pattern.let_go()
+    pattern.free()
     assert pattern.hide(b"a hunter-two b") == before
     assert before[1] == 1

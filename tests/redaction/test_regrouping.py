@@ -5,36 +5,36 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from redaction.compiled import found_in
+from redaction.compiled import contains_form
 from redaction.decoders import (
     BASE64_SIGN,
     HEX_SIGN,
     WIDE_SIGN,
     DecodedView,
     Kind,
-    narrowed,
-    unbase64,
-    unhex,
+    decode_base64,
+    decode_hex,
+    decode_wide,
 )
 
 TEXT = b"the hunter-two of us"
 LETTERS = base64.b64encode(TEXT)
 
 
-def view_of(views: Iterator[DecodedView], text: bytes) -> DecodedView:
+def view_of(decode_views: Iterator[DecodedView], text: bytes) -> DecodedView:
     """The one view that holds the text."""
-    [found] = [view for view in views if text in view.content]
+    [found] = [view for view in decode_views if text in view.content]
     return found
 
 
 def placed(view: DecodedView, text: bytes) -> tuple[int, int]:
     at = view.content.index(text)
-    return view.place(at, at + len(text) - 1)
+    return view.locate(at, at + len(text) - 1)
 
 
 @pytest.mark.parametrize("before", range(4))
 def test_base64_is_read_whichever_letter_it_begins_with(before: int) -> None:
-    view = view_of(unbase64(b"AAAA"[:before] + LETTERS), b"hunter-two")
+    view = view_of(decode_base64(b"AAAA"[:before] + LETTERS), b"hunter-two")
     assert view.kind is Kind.BASE64
     start, end = placed(view, b"hunter-two")
     assert (start - before, end - before) == (4 // 3 * 4 + 1, 14 // 3 * 4 + 3)
@@ -52,7 +52,7 @@ WRAPPED: list[Callable[[bytes], bytes]] = [
 @pytest.mark.parametrize("wrap", WRAPPED)
 def test_lines_of_base64_are_put_together(wrap: Callable[[bytes], bytes]) -> None:
     letters = wrap(LETTERS)
-    start, end = placed(view_of(unbase64(letters), b"hunter-two"), b"hunter-two")
+    start, end = placed(view_of(decode_base64(letters), b"hunter-two"), b"hunter-two")
     whole, rest = letters[:start], letters[end:]
     assert b"hunter-two" not in base64.b64decode(whole + b"A" * (-len(whole) % 4))
     assert LETTERS.startswith(whole)
@@ -69,7 +69,7 @@ def test_signs_of_base64_are_letters_however_they_are_written(plus: bytes, slash
     assert b"+" in letters
     assert b"/" in letters
     written = letters.replace(b"+", plus).replace(b"/", slash)
-    assert placed(view_of(unbase64(written), text), text)[0] == 0
+    assert placed(view_of(decode_base64(written), text), text)[0] == 0
 
 
 @pytest.mark.parametrize("skipped", [0, 1])
@@ -77,7 +77,7 @@ def test_signs_of_base64_are_letters_however_they_are_written(plus: bytes, slash
 def test_hexadecimal_is_read_in_both_ways_of_pairing(skipped: int, between: str) -> None:
     pairs = between.join(f"{byte:02x}" for byte in TEXT)
     stretch = ("f"[:skipped] if not between else "") + pairs
-    view = view_of(unhex(stretch.encode()), TEXT)
+    view = view_of(decode_hex(stretch.encode()), TEXT)
     assert view.kind is Kind.HEX
     start, end = placed(view, b"hunter-two")
     assert stretch[start:end] == between.join(f"{byte:02x}" for byte in b"hunter-two")
@@ -86,7 +86,7 @@ def test_hexadecimal_is_read_in_both_ways_of_pairing(skipped: int, between: str)
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_wide_characters_are_read_as_narrow_ones(codec: str) -> None:
     stretch = b"\x01" + TEXT.decode().encode(codec)
-    view = view_of(narrowed(stretch), b"hunter-two")
+    view = view_of(decode_wide(stretch), b"hunter-two")
     assert view.kind is Kind.WIDE
     start, end = placed(view, b"hunter-two")
     assert stretch[start:end].replace(b"\0", b"") == b"hunter-two"
@@ -105,7 +105,7 @@ def test_wide_characters_are_read_as_narrow_ones(codec: str) -> None:
     ],
 )  # fmt: skip
 def test_signs_are_seen(sign: str, text: bytes) -> None:
-    assert found_in(sign, b"<" + text + b">")
+    assert contains_form(sign, b"<" + text + b">")
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_signs_are_seen(sign: str, text: bytes) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("sign", [BASE64_SIGN, HEX_SIGN, WIDE_SIGN])
 def test_words_and_figures_are_no_sign(sign: str, text: bytes) -> None:
-    assert not found_in(sign, text)
+    assert not contains_form(sign, text)

@@ -6,7 +6,7 @@ from contract.evidence import HttpEvidence
 from contract.result import Failure, FailureKind, LogLine, Outcome, Status
 from contract.wire import decode, encode
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
-from redaction.result import SaidHeaders
+from redaction.result import HeadersInText
 from tests.builders.observations import http_evidence
 
 CALL_LOG = (
@@ -22,7 +22,7 @@ def failed(message: str, *lines: str) -> Outcome:
 
 
 def hidden(outcome: Outcome, *further: str) -> tuple[Outcome, tuple[str, ...]]:
-    return SaidHeaders(SENSITIVE_HEADERS | set(further)).hidden(outcome)
+    return HeadersInText(SENSITIVE_HEADERS | set(further)).hide(outcome)
 
 
 @pytest.mark.parametrize("name", ["authorization", "Cookie", "X-API-Key", "x-session"])

@@ -201,23 +201,23 @@ def test_a_body_stored_as_base64_is_looked_into_and_stays_base64() -> None:
 def test_only_a_result_that_can_hold_no_secret_is_clean_at_once() -> None:
     job, plain = a_job(), with_body("plain")
     scrubber = Scrubber(kept_from_scripts=[KEY], sensitive_headers=["X-Session"])
-    at_once = scrubber.at_once(plain, job=job)
+    at_once = scrubber.clean_unsearched(plain, job=job)
     assert at_once is not None
     assert at_once.body == scrubber.clean(plain, job=job).body
-    assert Scrubber([SECRET]).at_once(plain, job=job) is None
-    assert scrubber.at_once(plain, job=a_job(variables=(a_secret(),))) is None
-    assert scrubber.at_once(plain, job=a_job(MultiStepSpec(script="1"))) is None
-    assert scrubber.at_once(plain, job=job, found=("fresh-t0ken",)) is None
-    assert scrubber.at_once(plain) is None
+    assert Scrubber([SECRET]).clean_unsearched(plain, job=job) is None
+    assert scrubber.clean_unsearched(plain, job=a_job(variables=(a_secret(),))) is None
+    assert scrubber.clean_unsearched(plain, job=a_job(MultiStepSpec(script="1"))) is None
+    assert scrubber.clean_unsearched(plain, job=job, found=("fresh-t0ken",)) is None
+    assert scrubber.clean_unsearched(plain) is None
     for text in (f"the agent's {KEY}", "http://me:my-own@site.test/"):
-        assert scrubber.at_once(with_body(text), job=job) is None
+        assert scrubber.clean_unsearched(with_body(text), job=job) is None
     sent = with_body("plain", request_headers={"x-session": "abcd-1234"})
-    assert scrubber.at_once(sent, job=job) is None
+    assert scrubber.clean_unsearched(sent, job=job) is None
 
 
 def test_sensitive_headers_are_hidden_at_once() -> None:
     sent = with_body("plain", request_headers={"cookie": "session=abcd-1234"})
-    clean = Scrubber().at_once(sent, job=a_job())
+    clean = Scrubber().clean_unsearched(sent, job=a_job())
     assert clean is not None
     assert b"abcd-1234" not in clean.body
 

@@ -5,17 +5,19 @@ from collections.abc import Iterable, Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redaction.compiled import compiled, spans
-from redaction.decoders import Kind, views
+from redaction.compiled import compile_forms, find_overlapping
+from redaction.decoders import Kind, decode_views
 from redaction.forms import text_forms, whole_forms
-from redaction.matcher import DEEPEST, Search, Span, merge_spans
-from redaction.replacer import BLOCK_BYTES, OVERLAP_BYTES, HidingStream, SecretPattern
+from redaction.matcher import DEEPEST, SecretMatcher, Span, merge_spans
+from redaction.replacer import BLOCK_BYTES, OVERLAP_BYTES, RedactingStream, SecretPattern
 from tests.builders.encodings import ENCODINGS, encoded, fits
 
 SECRETS = ('p@$$ w/ö"rd&<x>%+=', "hunter22-token", "\\!ab\\c:d9")
 PATTERN = SecretPattern(SECRETS)
-SEARCH = Search(SECRETS)
-FORMS = compiled(form for secret in SECRETS for form in (*text_forms(secret), *whole_forms(secret)))
+SEARCH = SecretMatcher(SECRETS)
+FORMS = compile_forms(
+    form for secret in SECRETS for form in (*text_forms(secret), *whole_forms(secret))
+)
 WINDOW_BYTES = 1 << 15
 ESCAPE_BYTES = 64
 """An escape that a cover begins in goes with it."""
@@ -49,10 +51,10 @@ def filled(filler: bytes, size: int) -> bytes:
 def found_plainly(text: bytes, deeper: int = DEEPEST) -> Iterator[Span]:
     """Where forms stand, in the text and in what the whole of it reads decoded."""
     for expression in FORMS:
-        yield from (Span(*span, Kind.TEXT) for span in spans(expression, text))
-    for view in views(text) if deeper else ():
+        yield from (Span(*span, Kind.TEXT) for span in find_overlapping(expression, text))
+    for view in decode_views(text) if deeper else ():
         for cover in merge_spans(found_plainly(view.content, deeper - 1)):
-            yield Span(*view.place(cover.start, cover.end - 1), Kind.TEXT)
+            yield Span(*view.locate(cover.start, cover.end - 1), Kind.TEXT)
 
 
 def within(covers: Iterable[Span], *, before: int = 0) -> set[int]:
@@ -71,7 +73,7 @@ def test_parts_and_signs_tell_of_all_that_a_whole_search_finds(
     filler, windows, shift = before
     text = filled(filler, max(0, windows * WINDOW_BYTES // 8 + shift))
     text += b"".join(filled(one, size) + hit for one, size, hit in parts)
-    plainly, found = merge_spans(found_plainly(text)), within(SEARCH.covers(text))
+    plainly, found = merge_spans(found_plainly(text)), within(SEARCH.find(text))
     assert within(plainly) <= found
     assert found <= within(plainly, before=ESCAPE_BYTES)
 
@@ -93,8 +95,8 @@ def test_the_edges_of_blocks_and_chunks_change_nothing(
         dense = filled(filler, 400)
         data += b"\n" * (number * BLOCK_BYTES + overlap + shift - len(data) - len(dense)) + dense
         data += hit + dense
-    stream, clean, at = HidingStream(PATTERN), b"", 0
+    stream, clean, at = RedactingStream(PATTERN), b"", 0
     for size in (*sizes, len(data)):
         clean, at = clean + stream.feed(data[at : at + size]), at + size
     assert clean + stream.finish() == PATTERN.hide(data)[0]
-    assert stream.replacements == len(SEARCH.covers(data))
+    assert stream.replacements == len(SEARCH.find(data))

@@ -7,8 +7,8 @@ from tests.builders.specs import a_job, a_secret
 OF_REQUEST = "passwords and keys of the check's request, proxy or client certificates"
 
 
-def told(job: Job, *, found: tuple[str, ...] = (), of_agent: bool = False) -> str:
-    return secret_sources(job, found=found, of_agent=of_agent)
+def told(job: Job, *, found: tuple[str, ...] = (), agent_has_secrets: bool = False) -> str:
+    return secret_sources(job, found=found, agent_has_secrets=agent_has_secrets)
 
 
 def test_secret_variables_are_told_by_name() -> None:
@@ -28,7 +28,7 @@ def test_a_secret_that_is_too_short_to_be_hidden_keeps_nothing_back() -> None:
 
 def test_what_the_script_and_the_agent_bring_is_told_as_theirs() -> None:
     assert told(a_job(), found=("from-script",)) == "what the script keeps in SERVICE_SECRET_*"
-    assert told(a_job(), of_agent=True) == "SERVICE_SECRET_* in the agent's environment"
+    assert told(a_job(), agent_has_secrets=True) == "SERVICE_SECRET_* in the agent's environment"
 
 
 def test_a_passphrase_and_a_proxys_password_are_told_as_such() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redaction.replacer import BLOCK_BYTES, HidingStream, SecretPattern
+from redaction.replacer import BLOCK_BYTES, RedactingStream, SecretPattern
 from tests.builders.encodings import ENCODINGS
 
 SECRET = 'p@$$ w/ö"rd&<x>%+='
@@ -19,7 +19,7 @@ def in_chunks(data: bytes, sizes: list[int]) -> list[bytes]:
 
 
 def streamed(chunks: list[bytes], pattern: SecretPattern = PATTERN) -> tuple[bytes, int]:
-    stream = HidingStream(pattern)
+    stream = RedactingStream(pattern)
     clean = b"".join([*map(stream.feed, chunks), stream.finish()])
     return clean, stream.replacements
 
@@ -49,7 +49,7 @@ def test_bytes_that_come_one_by_one_are_hidden_too() -> None:
 
 
 def test_little_is_held() -> None:
-    stream = HidingStream(PATTERN)
+    stream = RedactingStream(PATTERN)
     held = 0
     for _ in range(40):
         held += 100_000 - len(stream.feed(b"x" * 100_000))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from redaction.compiled import found_in
+from redaction.compiled import contains_form
 from redaction.decoders import (
     CSS_SIGN,
     ENTITY_SIGN,
@@ -14,10 +14,10 @@ from redaction.decoders import (
     SPLICE_SIGN,
     DecodedView,
     Kind,
-    splice,
-    uncss,
-    unescaped,
-    unprintable,
+    decode_css,
+    decode_escapes,
+    decode_quoted_printable,
+    remove_breaks,
 )
 from redaction.policy import HIDDEN
 from redaction.replacer import SecretPattern
@@ -25,44 +25,44 @@ from redaction.replacer import SecretPattern
 Undo = Callable[[bytes], Iterator[DecodedView]]
 
 UNDONE: list[tuple[Undo, bytes, bytes]] = [
-    (unescaped, b"%41", b"A"),
-    (unescaped, b"%252541", b"A"),
-    (unescaped, b"&#65;", b"A"),
-    (unescaped, b"&amp;#0065;", b"A"),
-    (unescaped, b"&#x41;", b"A"),
-    (unescaped, b"&#x20AC;", "€".encode()),
-    (unescaped, b"&quot;", b'"'),
-    (unescaped, rb"\u0041", b"A"),
-    (unescaped, rb"\u{1F600}", "😀".encode()),
-    (unescaped, rb"\U00000041", b"A"),
-    (unescaped, rb"\x41", b"A"),
-    (unescaped, rb"\101", b"A"),
-    (unescaped, rb"\n", b"\n"),
-    (unescaped, rb"\/", b"/"),
-    (unescaped, rb"\\u0041", b"A"),
-    (unescaped, rb"\\\u0041", rb"\A"),
-    (unescaped, rb"\\\\\\n", b"\\\n"),
-    (unescaped, b"&unheardof;", b"&unheardof;"),
-    (unescaped, b"&#9999999;", b"&#9999999;"),
-    (unescaped, rb"\ud83d", rb"\ud83d"),
-    (uncss, rb"\41 ", b"A"),
-    (uncss, b"\\41\n", b"A"),
-    (uncss, rb"\000041", b"A"),
-    (uncss, b"%5C41%20", b"A"),
-    (uncss, rb"\"", b'"'),
-    (unprintable, b"=41", b"A"),
-    (unprintable, b"=c3=A9", "é".encode()),
-    (splice, b"\x1b[27m", b""),
-    (splice, rb"\u001b[1;31m", b""),
-    (splice, b"%1B%5B27m", b""),
-    (splice, b"%5Cu001b%5B27m", b""),
-    (splice, b"%5C%5C%5Cu001b%5B27m", b"\\"),
-    (splice, rb"\\\u001b[27m", b"\\"),
-    (splice, b"=\r\n", b""),
-    (splice, rb"=\r\n", b""),
-    (splice, b"%3D%0A", b""),
-    (splice, b"%253D%250D%250A", b""),
-    (splice, b"=3D\n", b""),
+    (decode_escapes, b"%41", b"A"),
+    (decode_escapes, b"%252541", b"A"),
+    (decode_escapes, b"&#65;", b"A"),
+    (decode_escapes, b"&amp;#0065;", b"A"),
+    (decode_escapes, b"&#x41;", b"A"),
+    (decode_escapes, b"&#x20AC;", "€".encode()),
+    (decode_escapes, b"&quot;", b'"'),
+    (decode_escapes, rb"\u0041", b"A"),
+    (decode_escapes, rb"\u{1F600}", "😀".encode()),
+    (decode_escapes, rb"\U00000041", b"A"),
+    (decode_escapes, rb"\x41", b"A"),
+    (decode_escapes, rb"\101", b"A"),
+    (decode_escapes, rb"\n", b"\n"),
+    (decode_escapes, rb"\/", b"/"),
+    (decode_escapes, rb"\\u0041", b"A"),
+    (decode_escapes, rb"\\\u0041", rb"\A"),
+    (decode_escapes, rb"\\\\\\n", b"\\\n"),
+    (decode_escapes, b"&unheardof;", b"&unheardof;"),
+    (decode_escapes, b"&#9999999;", b"&#9999999;"),
+    (decode_escapes, rb"\ud83d", rb"\ud83d"),
+    (decode_css, rb"\41 ", b"A"),
+    (decode_css, b"\\41\n", b"A"),
+    (decode_css, rb"\000041", b"A"),
+    (decode_css, b"%5C41%20", b"A"),
+    (decode_css, rb"\"", b'"'),
+    (decode_quoted_printable, b"=41", b"A"),
+    (decode_quoted_printable, b"=c3=A9", "é".encode()),
+    (remove_breaks, b"\x1b[27m", b""),
+    (remove_breaks, rb"\u001b[1;31m", b""),
+    (remove_breaks, b"%1B%5B27m", b""),
+    (remove_breaks, b"%5Cu001b%5B27m", b""),
+    (remove_breaks, b"%5C%5C%5Cu001b%5B27m", b"\\"),
+    (remove_breaks, rb"\\\u001b[27m", b"\\"),
+    (remove_breaks, b"=\r\n", b""),
+    (remove_breaks, rb"=\r\n", b""),
+    (remove_breaks, b"%3D%0A", b""),
+    (remove_breaks, b"%253D%250D%250A", b""),
+    (remove_breaks, b"=3D\n", b""),
 ]
 IDS = [f"{undo.__name__} {escape!r}" for undo, escape, _ in UNDONE]
 
@@ -83,7 +83,7 @@ def test_an_escape_is_replaced_by_its_meaning_wherever_it_stands(
 def test_a_backslash_takes_nothing_of_an_escape_of_another_kind(
     text: bytes, meaning: bytes
 ) -> None:
-    [view] = unescaped(text)
+    [view] = decode_escapes(text)
     assert view.content == meaning
 
 
@@ -106,19 +106,21 @@ def test_a_byte_came_from_the_whole_of_its_escape(
     stretch = b"xy" + escape + b"zz" + escape + b"xy"
     [view] = undo(stretch)
     inner = view.content.index(b"zz")
-    assert view.place(0, 1) == (0, 2)
-    assert view.place(inner, inner + 1) == (2 + len(escape), 4 + len(escape))
-    assert view.place(1, inner) == (1, 3 + len(escape))
+    assert view.locate(0, 1) == (0, 2)
+    assert view.locate(inner, inner + 1) == (2 + len(escape), 4 + len(escape))
+    assert view.locate(1, inner) == (1, 3 + len(escape))
     last = len(view.content) - 1
-    assert view.place(last, last) == (len(stretch) - 1, len(stretch))
+    assert view.locate(last, last) == (len(stretch) - 1, len(stretch))
     if meaning:
         last = 1 + len(meaning)
-        assert view.place(2, last) == (2, 2 + len(escape))
-        if undo is not unprintable:  # which has an escape for each byte
-            assert view.place(last, last) == (2, 2 + len(escape))
+        assert view.locate(2, last) == (2, 2 + len(escape))
+        if undo is not decode_quoted_printable:  # which has an escape for each byte
+            assert view.locate(last, last) == (2, 2 + len(escape))
 
 
-@pytest.mark.parametrize("undo", [unescaped, uncss, unprintable, splice])
+@pytest.mark.parametrize(
+    "undo", [decode_escapes, decode_css, decode_quoted_printable, remove_breaks]
+)
 def test_what_holds_no_escape_is_no_view(undo: Undo) -> None:
     assert list(undo(b"plain words, a=b and 100 of them\n")) == []
 
@@ -137,7 +139,7 @@ def test_what_holds_no_escape_is_no_view(undo: Undo) -> None:
     ],
 )  # fmt: skip
 def test_signs_are_seen(sign: str, text: bytes) -> None:
-    assert found_in(sign, b"<" + text + b">")
+    assert contains_form(sign, b"<" + text + b">")
 
 
 @pytest.mark.parametrize(
@@ -151,4 +153,4 @@ def test_signs_are_seen(sign: str, text: bytes) -> None:
     "sign", [PERCENT_SIGN, ENTITY_SIGN, ESCAPE_SIGN, CSS_SIGN, PRINTABLE_SIGN, SPLICE_SIGN]
 )
 def test_what_is_usually_escaped_is_no_sign(sign: str, text: bytes) -> None:
-    assert not found_in(sign, text)
+    assert not contains_form(sign, text)

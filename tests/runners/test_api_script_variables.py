@@ -4,7 +4,7 @@ import re
 
 from contract.requests import BodyType, HttpMethod, KeyValue
 from contract.result import Status
-from redaction.policy import usable
+from redaction.policy import select_usable
 from redaction.result import Scrubber
 from runners.scripting.environment import build_job_environment
 from tests.builders.api_scripts import a_bench, messages, said
@@ -174,7 +174,7 @@ async def test_a_new_value_of_a_secret_variable_is_secret() -> None:
     async with a_bench(variables=(a_secret("TOKEN", "old-value"),)) as bench:
         await bench.run(setup_script="process.env.TOKEN = 'new-value';")
         assert bench.ctx.workspace.secrets == ("new-value",)
-        assert usable(bench.ctx.workspace.secrets) == ("new-value",)
+        assert select_usable(bench.ctx.workspace.secrets) == ("new-value",)
 
 
 async def test_a_locked_header_stays_locked_when_setup_changes_it() -> None:

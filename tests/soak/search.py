@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from redaction.clean import UnscannableError
-from redaction.policy import usable
+from redaction.policy import select_usable
 from redaction.scanner.scan import scan_bytes, scan_file
 from redaction.scanner.text import TextScan
 from tests.builders.encodings import ENCODINGS
@@ -53,11 +53,11 @@ class Search:
 
         `own_key` may stand in the `Authorization` header of a call, once, and nowhere else.
         """
-        self._secrets = usable((*secrets.values(), own_key))
+        self._secrets = select_usable((*secrets.values(), own_key))
         self._scan = TextScan(self._secrets)
         self._forms = {form: f"agent's key in {how}" for how, form in _forms(own_key)}
         for name, secret in secrets.items():
-            pieces = (piece for one in usable([secret]) for piece in _pieces(one))
+            pieces = (piece for one in select_usable([secret]) for piece in _pieces(one))
             for how, form in (found for piece in pieces for found in _forms(piece)):
                 self._forms[form] = f"{name} in {how}"
         key = re.escape(own_key.encode())

@@ -16,7 +16,7 @@ from typing import Final, Self
 import msgspec
 
 from contract.result import Artifact, ArtifactKind
-from redaction.policy import cut, is_secret, usable
+from redaction.policy import cut, is_secret, select_usable
 from redaction.replacer import SecretPattern
 from runners.runner import RunContext
 from runners.scripting.playwright.partial_trace import (
@@ -44,7 +44,7 @@ class FileNames:
     """
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
-        self._secrets = usable(secrets)
+        self._secrets = select_usable(secrets)
         self._pattern: SecretPattern | None = None
         """Matches the secrets; compiled on first use. None: it was not needed yet."""
 

@@ -13,7 +13,7 @@ import msgspec
 from contract.checks import BrowserSpec, MultiStepSpec
 from contract.result import Artifact, CheckFailed, FailureKind, LogLine
 from contract.scripts import config_problem
-from redaction.policy import secret_names, secrets_in
+from redaction.policy import environment_secrets, secret_names
 from runners.runner import RunContext
 from runners.scripting.harness import Harness
 from runners.scripting.node.files import (
@@ -308,7 +308,9 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
 
     async def _run_program(self, program: Program, events: ReporterEvents) -> ProgramExit:
         ctx = self.prepared.ctx
-        ctx.workspace.set_script_secrets(secrets_in(program.env, secret_names(ctx.variables)))
+        ctx.workspace.set_script_secrets(
+            environment_secrets(program.env, secret_names(ctx.variables))
+        )
         messages = SecretMessages(ctx.workspace, receiver=events)
         if self.spare is not None:
             return await self.spare.run(program, run_time=self.prepared.time, messages=messages)

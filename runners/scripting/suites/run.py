@@ -11,7 +11,7 @@ import msgspec
 
 from contract.checks import PlaywrightSpec
 from contract.result import CheckFailed, FailureKind, LogLine
-from redaction.policy import secrets_in
+from redaction.policy import environment_secrets
 from runners.net.http.request import USER_AGENT
 from runners.scripting.node.files import UserPaths
 from runners.scripting.playwright.chromium import make_registry, resolve_package
@@ -112,7 +112,7 @@ async def run_suite(sandbox: Sandbox, run: SuiteRun) -> tuple[SuiteEvents, Progr
     facts = SuiteEvents(paths)
     program = _build_program(run, plan)
     child = await sandbox.start(program, owner=project.workspace)
-    project.workspace.set_script_secrets(secrets_in(program.env, run.secret_names))
+    project.workspace.set_script_secrets(environment_secrets(program.env, run.secret_names))
     told = SecretMessages(project.workspace, receiver=facts)
     ended = await child.wait(
         timeout_s=run.time.stop_after_s,

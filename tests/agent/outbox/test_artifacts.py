@@ -16,7 +16,7 @@ from agent.outbox.artifact_files import ArtifactFolder
 from contract.job import Lease
 from contract.result import Artifact
 from contract.wire import encode
-from redaction.clean import taken_back
+from redaction.clean import restore_clean
 from tests.builders.agents import a_clean_file, clean, until
 from tests.builders.artifacts import BIG, LIMITS, bench, make_unreadable
 from tests.builders.observations import a_result, an_outcome
@@ -200,7 +200,9 @@ async def test_a_result_waits_for_its_files_byte_for_byte(tmp_path: Path) -> Non
     folder = ArtifactFolder(tmp_path, agent_id="a1")
     folder.open()
     result = a_result()
-    packed = taken_back(result, msgspec.json.format(encode(result)))  # no encoder of ours writes so
+    packed = restore_clean(
+        result, msgspec.json.format(encode(result))
+    )  # no encoder of ours writes so
     parcel = folder.pack(packed, (), lease_s=60, put_at_s=1)
     assert artifact_files.unpack(parcel) == packed
     folder.close()
@@ -358,7 +360,7 @@ async def test_what_cannot_be_packed_goes_on_without_its_files(tmp_path: Path) -
         (workspace.folder / "a.txt").write_bytes(b"one")
         artifact = workspace.artifact("a.txt", "file")
         result = clean("job-1", outcome=an_outcome(artifacts=(artifact,)))
-        strange = taken_back(result.result, b"{}")
+        strange = restore_clean(result.result, b"{}")
         file = a_clean_file(workspace.folder / "a.txt", artifact)
         await it.files.put(strange, [file], lease_s=60)
         await it.arrived("job-1")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from agent.telemetry.logs import Redactor
 from redaction.policy import HIDDEN as MASK
-from redaction.policy import usable
+from redaction.policy import select_usable
 
 SECRET = "s3cr et/vä+lue"
 secrets = st.text(st.characters(codec="utf-8"), min_size=8).filter(
-    lambda text: len(text.strip()) >= 8 and text.strip() in usable([text])
+    lambda text: len(text.strip()) >= 8 and text.strip() in select_usable([text])
 )
 
 

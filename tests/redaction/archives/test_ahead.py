@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from redaction.archives.limits import MOST_HELD, THREADS, each_with
+from redaction.archives.limits import MAX_IN_PROGRESS, THREADS, map_ahead
 from tests.builders.patience import LONG_S
 
 
 def test_items_come_in_order_with_what_was_made_of_them() -> None:
-    assert list(each_with(str, range(20))) == [(number, str(number)) for number in range(20)]
-    assert list(each_with(str, ())) == []
+    assert list(map_ahead(str, range(20))) == [(number, str(number)) for number in range(20)]
+    assert list(map_ahead(str, ())) == []
 
 
 def test_few_items_are_held_at_once() -> None:
@@ -22,8 +22,8 @@ def test_few_items_are_held_at_once() -> None:
             taken.append(number)
             yield number
 
-    assert next(each_with(str, numbers())) == (0, "0")
-    assert len(taken) == MOST_HELD
+    assert next(map_ahead(str, numbers())) == (0, "0")
+    assert len(taken) == MAX_IN_PROGRESS
 
 
 def test_two_are_worked_on_at_once_and_none_of_them_where_they_are_used() -> None:
@@ -33,7 +33,7 @@ def test_two_are_worked_on_at_once_and_none_of_them_where_they_are_used() -> Non
         together.wait()
         return threading.get_ident()
 
-    assert threading.get_ident() not in {made for _, made in each_with(work, range(2 * THREADS))}
+    assert threading.get_ident() not in {made for _, made in map_ahead(work, range(2 * THREADS))}
 
 
 def test_work_waits_for_threads_and_not_threads_for_work() -> None:
@@ -47,7 +47,7 @@ def test_work_waits_for_threads_and_not_threads_for_work() -> None:
     def work(number: int) -> bool:
         return number != 0 or are_taken.wait(LONG_S)
 
-    assert all(made for _, made in each_with(work, numbers()))
+    assert all(made for _, made in map_ahead(work, numbers()))
 
 
 def broken() -> Iterator[int]:
@@ -57,14 +57,14 @@ def broken() -> Iterator[int]:
 
 def test_what_breaks_arrives() -> None:
     with pytest.raises(ValueError, match="broken"):
-        list(each_with(str, broken()))
+        list(map_ahead(str, broken()))
     with pytest.raises(ValueError, match="invalid literal"):
-        list(each_with(int, ("1", "x")))
+        list(map_ahead(int, ("1", "x")))
 
 
 def test_no_thread_is_left_where_the_rest_is_not_wanted() -> None:
     before = set(threading.enumerate())
-    ahead = each_with(str, range(20))
+    ahead = map_ahead(str, range(20))
     next(ahead)
     ahead.close()
     assert set(threading.enumerate()) <= before, "those of earlier tests may end meanwhile"

@@ -8,7 +8,7 @@ import pytest
 
 from redaction.archives import cleaner
 from redaction.archives.cleaner import Cleaner
-from redaction.archives.compressed import Kind, kind_of
+from redaction.archives.compressed import Kind, detect_kind
 from redaction.archives.limits import UnsearchableFileError
 from redaction.policy import HIDDEN
 from tests.builders.archives import hidden_bytes
@@ -39,10 +39,10 @@ def test_each_kind_of_archive_is_cleaned_by_nothing_but_itself(
     assert is_cleaned(tmp_path, kind)
 
     def forgetful(start: bytes, name: str = "") -> Kind:
-        known = kind_of(start, name)
+        known = detect_kind(start, name)
         return Kind.PLAIN if known is kind else known
 
-    monkeypatch.setattr(cleaner, "kind_of", forgetful)
+    monkeypatch.setattr(cleaner, "detect_kind", forgetful)
     assert not is_cleaned(tmp_path, kind)
 
 

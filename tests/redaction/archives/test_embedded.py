@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from redaction.policy import HIDDEN
-from tests.builders.archives import a_zip, hidden_bytes, members_of
+from tests.builders.archives import a_zip, hidden_bytes, read_members
 
 SECRET = "s3cr3t-T0ken"
 TEXT = f"before {SECRET} after, and some more of it".encode()
@@ -40,11 +40,11 @@ def test_a_body_in_a_har_file_is_cleaned(
 
 
 def test_a_data_url_is_cleaned(tmp_path: Path) -> None:
-    packed = base64.b64encode(a_zip({"a.txt": TEXT})).decode()
-    html = f'<a href="data:application/zip;base64,{packed}">a</a>'.encode()
+    compress = base64.b64encode(a_zip({"a.txt": TEXT})).decode()
+    html = f'<a href="data:application/zip;base64,{compress}">a</a>'.encode()
     left = hidden_bytes(tmp_path, html, SECRET, name="a.html")
     inner = left.partition(b"base64,")[2].partition(b'"')[0]
-    assert members_of(base64.b64decode(inner)) == {"a.txt": CLEAN}
+    assert read_members(base64.b64decode(inner)) == {"a.txt": CLEAN}
     assert left.endswith(b'">a</a>')
 
 

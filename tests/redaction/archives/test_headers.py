@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from redaction.archives.headers import HeaderHiding
+from redaction.archives.headers import HeaderRedactor
 from redaction.policy import HIDDEN, SENSITIVE_HEADERS
-from tests.builders.archives import a_zip, hidden, hidden_bytes, lines, members_of
+from tests.builders.archives import a_zip, hidden, hidden_bytes, lines, read_members
 
 SECRET = "s3cr3t-T0ken"
 TOKEN = "tok-abcdef123456"
@@ -28,7 +28,7 @@ TOKEN = "tok-abcdef123456"
     ],
 )
 def test_a_value_is_hidden_by_its_name(text: str) -> None:
-    hidden, count = HeaderHiding(SENSITIVE_HEADERS).hide(
+    hidden, count = HeaderRedactor(SENSITIVE_HEADERS).hide(
         text.replace("VALUE", r"a \"b\" c").encode()
     )
     assert hidden == text.replace("VALUE", HIDDEN).encode()
@@ -52,8 +52,8 @@ def test_a_value_is_hidden_by_its_name_in_json_that_is_a_text(
     text = json.dumps(said, indent=indent)
     for _ in range(within):
         text = json.dumps({"type": "console", "text": text, "after": "stays"})
-    hiding = HeaderHiding(SENSITIVE_HEADERS)
-    hiding.look(text.replace("TOKEN", TOKEN).encode())
+    hiding = HeaderRedactor(SENSITIVE_HEADERS)
+    hiding.collect(text.replace("TOKEN", TOKEN).encode())
     hidden, count = hiding.hide(text.replace("TOKEN", TOKEN).encode())
     assert (TOKEN in hidden.decode(), count, hiding.found) == (False, 1, (TOKEN,))
     for _ in range(within):
@@ -66,7 +66,7 @@ def test_a_value_is_hidden_by_its_name_in_json_that_is_a_text(
 def test_lists_of_headers_are_known_in_json_that_is_a_text(order: tuple[str, str]) -> None:
     header = {"name": "Authorization", "value": f"Bearer {TOKEN}"}
     said = json.dumps([{key: header[key] for key in order}, {"name": "a", "value": "b"}], indent=1)
-    hidden, count = HeaderHiding(SENSITIVE_HEADERS).hide(json.dumps({"text": said}).encode())
+    hidden, count = HeaderRedactor(SENSITIVE_HEADERS).hide(json.dumps({"text": said}).encode())
     assert count == 1
     header["value"] = HIDDEN
     assert json.loads(json.loads(hidden)["text"]) == [header, {"name": "a", "value": "b"}]
@@ -87,8 +87,8 @@ def test_a_value_is_hidden_by_its_name_in_what_scripts_print(
     text: str, *, is_in_json: bool
 ) -> None:
     text = json.dumps({"type": "stdout", "text": text}) if is_in_json else text
-    hiding = HeaderHiding(SENSITIVE_HEADERS)
-    hiding.look(text.replace("TOKEN", TOKEN).encode())
+    hiding = HeaderRedactor(SENSITIVE_HEADERS)
+    hiding.collect(text.replace("TOKEN", TOKEN).encode())
     hidden, _ = hiding.hide(text.replace("TOKEN", TOKEN).encode())
     assert (TOKEN in hidden.decode(), TOKEN in hiding.found) == (False, True)
     ends = text.partition("TOKEN")[2].partition("'")[2]
@@ -100,7 +100,7 @@ def test_a_value_is_hidden_by_its_name_in_what_scripts_print(
     ['{"name":"accept","value":"text/html"}', '{"cookies":[]}', '{"name":"cookie","value":""}'],
 )
 def test_other_values_stay(text: str) -> None:
-    assert HeaderHiding(SENSITIVE_HEADERS).hide(text.encode()) == (text.encode(), 0)
+    assert HeaderRedactor(SENSITIVE_HEADERS).hide(text.encode()) == (text.encode(), 0)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_other_values_stay(text: str) -> None:
 def test_what_is_long_enough_is_looked_for_elsewhere(
     name: str, value: str, found: set[str]
 ) -> None:
-    headers = HeaderHiding(SENSITIVE_HEADERS)
-    headers.look(json.dumps({"name": name, "value": value}).encode())
+    headers = HeaderRedactor(SENSITIVE_HEADERS)
+    headers.collect(json.dumps({"name": name, "value": value}).encode())
     assert set(headers.found) == found
 
 
@@ -134,7 +134,7 @@ def a_request(*headers: tuple[str, str]) -> dict[str, Any]:
 def test_a_value_that_a_server_echoes_is_hidden_in_its_answer(tmp_path: Path) -> None:
     network = lines(a_request(("authorization", f"Bearer {TOKEN}"), ("accept", "*/*")))
     archive = a_zip({"0-trace.network": network, "a.html": f"you sent {TOKEN}".encode()})
-    left = members_of(hidden_bytes(tmp_path, archive, SECRET))
+    left = read_members(hidden_bytes(tmp_path, archive, SECRET))
     assert left["a.html"] == f"you sent {HIDDEN}".encode()
     assert left["0-trace.network"] == lines(a_request(("authorization", HIDDEN), ("accept", "*/*")))
 
@@ -154,7 +154,7 @@ def test_a_value_that_is_found_late_is_hidden_in_what_was_read_before(tmp_path: 
         "1-trace.network": lines(a_request(("x-api-key", TOKEN))),
     }
     found = hidden(tmp_path, a_zip(members), SECRET)
-    left = members_of(found.file.path.read_bytes())
+    left = read_members(found.file.path.read_bytes())
     assert TOKEN.encode() not in b"".join(left.values())
     assert found.shows_secret
 
@@ -167,5 +167,5 @@ def test_further_headers_may_be_named(tmp_path: Path) -> None:
         SECRET,
         header_names=frozenset({"x-session"}),
     )
-    (left,) = members_of(found.file.path.read_bytes()).values()
+    (left,) = read_members(found.file.path.read_bytes()).values()
     assert left == lines(a_request(("X-Session", HIDDEN)))

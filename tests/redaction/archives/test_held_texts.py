@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 
 from redaction.archives.limits import UnsearchableFileError
-from redaction.archives.zip import HELD_BYTES
-from tests.builders.archives import a_zip, by_hash, hidden, lines, members_of
+from redaction.archives.zip import LOADED_BYTES
+from tests.builders.archives import a_zip, by_hash, hidden, lines, read_members
 
 SECRET = "hunter-two-and-three"
 
 
 def test_texts_of_all_sizes_are_clean_in_the_order_that_they_had(tmp_path: Path) -> None:
-    sizes = [10, HELD_BYTES + 9, 300, HELD_BYTES - 9, 40, 1 << 20, 5]
+    sizes = [10, LOADED_BYTES + 9, 300, LOADED_BYTES - 9, 40, 1 << 20, 5]
     texts = {
         f"{number}.txt": (b"x" * size + b"\n" + SECRET.encode() * (number % 2))
         for number, size in enumerate(sizes * 3)
     }
     left = hidden(tmp_path, a_zip(texts), SECRET)
-    clean = members_of(left.file.path.read_bytes())
+    clean = read_members(left.file.path.read_bytes())
     assert list(clean) == list(texts)
     assert left.replacements == len(texts) // 2
     assert clean == {
@@ -32,7 +32,7 @@ def test_texts_that_become_alike_are_one_and_are_called_by_its_hash(tmp_path: Pa
     events = lines(*({"sha1": by_hash(page)} for page in pages))
     members = {**{by_hash(page): page for page in pages}, "0-trace.trace": events}
     left = hidden(tmp_path, a_zip(members), SECRET)
-    clean = members_of(left.file.path.read_bytes())
+    clean = read_members(left.file.path.read_bytes())
     page = b"<p>*********</p>"
     now = [by_hash(page), by_hash(page), by_hash(pages[2])]
     assert clean == {

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from redaction.archives.compressed import Kind, is_json, kind_of
+from redaction.archives.compressed import Kind, detect_kind, is_json
 
 
 @pytest.mark.parametrize(
@@ -15,15 +15,17 @@ from redaction.archives.compressed import Kind, is_json, kind_of
     [b"x^2 + y^2 = z^2", "x^2 \u2248 \u00fc".encode()[:-1], b"BZhang wrote\n", b"GIF89 is old"],
 )
 def test_a_text_is_one_that_begins_like_something_else(text: bytes) -> None:
-    assert kind_of(text) is Kind.PLAIN
+    assert detect_kind(text) is Kind.PLAIN
 
 
 @pytest.mark.parametrize("content", [b"", b"a", b"hello", b"hello " * 99])
 def test_what_is_packed_is_no_text_however_short_it_is(content: bytes) -> None:
-    assert [kind_of(zlib.compress(content, level)[:512]) for level in (1, 6, 9)] == [Kind.ZLIB] * 3
-    assert kind_of(bz2.compress(content)[:512]) is Kind.BZIP2
-    assert kind_of(gzip.compress(content)[:512]) is Kind.GZIP
-    assert kind_of(lzma.compress(content)[:512]) is Kind.XZ
+    assert [detect_kind(zlib.compress(content, level)[:512]) for level in (1, 6, 9)] == [
+        Kind.ZLIB
+    ] * 3
+    assert detect_kind(bz2.compress(content)[:512]) is Kind.BZIP2
+    assert detect_kind(gzip.compress(content)[:512]) is Kind.GZIP
+    assert detect_kind(lzma.compress(content)[:512]) is Kind.XZ
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])

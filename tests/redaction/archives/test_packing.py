@@ -12,7 +12,7 @@ import zstandard
 
 from redaction.archives.limits import Bounds, UnsearchableFileError
 from redaction.policy import HIDDEN
-from tests.builders.archives import a_zip, hidden, hidden_bytes, members_of
+from tests.builders.archives import a_zip, hidden, hidden_bytes, read_members
 
 SECRET = "s3cr3t-T0ken"
 TEXT = f"before {SECRET} after ".encode() * 9000
@@ -33,21 +33,21 @@ WAYS = {
 @pytest.mark.parametrize("name", WAYS)
 def test_a_secret_goes_from_compressed_data(tmp_path: Path, name: str) -> None:
     pack, unpack = WAYS[name]
-    left = members_of(hidden_bytes(tmp_path, a_zip({name: pack(TEXT)}), SECRET))
+    left = read_members(hidden_bytes(tmp_path, a_zip({name: pack(TEXT)}), SECRET))
     assert unpack(left[name]) == CLEAN
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_compressed_data_without_a_secret_stay(tmp_path: Path, name: str) -> None:
     members = {name: WAYS[name][0](b"nothing")}
-    assert members_of(hidden_bytes(tmp_path, a_zip(members), SECRET)) == members
+    assert read_members(hidden_bytes(tmp_path, a_zip(members), SECRET)) == members
 
 
 @pytest.mark.parametrize("name", ["a.gz", "a.bz2", "a.xz"])
 def test_streams_one_after_the_other_are_all_searched(tmp_path: Path, name: str) -> None:
     pack, unpack = WAYS[name]
-    packed = pack(b"first") + pack(SECRET.encode())
-    left = members_of(hidden_bytes(tmp_path, a_zip({name: packed}), SECRET))
+    compress = pack(b"first") + pack(SECRET.encode())
+    left = read_members(hidden_bytes(tmp_path, a_zip({name: compress}), SECRET))
     assert unpack(left[name]) == b"first" + HIDDEN.encode()
 
 
@@ -59,14 +59,14 @@ def test_cut_data_do_not_leave(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", WAYS)
 def test_data_that_unpack_to_too_much_do_not_leave(tmp_path: Path, name: str) -> None:
-    packed = WAYS[name][0](bytes(3 << 20))
+    compress = WAYS[name][0](bytes(3 << 20))
     with pytest.raises(UnsearchableFileError, match="unpacks to over"):
-        hidden(tmp_path, packed, SECRET, name=name, bounds=Bounds(unpacked_bytes=2 << 20))
+        hidden(tmp_path, compress, SECRET, name=name, bounds=Bounds(unpacked_bytes=2 << 20))
 
 
 def test_archives_may_be_in_each_other_up_to_a_depth(tmp_path: Path) -> None:
-    packed = gzip.compress(gzip.compress(gzip.compress(SECRET.encode())))
-    left = hidden_bytes(tmp_path, packed, SECRET, name="a.gz")
+    compress = gzip.compress(gzip.compress(gzip.compress(SECRET.encode())))
+    left = hidden_bytes(tmp_path, compress, SECRET, name="a.gz")
     assert gzip.decompress(gzip.decompress(gzip.decompress(left))) == HIDDEN.encode()
     with pytest.raises(UnsearchableFileError, match="levels deep"):
-        hidden(tmp_path, gzip.compress(gzip.compress(packed)), SECRET, name="a.gz")
+        hidden(tmp_path, gzip.compress(gzip.compress(compress)), SECRET, name="a.gz")

@@ -35,24 +35,24 @@ AFTER_HINT = b'{"a":"authorization: %s"}\n' % ESCAPED[10:-3]
 )
 def test_one_look_finds_what_separate_looks_find(lines: tuple[bytes, ...]) -> None:
     block, search = b"".join(lines), Search((SECRET,))
-    seen = search.seen_in(block)
-    assert seen.covers == search.pattern.seen_in(block)
-    assert seen.is_hinted_at is search.is_hinted_at(block, is_json=True)
+    seen = search.find_in_block(block)
+    assert seen.covers == search.pattern.find(block)
+    assert seen.has_hint is search.has_hint(block, is_json=True)
 
 
 def test_a_hint_at_a_split_text_counts_in_snapshots_alone() -> None:
     other = SPLIT.replace(b"frame-snapshot", b"before")
-    assert Search((SECRET,)).seen_in(SPLIT + PLAIN).is_hinted_at
-    assert not Search((SECRET,)).seen_in(other + PLAIN).is_hinted_at
+    assert Search((SECRET,)).find_in_block(SPLIT + PLAIN).has_hint
+    assert not Search((SECRET,)).find_in_block(other + PLAIN).has_hint
 
 
 def test_what_was_let_go_of_finds_the_same_again() -> None:
     search, page = Search((SECRET,)), b"<p>p@$$ w<b>/ord</b></p>"
     json = SPLIT + ENCODED
-    assert search.is_hinted_at(page, is_json=False)
-    hidden, seen = search.in_html.hide(page), search.seen_in(json)
-    assert search.let_go_of_pages()
-    assert not search.let_go_of_pages()
-    search.pattern.let_go_beside()
-    assert search.is_hinted_at(page, is_json=False)
-    assert (search.in_html.hide(page), search.seen_in(json)) == (hidden, seen)
+    assert search.has_hint(page, is_json=False)
+    hidden, seen = search.in_html.hide(page), search.find_in_block(json)
+    assert search.free_html()
+    assert not search.free_html()
+    search.pattern.free_hint()
+    assert search.has_hint(page, is_json=False)
+    assert (search.in_html.hide(page), search.find_in_block(json)) == (hidden, seen)

@@ -9,7 +9,7 @@ import pytest
 
 from redaction.archives.limits import UnsearchableFileError
 from redaction.policy import HIDDEN
-from tests.builders.archives import a_zip, hidden, hidden_bytes, members_of
+from tests.builders.archives import a_zip, hidden, hidden_bytes, read_members
 
 SECRET = "s3cr3t-T0ken"
 
@@ -33,7 +33,7 @@ def read(archive: bytes) -> dict[str, bytes]:
 
 def test_members_of_a_tar_are_cleaned(tmp_path: Path) -> None:
     archive = a_tar({"a.txt": f"x {SECRET}".encode(), "b.bin": bytes(9000)})
-    left = members_of(hidden_bytes(tmp_path, a_zip({"a.tar": archive}), SECRET))
+    left = read_members(hidden_bytes(tmp_path, a_zip({"a.tar": archive}), SECRET))
     assert read(left["a.tar"]) == {"a.txt": f"x {HIDDEN}".encode(), "b.bin": bytes(9000)}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from redaction.archives.json_lines import with_valid_lines
 from redaction.archives.limits import UnsearchableFileError
-from tests.builders.archives import a_zip, hidden, lines, members_of
+from tests.builders.archives import a_zip, hidden, lines, read_members
 
 LINES = b'{"a":"b"}\n{"c":"d"}\n'
 
@@ -42,7 +42,7 @@ def test_a_trace_stays_json_around_secrets_made_of_its_signs(tmp_path: Path, sec
     ]
     told = b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in events)
     left = hidden(tmp_path, a_zip({"0-trace.trace": told}), secret)
-    (content,) = members_of(left.file.path.read_bytes()).values()
+    (content,) = read_members(left.file.path.read_bytes()).values()
     assert secret.encode() not in content
     assert [json.loads(line) for line in content.splitlines()] == [events[0], {}, events[2]]
 
@@ -51,7 +51,7 @@ def test_a_typed_secret_that_ends_a_text_leaves_json(tmp_path: Path) -> None:
     secret = '+-%>a-!~:}"}+'
     archive = a_zip({"0-trace.trace": lines({"a": {"b": secret[:10]}}, {"c": "d"})})
     left = hidden(tmp_path, archive, secret, typed=(secret,))
-    (content,) = members_of(left.file.path.read_bytes()).values()
+    (content,) = read_members(left.file.path.read_bytes()).values()
     assert [json.loads(line) for line in content.splitlines()] == [{}, {"c": "d"}]
 
 
@@ -88,7 +88,7 @@ def test_a_file_of_json_in_an_archive_stays_json_or_is_left_out(
 ) -> None:
     archive = a_zip({name: whole(size), "b.txt": b"text"})
     left = hidden(tmp_path, archive, secret)
-    members = members_of(left.file.path.read_bytes())
+    members = read_members(left.file.path.read_bytes())
     assert members.pop("b.txt") == b"text"
     assert all(json.loads(content) for content in members.values())
     assert bool(left.left_out) is not bool(members)
@@ -99,7 +99,7 @@ def test_a_line_of_a_trace_that_is_too_long_to_be_held_stays_json_or_is_left_out
 ) -> None:
     archive = a_zip({"0-trace.trace": whole(17 << 20) + b"\n" + lines({"type": "log"})})
     left = hidden(tmp_path, archive, '"],["')
-    members = members_of(left.file.path.read_bytes())
+    members = read_members(left.file.path.read_bytes())
     assert (list(members), left.left_out) == (
         [],
         ("1 x a file: without a secret made of JSON's own signs it would be no JSON any more",),

@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from redaction.archives.limits import Bounds, UnsearchableFileError
 from redaction.policy import HIDDEN
-from tests.builders.archives import PICTURE, a_zip, by_hash, hidden, hidden_bytes, members_of
+from tests.builders.archives import PICTURE, a_zip, by_hash, hidden, hidden_bytes, read_members
 
 SECRET = "s3cr3t-T0ken"
 
 
 def test_a_member_with_a_secret_is_cleaned_and_the_others_stay(tmp_path: Path) -> None:
     members = {"a.txt": f"x {SECRET} y".encode(), "b.txt": b"nothing" * 999, "c.jpeg": PICTURE}
-    left = members_of(hidden_bytes(tmp_path, a_zip(members), SECRET))
+    left = read_members(hidden_bytes(tmp_path, a_zip(members), SECRET))
     assert left == {**members, "a.txt": f"x {HIDDEN} y".encode()}
 
 
 def test_a_secret_across_pieces_of_a_long_member_goes(tmp_path: Path) -> None:
     content = b"x" * (1 << 20) + SECRET.encode() + b"y" * (1 << 20)
     for cut in range(0, 40, 7):
-        left = members_of(hidden_bytes(tmp_path, a_zip({"a.bin": content[cut:]}), SECRET))
+        left = read_members(hidden_bytes(tmp_path, a_zip({"a.bin": content[cut:]}), SECRET))
         assert left["a.bin"] == content[cut:].replace(SECRET.encode(), HIDDEN.encode())
 
 
@@ -42,7 +42,7 @@ def test_a_secret_goes_wherever_it_stands_and_nothing_else_changes(
     }
     archive = a_zip({**members, "plain.bin": b"bin" + plain})
     with TemporaryDirectory() as folder:
-        left = members_of(hidden_bytes(Path(folder), archive, SECRET))
+        left = read_members(hidden_bytes(Path(folder), archive, SECRET))
     clean = {name: text.replace(SECRET.encode(), HIDDEN.encode()) for name, text in members.items()}
     assert left == {**clean, "plain.bin": b"bin" + plain}
 
@@ -50,13 +50,13 @@ def test_a_secret_goes_wherever_it_stands_and_nothing_else_changes(
 def test_names_and_comments_are_searched(tmp_path: Path) -> None:
     archive = a_zip({f"of {SECRET}.txt": b"content"}, comment=SECRET.encode())
     clean = hidden_bytes(tmp_path, archive, SECRET)
-    assert members_of(clean) == {"of hidden.txt": b"content"}
+    assert read_members(clean) == {"of hidden.txt": b"content"}
     assert SECRET.encode() not in clean
 
 
 def test_members_whose_names_are_alike_without_secrets_have_numbers(tmp_path: Path) -> None:
     names = [f"a/{SECRET}.txt", f"a/%{ord(SECRET[0]):x}{SECRET[1:]}.txt", "a/b.txt"]
-    left = members_of(
+    left = read_members(
         hidden_bytes(tmp_path, a_zip({name: name[:1].encode() for name in names}), SECRET)
     )
     assert list(left) == ["a/hidden.txt", "a/hidden-2.txt", "a/b.txt"]
@@ -70,7 +70,7 @@ def test_what_lies_outside_of_members_goes(tmp_path: Path) -> None:
         archive.writestr("b.txt", b"more")
     clean = hidden_bytes(tmp_path, whole.getvalue(), SECRET)
     assert SECRET.encode() not in clean
-    assert members_of(clean) == {"a.txt": b"content", "b.txt": b"more"}
+    assert read_members(clean) == {"a.txt": b"content", "b.txt": b"more"}
 
 
 def test_fields_that_no_reader_needs_go(tmp_path: Path) -> None:
@@ -81,12 +81,12 @@ def test_fields_that_no_reader_needs_go(tmp_path: Path) -> None:
         archive.writestr(member, b"content")
     clean = hidden_bytes(tmp_path, whole.getvalue(), SECRET)
     assert SECRET.encode() not in clean
-    assert members_of(clean) == {"a.txt": b"content"}
+    assert read_members(clean) == {"a.txt": b"content"}
 
 
 def test_a_picture_with_a_secret_beside_its_pixels_is_left_out(tmp_path: Path) -> None:
     archive = a_zip({"a.jpeg": PICTURE + SECRET.encode(), "b.jpeg": PICTURE})
-    assert members_of(hidden_bytes(tmp_path, archive, SECRET)) == {"b.jpeg": PICTURE}
+    assert read_members(hidden_bytes(tmp_path, archive, SECRET)) == {"b.jpeg": PICTURE}
 
 
 def test_a_member_that_is_called_by_its_hash_is_called_by_its_new_one(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_member_that_is_called_by_its_hash_is_called_by_its_new_one(tmp_path: 
     network = f'{{"_file":"{was}","same":"src/{"0" * 40}.ts"}}\n'.encode()
     source = {f"src/{'0' * 40}.ts": SECRET.encode()}
     archive = a_zip({"0-trace.network": network, was: content, **source})
-    assert members_of(hidden_bytes(tmp_path, archive, SECRET)) == {
+    assert read_members(hidden_bytes(tmp_path, archive, SECRET)) == {
         "0-trace.network": network.replace(was.encode(), is_now.encode()),
         is_now: now,
         f"src/{'0' * 40}.ts": HIDDEN.encode(),
@@ -108,7 +108,7 @@ def test_names_are_known_before_they_are_written_whatever_comes_first(tmp_path: 
     now = content.replace(SECRET.encode(), HIDDEN.encode())
     was, is_now = by_hash(content, ".json"), by_hash(now, ".json")
     members = {name: f'{{"sha1":"{was}"}}\n'.encode() for name in ("0-trace.trace", "a.har")}
-    left = members_of(hidden_bytes(tmp_path, a_zip({**members, was: content}), SECRET))
+    left = read_members(hidden_bytes(tmp_path, a_zip({**members, was: content}), SECRET))
     changed = {name: text.replace(was.encode(), is_now.encode()) for name, text in members.items()}
     assert left == {**changed, is_now: now}
 
@@ -116,14 +116,14 @@ def test_names_are_known_before_they_are_written_whatever_comes_first(tmp_path: 
 def test_members_that_become_equal_are_one(tmp_path: Path) -> None:
     contents = [secret.encode() for secret in ("s3cr3t-1", "s3cr3t-2")]
     archive = a_zip({by_hash(content): content for content in contents})
-    left = members_of(hidden_bytes(tmp_path, archive, "s3cr3t-1", "s3cr3t-2"))
+    left = read_members(hidden_bytes(tmp_path, archive, "s3cr3t-1", "s3cr3t-2"))
     assert left == {by_hash(HIDDEN.encode()): HIDDEN.encode()}
 
 
 def test_an_archive_in_an_archive_is_cleaned(tmp_path: Path) -> None:
     inner = a_zip({"deep.txt": SECRET.encode(), "b.txt": b"b"})
-    left = members_of(hidden_bytes(tmp_path, a_zip({"inner.zip": inner}), SECRET))
-    assert members_of(left["inner.zip"]) == {"deep.txt": HIDDEN.encode(), "b.txt": b"b"}
+    left = read_members(hidden_bytes(tmp_path, a_zip({"inner.zip": inner}), SECRET))
+    assert read_members(left["inner.zip"]) == {"deep.txt": HIDDEN.encode(), "b.txt": b"b"}
 
 
 def test_folders_times_and_modes_stay(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_wide_archive_is_read(tmp_path: Path) -> None:
         archive.open("a.txt", "w", force_zip64=True) as member,
     ):
         member.write(SECRET.encode())
-    assert members_of(hidden_bytes(tmp_path, whole.getvalue(), SECRET)) == {
+    assert read_members(hidden_bytes(tmp_path, whole.getvalue(), SECRET)) == {
         "a.txt": HIDDEN.encode()
     }
 
@@ -216,7 +216,7 @@ def test_a_member_that_cannot_be_searched_is_left_out_and_told(
     tmp_path: Path, content: bytes, why: str
 ) -> None:
     found = hidden(tmp_path, a_zip({"a": content, "b": b"b"}), SECRET)
-    assert members_of(found.file.path.read_bytes()) == {"b": b"b"}
+    assert read_members(found.file.path.read_bytes()) == {"b": b"b"}
     (told,) = found.left_out
     assert told.startswith("1 x a file that cannot be searched: it is ")
     assert why in told

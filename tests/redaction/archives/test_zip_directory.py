@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from redaction.archives.limits import Bounds, TooMuchError, UnsearchableFileError
-from redaction.archives.zip_format import members_of
+from redaction.archives.zip_format import read_members
 from tests.builders.archives import a_lying_zip, a_zip
 
 WHOLE = a_zip({"a.txt": b"content"})
@@ -31,7 +31,7 @@ class BrokenDisk(io.BytesIO):
 
 def test_our_disks_error_is_not_the_archives_fault() -> None:
     with pytest.raises(OSError, match="Input/output error"):
-        members_of(BrokenDisk(WHOLE), Bounds())
+        read_members(BrokenDisk(WHOLE), Bounds())
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_our_disks_error_is_not_the_archives_fault() -> None:
 )
 def test_what_is_no_archive_is_called_broken(content: bytes) -> None:
     with pytest.raises(UnsearchableFileError, match="broken zip archive"):
-        members_of(io.BytesIO(content), Bounds())
+        read_members(io.BytesIO(content), Bounds())
 
 
 @pytest.mark.parametrize("is_wide_told_elsewhere", [False, True])
@@ -52,7 +52,7 @@ def test_a_list_is_not_read_whose_ends_disagree_over_its_length(
     tracemalloc.start()
     try:
         with pytest.raises(TooMuchError, match="over 100 members"):
-            members_of(file, Bounds(members=100))
+            read_members(file, Bounds(members=100))
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()

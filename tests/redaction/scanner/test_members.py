@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from redaction.clean import UnscannableError
-from redaction.scanner.members import members_of
+from redaction.scanner.members import read_members
 from tests.builders.archives import PICTURE, a_lying_zip, a_zip
 
 
@@ -18,7 +18,7 @@ def test_a_list_that_is_too_long_is_not_read(before: bytes, behind: bytes) -> No
     tracemalloc.start()
     try:
         with pytest.raises(UnscannableError, match="more than 100 members"):
-            list(members_of(file, most=100))
+            list(read_members(file, most=100))
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()
@@ -26,12 +26,12 @@ def test_a_list_that_is_too_long_is_not_read(before: bytes, behind: bytes) -> No
 
 def test_as_many_members_as_there_may_be_are_read() -> None:
     archive = a_zip({f"{number}.txt": b"text" for number in range(10)})
-    assert len(list(members_of(io.BytesIO(archive), most=10))) == 10
+    assert len(list(read_members(io.BytesIO(archive), most=10))) == 10
 
 
 def test_members_of_stored_archives_within_are_not_of_the_archive_itself() -> None:
     inner = a_zip({f"{number}.txt": b"text" for number in range(8)})
     outer = a_zip({f"{number}.zip": inner for number in range(8)}, is_stored=True)
-    assert len(list(members_of(io.BytesIO(outer), most=8))) == 8
+    assert len(list(read_members(io.BytesIO(outer), most=8))) == 8
     with pytest.raises(UnscannableError, match="more than 7 members"):
-        list(members_of(io.BytesIO(outer), most=7))
+        list(read_members(io.BytesIO(outer), most=7))

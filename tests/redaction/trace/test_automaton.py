@@ -14,8 +14,10 @@ def test_after_each_letter_is_known_how_much_of_a_word_was_read_and_which_ends(
 ) -> None:
     for at, (_, depth, found) in enumerate(Automaton(words).read(START, text), start=1):
         read = text[:at]
-        begun = [word[:size] for word in words for size in range(1, len(word) + 1)]
-        assert depth == max((len(one) for one in begun if read.endswith(one)), default=0)
+        limit_backslashes = [word[:size] for word in words for size in range(1, len(word) + 1)]
+        assert depth == max(
+            (len(one) for one in limit_backslashes if read.endswith(one)), default=0
+        )
         assert found == max((len(one) for one in words if read.endswith(one)), default=0)
 
 

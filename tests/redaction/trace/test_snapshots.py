@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from redaction.policy import HIDDEN
-from redaction.trace.snapshots import Beginnings
-from tests.builders.archives import PAGE, a_zip, events_of, hidden, lines, members_of
+from redaction.trace.snapshots import TypedPrefixes
+from tests.builders.archives import PAGE, a_zip, events_of, hidden, lines, read_members
 
 SECRET = "Zq7w-Kp2"
 
@@ -21,7 +21,7 @@ def boxes(*values: str) -> dict[str, Any]:
 
 
 def values_of(archive: bytes) -> list[str]:
-    events = events_of(members_of(archive)["0-trace.trace"])
+    events = events_of(read_members(archive)["0-trace.trace"])
     return [
         one[1]["__playwright_value_"] for event in events for one in event["snapshot"]["html"][2:]
     ]
@@ -48,6 +48,6 @@ def test_a_value_that_does_not_end_takes_no_longer_than_it_is() -> None:
     value = SECRET[:3] * 300_000
     block = b'{"type":"frame-snapshot","html":["A",{"__playwright_value_":"' + value.encode()
     for end in (b"", b"\\"):
-        left, count = Beginnings([SECRET]).hide(block + end)
+        left, count = TypedPrefixes([SECRET]).hide(block + end)
         assert count == 1
         assert left == block.replace(value.encode(), HIDDEN.encode()) + end

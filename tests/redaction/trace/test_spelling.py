@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from redaction.trace.typed import (
     LONGEST_SECRET_CHARS,
     MOST_OF_CALL,
-    KeyEvents,
-    Spelled,
-    Spelling,
-    hide_spelled,
+    TypedSecrets,
+    TypedTextReader,
+    TypedWords,
+    hide_typed,
 )
 
 SECRET = "Zq7w-Kp2"
@@ -36,10 +36,10 @@ def lines(*events: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(event, separators=(",", ":")).encode() + b"\n" for event in events)
 
 
-def spelled(block: bytes, *secrets: str) -> Spelled:
-    spelling = Spelling(KeyEvents(secrets))
-    spelling.read(block)
-    return spelling.found
+def typed_secrets(block: bytes, *secrets: str) -> TypedSecrets:
+    reader = TypedTextReader(TypedWords(secrets))
+    reader.read(block)
+    return reader.found
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
@@ -47,14 +47,14 @@ def test_a_long_secret_is_found_in_output_that_comes_in_parts(size: int) -> None
     secret = "".join(chr(97 + number % 23) for number in range(LONGEST_SECRET_CHARS))
     parts = [output("before")]
     parts += [output(secret[at : at + size]) for at in range(0, len(secret), size)]
-    clean, count = hide_spelled(lines(*parts), spelled(lines(*parts), secret))
+    clean, count = hide_typed(lines(*parts), typed_secrets(lines(*parts), secret))
     assert (count, b"abc" in clean) == (len(parts) - 1, False)
 
 
 def test_parts_of_two_secrets_are_found_one_after_the_other_and_within() -> None:
     text = f"xx{SECRET}{SECRET[:-1]}yhunter22"
     parts = [{**output(char), "at": at} for at, char in enumerate(text)]
-    clean, count = hide_spelled(lines(*parts), spelled(lines(*parts), SECRET, "hunter22"))
+    clean, count = hide_typed(lines(*parts), typed_secrets(lines(*parts), SECRET, "hunter22"))
     assert count == len(SECRET) + len("hunter22")
     left = [json.loads(line)["text"] for line in clean.splitlines()]
     assert "".join(left).replace("*", "") == f"xx{SECRET[:-1]}y"
@@ -62,7 +62,7 @@ def test_parts_of_two_secrets_are_found_one_after_the_other_and_within() -> None
 
 def test_many_parts_take_no_longer_for_a_secret_that_nobody_types() -> None:
     parts = lines(*(output(chr(97 + number % 23)) for number in range(60_000)))
-    assert not spelled(parts, "q" * 100_000, SECRET).lines
+    assert not typed_secrets(parts, "q" * 100_000, SECRET).lines
 
 
 @given(
@@ -86,14 +86,14 @@ def test_every_part_is_found_in_which_a_secret_stands_that_goes_over_several(
             marked |= numbers if len(numbers) > 1 else set()
     pieces = (key(number, "") | {"params": {"text": part}} for number, part in enumerate(parts))
     typed = lines(*pieces)
-    found = {int(call.removeprefix(b"call@")) for call in spelled(typed, *secrets).calls}
+    found = {int(call.removeprefix(b"call@")) for call in typed_secrets(typed, *secrets).calls}
     assert found == marked
 
 
 def test_of_a_call_that_types_more_than_any_nothing_is_left() -> None:
     secret = "".join(map(chr, range(0x4E00, 0x4E00 + MOST_OF_CALL + 1)))
     typed = lines(*(key(7, char) for char in secret), key(8, "a"))
-    clean, count = hide_spelled(typed, spelled(typed, secret))
+    clean, count = hide_typed(typed, typed_secrets(typed, secret))
     assert count == len(secret)
     assert clean == b"{}\n" * len(secret) + lines(key(8, "a"))
 
@@ -103,7 +103,7 @@ def keys(*names: str) -> bytes:
 
 
 def left_keys(typed: bytes, secret: str) -> list[str]:
-    clean, _ = hide_spelled(typed, spelled(typed, secret))
+    clean, _ = hide_typed(typed, typed_secrets(typed, secret))
     return [json.loads(line)["params"]["key"] for line in clean.splitlines()]
 
 

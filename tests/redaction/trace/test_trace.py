@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from redaction.policy import HIDDEN
-from redaction.trace.snapshots import Beginnings
+from redaction.trace.snapshots import TypedPrefixes
 from redaction.trace.typed import Automaton
 from tests.builders.archives import (
     OTHER_PAGE,
@@ -17,7 +17,7 @@ from tests.builders.archives import (
     hidden,
     hidden_bytes,
     lines,
-    members_of,
+    read_members,
 )
 
 SECRET = "Zq7w-Kp2"
@@ -40,7 +40,7 @@ def a_frame(page: str) -> dict[str, Any]:
 def cleaned(folder: Path, *events: dict[str, Any], secret: str = SECRET) -> list[Any]:
     """The events of a trace, once it is clean."""
     archive = a_zip({"0-trace.trace": lines(*events)})
-    return events_of(members_of(hidden_bytes(folder, archive, secret))["0-trace.trace"])
+    return events_of(read_members(hidden_bytes(folder, archive, secret))["0-trace.trace"])
 
 
 def test_keys_that_spell_a_secret_go(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_keys_go_that_spell_the_beginning_of_a_secret_that_was_typed(tmp_path: P
     """Its run was ended before the last one."""
     archive = a_zip({"0-trace.trace": lines(*(key(at, c) for at, c in enumerate(SECRET[:-1])))})
     left = hidden(tmp_path, archive, SECRET, typed=(SECRET,))
-    (content,) = members_of(left.file.path.read_bytes()).values()
+    (content,) = read_members(left.file.path.read_bytes()).values()
     assert {one["params"]["key"] for one in events_of(content)} == {HIDDEN}
     assert left.shows_secret
 
@@ -66,7 +66,7 @@ def test_keys_go_that_spell_the_beginning_of_a_secret_that_was_typed(tmp_path: P
 def test_numbers_go_that_are_the_beginning_of_a_secret_that_was_typed(tmp_path: Path) -> None:
     archive = a_zip({"resources/a.json": b'{"code": 4839201, "at": 1700000000000}'})
     clean = hidden(tmp_path, archive, "48392017", typed=("48392017",)).file.path.read_bytes()
-    (content,) = members_of(clean).values()
+    (content,) = read_members(clean).values()
     assert content == b'{"code": 0, "at": 1700000000000}'
 
 
@@ -144,7 +144,7 @@ def test_letters_go_that_are_filled_in_one_by_one(tmp_path: Path) -> None:
 def test_letters_go_of_the_beginning_of_a_typed_secret_too(tmp_path: Path) -> None:
     archive = a_zip({"0-trace.trace": lines(boxes(*SECRET[:5], ""), boxes("ab", "c"))})
     left = hidden(tmp_path, archive, SECRET, typed=(SECRET,)).file.path.read_bytes()
-    first, second = events_of(members_of(left)["0-trace.trace"])
+    first, second = events_of(read_members(left)["0-trace.trace"])
     assert [one[1]["__playwright_value_"] for one in first["snapshot"]["html"][2:]] == [
         *[HIDDEN] * 5,
         "",
@@ -158,7 +158,7 @@ def test_how_a_very_long_secret_grew_in_a_field_goes(tmp_path: Path) -> None:
     events = [a_snapshot(["P", {}, secret[:size]]) for size in sizes]
     archive = a_zip({"0-trace.trace": lines(*events)})
     left = hidden(tmp_path, archive, secret, typed=(secret,)).file.path.read_bytes()
-    told = events_of(members_of(left)["0-trace.trace"])
+    told = events_of(read_members(left)["0-trace.trace"])
     assert [one["snapshot"]["html"][2] for one in told] == [HIDDEN] * len(sizes)
 
 
@@ -171,7 +171,7 @@ def test_output_that_comes_in_parts_goes(tmp_path: Path, kind: str) -> None:
 def test_messages_of_a_web_socket_that_come_in_parts_go(tmp_path: Path) -> None:
     parts = [{"type": "receive", "opcode": 1, "data": text} for text in (SECRET[:3], SECRET[3:])]
     archive = a_zip({f"resources/{'a' * 32}.jsonl": lines(*parts)})
-    (content,) = members_of(hidden_bytes(tmp_path, archive, SECRET)).values()
+    (content,) = read_members(hidden_bytes(tmp_path, archive, SECRET)).values()
     assert [one["data"] for one in events_of(content)] == [HIDDEN, HIDDEN]
 
 
@@ -204,7 +204,7 @@ def _texts(node: Any) -> list[str]:
 
 def test_a_secret_that_is_split_over_elements_of_html_goes(tmp_path: Path) -> None:
     html = f"<p><b>{SECRET[:4]}</b> <i>{SECRET[4:]}</i></p>".encode()
-    (left,) = members_of(hidden_bytes(tmp_path, a_zip({"a.html": html}), SECRET)).values()
+    (left,) = read_members(hidden_bytes(tmp_path, a_zip({"a.html": html}), SECRET)).values()
     assert left == f"<p><b>{HIDDEN}</b> <i>{HIDDEN}</i></p>".encode()
 
 
@@ -227,7 +227,7 @@ def test_pictures_of_a_page_that_had_a_secret_go(tmp_path: Path, html: Any) -> N
     events = lines(a_snapshot(html), *frames)
     pictures = {one["file"]: PICTURE for one in frames}
     found = hidden(tmp_path, a_zip({"0-trace.trace": events, **pictures}), SECRET)
-    left = members_of(found.file.path.read_bytes())
+    left = read_members(found.file.path.read_bytes())
     assert found.shows_secret
     assert found.left_out == ("1 x a frame of the film strip, whose page showed a secret",)
     assert set(left) == {"0-trace.trace", frames[1]["file"]}
@@ -240,7 +240,7 @@ def test_pictures_go_with_a_secret_that_has_a_field_for_each_letter(tmp_path: Pa
     members = {"0-trace.trace": lines(boxes(*SECRET), frame), frame["file"]: PICTURE}
     found = hidden(tmp_path, a_zip(members), SECRET)
     assert found.shows_secret
-    assert set(members_of(found.file.path.read_bytes())) == {"0-trace.trace"}
+    assert set(read_members(found.file.path.read_bytes())) == {"0-trace.trace"}
 
 
 def test_pictures_go_that_show_what_no_mask_knew_in_several_elements(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_pictures_stay_where_no_page_had_a_secret(tmp_path: Path) -> None:
     }
     found = hidden(tmp_path, a_zip(members), SECRET)
     assert not found.shows_secret
-    assert members_of(found.file.path.read_bytes()) == members
+    assert read_members(found.file.path.read_bytes()) == members
 
 
 @pytest.mark.parametrize("named", ["sha1", "file"])
@@ -275,7 +275,7 @@ def test_screenshots_that_a_test_attached_go_with_a_page_that_had_a_secret(
         f"{folder or 'resources/'}{'b' * 40}": b"text",
         "resources/site.png": PICTURE,
     }
-    left = members_of(hidden_bytes(tmp_path, a_zip(members), SECRET))
+    left = read_members(hidden_bytes(tmp_path, a_zip(members), SECRET))
     assert events_of(left["test.trace"])[0]["attachments"] == [text, text]
     assert set(members) - set(left) == {f"{folder or 'resources/'}{'a' * 40}"}
 
@@ -285,7 +285,7 @@ def test_what_is_looked_for_is_made_ready_once_however_many_members_there_are(
 ) -> None:
     """For each of thousands it took minutes."""
     made = []
-    for whose in (Automaton, Beginnings):
+    for whose in (Automaton, TypedPrefixes):
         make = whose.__init__
         monkeypatch.setattr(whose, "__init__", lambda *given, make=make: made.append(make(*given)))
     members = {f"{number}-trace.trace": lines(key(number, "a")) for number in range(20)}
@@ -331,6 +331,6 @@ def test_a_cookie_of_the_network_log_goes_from_events(tmp_path: Path) -> None:
     request = {"type": "resource-snapshot", "snapshot": {"headers": [cookie]}}
     said = {"type": "log", "message": "they echo of-somebody"}
     archive = a_zip({"0-trace.trace": lines(said), "0-trace.network": lines(request)})
-    members = members_of(hidden_bytes(tmp_path, archive, SECRET))
+    members = read_members(hidden_bytes(tmp_path, archive, SECRET))
     assert events_of(members["0-trace.trace"])[0]["message"] == f"they echo {HIDDEN}"
     assert b"of-somebody" not in members["0-trace.network"]

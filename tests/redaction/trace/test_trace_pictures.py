@@ -30,7 +30,7 @@ def test_each_line_in_which_something_is_covered_is_told_once(
 
 
 def test_lists_of_what_was_attached_that_do_not_end_take_no_longer_than_they_are() -> None:
-    TracePictures().look_for_attached(b'{"x":' + b'"attachments":[x' * 60_000 + b"\n")
+    TracePictures().collect_attached(b'{"x":' + b'"attachments":[x' * 60_000 + b"\n")
 
 
 @pytest.mark.parametrize("size", [1, 170, 400, 5000])
@@ -39,12 +39,12 @@ def test_a_secret_on_the_console_marks_its_page_however_long_the_line_is(size: i
     told = [{"preview": text, "value": text}]
     line = lines({"type": "console", "text": text, "args": told, "time": 2.5, "pageId": PAGE})
     pictures = TracePictures()
-    pictures.look_for_pages([line.rstrip()], None)
-    assert pictures.drops(f"resources/{PAGE}-1.jpeg")
-    assert not pictures.drops(f"resources/{OTHER_PAGE}-1.jpeg")
+    pictures.mark_pages([line.rstrip()], None)
+    assert pictures.removes(f"resources/{PAGE}-1.jpeg")
+    assert not pictures.removes(f"resources/{OTHER_PAGE}-1.jpeg")
 
 
 def test_a_secret_on_the_console_of_no_page_may_be_on_any() -> None:
     pictures = TracePictures()
-    pictures.look_for_pages([lines({"type": "console", "text": "x"}).rstrip()], None)
-    assert pictures.drops(f"resources/{PAGE}-1.jpeg")
+    pictures.mark_pages([lines({"type": "console", "text": "x"}).rstrip()], None)
+    assert pictures.removes(f"resources/{PAGE}-1.jpeg")
