@@ -36,7 +36,7 @@ AFTER_HINT = b'{"a":"authorization: %s"}\n' % ESCAPED[10:-3]
 def test_one_look_finds_what_separate_looks_find(lines: tuple[bytes, ...]) -> None:
     block, search = b"".join(lines), Search((SECRET,))
     seen = search.find_in_block(block)
-    assert seen.covers == search.pattern.find(block)
+    assert seen.spans == search.pattern.find(block)
     assert seen.has_hint is search.has_hint(block, is_json=True)
 
 
