@@ -38,7 +38,7 @@ def test_a_secret_that_is_encoded_at_once_shows_a_core_or_a_sign(
 ) -> None:
     cores = tuple(whole_cores(secret))
     for text in whole_texts(secret):
-        for plain in coding.plainly(secret, text.encode()):
+        for plain in coding.encode(secret, text.encode()):
             written = b'"AAA' + plain + b'AAA"'
             has_sign = any(contains_form(sign, written) for sign in sign_runs())
             assert has_sign or is_found(cores, written)
