@@ -11,7 +11,7 @@ import pytest
 from picket.__main__ import main
 from picket.errors import ExitCode
 from picket.report import trace_command
-from tests.builders.archives import members_of
+from tests.builders.archives import read_members
 
 CHECK = """
 type: API
@@ -173,7 +173,7 @@ def test_sensitive_headers_stay_out_of_result_and_trace_where_nothing_else_is_se
     said = capsys.readouterr().out
     assert "authorization: *********" in said
     assert "of-nobody" not in said
-    members = members_of((tmp_path / "kept" / "trace.zip").read_bytes())
+    members = read_members((tmp_path / "kept" / "trace.zip").read_bytes())
     told = b"".join(members.values()).lower()
     assert all(name in told for name in (b"authorization", b"x-session", b"set-cookie"))
     assert [name for name, content in members.items() if b"of-nobody" in content] == []

@@ -17,7 +17,7 @@ from contract.job import Job, RunSource
 from contract.result import Status
 from contract.wire import encode
 from tests.builders.agent_process import ROOT, AgentProcess
-from tests.builders.archives import members_of
+from tests.builders.archives import read_members
 from tests.builders.scripts import runtimes_here
 from tests.builders.specs import a_job, a_variable, an_api_spec, an_http_request
 from tests.builders.suites import SUITES
@@ -162,7 +162,7 @@ def spendthrift_jobs(site: str) -> tuple[Job, Job]:
 
 def unpacked(content: bytes) -> list[bytes]:
     """A file, and all that is in it if it is an archive."""
-    members = members_of(content).values() if content.startswith(b"PK\3\4") else ()
+    members = read_members(content).values() if content.startswith(b"PK\3\4") else ()
     return [content, *(inner for member in members for inner in unpacked(member))]
 
 
