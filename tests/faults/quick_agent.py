@@ -49,7 +49,7 @@ def main() -> int:
 
     assert client.QUICK_LIMIT_S > CALL_LIMIT_S
     client.QUICK_LIMIT_S = CALL_LIMIT_S  # type: ignore[misc]
-    client.ServiceClient._ask.__kwdefaults__["limit_s"] = CALL_LIMIT_S
+    client.ServiceClient._post.__kwdefaults__["limit_s"] = CALL_LIMIT_S
     if agent_id := os.environ.get("QUICK_AGENT_ID"):
         app.uuid = SimpleNamespace(uuid4=lambda: uuid.UUID(agent_id))  # type: ignore[attr-defined]
     make_greedy(source.ServiceSource, int(os.environ.get("QUICK_GREED", "1")))
@@ -65,12 +65,12 @@ def main() -> int:
 
 def make_greedy(kind: type[Any], greed: int) -> None:
     """Let sources of this kind ask for more jobs than there are slots."""
-    new_claim = kind._new_claim
+    new_claim = kind._build_claim
 
     def greedy(self: Any, slots: dict[Any, int]) -> Any:
         return new_claim(self, {lane: free * greed for lane, free in slots.items()})
 
-    kind._new_claim = greedy
+    kind._build_claim = greedy
 
 
 if __name__ == "__main__":

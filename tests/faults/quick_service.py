@@ -46,7 +46,7 @@ def shrink(*, lease_s: float, queue_s: float, give_up_s: float, deliveries: int)
     model.LEASE_MS.update({Lane.UPTIME: lease_ms, Lane.MAIN: lease_ms})
     for module in (model, rules, ingest):
         _put(module, "QUEUE_MS", queue_ms)
-    _put(settle, "_FORGIVEN_MS", lease_ms)
+    _put(settle, "_RESTART_GRACE_MS", lease_ms)
     _put(rules, "MOST_DELIVERIES", deliveries)
     _put(app, "_REAP_S", _REAP_S)
     hasty = partial(sqlite.open_sqlite, busy_timeout_s=_BUSY_TIMEOUT_S, give_up_s=give_up_s)
@@ -138,7 +138,7 @@ def _did_deal(dealt: Any) -> bool:
 def _put(module: ModuleType, name: str, value: object) -> None:
     """Replace what is there; a name that was changed meanwhile must not pass unseen."""
     if not hasattr(module, name):
-        raise AttributeError(f"{module.__name__} has no {name} any more; mend quick_service")
+        raise AttributeError(f"{module.__name__} has no {name} any more; fix quick_service")
     setattr(module, name, value)
 
 
