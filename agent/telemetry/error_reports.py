@@ -2,9 +2,9 @@
 
 A report that fails is dropped, and reporting never raises.
 
-Of an exception's message only words are kept that are constants of the code that raised it, or
-that the interpreter itself uses. URLs, headers, response bodies, configuration and keys come from
-elsewhere, so they cannot pass; there is no list of bad patterns to be incomplete.
+An exception's message keeps only words that are constants of the code that raised it, or that the
+interpreter itself uses. URLs, headers, response bodies, configuration and keys come from elsewhere,
+so they cannot pass; there is no list of bad patterns that could be incomplete.
 """
 
 import asyncio

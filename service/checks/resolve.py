@@ -1,9 +1,7 @@
-"""A check as it runs: with what its group, snippets and variables add.
+"""Resolves a check to what runs: its group's settings, snippets, variables and locations included.
 
-What a check comes to: its group's settings, its scripts and its places worked in.
-
-It is worked out when a check or its group is written, so that ticks, claims and results read
-columns of the check alone.
+This happens when a check or its group is written, so that ticks, claims and results read columns of
+the check alone.
 """
 
 from collections.abc import Mapping

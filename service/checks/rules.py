@@ -1,8 +1,7 @@
 """Rules of a check's fields that go beyond a type and a range; pure sentences, or None.
 
-Whether the expressions of an assertion can be compiled, by the libraries that agents use.
-
-The libraries are imported when the first expression comes: many a service never sees one.
+Expressions of assertions are compiled by the libraries that agents use. These are imported when the
+first expression comes: many services never see one.
 """
 
 import math

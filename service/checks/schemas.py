@@ -1,6 +1,4 @@
-"""Request bodies of checks, by type.
-
-What people send to set up a check, and what answers have beside: the fields of all types.
+"""Request and response bodies of checks: the fields that all types share.
 
 Defaults and limits are the specification's and, where it is silent, the established service's.
 A later feature's field is kept when that is harmless, and refused with a sentence when it would

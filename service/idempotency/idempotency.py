@@ -1,9 +1,7 @@
-"""Responses kept for requests that are sent again.
+"""Responses kept under an `Idempotency-Key`, and sent again when the request is repeated.
 
-Keeping answers and giving them again, in the transaction of the change itself.
-
-There is one writer, so that of two requests with the same key the second finds the first one's
-answer, or nothing at all when the first one failed.
+A response is stored in the transaction of the change itself. There is one writer: the second of two
+requests with the same key finds the first one's response, or nothing when the first one failed.
 """
 
 import hashlib

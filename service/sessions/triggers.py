@@ -1,9 +1,8 @@
-"""Starts sessions by hand: of checks, and of whole groups.
+"""Starts sessions on request: of single checks, and of whole groups.
 
-Running a whole group: its checks in its order, so many at a time.
-
-Each check has a session of its own; those that have to wait begin as others end, in the
-transaction in which these end, so that no crash holds a group up. There is no result of the group.
+A group's checks run in its order, at most as many at once as its concurrency allows. Each check has
+a session of its own; a waiting one begins in the transaction in which another ends, so that no
+crash holds a group up. The group itself has no result.
 """
 
 from collections.abc import Mapping, Sequence

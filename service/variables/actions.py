@@ -1,8 +1,6 @@
-"""What is done with variables.
+"""What other features ask of variables; each function is part of the caller's transaction.
 
-What everyone asks about variables; each is part of the caller's transaction.
-
-Checks and groups keep theirs here: `service.variables.actions` has `replace` and `forget`.
+Checks and groups keep their own variables here, by `replace` and `forget`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
