@@ -69,15 +69,6 @@ def test_an_init_file_holds_a_docstring_at_most() -> None:
             assert rest.strip() == "", path
 
 
-def test_no_file_is_longer_than_600_lines() -> None:
-    long = {
-        str(path): lines
-        for path in modules()
-        if (lines := (ROOT / path).read_text().count("\n")) > 600
-    }
-    assert long == {}, "split these"
-
-
 @pytest.mark.parametrize("place", sorted({*conftest.SLOW, *conftest.FIRST}))
 def test_each_place_that_conftest_lists_has_tests(place: str) -> None:
     assert [*ROOT.glob(f"{place}*")] != []
