@@ -227,7 +227,7 @@ REMOVALS: Final = (
         "tests/service/jobs/test_endings.py::test_the_third_agent_that_dies_on_a_job_ends_the_run",
     ),
     Removal(
-        "service.jobs.claims._Assigner.dealt_before",
+        "service.jobs.claims._Assigner.find_repeated",
         Replace("not repeated", "True"),
         "tests/service/jobs/test_claims.py"
         "::test_a_repeated_claim_gets_the_same_jobs_and_a_whole_lease",
@@ -260,12 +260,12 @@ REMOVALS: Final = (
         "tests/service/agents/test_artifacts.py::test_an_upload_goes_on_where_it_broke",
     ),
     Removal(
-        "agent.outbox.artifact_sender.Uploads._upload_once",
+        "agent.outbox.artifact_sender.ArtifactSender._upload_once",
         Replace("elsewhere.offset", "0"),
         "tests/agent/outbox/test_artifacts.py::test_an_upload_goes_on_in_the_next_process",
     ),
     Removal(
-        "agent.outbox.artifact_sender.Uploads._send",
+        "agent.outbox.artifact_sender.ArtifactSender._send",
         Skip("self._upload"),
         "tests/agent/outbox/test_artifacts.py::test_files_arrive_before_the_result_that_names_them",
     ),
@@ -282,7 +282,7 @@ REMOVALS: Final = (
         "::test_a_parcel_that_is_always_put_off_holds_up_no_other",
     ),
     Removal(
-        "agent.outbox.artifact_files.ParcelFolder._take_from",
+        "agent.outbox.artifact_files.ArtifactFolder._take_from",
         Replace("self._is_silent(other, own)", "True"),
         "tests/agent/outbox/test_parcel_folder.py"
         "::test_on_a_disk_without_locks_a_living_agent_loses_nothing",
@@ -305,7 +305,7 @@ REMOVALS: Final = (
         "::test_runs_at_a_location_without_agents_are_missed_at_once_and_pile_up_nowhere",
     ),
     Removal(
-        "service.locations.health._come_back",
+        "service.locations.health._end_outage",
         Skip("store.end_outage"),
         "tests/service/locations/test_location_health.py"
         "::test_a_location_comes_back_with_its_first_agent",
@@ -359,7 +359,7 @@ REMOVALS: Final = (
         "::test_an_ended_key_opens_nothing_from_then_on",
     ),
     Removal(
-        "service.agents.api.AgentRequest._ask_again",
+        "service.agents.api.AgentRequest._require_valid_key",
         Replace("await self.keys.opened_with(self.digest) is None", "False"),
         "tests/service/agents/test_agents_api.py"
         "::test_a_key_that_ends_while_a_call_comes_in_opens_nothing",
@@ -395,7 +395,7 @@ REMOVALS: Final = (
         "::test_what_an_earlier_version_left_in_clear_is_sealed_by_the_next_start",
     ),
     Removal(
-        "service.jobs.claims._Assigner._opened",
+        "service.jobs.claims._Assigner._decrypt_all",
         Skip("end_unreadable"),
         "tests/service/jobs/test_opening.py"
         "::test_a_run_whose_secrets_do_not_open_ends_as_our_fault_and_holds_no_other_back",
