@@ -101,7 +101,7 @@ def _check_searchable(file: RunFile, source: BinaryIO) -> None:
     kind = detect_kind(source.read(START_BYTES), file.artifact.name)
     source.seek(0)
     if kind is Kind.PICTURE and file.artifact.kind not in _PICTURES:
-        raise UnsearchableFileError("it is a picture that is not called one")
+        raise UnsearchableFileError("it is a picture whose name does not say so")
     if kind is Kind.PLAIN and not _is_text(source):
         raise NoTextError("only text in UTF-8 and archives can be searched for secrets")
 

@@ -46,5 +46,5 @@ def runner_for(spec: CheckSpec) -> Runner[Any]:
     """
     runner = _BY_SPEC.get(type(spec))
     if runner is None:
-        raise NoRunnerError(f"No runner takes {type(spec).__name__}.")
+        raise NoRunnerError(f"There is no runner for {type(spec).__name__}.")
     return runner

@@ -129,7 +129,7 @@ def _require_bare_host(text: str, field: str) -> None:
         return
     raise CheckFailed(
         FailureKind.DNS,
-        f"{text} cannot be looked up: {field} takes a name or an address only, "
+        f"{text} cannot be resolved: {field} must be a name or an address, "
         "without scheme, port and path.",
         {"code": "ENOTFOUND", "hostname": text},
     )

@@ -113,7 +113,7 @@ class ProcessTree:
         until, pause_s, rounds = time.monotonic() + _PATIENCE_S, 0.001, 0
         while others := [pid for pid in self.pids() if pid != self._root or not _has_ended(pid)]:
             if time.monotonic() > until:
-                raise OSError(f"{len(others)} processes of a script cannot be ended: {others[:5]}")
+                raise OSError(f"{len(others)} processes of a script cannot be killed: {others[:5]}")
             self._signal_all(others, rounds)
             time.sleep(pause_s)
             self._reap_orphans(others)

@@ -188,7 +188,7 @@ def require_executable(program: Program) -> None:
     if not binary.is_absolute() or "=" in program.argv[0] or not os.access(binary, os.X_OK):
         raise FileNotFoundError(f"The program {binary} cannot be executed")
     if not program.folder.is_dir():
-        raise FileNotFoundError(f"The folder {program.folder} is not there")
+        raise FileNotFoundError(f"The folder {program.folder} does not exist")
 
 
 def kill_user_processes(tools: SystemTools, uid: int) -> None:

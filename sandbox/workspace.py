@@ -253,7 +253,7 @@ def open_regular_file(path: Path) -> BufferedReader:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(f"{path.name} is no plain file")
+        raise OSError(f"{path.name} is not a regular file")
     return os.fdopen(handle, "rb")
 
 

@@ -135,7 +135,7 @@ def revoke_key(key_id: str) -> None:
     def act(console: Console) -> None:
         found = [one for one in accounts.list_keys(console.connection) if one.id == key_id]
         if not found or found[0].revoked_ms is not None:
-            raise CommandError(f"there is no good key {key_id}; see keys list")
+            raise CommandError(f"there is no valid key {key_id}; see keys list")
         account_id = found[0].account_id
         accounts.end_key(console.connection, key_id, account_id=account_id, now_ms=console.now_ms)
         console.note("keys revoke", account_id=account_id, resource_id=key_id)

@@ -41,7 +41,7 @@ def read_kept_pepper(settings: Settings) -> Pepper:
     except OSError as problem:
         raise _unusable(file, problem) from problem
     if not kept:
-        raise SettingsError((f"{file} is empty; bring back what it held, or set KEY_PEPPER",))
+        raise SettingsError((f"{file} is empty; restore what it held, or set KEY_PEPPER",))
     return Pepper(kept)
 
 

@@ -203,7 +203,7 @@ def _read(path: Path, first: int, size: int) -> bytes:
         file = open_regular_file(path)
     except OSError as problem:
         if path.is_symlink() or not path.is_file():
-            raise RequestRefusedError("it is no plain file") from problem
+            raise RequestRefusedError("it is not a regular file") from problem
         raise
     with file:
         file.seek(first)

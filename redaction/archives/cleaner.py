@@ -152,7 +152,7 @@ def _check_that_json_stays(task: CleaningTask) -> None:
 
 def _copy_picture(task: CleaningTask, search: Search) -> int:
     if TextCleaner(search).needs_cleaning(pieces_of(task.source)):
-        raise UnsearchableFileError("a picture has a secret beside its pixels")
+        raise UnsearchableFileError("a picture has a secret in its metadata")
     task.source.seek(0)
     shutil.copyfileobj(task.source, task.target, PIECE_BYTES)
     return 0

@@ -198,7 +198,9 @@ class ZipCleaning:
         if in_name:
             renamed = self._number_name(renamed)
         if renamed in self._writer.names:
-            raise UnsearchableFileError("it holds two zip members of one name without secrets")
+            raise UnsearchableFileError(
+                "it holds two zip members whose names are the same without secrets"
+            )
         return replace(member, name=renamed, comment=comment)
 
     def _number_name(self, name: str) -> str:

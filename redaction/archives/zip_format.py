@@ -201,7 +201,7 @@ def _member(file: BinaryIO, listed: zipfile.ZipInfo) -> Member:
     if listed.flag_bits & _ENCRYPTED:
         raise UnsearchableFileError("it holds an encrypted zip member")
     if listed.compress_type not in (STORED, DEFLATED):
-        raise UnsearchableFileError("it holds a zip member that is packed in an unusual way")
+        raise UnsearchableFileError("it holds a zip member that is compressed in an unusual way")
     file.seek(listed.header_offset)
     fields = _LOCAL.unpack(file.read(_LOCAL.size))
     if fields[0] != _LOCAL_MARK:
@@ -224,12 +224,12 @@ def _check(members: list[Member], bounds: Bounds) -> None:
         raise TooMuchError(f"it is an archive of over {bounds.members} members")
     names = Counter(member.name for member in members)
     if len(names) < len(members):
-        raise UnsearchableFileError("it holds two zip members of one name")
+        raise UnsearchableFileError("it holds two zip members of the same name")
     if any(map(_leads_elsewhere, names)):
         raise UnsearchableFileError("it holds a zip member whose name leads out of the archive")
     for one, following in pairwise(members):
         if one.content_at + one.packed_bytes > following.content_at:
-            raise UnsearchableFileError("it holds zip members that lie over each other")
+            raise UnsearchableFileError("it holds overlapping zip members")
 
 
 def _leads_elsewhere(name: str) -> bool:

@@ -140,21 +140,21 @@ def _check_that_nothing_lies_between(
         spans.insert(0, (0, 0))  # it begins with one, and with no program that unpacks it
     for (_, left), (right, _) in pairwise([*spans, (end, end)]):
         if not 0 <= right - left <= _DESCRIPTOR_BYTES:
-            raise UnscannableError("an archive in it holds more than its list names")
+            raise UnscannableError("an archive in it holds more than its directory lists")
 
 
 def _check_that_nothing_follows(file: IO[bytes], comment: bytes) -> None:
     """Check that nothing but the comment follows the end record."""
     file.seek(-_END.size - len(comment), io.SEEK_END)
     if file.read(len(_END_MARK)) != _END_MARK:
-        raise UnscannableError("an archive in it goes on after its end")
+        raise UnscannableError("an archive in it continues after its end")
 
 
 def _check_that_zeros_follow(file: IO[bytes], at: int) -> None:
     file.seek(at)
     while piece := file.read(_PIECE_BYTES):
         if piece.strip(b"\0"):
-            raise UnscannableError("an archive in it goes on after its end")
+            raise UnscannableError("an archive in it continues after its end")
 
 
 def _end_of(file: IO[bytes], one: zipfile.ZipInfo) -> int:

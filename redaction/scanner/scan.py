@@ -78,7 +78,7 @@ class _Stream:
 
     def __init__(self, make: Callable[[], Decompressor], context: ScanContext, depth: int) -> None:
         if depth > context.limits.depth:
-            raise UnscannableError(f"more than {context.limits.depth} archives lie in each other")
+            raise UnscannableError(f"more than {context.limits.depth} archives are nested")
         self._decoder = make()
         self._body = Body(context, depth=depth)
         self._budget = context.budget
@@ -204,7 +204,7 @@ class Body:
         stream = _Stream(make, self._context, self._depth + 1)
         self._streams = [one for one in self._streams if not one.is_over] + [stream]
         if len(self._streams) > _MOST_AT_ONCE:
-            raise UnscannableError("too many compressed streams lie in each other")
+            raise UnscannableError("too many compressed streams are nested")
         return stream
 
 
@@ -283,7 +283,7 @@ class _Scan:
 
     def _archive_holds(self, file: IO[bytes], depth: int) -> bool:
         if depth > self._limits.depth:
-            raise UnscannableError(f"more than {self._limits.depth} archives lie in each other")
+            raise UnscannableError(f"more than {self._limits.depth} archives are nested")
         members = read_members(file, most=self._limits.members)
         return any(self._leaks_of(member, depth) for member in members)
 

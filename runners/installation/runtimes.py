@@ -224,7 +224,7 @@ def _lock(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InstallationError(f"another installation is at work in {folder}") from None
+            raise InstallationError(f"another installation is running in {folder}") from None
         yield
 
 

@@ -66,7 +66,7 @@ def _evaluate(
         if error is not None:
             error = _explain_empty(assertion, facts.get(assertion.source)) or error
     except _UnanswerableError as problem:
-        error, actual = f"{_subject(assertion)} cannot be looked at: {problem}.", None
+        error, actual = f"{_subject(assertion)} cannot be evaluated: {problem}.", None
     except RecursionError:
         error, actual = f"{_subject(assertion)} is nested too deeply to be compared.", None
     return AssertionResult(
@@ -96,7 +96,7 @@ def _values(
         case Numbers(values):
             return _named_number(assertion.property, values)
         case _:
-            raise _UnanswerableError("this run has nothing of the kind")
+            raise _UnanswerableError("this run recorded no such value")
 
 
 def _extract(pattern: str | None, text: str) -> Sequence[str]:
@@ -127,7 +127,7 @@ def _parse(fact: JsonText) -> Json:
     try:
         document: Json = msgspec.json.decode(fact.text)
     except (msgspec.DecodeError, UnicodeError) as problem:
-        raise _UnanswerableError(f"it is no JSON: {problem}") from None
+        raise _UnanswerableError(f"it is not JSON: {problem}") from None
     return document
 
 
@@ -390,7 +390,7 @@ def _number_value(value: Json) -> float | int:
 def _number_target(target: str) -> float | int:
     number = parse_number(target)
     if number is None:
-        raise IncomparableError("the value is a number, and the target is none")
+        raise IncomparableError("the value is a number, and the target is not")
     return number
 
 
@@ -398,7 +398,7 @@ def _json_target(target: str, kind: str) -> Json:
     try:
         parsed: Json = msgspec.json.decode(target)
     except (msgspec.DecodeError, UnicodeError):
-        raise IncomparableError(f"the value is {kind}, and the target is no JSON") from None
+        raise IncomparableError(f"the value is {kind}, and the target is not JSON") from None
     return parsed
 
 

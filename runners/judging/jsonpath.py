@@ -67,7 +67,7 @@ class _Budget:
         """Take the steps off, or end the evaluation."""
         self.steps -= steps
         if self.steps < 0:
-            raise BadPathError(f"it goes over more than {MAX_STEPS} places of this document")
+            raise BadPathError(f"it visits more than {MAX_STEPS} places of this document")
 
 
 _BUDGET: ContextVar[_Budget] = ContextVar("jsonpath_budget")

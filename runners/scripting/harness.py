@@ -60,7 +60,7 @@ class Harness:
             MissingRuntimeError: there is no source of bundles.
         """
         if self.suites is None:
-            raise MissingRuntimeError("There is no place here that code bundles come from.")
+            raise MissingRuntimeError("This agent has no source of code bundles.")
         return self.suites
 
     def environment(self, runtime: Runtime, folder: Path) -> dict[str, str]:

@@ -53,7 +53,7 @@ def _parse_pair(word: str) -> tuple[str, Network]:
     try:
         return region, ip_network(address)
     except ValueError as problem:
-        raise ValueError(f"has {word}, which is no address or network: {problem}") from problem
+        raise ValueError(f"has {word}, which is not an address or network: {problem}") from problem
 
 
 def _format_network(network: Network) -> str:

@@ -86,7 +86,7 @@ class ArtifactDoor:
                 f"The part begins at {part.first}, but {held} bytes are stored; go on there.",
                 attributes={"offset": held},
             )
-        parts = in_time(request.stream(), patience_s=PATIENCE_S, remedy="go on where it broke")
+        parts = in_time(request.stream(), patience_s=PATIENCE_S, remedy="resume where it broke off")
         await _append(unfinished, parts, limit_bytes=part.length)
         stored = await asyncio.to_thread(_size, unfinished)
         if stored < part.total:
@@ -142,7 +142,7 @@ def _part(request: Request) -> _Part:
     if given is None:
         length = request.headers.get("content-length", "")
         if not length.isdecimal():
-            raise InvalidError("The upload needs content-length or content-range.", keys=())
+            raise InvalidError("The upload requires content-length or content-range.", keys=())
         part = _Part(0, int(length), int(length))
     else:
         found = _RANGE.fullmatch(given)

@@ -105,7 +105,7 @@ def _inflate(body: bytes, limit_bytes: int) -> bytes:
     try:
         plain = inflater.decompress(body, limit_bytes + 1)
     except zlib.error as problem:
-        raise InvalidError("The body is not the gzip that it says it is.", keys=()) from problem
+        raise InvalidError("The body is not valid gzip.", keys=()) from problem
     if len(plain) > limit_bytes:
         raise _too_large(limit_bytes)
     if not inflater.eof:

@@ -127,7 +127,7 @@ class BundleFiles:
             seen.update(part)
             await asyncio.to_thread(file.write, part)
         if not head.startswith(_GZIP):
-            raise InvalidError("The body is no gzip; send a tar.gz, as tar czf makes it.", keys=())
+            raise InvalidError("The body is not gzip; send a tar.gz, as tar czf makes it.", keys=())
         await asyncio.to_thread(_finish, file)
         return size, seen.hexdigest()
 

@@ -77,7 +77,7 @@ class SqliteDatabase:
     async def write(self, change: Callable[[Connection], T], *, brief: bool = False) -> T:
         """Run a change in a transaction; returns once it is committed."""
         if self._closed or self._in_line + len(self._brief) >= _MOST_WAITING:
-            raise DatabaseBusyError("too many changes wait for the database; try again")
+            raise DatabaseBusyError("too many changes are waiting for the database; try again")
         waiter: asyncio.Future[T] = self._loop.create_future()
         asked = Change(change, waiter, time.monotonic() + self._give_up_s)
         if brief:
@@ -210,7 +210,7 @@ def open_sqlite(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise DatabaseUnusableError(f"{path} cannot be made: {problem.strerror}") from problem
+        raise DatabaseUnusableError(f"{path} cannot be created: {problem.strerror}") from problem
     return SqliteDatabase(path, busy_timeout_s=busy_timeout_s, give_up_s=give_up_s)
 
 

@@ -75,7 +75,7 @@ class PingApi:
         """
         if not await self.database.read(lambda c: is_watched(c, token)):
             refuse_early(self.limits.wait_s(RateClass.GUESSED_PINGS, place_of(request)))
-            raise NotFoundError("No check waits for pings with this token.")
+            raise NotFoundError("No check expects pings with this token.")
         refuse_early(self.limits.wait_s(RateClass.PINGS, token))
 
 
@@ -193,7 +193,7 @@ class _Reading:
         """The time, once it is known that the heartbeat is the caller's."""
         found = checks.find(connection, self._account_id, self.check_id)
         if found.type != CheckType.HEARTBEAT:
-            raise NotFoundError(f"The check {self.check_id} is no heartbeat.")
+            raise NotFoundError(f"The check {self.check_id} is not a heartbeat.")
         return self.backend.clock.now_ms(connection)
 
 

@@ -111,7 +111,7 @@ _MESSAGES: Final[Mapping[int, str]] = {
     403: "This API key is READ_ONLY; POST takes one that is READ_WRITE.",
     404: "There is no check 019b0f5e-7a43-7d12-8f6e-0c8f3f1f6a2b.",
     408: "The session has not ended within 30 s; ask again.",
-    409: "There is a snippet login already; use another name.",
+    409: "A snippet login already exists; use another name.",
     413: "The body is too large; use at most 1048576 bytes.",
     415: "The body is text/plain; send JSON, and content-type: application/json.",
     422: (

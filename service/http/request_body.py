@@ -140,9 +140,11 @@ def _unpack(body: bytes, *, encoding: str) -> bytes:
     if len(plain) > LIMIT_BYTES:
         raise _too_large()
     if not inflater.eof:
-        raise InvalidError("The packed body ends too early.", keys=())
+        raise InvalidError("The compressed body ends too early.", keys=())
     if inflater.unused_data:
-        raise InvalidError("The packed body goes on after its end; pack it in one piece.", keys=())
+        raise InvalidError(
+            "The compressed body continues after its end; compress it in one piece.", keys=()
+        )
     return plain
 
 

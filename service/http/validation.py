@@ -174,7 +174,7 @@ def _plain(limit: float) -> str:
 
 _SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
     "missing": lambda _context, _shown: "is missing",
-    "extra_forbidden": lambda _context, _shown: "is no field here",
+    "extra_forbidden": lambda _context, _shown: "is not a known field",
     "rule": lambda context, _shown: str(context["sentence"]),
     "literal_error": _choices,
     "enum": _choices,

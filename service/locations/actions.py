@@ -69,7 +69,7 @@ def _add_proxy(row: LocationRow, proxy_url: str | None, vault: Vault) -> Locatio
 def _create(connection: Connection, row: LocationRow, key: NewKey) -> NewLocation:
     slug = row.slug_name
     if any(one.slug_name == slug for one in store.list_all(connection, row.account_id)):
-        raise ConflictError(f"There is a private location {slug} already; use another slugName.")
+        raise ConflictError(f"A private location {slug} already exists; use another slugName.")
     store.insert_location(connection, row)
     key_id = _add_key(connection, row.id, key, now_ms=row.created_ms)
     return NewLocation(id=row.id, key_id=key_id, raw_key=key.raw, masked_key=key.masked)

@@ -44,7 +44,7 @@ class _Closed(RequestModel):
         known = [info.alias or name for name, info in cls.model_fields.items()]
         unknown = (name for name in body if name not in known) if isinstance(body, dict) else ()
         if (name := next(iter(unknown), None)) is not None:
-            raise field_error(str(name), f"is no field here; use {' or '.join(known)}")
+            raise field_error(str(name), f"is not a known field; use {' or '.join(known)}")
         return body
 
 

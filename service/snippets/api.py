@@ -133,4 +133,4 @@ def delete(connection: Connection, scope: Scope, snippet_id: int) -> None:
 
 def _require_free(connection: Connection, account_id: str, name: str, *, but: int | None) -> None:
     if store.find_id(connection, account_id, name) not in (None, but):
-        raise ConflictError(f"There is a snippet {name} already; use another name.")
+        raise ConflictError(f"A snippet {name} already exists; use another name.")

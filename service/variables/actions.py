@@ -175,4 +175,4 @@ def _require_size(size_bytes: int, field: str) -> None:
 
 def _require_free(connection: Connection, owner: Owner, key: str) -> None:
     if store.find(connection, owner, key) is not None:
-        raise ConflictError(f"There is a variable {key} already; use another key, or PUT.")
+        raise ConflictError(f"A variable {key} already exists; use another key, or PUT.")

@@ -49,7 +49,7 @@ async def test_more_than_a_host_is_not_looked_up(text: str) -> None:
         await reach(text)
     assert caught.value.failure.kind is FailureKind.DNS
     assert str(caught.value) == (
-        f"{text} cannot be looked up: hostname takes a name or an address only, "
+        f"{text} cannot be resolved: hostname must be a name or an address, "
         "without scheme, port and path."
     )
 

@@ -60,7 +60,7 @@ async def test_another_pepper_is_refused_before_every_key_would_be(tmp_path: Pat
 
 async def test_an_empty_file_is_no_pepper(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("\n")
-    with pytest.raises(SettingsError, match=f"{FILE} is empty; bring back what it held"):
+    with pytest.raises(SettingsError, match=f"{FILE} is empty; restore what it held"):
         pepper_of(settings(tmp_path))
 
 

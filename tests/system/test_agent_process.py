@@ -82,7 +82,7 @@ async def test_missing_roots_are_one_line_and_exit_2(service: FakeService, tmp_p
     environ = {"SSL_CERT_FILE": "/nonexistent.pem"}
     async with AgentProcess(service, tmp_path, environ) as agent:
         assert await agent.exit_code() == 2
-    assert agent.errors == ["SSL_CERT_FILE is /nonexistent.pem, and that is no file."]
+    assert agent.errors == ["SSL_CERT_FILE is /nonexistent.pem, which is not a file."]
     assert service.hellos == []
 
 

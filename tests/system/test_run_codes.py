@@ -62,7 +62,7 @@ def test_missing_roots_are_said_and_end_it_with_2(
     file.write_text('{"type": "URL", "request": {"url": "https://127.0.0.1/"}}')
     assert main(["run", str(file)]) == 2
     assert capsys.readouterr().err == (
-        "picket: SSL_CERT_FILE is /nonexistent.pem, and that is no file.\n"
+        "picket: SSL_CERT_FILE is /nonexistent.pem, which is not a file.\n"
     )
 
 

@@ -72,7 +72,7 @@ class _Exchange:
         self._target = socket_address(server.address, server.port)
         family = literal_family(server.address)
         if family is None:
-            raise ValueError(f"{server.address} is no address")
+            raise ValueError(f"{server.address} is not an address")
         self._family = family
         self._packets = 0
         """How many packets the server sent that do not answer the question."""

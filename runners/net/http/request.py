@@ -182,11 +182,11 @@ def _split_url(url: str) -> SplitResult:
     try:
         port = parts.port
     except ValueError as problem:
-        raise _url_error(url, "its port is no number from 1 to 65535") from problem
+        raise _url_error(url, "its port is not a number from 1 to 65535") from problem
     if parts.scheme not in _DEFAULT_PORTS:
         raise _url_error(url, "it must start with http:// or https://")
     if not parts.hostname:
-        raise _url_error(url, "it names no host")
+        raise _url_error(url, "it has no host")
     if port == 0:
         raise _url_error(url, "port 0 cannot be reached")
     return parts
@@ -286,9 +286,9 @@ def _refuse_unsendable(header: Header) -> None:
     if (start := start_of_no_header_name(header.name)) is not None:
         raise CheckFailed(
             FailureKind.PROTOCOL,
-            f"{start}… is no header name."
+            f"{start}… is not a valid header name."
             if start
-            else "The name of a header holds white space or a colon; it may hold neither.",
+            else "The name of a header contains white space or a colon; neither is allowed.",
             {"code": "ERR_INVALID_HTTP_TOKEN"},
         )
 

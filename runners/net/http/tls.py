@@ -109,7 +109,7 @@ class CaRoots:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=ca)
         except ssl.SSLError as problem:
-            raise ValueError("That is no certificate in PEM.") from problem
+            raise ValueError("This is not a certificate in PEM.") from problem
         return self._pem + b"\n" + ca.encode()
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ def system_bundle() -> Path:
     named = os.environ.get("SSL_CERT_FILE")
     if named:
         if not Path(named).is_file():
-            raise NoRootsError(f"SSL_CERT_FILE is {named}, and that is no file.")
+            raise NoRootsError(f"SSL_CERT_FILE is {named}, which is not a file.")
         return Path(named)
     built_in = ssl.get_default_verify_paths().cafile
     places = (*_USUAL_PLACES, Path(built_in)) if built_in else _USUAL_PLACES

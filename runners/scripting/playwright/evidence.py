@@ -96,7 +96,7 @@ def _cut_log(lines: list[LogLine]) -> tuple[LogLine, ...]:
             notice = LogLine(
                 after_ms=line.after_ms,
                 level="WARN",
-                message=f"The log is cut here: {more} more lines are left off.",
+                message=f"The log is cut here: {more} more lines are left out.",
             )
             return (*lines[:number], notice)
     return tuple(lines)

@@ -122,7 +122,7 @@ class WarmProcess:
         await self._child.kill()
         await asyncio.wait({ending})
         if self._taken.is_set():
-            raise OSError("A Playwright that waited took its job only as it was ended.")
+            raise OSError("A waiting Playwright took its job only when it was ended.")
 
     async def close(self) -> None:
         """Kill it, and remove its folder.

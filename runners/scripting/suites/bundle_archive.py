@@ -88,9 +88,11 @@ def list_members(
         if path.is_absolute() or ".." in path.parts or "\0" in f"{member.name}{member.linkname}":
             raise BadBundleError(f"The code bundle holds {member.name!r}, which leaves its folder.")
         if max(len(member.name), len(member.linkname)) > _LONGEST_NAME:
-            raise BadBundleError(f"The code bundle holds {render(member.name)}, too long a name.")
+            raise BadBundleError(
+                f"The code bundle holds {render(member.name)}, a name that is too long."
+            )
         if len(path.parts) > limits.depth:
-            raise BadBundleError(f"The code bundle has more than {limits.depth} folders in a row.")
+            raise BadBundleError(f"The code bundle has more than {limits.depth} nested folders.")
         if path.parts:
             yield path.as_posix(), member
 
@@ -315,11 +317,11 @@ def _copy(link: _Link, into: Path, *, limit_bytes: int) -> int:
     with _map_name_errors(link.name):
         if not source.is_file():
             raise BadBundleError(
-                f"The code bundle holds {render(link.name)}, a name of a file that is not there."
+                f"The code bundle holds {render(link.name)}, a link to a file that does not exist."
             )
         size_bytes = source.stat().st_size
         if size_bytes > limit_bytes:
-            raise BadBundleError("The code bundle unpacks to too much: files with many names.")
+            raise BadBundleError("The code bundle unpacks to too much: it has too many hard links.")
         shutil.copy2(source, _find_free_path(into, link.name))
     return size_bytes
 
@@ -327,7 +329,7 @@ def _copy(link: _Link, into: Path, *, limit_bytes: int) -> int:
 def _find_free_path(into: Path, name: str) -> Path:
     above = PurePosixPath(name).parents
     if any((into / one).is_symlink() for one in above):
-        raise BadBundleError(f"The code bundle holds {render(name)}, which stands behind a link.")
+        raise BadBundleError(f"The code bundle holds {render(name)}, which lies behind a link.")
     path = _make_folder(into, str(PurePosixPath(name).parent)) / PurePosixPath(name).name
     if path.is_symlink() or path.exists():
         raise BadBundleError(_describe_duplicate(name))

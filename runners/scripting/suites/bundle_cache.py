@@ -57,7 +57,7 @@ class BundleCache:
             OSError: the disk refuses it.
         """
         if not _SHA256.fullmatch(sha256):
-            raise BundleError(f"{sha256!r} is no SHA-256 in lower-case hexadecimal digits.")
+            raise BundleError(f"{sha256!r} is not a SHA-256 in lower-case hexadecimal digits.")
         kept = self._folder / sha256
         if await asyncio.to_thread(_is_intact, kept, sha256):
             return kept
@@ -138,4 +138,4 @@ def verify(path: Path, sha256: str) -> None:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, hashlib.sha256).hexdigest()
     if found != sha256:
-        raise BundleError(f"The bundle {sha256} came with the content of {found}.")
+        raise BundleError(f"The bundle {sha256} has the content of {found}.")

@@ -59,7 +59,7 @@ class Database:
         item = ctypes.byref(_Item(0, der, len(der)))
         found = self._nss.CERT_NewTempCertificate(self._certificates, item, None, 0, 1)
         if not found:
-            raise UnusableError(f"{name} is no certificate that NSS can read")
+            raise UnusableError(f"{name} is not a certificate that NSS can read")
         one = ctypes.c_void_p(found)
         stored = self._nss.PK11_ImportCert(self._slot, one, ctypes.c_ulong(0), name.encode(), 0)
         self._require(stored, "take a certificate")
@@ -96,7 +96,7 @@ def _make(folder: str, pems: list[str]) -> None:
         try:
             der = base64.b64decode(pem)
         except ValueError as problem:
-            raise UnusableError(f"{name} is no PEM: {problem}") from problem
+            raise UnusableError(f"{name} is not PEM: {problem}") from problem
         database.trust(der, name)
     database.close()
 

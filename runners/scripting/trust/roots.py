@@ -140,7 +140,7 @@ def _build(pem: str, place: Path, *, within: Path) -> str | None:
         if done.returncode == UNUSABLE:
             return f"Chromium does not trust the further roots of this location: {why}."
         if done.returncode != 0:
-            raise OSError(f"Chromium's database of roots cannot be made now: {why}.")
+            raise OSError(f"Chromium's database of roots cannot be created now: {why}.")
         for path in built.iterdir():
             copyfile(path, place / path.name)
     return None

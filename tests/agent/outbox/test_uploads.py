@@ -147,7 +147,7 @@ async def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> 
         file.symlink_to(tmp_path / "outside")
         await uploaded(it, "job-1")
         assert it.service.calls("artifacts") == 0
-        assert it.log_of("job-1") == ["The file a.txt is not there: it is no plain file."]
+        assert it.log_of("job-1") == ["The file a.txt is not there: it is not a regular file."]
         assert (tmp_path / "outside").read_bytes() == b"one"
 
 

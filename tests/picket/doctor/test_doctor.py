@@ -370,7 +370,7 @@ async def test_missing_roots_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent.pem")
     roots = by_name(await examine({"AGENT_HEALTH_PORT": "0", "HEARTBEAT_PORT": "0"}))["roots"]
     assert roots.health is Health.FAIL
-    assert roots.seen == "SSL_CERT_FILE is /nonexistent.pem, and that is no file"
+    assert roots.seen == "SSL_CERT_FILE is /nonexistent.pem, which is not a file"
     assert "ca-certificates" in roots.fix
 
 

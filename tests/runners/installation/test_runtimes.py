@@ -135,7 +135,7 @@ def test_two_installations_do_not_meet_in_one_folder(release: Release) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = release.install("2026.04")
     assert done.returncode == 1
-    assert done.stderr == f"setup: another installation is at work in {release.folder}\n"
+    assert done.stderr == f"setup: another installation is running in {release.folder}\n"
 
 
 def test_a_folder_that_cannot_be_made_is_named(release: Release) -> None:

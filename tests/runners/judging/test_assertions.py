@@ -77,7 +77,7 @@ def test_an_assertion_that_holds_shows_what_was_compared(
             "OK",
             (
                 "STATUS_CODE should equal `OK`, but it is 200 "
-                "(the value is a number, and the target is none)."
+                "(the value is a number, and the target is not)."
             ),
         ),
         (
@@ -106,14 +106,14 @@ def test_an_assertion_that_holds_shows_what_was_compared(
             "max",
             C.LESS_THAN,
             "1",
-            "LATENCY `max` cannot be looked at: there is no max, only avg, min.",
+            "LATENCY `max` cannot be evaluated: there is no max, only avg, min.",
         ),
         (
             S.RESPONSE_CODE,
             "",
             C.EQUALS,
             "NOERROR",
-            "RESPONSE_CODE cannot be looked at: this run has nothing of the kind.",
+            "RESPONSE_CODE cannot be evaluated: this run recorded no such value.",
         ),
     ],
 )
@@ -151,7 +151,7 @@ def test_what_cannot_be_evaluated_never_holds(
 ) -> None:
     result = evaluated(source, comparison, "x", **more)
     assert result.error is not None
-    assert "cannot be looked at" in result.error
+    assert "cannot be evaluated" in result.error
     assert result.actual is None
 
 
@@ -164,16 +164,16 @@ def test_a_body_that_is_no_json_fails_its_assertions(text: str) -> None:
 
 
 def test_a_body_that_may_not_be_read_says_why() -> None:
-    fact = JsonText(BODY, unreadable_because="the content type is text/html, which is no JSON.")
+    fact = JsonText(BODY, unreadable_because="the content type is text/html, which is not JSON.")
     result = evaluated(S.JSON_BODY, C.NOT_EMPTY, "", {S.JSON_BODY: fact}, property="$.user")
     assert result.error == (
-        "JSON_BODY `$.user` cannot be looked at: the content type is text/html, which is no JSON."
+        "JSON_BODY `$.user` cannot be evaluated: the content type is text/html, which is not JSON."
     )
 
 
 def test_nothing_measured_is_told() -> None:
     result = evaluated(S.LATENCY, C.LESS_THAN, "5", {S.LATENCY: Numbers({})}, property="avg")
-    assert result.error == "LATENCY `avg` cannot be looked at: nothing was measured."
+    assert result.error == "LATENCY `avg` cannot be evaluated: nothing was measured."
 
 
 def test_a_document_nested_too_deeply_fails_instead_of_crashing() -> None:

@@ -59,7 +59,7 @@ async def test_too_many_requests_are_answered_as_the_specification_says(tmp_path
     [
         ("192.0.2.7", "has 192.0.2.7; write a location, = and an address"),
         ("=192.0.2.7", "write a location"),
-        ("cellar=somewhere", "has cellar=somewhere, which is no address or network"),
+        ("cellar=somewhere", "has cellar=somewhere, which is not an address or network"),
         ("cellar=192.0.2.7/24", "has host bits set"),
     ],
 )

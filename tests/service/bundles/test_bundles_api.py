@@ -62,7 +62,7 @@ async def test_what_is_no_gzip_is_refused(alice: ApiUser) -> None:
         answer = await alice.put(f"/v1/code-bundles/{sha256_of(body)}", data=body)
         assert answer.status == 400
         assert answer.body["message"] == (
-            "The body is no gzip; send a tar.gz, as tar czf makes it."
+            "The body is not gzip; send a tar.gz, as tar czf makes it."
         )
 
 

@@ -125,7 +125,7 @@ async def test_only_a_heartbeat_has_events(alice: ApiUser) -> None:
     answer = await alice.get(f"/v1/checks/heartbeats/{check['id']}/events")
     assert (answer.status, answer.body["message"]) == (
         404,
-        f"The check {check['id']} is no heartbeat.",
+        f"The check {check['id']} is not a heartbeat.",
     )
     beat = await a_heartbeat(alice)
     missing = await alice.get(f"/v1/checks/heartbeats/{beat['id']}/events/nope")

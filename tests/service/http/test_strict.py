@@ -101,7 +101,7 @@ HALF = "\ud800"
         (
             "/v1/check-sessions/trigger",
             {"target": {f"{HALF}x": 1}},
-            '"target.?x" is no field here; use ',
+            '"target.?x" is not a known field; use ',
         ),
         (
             "/v1/checks/browser",

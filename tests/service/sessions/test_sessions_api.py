@@ -56,7 +56,7 @@ async def test_a_misspelt_selector_runs_nothing(
     answer = await alice.post(TRIGGER, body)
     assert answer.status == 400
     known = "matchTags or checkId" if "." in field else "target or refreshCache"
-    assert answer.body["message"] == f'"{field}" is no field here; use {known}.'
+    assert answer.body["message"] == f'"{field}" is not a known field; use {known}.'
     assert answer.body["validation"] == {"source": "payload", "keys": [field]}
 
 

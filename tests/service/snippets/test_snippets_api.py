@@ -109,7 +109,7 @@ async def test_two_snippets_of_one_name_would_be_one_file(alice: ApiUser) -> Non
     again = await alice.post("/v1/snippets", {"name": "sign", "script": "2"})
     assert (again.status, again.body["message"]) == (
         409,
-        "There is a snippet sign already; use another name.",
+        "A snippet sign already exists; use another name.",
     )
     assert (await alice.put(f"/v1/snippets/{other}", {"name": "sign", "script": "2"})).status == 409
     assert (

@@ -54,7 +54,7 @@ async def test_a_second_variable_of_one_key_is_a_conflict(alice: ApiUser) -> Non
     await made(alice, "A", value="kept")
     again = await alice.post(PATH, {"key": "A", "value": "other"})
     assert again.status == 409
-    assert again.body["message"] == "There is a variable A already; use another key, or PUT."
+    assert again.body["message"] == "A variable A already exists; use another key, or PUT."
     assert (await alice.get(f"{PATH}/A")).body["value"] == "kept"
     await made(alice, "a")  # programs tell them apart too
 

@@ -323,8 +323,8 @@ async def test_a_url_that_cannot_be_asked_is_shown_without_its_password(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Authorization: Bearer hush", "Authorization… is no header name"),
-        ("sid=hush; path=/", "The name of a header holds white space or a colon"),
+        ("Authorization: Bearer hush", "Authorization… is not a valid header name"),
+        ("sid=hush; path=/", "The name of a header contains white space or a colon"),
     ],
 )
 async def test_a_header_that_was_typed_into_its_name_is_not_shown(

@@ -156,7 +156,7 @@ def test_roots_that_chromium_cannot_be_given_are_told(tmp_path: Path) -> None:
     told = build_database(unreadable, tmp_path)
     assert told == (
         "Chromium does not trust the further roots of this location: "
-        "root 1 is no certificate that NSS can read."
+        "root 1 is not a certificate that NSS can read."
     )
     assert Roots(tmp_path, unreadable).install_in(tmp_path / "home") == told
 
