@@ -321,7 +321,7 @@ def _copy(link: _Link, into: Path, *, limit_bytes: int) -> int:
             )
         size_bytes = source.stat().st_size
         if size_bytes > limit_bytes:
-            raise BadBundleError("The code bundle unpacks to too much: it has too many hard links.")
+            raise BadBundleError("The code bundle unpacks to too much: hard links count as files.")
         shutil.copy2(source, _find_free_path(into, link.name))
     return size_bytes
 

@@ -262,7 +262,7 @@ def test_what_an_archive_does_not_name_is_not_overlooked(tmp_path: Path) -> None
     path = tmp_path / "two.zip"
     hidden = zipped(**{"a.txt": SECRET.encode() * 30})
     path.write_bytes(hidden[: hidden.index(b"PK\x01\x02")] + zipped(b=b"x"))
-    with pytest.raises(UnscannableError, match="more than its list names"):
+    with pytest.raises(UnscannableError, match="more than its directory lists"):
         scan_file(path, [SECRET])
 
 
