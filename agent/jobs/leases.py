@@ -19,7 +19,7 @@ from contract.agent_api import RenewAnswer
 from contract.job import Job, Lease
 
 _RETRIES_PER_THIRD: Final = 4
-"""After a failed renewal the next one comes after this part of a third of the lease."""
+"""A third of the lease, divided by this, is the wait before a failed renewal is tried again."""
 _LONGEST_SLEEP_S: Final = 600.0
 
 log = structlog.get_logger(__name__)

@@ -215,7 +215,7 @@ class _Starting:
         target = await self._target()
         ports, service, api, location = await self._service()
         self.folder.keep_service_url(ports.service_url)
-        # The demo's nightly job was away with us; it reports before anybody asks for it.
+        # The demo's nightly job could not ping while Picket was stopped; it does before its run.
         await api.ping(PING_TOKEN)
         others = frozenset(str(one["id"]) for one in await list_agents(api))
         agent = await self._child(self._agent_program(ports, target))

@@ -136,7 +136,7 @@ def read_variables(check: CheckWrite) -> list[EnvironmentVariable] | None:
 
 
 def build_spec(doc: Mapping[str, Any], kind: CheckType) -> CheckSpec:
-    """What a run of the check needs. Snippets come into a spec by `service.checks.resolve`."""
+    """Turn a stored body into its Spec, without snippets: `complete_spec` adds those."""
     return TYPES[kind].write.to_spec(doc)
 
 

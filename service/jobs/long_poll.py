@@ -367,8 +367,8 @@ class ClaimQueue:
 
         def change(connection: Connection) -> AssignedJobs:
             now_ms = self._clock.now_ms(connection)
-            table = ClaimScope(location_id, self._vault)
-            return assign_jobs(connection, table, claimants, now_ms=now_ms)
+            scope = ClaimScope(location_id, self._vault)
+            return assign_jobs(connection, scope, claimants, now_ms=now_ms)
 
         self._remember(location_id, waiters)
         try:

@@ -124,7 +124,7 @@ def _is_of_account(batch: _Batch, check_id: str, location_id: str) -> bool:
 
 
 def _late(batch: _Batch, one: Arrived) -> Verdict:
-    """Keep as history what is not stored yet; it counts never."""
+    """Keep as history what is not stored yet; it never counts."""
     result = one.result
     if not batch.store.is_known(batch.connection, result.check_id, one.run_id, result.fence):
         batch.late.append(

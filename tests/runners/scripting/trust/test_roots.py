@@ -163,7 +163,7 @@ def test_roots_that_chromium_cannot_be_given_are_told(tmp_path: Path) -> None:
 
 def test_roots_that_could_not_be_written_are_tried_again_by_the_next_run(tmp_path: Path) -> None:
     roots = Roots(tmp_path, pem_of(trustme.CA()).decode())
-    with no_large_files(), pytest.raises(OSError, match=r"cannot be made now: .*NSS error"):
+    with no_large_files(), pytest.raises(OSError, match=r"cannot be created now: .*NSS error"):
         roots.install_in(tmp_path / "one")
     assert roots.install_in(tmp_path / "other") is None
     assert (tmp_path / "other/.pki/nssdb/cert9.db").exists()
