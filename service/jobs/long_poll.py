@@ -413,7 +413,8 @@ async def open_claim_queue(database: Database, clock: Clock, vault: Vault) -> Cl
 
 async def _reaches_caller(waiter: PendingClaim, caller: Caller | None) -> bool:
     """Whether the claim's key is valid and its client still connected."""
-    return not waiter.refused and (caller is None or not await caller.is_gone())
+    # The key last: it may end while the client is asked.
+    return (caller is None or not await caller.is_gone()) and not waiter.refused
 
 
 def _is_brief(waiters: Sequence[PendingClaim], claimants: Sequence[Claimant]) -> bool:
