@@ -147,8 +147,8 @@ def decompress(kind: Kind, pieces: Iterable[bytes], budget: Budget) -> Iterator[
     """
     packed_bytes = unpacked_bytes = 0
     try:
-        for compress, piece in _DECOMPRESSORS[kind](pieces):
-            packed_bytes, unpacked_bytes = compress, unpacked_bytes + len(piece)
+        for taken_bytes, piece in _DECOMPRESSORS[kind](pieces):
+            packed_bytes, unpacked_bytes = taken_bytes, unpacked_bytes + len(piece)
             budget.spend(len(piece))
             budget.check_ratio(packed_bytes, unpacked_bytes)
             yield piece
@@ -298,5 +298,5 @@ def _clean(encoded: bytes, clean: Clean) -> bytes | None:
     changed = clean(content)
     if changed is None:
         return None
-    compress = base64.b64encode(changed)
-    return compress.translate(bytes.maketrans(b"+/", b"-_")) if is_url_safe else compress
+    encoded = base64.b64encode(changed)
+    return encoded.translate(bytes.maketrans(b"+/", b"-_")) if is_url_safe else encoded

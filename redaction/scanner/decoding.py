@@ -275,7 +275,7 @@ class Layers:
         if self._blocks.hold_alone(text):
             return True
         runs = self._blocks.runs(text)
-        decode = self._blocks.decode(text, runs)
-        if decode and self.hold(decode, depth + 1):
+        decoded = self._blocks.decode(text, runs)
+        if decoded and self.hold(decoded, depth + 1):
             return True
         return any(self._body(body, depth + 1) for body in self._blocks.find_compressed(runs))

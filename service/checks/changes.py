@@ -26,8 +26,8 @@ from service.checks.types.heartbeat import HeartbeatCheckWrite
 from service.db.ids import new_id
 from service.groups import actions as groups
 from service.groups.model import GroupRow
-from service.groups.secrets import decrypt as opened_group
-from service.groups.secrets import decrypt_for_people as readable_group
+from service.groups.secrets import decrypt as decrypt_group
+from service.groups.secrets import decrypt_for_people as decrypt_group_for_people
 from service.heartbeats import actions as heartbeats
 from service.http.errors import ConflictError, InvalidError
 from service.jobs import actions as jobs
@@ -54,7 +54,7 @@ def create(connection: Connection, scope: Scope, check: CheckWrite) -> CheckRow:
     """
     check_id, doc = new_id(scope.now_ms), _build_doc(check, stored=None, kept_token=None)
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
-    whole_group = readable_group(group, scope.vault) if group else None
+    whole_group = decrypt_group_for_people(group, scope.vault) if group else None
     effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
     row = {
         **_encrypt(scope, check_id, {**_columns(doc), **effect.columns}),
@@ -91,7 +91,7 @@ def replace(connection: Connection, scope: Scope, check_id: str, check: CheckWri
         kept_token=_ping_token(before.doc),
     )
     group = groups.find_named(connection, scope.account_id, doc["groupId"])
-    opens = readable_group if _is_whole(connection, scope, before) else _decrypt_group
+    opens = decrypt_group_for_people if _is_whole(connection, scope, before) else _decrypt_group
     whole_group = opens(group, scope.vault) if group else None
     effect = _resolve(connection, scope, doc, kind=check.kind, group=whole_group)
     values = _encrypt(scope, check_id, {**_columns(doc), **effect.columns})
@@ -130,7 +130,7 @@ def apply_group(connection: Connection, scope: Scope, group: GroupRow) -> None:
     Raises:
         InvalidError: one of them cannot run with these settings.
     """
-    changed = _find_changed(connection, scope, opened_group(group, scope.vault))
+    changed = _find_changed(connection, scope, decrypt_group(group, scope.vault))
     effects = {row.id: _encrypt_member(scope, row, one) for row, one in changed}
     store.update_resolved(connection, effects)
     for row, one in changed:
@@ -209,7 +209,7 @@ def _is_whole(connection: Connection, scope: Scope, row: CheckRow) -> bool:
 def _decrypt_group(stored: GroupRow, vault: Vault) -> GroupRow:
     """A group that cannot be decrypted stays as stored: its checks can be repaired before it."""
     try:
-        return opened_group(stored, vault)
+        return decrypt_group(stored, vault)
     except DecryptionError as problem:
         log.exception("groups.unreadable", group_id=str(stored.id), reason=str(problem))
         return stored

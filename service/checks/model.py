@@ -54,7 +54,7 @@ class CheckRow:
     secrets: bytes | None = field(default=None, repr=False)
     """What is missing in `doc` and `applied`, encrypted. None: nothing is."""
     variables: Sequence[VariableRow] = ()
-    """Its own; read by `actions.with_variables` alone."""
+    """Its own; read by `actions.add_variables` alone."""
 
     @property
     def effective(self) -> Mapping[str, Any]:

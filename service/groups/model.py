@@ -44,7 +44,7 @@ class GroupRow:
     updated_ms: int | None
     """None: never changed."""
     variables: Sequence[VariableRow] = ()
-    """Its own; read by `actions.with_variables` alone."""
+    """Its own; read by `actions.add_variables` alone."""
     secrets: bytes | None = field(default=None, repr=False)
     """What is missing in `doc`, encrypted. None: nothing is."""
 
