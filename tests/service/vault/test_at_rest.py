@@ -228,7 +228,10 @@ async def test_secrets_of_a_check_open_for_no_other_one(tmp_path: Path, moved: s
         )
         file.commit()
         file.close()
-        dealt = [job["checkId"] for job in await claimed(service)]
+        jobs = await claimed(service)
+        if moved == "secrets" and len(jobs) == 1:  # a tick came between the two checks
+            jobs += await claimed(service, "2")
+        dealt = [job["checkId"] for job in jobs]
         shown = await alice.get(f"/v1/checks/{ids[1]}")
         assert (await alice.put(f"/v1/checks/api/{ids[1]}", body)).status == 200
         assert (await alice.get(f"/v1/checks/{ids[1]}")).status == 200

@@ -123,6 +123,6 @@ def test_a_bundle_that_another_agent_has_just_removed_is_passed_over(tmp_path: P
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "A" * 64, "g" * 64])
 async def test_what_is_no_hash_is_not_looked_up(tmp_path: Path, name: str) -> None:
     shelf = Shelf()
-    with pytest.raises(BundleError, match="no SHA-256"):
+    with pytest.raises(BundleError, match="is not a SHA-256"):
         await BundleCache(shelf.download, tmp_path).fetch(name)
     assert shelf.asked == []
