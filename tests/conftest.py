@@ -19,7 +19,8 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from tests.closed_home import open_to_other_users  # noqa: E402 - found by the path above
+from tests import leftovers  # noqa: E402 - found by the path above
+from tests.closed_home import open_to_other_users  # noqa: E402
 
 # A busy machine is no broken law: no example may fail for taking long, or for being slow to make.
 EXPLORE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,7 +50,11 @@ structlog.configure(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before there are workers, which inherit it: runs of scripts have users of their own."""
+    """Blame tests for what they leave open; let the users of scripts reach this folder.
+
+    The latter comes before there are workers, which inherit it.
+    """
+    config.pluginmanager.register(leftovers)
     if not hasattr(config, "workerinput"):
         open_to_other_users(Path(ROOT))
 
