@@ -29,6 +29,7 @@ from service.db.migrate import NewerSchemaError
 from service.errors import SettingsError
 from service.http.error_responses import error_response
 from service.http.errors import ApiError
+from service.http.performance.single_write import SingleWriteProtocol
 from service.logs import configure
 from service.settings import Settings, read_settings
 
@@ -215,7 +216,7 @@ async def _serve_at(listening: socket.socket, settings: Settings) -> None:
 def _config(front: StartupGate) -> uvicorn.Config:
     return uvicorn.Config(
         front,
-        http="httptools",
+        http=SingleWriteProtocol,
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -191,14 +191,20 @@ class Caller:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
 
-    async def is_gone(self) -> bool:
-        """Whether the client has disconnected by now."""
+    def is_gone(self) -> bool:
+        """Whether the client has disconnected by now.
+
+        One step of the wait for it, without a timer and without a turn of the event loop: either
+        would cost a sixth of the CPU time of a claim and its result (`sqlite_b1`).
+        """
+        step = self.wait_for_disconnect().__await__()
         try:
-            async with asyncio.timeout(0):
-                await self.wait_for_disconnect()
-        except TimeoutError:
-            return False
-        return True
+            next(step)
+        except StopIteration:
+            return True
+        finally:
+            step.close()
+        return False
 
     async def wait_for_disconnect(self) -> None:
         """Return when the client has disconnected."""
@@ -251,7 +257,7 @@ class ClaimQueue:
             await self._wait(waiter, wait_s, caller)
             # A round that is under way may have assigned jobs to this claim: wait for its end.
             jobs = await waiter.leave()
-            if not jobs or not location.is_current(waiter) or await _reaches_caller(waiter, caller):
+            if not jobs or not location.is_current(waiter) or _reaches_caller(waiter, caller):
                 return jobs
             await self._release(location_id, jobs)
             return ()
@@ -411,10 +417,9 @@ async def open_claim_queue(database: Database, clock: Clock, vault: Vault) -> Cl
     return ClaimQueue(database, clock, vault, await database.read(store.find_claims))
 
 
-async def _reaches_caller(waiter: PendingClaim, caller: Caller | None) -> bool:
+def _reaches_caller(waiter: PendingClaim, caller: Caller | None) -> bool:
     """Whether the claim's key is valid and its client still connected."""
-    # The key last: it may end while the client is asked.
-    return (caller is None or not await caller.is_gone()) and not waiter.refused
+    return not waiter.refused and (caller is None or not caller.is_gone())
 
 
 def _is_brief(waiters: Sequence[PendingClaim], claimants: Sequence[Claimant]) -> bool:

@@ -20,6 +20,7 @@ INTERNALS = {
     "aiohttp": ("http_exceptions", "web_request", "web_response", "web_server"),
     "fastapi": ("dependencies",),
     "starlette": ("routing.compile_path", "routing.get_name"),
+    "uvicorn": ("protocols",),
 }
 """What is imported of a library and not in its manual. Tests of who imports it exercise it."""
 

@@ -390,22 +390,6 @@ async def test_jobs_dealt_to_a_claim_that_hung_up_meanwhile_go_to_the_next_at_on
     assert job.fence == 2
 
 
-async def test_a_key_that_ends_while_the_client_is_asked_gets_no_jobs(
-    claim_queue: ClaimQueue, world: World
-) -> None:
-    ended = LocationKeyEnded(key_id="k", location_id=world.location_id)
-
-    class Caller(LosableCaller):
-        async def is_gone(self) -> bool:
-            await world.database.write(lambda c: announce(c, ended))
-            return await super().is_gone()
-
-    await world.queue(await world.check())
-    claimant = a_claimant("claim-1")
-    assert await claim_queue.claim(world.location_id, claimant, wait_s=0, caller=Caller()) == ()
-    assert len(await wait(claim_queue, world, "claim-2")) == 1
-
-
 async def test_a_claim_whose_key_has_ended_is_sent_home_without_jobs(
     claim_queue: ClaimQueue, world: World, database: CountingDatabase
 ) -> None:
