@@ -12,6 +12,9 @@ from collections.abc import Generator
 
 import pytest
 
+_ENDING_S = 0.1
+"""A task that was cancelled needs some turns of the event loop to end."""
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
@@ -30,7 +33,9 @@ def _note_tasks(patch: pytest.MonkeyPatch) -> list[str]:
     cancel = runners._cancel_all_tasks
 
     def note(loop: asyncio.AbstractEventLoop) -> None:
-        left.extend(f"task {one.get_coro()!r}" for one in asyncio.all_tasks(loop))
+        if tasks := asyncio.all_tasks(loop):
+            _, pending = loop.run_until_complete(asyncio.wait(tasks, timeout=_ENDING_S))
+            left.extend(f"task {one.get_coro()!r}" for one in pending)
         cancel(loop)
 
     patch.setattr(runners, "_cancel_all_tasks", note)

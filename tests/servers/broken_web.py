@@ -74,7 +74,7 @@ async def broken_web(*, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]
     }
     for path, page in pages.items():
         app.router.add_route("*", path, page)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)

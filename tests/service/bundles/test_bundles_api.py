@@ -1,7 +1,8 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -82,7 +83,7 @@ async def test_without_a_key_nothing_is_read(api: PublicApi) -> None:
         assert answer.status == 401
 
 
-async def pieces_of(*parts: bytes) -> AsyncIterator[bytes]:
+async def pieces_of(*parts: bytes) -> AsyncGenerator[bytes]:
     for part in parts:
         yield part
 
@@ -119,9 +120,9 @@ async def test_a_bundle_and_its_name_are_on_disk_before_it_is_noted(
 
 async def test_too_many_bytes_are_refused_as_they_come(tmp_path: Path) -> None:
     kept = BundleFiles(tmp_path, limit_bytes=100)
-    parts = pieces_of(b"\x1f\x8b" + bytes(60), bytes(60))
-    with pytest.raises(TooLargeError, match="use at most 100 bytes"):
-        await kept.keep("a", SHA, parts, note=size_alone)
+    async with aclosing(pieces_of(b"\x1f\x8b" + bytes(60), bytes(60))) as parts:
+        with pytest.raises(TooLargeError, match="use at most 100 bytes"):
+            await kept.keep("a", SHA, parts, note=size_alone)
     assert list((tmp_path / "a").iterdir()) == []
 
 
