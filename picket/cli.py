@@ -159,7 +159,7 @@ def service() -> int:
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="With --until-results: give up when no result came for this long.",
+    help="With --until-results: give up if no result arrives for this long.",
 )
 @click.option(
     "--port",
@@ -236,7 +236,7 @@ def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     return open_trace(TraceOptions(source=source, data_dir=data_dir, port=port), Terminal())
 
 
-@cli.command(short_help="Check what an agent depends on, and say how to fix it.")
+@cli.command(short_help="Check everything that an agent depends on, and say how to fix problems.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @require_extras("agent")
 def doctor(*, as_json: bool) -> int:

@@ -87,7 +87,7 @@ def _cause(outcome: Outcome) -> Iterator[RenderableType]:
     if outcome.failure is not None:
         yield Padding(Text(printable(outcome.failure.message)), (0, 0, 0, 2))
     elif outcome.status is Status.DEGRADED:
-        because = outcome.degraded_because or "It works, but not as well as its thresholds ask."
+        because = outcome.degraded_because or "It works, but exceeds a threshold for degradation."
         yield Padding(Text(printable(because)), (0, 0, 0, 2))
 
 

@@ -6,7 +6,7 @@ from agent.settings_table import REQUIRED, SETTINGS, Setting
 
 _SECRETS_ROW: Final = (
     "SERVICE_SECRET_*",
-    "Secrets that scripts of checks may read; redacted in all results. Or SERVICE_SECRET_*_FILE.",
+    "Secrets that scripts of checks can read; redacted in all results. Or SERVICE_SECRET_*_FILE.",
 )
 
 SERVICE_ROWS: Final = (
