@@ -345,7 +345,7 @@ def _describe_crash(crash: Exception) -> _Problem:
     cause, remedy = summarize(str(crash)) or type(crash).__name__, _CRASH_REMEDY
     if isinstance(crash, HostError):
         cause, remedy = crash.cause, crash.remedy
-    return _Problem(f"its check crashed: {cause}", remedy, crash=crash)
+    return _Problem(f"the test check crashed: {cause}", remedy, crash=crash)
 
 
 def _find_problem(outcome: Outcome) -> _Problem | None:
@@ -353,7 +353,7 @@ def _find_problem(outcome: Outcome) -> _Problem | None:
     if outcome.status in _GOOD:
         return None
     failure = outcome.failure
-    said = summarize(failure.message) if failure else f"its check ended as {outcome.status}"
+    said = summarize(failure.message) if failure else f"the test check ended as {outcome.status}"
     is_late = outcome.status is Status.TIMED_OUT or (
         failure is not None and failure.kind is FailureKind.TIMEOUT
     )

@@ -71,7 +71,7 @@ _WHAT = "/entitlements"
 AccountId = Annotated[str, Path(alias="accountId", pattern=NO_NUL, max_length=200)]
 
 
-@router.get("", responses=answers(200, list[AccountShown], "The key's account, and no other."))
+@router.get("", responses=answers(200, list[AccountShown], "Only the key's account."))
 async def list_accounts(caller: CallerDep, backend: BackendDep) -> Response:
     """List the accounts that the key speaks for, which is one."""
     own = await _read_own(caller, backend)

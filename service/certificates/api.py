@@ -131,7 +131,7 @@ async def read_client_certificate(
     return json_model(render(row))
 
 
-@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_client_certificate(certificate_id: CertificateId, changing: ChangeDep) -> Response:
     """Delete a client certificate; jobs that agents hold already have it still."""
     return await changing.delete(
@@ -178,7 +178,7 @@ def create(
     store.add(connection, row)
     if problem := together_problem(store.size_bytes(connection, scope.account_id)):
         raise InvalidError(
-            f"The account's client certificates would have {problem}; delete one that has ended.",
+            f"The account's client certificates would have {problem}; delete one that has expired.",
             keys=("cert",),
         )
     return row

@@ -118,7 +118,7 @@ async def read_check(
     return json(render(row, base_url=base_url, viewer=viewer, as_it_runs=apply_group_settings))
 
 
-@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_check(check_id: CheckId, changing: ChangeDep) -> Response:
     """Delete a check."""
     return await changing.delete(check_id, lambda c, scope: changes.delete(c, scope, check_id))

@@ -53,7 +53,7 @@ def _check_region(value: object) -> object:
     if isinstance(value, str) and value not in (regions := get_args(_Regions)):
         raise field_error(
             "",
-            f"is {format_value(value)}, which is no region; a private location belongs in"
+            f"is {format_value(value)}, which is not a region; a private location belongs in"
             f' "privateLocations", and the regions are {", ".join(regions)}',
         )
     return value

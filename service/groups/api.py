@@ -100,8 +100,8 @@ def delete(connection: Connection, scope: Scope, group_id: int) -> None:
     if count:
         shown = checks.format_users(count, names)
         raise ConflictError(
-            f"The check group {group.name} holds {count} checks ({shown}); delete them, or take"
-            " them out of it, first."
+            f"The check group {group.name} has {count} checks ({shown}); delete them or remove them"
+            " from it first."
         )
     variables.forget(connection, Owner.group(scope.account_id, group_id))
     triggers.forget(connection, Target(Runs.GROUP, str(group_id)))
@@ -303,7 +303,7 @@ async def replace_check_group_v2(
     return await _replace(changing, group_id, body)
 
 
-@router.delete(_ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
+@router.delete(_ONE, status_code=204, responses=answers(204, None, "Deleted.", 404, 409))
 async def delete_check_group(group_id: GroupId, changing: ChangeDep) -> Response:
     """Delete a check group; refused while checks are in it."""
     return await changing.delete(str(group_id), lambda c, scope: delete(c, scope, group_id))

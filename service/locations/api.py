@@ -54,7 +54,7 @@ LocationId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 KeyId = Annotated[str, Path(alias="keyId", pattern=NO_NUL, max_length=200)]
 
 _KEYS = ONE + "/keys"
-_From = Query(alias="from", description="Seconds since 1970, at most 15 days back.")
+_From = Query(alias="from", description="Seconds since 1970, at most 15 days in the past.")
 _To = Query(alias="to", description="Seconds since 1970, later than `from`.")
 _SHOWN = "The location; keys without their secrets."
 
@@ -147,7 +147,7 @@ async def change_location(
     return await changing.make(change)
 
 
-@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
+@router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404, 409))
 async def delete_location(location_id: LocationId, changing: ChangeDep) -> Response:
     """Delete a private location that no check uses; its keys end at once."""
     return await changing.delete(location_id, lambda c, scope: delete(c, scope, location_id))

@@ -228,7 +228,7 @@ async def await_check_session(
     seen = await reading.watch.wait(max_wait_s=max_wait_s)
     if not seen.is_over:
         raise StillRunningError(
-            f"The session has not ended within {max_wait_s:g} s; ask again.",
+            f"The session has not ended within {max_wait_s:g} s; try again.",
             headers={"retry-after": "1"},
         )
     return reading.answer(seen)

@@ -50,7 +50,7 @@ async def read_check_trigger(check_id: CheckId, caller: CallerDep, backend: Back
     return json_model(await backend.database.read(lambda c: _read(c, caller.account_id, target)))
 
 
-@router.delete(_OF_CHECK, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(_OF_CHECK, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_check_trigger(check_id: CheckId, changing: ChangeDep) -> Response:
     """End the trigger of a check: its link opens nothing any more."""
     target = Target(Runs.CHECK, check_id)
@@ -75,7 +75,7 @@ async def read_group_trigger(group_id: GroupId, caller: CallerDep, backend: Back
     return json_model(await backend.database.read(lambda c: _read(c, caller.account_id, target)))
 
 
-@router.delete(_OF_GROUP, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(_OF_GROUP, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_group_trigger(group_id: GroupId, changing: ChangeDep) -> Response:
     """End the trigger of a check group: its link opens nothing any more."""
     target = Target(Runs.GROUP, str(group_id))

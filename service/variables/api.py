@@ -86,7 +86,7 @@ async def replace_variable(
     return await changing.make(change)
 
 
-@router.delete(_ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(_ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_variable(key: VariableKey, changing: ChangeDep) -> Response:
     """Delete a variable; templates that name it fail from their next run on."""
     return await changing.delete(key, lambda c, scope: actions.delete(c, scope.account_id, key))

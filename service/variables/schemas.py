@@ -153,5 +153,5 @@ def _decrypt(row: VariableRow, vault: Vault) -> str:
         whose = "the account" if level is Level.ACCOUNT else f"{level} {owner_id}"
         raise UnreadableError(
             f"The stored value of the variable {row.key} of {whose} cannot be read: {problem}."
-            " Set it anew, or delete it."
+            " Replace it, or delete it."
         ) from problem

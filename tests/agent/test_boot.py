@@ -76,7 +76,7 @@ async def test_what_a_browser_printed_before_it_ended_is_the_cause_the_same_at_e
     assert causes == {
         (
             (
-                "its check crashed: chromium: error while loading shared libraries: "
+                "the test check crashed: chromium: error while loading shared libraries: "
                 "libnss3.so: cannot open shared object file; No such file"
             ),
             "see boot.check_crashed in the agent's log",
@@ -127,22 +127,22 @@ async def test_without_the_privilege_icmp_is_not_claimed_and_the_remedy_is_named
         ),
         (
             OSError("No such program"),
-            "its check crashed: No such program; see boot.check_crashed in the agent's log.",
+            "the test check crashed: No such program; see boot.check_crashed in the agent's log.",
         ),
         (
             HostError("A script's user cannot enter /root", remedy="chmod o+x /root"),
-            "its check crashed: A script's user cannot enter /root; chmod o+x /root.",
+            "the test check crashed: A script's user cannot enter /root; chmod o+x /root.",
         ),
         (
             PermissionError("cannot open libnss3.so; No such file\nCall log:\n  - launching"),
             (
-                "its check crashed: cannot open libnss3.so; No such file; "
+                "the test check crashed: cannot open libnss3.so; No such file; "
                 "see boot.check_crashed in the agent's log."
             ),
         ),
         (
             ZeroDivisionError(),
-            "its check crashed: ZeroDivisionError; see boot.check_crashed in the agent's log.",
+            "the test check crashed: ZeroDivisionError; see boot.check_crashed in the agent's log.",
         ),
     ],
 )

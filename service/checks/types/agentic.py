@@ -22,12 +22,11 @@ from service.checks.types.definition import TypeDefinition
 
 _NOT_AGENTIC: Final = {
     "privateLocations": "would not be used: AGENTIC checks run in regions; name them in locations",
-    "groupId": "would not count: AGENTIC checks are in no group; leave it out",
-    "retryStrategy": "would not be followed: AGENTIC checks are not tried again; leave it out",
-    "runParallel": "would not be followed: AGENTIC checks run in one region at a time; leave it"
-    " out",
-    "shouldFail": "would not be followed: the prompt says itself what must be so; leave it out",
-    "triggerIncident": "would not be followed: AGENTIC checks open no incident; leave it out",
+    "groupId": "would have no effect: AGENTIC checks are in no group; omit it",
+    "retryStrategy": "would have no effect: AGENTIC checks are not retried; omit it",
+    "runParallel": "would have no effect: AGENTIC checks run in one region at a time; omit it",
+    "shouldFail": "would have no effect: the prompt itself decides what must fail; omit it",
+    "triggerIncident": "would have no effect: AGENTIC checks open no incident; omit it",
 }
 
 

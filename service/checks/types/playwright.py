@@ -12,8 +12,9 @@ from service.checks.schemas import MinuteCheckWrite, VariablesWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 
 _SUITE_RETRIES: Final = {
-    "retryStrategy": "would not be followed: a suite retries as its own configuration says;"
-    " leave it out"
+    "retryStrategy": (
+        "would have no effect: a suite retries as its own configuration says; omit it"
+    ),
 }
 
 

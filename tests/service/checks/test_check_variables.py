@@ -53,8 +53,8 @@ async def test_types_that_have_no_place_for_them_refuse_them(alice: ApiUser, kin
     answer = await alice.post(f"/v1/checks/{kind}", body_of(kind, URL))
     assert answer.status == 400
     assert answer.body["message"] == (
-        '"environmentVariables" would not be used: checks of this type have no place for them;'
-        " leave them out."
+        '"environmentVariables" would not be used: checks of this type do not support them;'
+        " omit them."
     )
     check = await made(alice, kind)
     assert "environmentVariables" not in check
