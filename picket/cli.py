@@ -243,8 +243,8 @@ def doctor(*, as_json: bool) -> int:
     """Check everything that an agent on this host depends on; print one line each, with the fix.
 
     It reads the same environment variables as the agent.
-    Exit codes: 0 no failures, warnings are possible; 1 something fails; 2 a setting is wrong; 3 the service
-    refuses the key.
+    Exit codes: 0 no failures, warnings are possible; 1 something fails; 2 a setting is wrong;
+    3 the service refuses the key.
     """
     from picket.doctor.command import run_doctor
 

@@ -64,7 +64,7 @@ Sha256Dep = Annotated[str, Depends(_require_sha256)]
 async def put_code_bundle(
     sha256: Sha256Dep, request: Request, changing: ChangeDep, backend: BackendDep
 ) -> Response:
-    """Send the tar.gz of a Playwright suite; the path holds its hash."""
+    """Upload the tar.gz of a Playwright suite; the path contains its hash."""
 
     def change(connection: Connection, scope: Scope, *, size_bytes: int) -> Changed:
         row = BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=scope.now_ms)
@@ -81,7 +81,7 @@ async def put_code_bundle(
 
 @router.get(_ONE, responses=answers(200, BundleShown, "The bundle exists.", 404))
 async def read_code_bundle(sha256: Sha256Dep, caller: CallerDep, backend: BackendDep) -> Response:
-    """Ask whether a bundle was sent already."""
+    """Check whether a bundle was uploaded."""
     row = await backend.database.read(lambda c: bundles.find(c, caller.account_id, sha256))
     return json_model(_render(row))
 

@@ -153,7 +153,7 @@ router = keyed_operations("Check groups")
 _ALL = "/v1/check-groups"
 _ONE = _ALL + "/{id}"
 _ALL_V2 = "/v2/check-groups"
-_CREATED = f"The group, every default filled in; the header {HEADER} names unknown fields."
+_CREATED = f"The group with all defaults; the header {HEADER} names unknown fields."
 _MOST = (1 << 63) - 1
 GroupId = Annotated[int, Path(alias="id", ge=1, le=_MOST)]
 
@@ -269,7 +269,7 @@ async def create_check_group(body: Annotated[GroupWrite, Body()], creating: Crea
 async def create_check_group_v2(
     body: Annotated[GroupV2Write, Body()], creating: CreateDep
 ) -> Response:
-    """Create a check group, in the second form: null leaves a setting to its checks."""
+    """Create a check group in the second form: null leaves a setting to its checks."""
     return await _create(creating, body)
 
 
@@ -289,7 +289,7 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
 async def replace_check_group(
     group_id: GroupId, body: Annotated[GroupWrite, Body()], changing: ChangeDep
 ) -> Response:
-    """Replace a check group; fields that are left out take their defaults."""
+    """Replace a check group; omitted fields get their defaults."""
     return await _replace(changing, group_id, body)
 
 
@@ -299,7 +299,7 @@ async def replace_check_group(
 async def replace_check_group_v2(
     group_id: GroupId, body: Annotated[GroupV2Write, Body()], changing: ChangeDep
 ) -> Response:
-    """Replace a check group, in the second form; fields that are left out take their defaults."""
+    """Replace a check group in the second form; omitted fields get their defaults."""
     return await _replace(changing, group_id, body)
 
 

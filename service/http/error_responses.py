@@ -27,8 +27,8 @@ _PUT_IS_WHOLE: Final = "PUT replaces the whole resource: send every field, even 
 class Validation(BaseModel):
     """Which fields of a 400 are wrong."""
 
-    source: Source = Field(description="The part of the request that they are in.")
-    keys: list[str] = Field(description="Their paths, as in `request.headers[0].key`.")
+    source: Source = Field(description="The part of the request with the wrong fields.")
+    keys: list[str] = Field(description="Paths of the wrong fields, as in `request.headers[0].key`.")
 
 
 class ErrorBody(BaseModel):

@@ -80,7 +80,7 @@ FilesDep = Annotated[_Files, Depends(_Files)]
     _OF_CHECK + _ASSETS, responses=answers(200, list[AssetShown], "The files of the result, by name.", 404)
 )
 async def list_result_assets(request: Request, files: FilesDep, backend: BackendDep) -> Response:
-    """List the files that a run left: traces, videos, screenshots, reports, logs."""
+    """List the files of a run: traces, videos, screenshots, reports, logs."""
     base_url, found = backend.base_url(request), await files.find()
     return json(
         [
@@ -103,7 +103,7 @@ async def list_result_assets(request: Request, files: FilesDep, backend: Backend
 async def read_result_asset(
     name: Annotated[str, Path(pattern=NO_NUL, max_length=200)], request: Request, files: FilesDep
 ) -> Response:
-    """Read a file that a run left."""
+    """Read a file of a run."""
     asset = assets.find_asset(await files.find(), name)
     return file_answer(
         request,
@@ -206,7 +206,7 @@ async def list_check_results_by_cursor(
         Query(max_length=100, description="Fields of each result, separated by commas; by default all."),
     ] = [],  # noqa: B006 - FastAPI copies defaults
 ) -> Response:
-    """List a check's results after those of the answer before; new results shift nothing."""
+    """List a check's results after those of the previous answer; new results shift nothing."""
     names = _field_names(fields)
     wanted = replace(reading.wanted, after_id=_cursor(next_id))
     check, found = await reading.find(wanted, limit=limit + 1)

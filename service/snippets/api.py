@@ -58,7 +58,7 @@ async def read_snippet(snippet_id: SnippetId, caller: CallerDep, backend: Backen
 async def replace_snippet(
     snippet_id: SnippetId, changing: ChangeDep, body: Annotated[SnippetWrite, Body()]
 ) -> Response:
-    """Change a snippet; checks run with the new one from their next run on."""
+    """Change a snippet; checks use the new one from their next run on."""
     ignored = await changing.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:

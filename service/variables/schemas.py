@@ -43,14 +43,14 @@ Value = Annotated[Text, Field(max_length=MAX_VALUE_BYTES), judged_by(value_probl
 
 
 class VariableValue(RequestModel):
-    """What a variable is, apart from its key."""
+    """A variable without its key."""
 
     value: Value
-    """Empty, for a secret that stays one, or `*********`: it keeps its value."""
+    """Empty for a secret that stays one, or `*********`, keeps the stored value."""
     locked: bool = False
-    """Shown only to those who may write; scrubbed from results like a secret."""
+    """Shown only to keys that may write; redacted in results like a secret."""
     secret: bool = False
-    """Never shown again, to nobody, and scrubbed from results."""
+    """Never shown again, and redacted in results."""
 
 
 class VariableWrite(VariableValue):

@@ -39,13 +39,13 @@ class AgenticCheckWrite(MinuteCheckWrite):
     kind = CheckType.AGENTIC
     refused = NO_PHASES | NO_VARIABLES | _NOT_AGENTIC
     double_check: bool = False
-    """Not followed: there are no retries."""
+    """No effect: there are no retries."""
     locations: Annotated[Listing[Region], AfterValidator(fill_in_region)] = Field(
         default=[DEFAULT_REGION]
     )
-    """Regions, each of which takes a private location with its name. Null or empty: us-east-1."""
+    """Regions; each needs a private location with its name. Null or empty: us-east-1."""
     prompt: Prompt
-    """What to do, and what must be so in the end; `{{NAME}}` stands for a variable."""
+    """What to do, and what must be true in the end; `{{NAME}}` is replaced with a variable."""
     agent_runtime: MaybeAgentRuntime = AgentRuntime()
     """Null: without skills."""
     frequency: MinuteFrequency = 30
