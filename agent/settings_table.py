@@ -256,8 +256,8 @@ SETTINGS: Final = (
         read=service_url,
         default=REQUIRED,
         allowed=(
-            "the address of the service, which begins with http:// or https://, as in "
-            "https://picket.example, without /v1, and holds no credentials"
+            "the URL of the service, which begins with http:// or https://, as in "
+            "https://picket.example, without /v1 and without credentials"
         ),
         meaning="URL of the service.",
     ),

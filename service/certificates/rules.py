@@ -37,7 +37,7 @@ _INTEGER: Final = 0x02
 def host_problem(host: str) -> str | None:
     """Why a text is no host or glob. None: it is one."""
     if "//" in host:
-        return "is an address; use its host alone, as in api.shop.example or *.shop.example"
+        return "is a URL; use only its host, as in api.shop.example or *.shop.example"
     if not _HOST_LETTERS.fullmatch(host):
         return "must be a host or a glob, as in api.shop.example, *.shop.example or *:8443"
     return None

@@ -90,7 +90,7 @@ def phase_problem(script_field: str, *, script: str | None, snippet_id: int | No
     """A phase has one script: a snippet, or one of the check's own."""
     if script is None or snippet_id is None:
         return None
-    return f"is given beside {script_field}; use one of them"
+    return f"conflicts with {script_field}; use one of them"
 
 
 def property_problem(source: str, prop: str) -> str | None:

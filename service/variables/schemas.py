@@ -76,7 +76,7 @@ class EnvironmentVariable(VariableValue):
 
 def _check_repeated(given: list[EnvironmentVariable] | None) -> list[EnvironmentVariable]:
     if key := find_repeated(one.key for one in given or ()):
-        raise field_error("", f"holds {key} twice; use each key once")
+        raise field_error("", f"has {key} twice; use each key once")
     return given or []
 
 

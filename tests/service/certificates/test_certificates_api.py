@@ -98,7 +98,7 @@ async def test_the_key_belongs_to_the_first_certificate(alice: ApiUser) -> None:
         ({"key": 482913}, '"key" must be a string.'),
         ({"key": None}, '"key" must be a string.'),
         ({"passphrase": 482913}, '"passphrase" must be a string.'),
-        ({"host": "https://shop.test"}, '"host" is an address; use its host alone'),
+        ({"host": "https://shop.test"}, '"host" is a URL; use only its host'),
         ({"host": "{a,b}.test"}, '"host" must be a host or a glob'),
         ({"host": "a" * 261}, '"host" has 261 characters; use at most 260.'),
         ({"cert": "x" * 32_769}, '"cert" has 32769 characters; use at most 32768.'),

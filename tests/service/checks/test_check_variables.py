@@ -138,7 +138,7 @@ async def test_their_sizes_count_together(alice: ApiUser) -> None:
 async def test_one_key_twice_is_told(alice: ApiUser) -> None:
     answer = await alice.post("/v1/checks/api", body_of("api", URL, TOKEN, URL))
     assert answer.status == 400
-    assert answer.body["message"] == ('"environmentVariables" holds URL twice; use each key once.')
+    assert answer.body["message"] == ('"environmentVariables" has URL twice; use each key once.')
 
 
 @pytest.mark.parametrize(
