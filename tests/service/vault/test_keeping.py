@@ -80,8 +80,8 @@ def test_nothing_is_kept_that_could_be_another_one(sent: dict[str, Any], field: 
         restore_hidden(a_body(**sent), lambda: STORED)
     assert caught.value.keys == (field,)
     assert caught.value.message == (
-        f'"{field}" holds {HIDDEN}, which keeps the stored value, and there is none here that it'
-        " could mean. Send the value."
+        f'"{field}" holds {HIDDEN}, which keeps the stored value, and nothing is stored here.'
+        " Send the value."
     )
 
 
