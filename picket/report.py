@@ -261,7 +261,7 @@ def _tcp_facts(evidence: TcpEvidence) -> dict[str, str | None]:
 def _dns_facts(evidence: DnsEvidence) -> dict[str, str | None]:
     return {
         "question": f"{evidence.query} {evidence.record_type}",
-        "server": f"{evidence.name_server} by {evidence.protocol}",
+        "server": f"{evidence.name_server} over {evidence.protocol}",
         "code": evidence.response_code,
     }
 
