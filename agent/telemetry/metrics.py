@@ -292,9 +292,7 @@ class Metrics:
             "lease_renew_failures", "Renewals of leases that did not reach the service."
         )
         self._dropped = _make_counter("results_dropped", "Results that were dropped.")
-        self._files_dropped = _make_counter(
-            "artifacts_dropped", "Files of runs that were dropped."
-        )
+        self._files_dropped = _make_counter("artifacts_dropped", "Files of runs that were dropped.")
         self._replacements = _make_counter("scrub_replacements", "Secrets redacted in results.")
         self._refusals = _make_counter(
             "scrub_refusals", "Results that could not be redacted and were not sent."

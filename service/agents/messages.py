@@ -146,7 +146,9 @@ def read_result(place: int, body: bytes) -> Arrived | wire.Rejected:
         return wire.Rejected(job_id=head.job_id, fence=head.fence, reason=reason)
     if not fence_number(result.fence):
         return wire.Rejected(
-            job_id=result.job_id, fence=result.fence, reason="the fence was not issued by this service"
+            job_id=result.job_id,
+            fence=result.fence,
+            reason="the fence was not issued by this service",
         )
     return Arrived(result, body, job_number(result.job_id))
 

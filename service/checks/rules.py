@@ -28,8 +28,7 @@ NO_PHASES: Final[dict[str, str]] = dict.fromkeys(
     "would not run: only API checks have a setup and a teardown; omit it",
 )
 NO_VARIABLES: Final = {
-    "environmentVariables": "would not be used: checks of this type do not support them;"
-    " omit them"
+    "environmentVariables": "would not be used: checks of this type do not support them; omit them"
 }
 SCRIPT_DECIDES: Final = {
     "shouldFail": "would have no effect: the script itself decides what must fail; omit it"

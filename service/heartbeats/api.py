@@ -200,7 +200,10 @@ class _Reading:
 ReadingDep = Annotated[_Reading, Depends(_Reading)]
 
 
-@events_router.get(_EVENTS, responses=answers(200, list[EventsShown], "One item with the events and statistics.", 404))
+@events_router.get(
+    _EVENTS,
+    responses=answers(200, list[EventsShown], "One item with the events and statistics.", 404),
+)
 async def list_heartbeat_events(
     reading: ReadingDep,
     window: WindowDep,
@@ -233,7 +236,9 @@ async def read_heartbeat_event(event_id: EventId, reading: ReadingDep) -> Respon
     return json_model(await reading.backend.database.read(query))
 
 
-@events_router.get(_AVAILABILITY, responses=answers(200, AvailabilityShown, "The availability in that time.", 404))
+@events_router.get(
+    _AVAILABILITY, responses=answers(200, AvailabilityShown, "The availability in that time.", 404)
+)
 async def read_heartbeat_availability(reading: ReadingDep, window: WindowDep) -> Response:
     """Read in which share of a time a heartbeat was healthy; by default the last 24 hours."""
 

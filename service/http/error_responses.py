@@ -28,7 +28,9 @@ class Validation(BaseModel):
     """Which fields of a 400 are wrong."""
 
     source: Source = Field(description="The part of the request with the wrong fields.")
-    keys: list[str] = Field(description="Paths of the wrong fields, as in `request.headers[0].key`.")
+    keys: list[str] = Field(
+        description="Paths of the wrong fields, as in `request.headers[0].key`."
+    )
 
 
 class ErrorBody(BaseModel):

@@ -271,7 +271,9 @@ def check_query(request: Request) -> None:
     if found := find_typo(names, known) or _other_way(names, known):
         name, meant = found
         raise InvalidError(
-            f'"{name}" is not a known parameter; did you mean {meant}?', keys=(name,), source="query"
+            f'"{name}" is not a known parameter; did you mean {meant}?',
+            keys=(name,),
+            source="query",
         )
 
 

@@ -100,7 +100,9 @@ async def list_locations(
 
 
 @router.post(
-    "", status_code=201, responses=answers(201, NewLocationShown, "The location with its first key.", 409)
+    "",
+    status_code=201,
+    responses=answers(201, NewLocationShown, "The location with its first key.", 409),
 )
 async def create_location(body: Annotated[LocationWrite, Body()], creating: CreateDep) -> Response:
     """Create a private location and its first key; the raw key is shown only once."""

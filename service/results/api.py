@@ -77,7 +77,8 @@ FilesDep = Annotated[_Files, Depends(_Files)]
 
 
 @router.get(
-    _OF_CHECK + _ASSETS, responses=answers(200, list[AssetShown], "The files of the result, by name.", 404)
+    _OF_CHECK + _ASSETS,
+    responses=answers(200, list[AssetShown], "The files of the result, by name.", 404),
 )
 async def list_result_assets(request: Request, files: FilesDep, backend: BackendDep) -> Response:
     """List the files of a run: traces, videos, screenshots, reports, logs."""
@@ -203,7 +204,10 @@ async def list_check_results_by_cursor(
     ] = None,
     fields: Annotated[
         list[Text],
-        Query(max_length=100, description="Fields of each result, separated by commas; by default all."),
+        Query(
+            max_length=100,
+            description="Fields of each result, separated by commas; by default all.",
+        ),
     ] = [],  # noqa: B006 - FastAPI copies defaults
 ) -> Response:
     """List a check's results after those of the previous answer; new results shift nothing."""

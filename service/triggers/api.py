@@ -33,7 +33,9 @@ _OF_CHECK: Final = "/checks/{checkId}"
 
 
 @router.post(
-    _OF_CHECK, status_code=201, responses=answers(201, CheckTriggerShown, "The trigger with its token.", 404)
+    _OF_CHECK,
+    status_code=201,
+    responses=answers(201, CheckTriggerShown, "The trigger with its token.", 404),
 )
 async def create_check_trigger(check_id: CheckId, creating: CreateDep) -> Response:
     """Create the trigger of a check; its token is shown only once.
@@ -43,7 +45,9 @@ async def create_check_trigger(check_id: CheckId, creating: CreateDep) -> Respon
     return await _create(creating, Target(Runs.CHECK, check_id))
 
 
-@router.get(_OF_CHECK, responses=answers(200, CheckTriggerShown, "The trigger without its token.", 404))
+@router.get(
+    _OF_CHECK, responses=answers(200, CheckTriggerShown, "The trigger without its token.", 404)
+)
 async def read_check_trigger(check_id: CheckId, caller: CallerDep, backend: BackendDep) -> Response:
     """Read the trigger of a check; of its token only the last letters."""
     target = Target(Runs.CHECK, check_id)
@@ -58,7 +62,9 @@ async def delete_check_trigger(check_id: CheckId, changing: ChangeDep) -> Respon
 
 
 @router.post(
-    _OF_GROUP, status_code=201, responses=answers(201, GroupTriggerShown, "The trigger with its token.", 404)
+    _OF_GROUP,
+    status_code=201,
+    responses=answers(201, GroupTriggerShown, "The trigger with its token.", 404),
 )
 async def create_group_trigger(group_id: GroupId, creating: CreateDep) -> Response:
     """Create the trigger of a check group; its token is shown only once.
@@ -68,7 +74,9 @@ async def create_group_trigger(group_id: GroupId, creating: CreateDep) -> Respon
     return await _create(creating, Target(Runs.GROUP, str(group_id)))
 
 
-@router.get(_OF_GROUP, responses=answers(200, GroupTriggerShown, "The trigger without its token.", 404))
+@router.get(
+    _OF_GROUP, responses=answers(200, GroupTriggerShown, "The trigger without its token.", 404)
+)
 async def read_group_trigger(group_id: GroupId, caller: CallerDep, backend: BackendDep) -> Response:
     """Read the trigger of a check group; of its token only the last letters."""
     target = Target(Runs.GROUP, str(group_id))
