@@ -184,7 +184,7 @@ def test_a_folder_below_a_file_is_told_as_such(tmp_path: Path) -> None:
 def test_a_place_that_takes_no_files_is_a_warning() -> None:
     found = check_data_folder(some_settings(AGENT_DATA_DIR="/proc/picket"))
     assert found.health is Health.WARN
-    assert found.seen.startswith("/proc/picket cannot be created: /proc takes no files;")
+    assert found.seen.startswith("/proc/picket cannot be created: /proc accepts no files;")
 
 
 def test_a_folder_that_this_user_may_not_look_into_is_a_warning(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ async def test_bob_of_the_same_account_shares_them(api: PublicApi, alice: ApiUse
         ({"key": "a" * 256, "value": "x"}, '"key" has 256 characters; use at most 255.'),
         ({"key": "A", "value": 482913}, '"value" must be a string.'),
         ({"key": "A", "value": None}, '"value" must be a string.'),
-        ({"key": "A", "value": "x\0"}, '"value" holds a NUL'),
+        ({"key": "A", "value": "x\0"}, '"value" contains a NUL'),
         (
             {"key": "A", "value": "ä" * 64_001},
             f'"value" has 128002 bytes; use at most {MAX_VALUE_BYTES}.',
