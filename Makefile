@@ -1,4 +1,4 @@
-# Everything a person does here, as verbs. `make` alone prints them.
+# The commands for developers. `make` alone prints them.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 BIN := .venv/bin
@@ -12,7 +12,7 @@ WORKERS ?= $$(($$(nproc) + 1))
 
 .PHONY: help run test test-quick test-machines test-api check format lint types imports golden secret-table bench bench-queue bench-browser bench-scrub bench-account bench-start images soak clean
 
-help: ## Print these verbs
+help: ## Print these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 SETUP_FILES := pyproject.toml uv.lock scripts/setup.sh
@@ -29,10 +29,10 @@ RUNTIME_FILES := $(wildcard runners/installation/*.* runners/harness/runtimes/*/
 .venv/.ready-for-tests: $(SETUP_FILES) $(RUNTIME_FILES)
 	@sh scripts/setup.sh tests
 
-run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="--until-results 30" ends by itself
+run: .venv/.ready-for-scripts ## Start service, agent and starter checks; ARGS="--until-results 30" stops by itself
 	@$(BIN)/picket up $(ARGS)
 
-test: .venv/.ready-for-tests ## Run every test, format, lint, type and import checks included
+test: .venv/.ready-for-tests ## Run every test, including format, lint, type and import checks
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-quick: .venv/.ready-for-tests ## Run the tests that need no browser, no whole agent and no faults: a few minutes
@@ -41,7 +41,7 @@ test-quick: .venv/.ready-for-tests ## Run the tests that need no browser, no who
 test-machines: .venv/.ready ## As root: `make run` and `make test` on bare Debian machines; ARGS="--release trixie --quick"
 	@$(BIN)/python -m tests.machines $(ARGS)
 
-test-api: .venv/.ready-for-tests ## Hold the API against its document: some 60,000 requests, 300 at random for each operation
+test-api: .venv/.ready-for-tests ## Check the API against its OpenAPI document: some 60,000 requests, 300 random ones per operation
 	@API_EXAMPLES=300 $(BIN)/pytest -n $$(nproc) -s -p no:randomly tests/service/http/test_contract.py $(ARGS)
 
 check: .venv/.ready-for-tests format test ## Format, then run every test
@@ -57,32 +57,32 @@ lint: .venv/.ready ## Check format and lint rules
 types: .venv/.ready ## Check types
 	@$(BIN)/mypy
 
-imports: .venv/.ready ## Check which way imports go
+imports: .venv/.ready ## Check the direction of imports
 	@$(BIN)/lint-imports
 
-golden: .venv/.ready ## Write the contract's golden files anew, after a change that was meant
+golden: .venv/.ready ## Rewrite the contract's golden files, after an intended change
 	@$(BIN)/python -m tests.contract.samples
 
-secret-table: .venv/.ready ## Write the table of docs/secrets.md anew, after a change that was meant
+secret-table: .venv/.ready ## Rewrite the table of docs/secrets.md, after an intended change
 	@$(BIN)/python -m tests.docs.secret_table
 
-bench: .venv/.ready ## Measure the agent beside blackbox_exporter on this machine
+bench: .venv/.ready ## Compare the agent with blackbox_exporter on this machine
 	@sh bench/setup.sh
 	@$(BIN)/python bench/uptime.py
 
-bench-queue: .venv/.ready ## Measure the queue beside procrastinate and pgqueuer on this machine
+bench-queue: .venv/.ready ## Compare the queue with procrastinate and pgqueuer on this machine
 	@UV_PROJECT_ENVIRONMENT=.tools/peers UV_PYTHON_DOWNLOADS=never .tools/bin/uv sync --frozen \
 		--quiet --only-group bench --python .venv/bin/python
 	@$(BIN)/python bench/queues.py $(ARGS)
 
-bench-browser: .venv/.ready-for-scripts ## Measure browser checks beside `npx playwright test` on this machine
+bench-browser: .venv/.ready-for-scripts ## Compare browser checks with `npx playwright test` on this machine
 	@sh bench/browser_peers/install.sh
 	@$(BIN)/python bench/browser.py $(ARGS)
 
-bench-scrub: .venv/.ready ## Measure how fast secrets are hidden beside `bytes.replace`
+bench-scrub: .venv/.ready ## Measure how fast secrets are redacted
 	@$(BIN)/python bench/scrub.py $(ARGS)
 
-bench-account: .venv/.ready ## Measure lists, statuses, triggers and ticks of an account of 10,000 checks
+bench-account: .venv/.ready ## Measure lists, statuses, triggers and ticks of an account with 10,000 checks
 	@$(BIN)/python bench/account.py $(ARGS)
 
 bench-start: .venv/.ready ## Measure CPU time and memory of a start of the service
@@ -90,13 +90,13 @@ bench-start: .venv/.ready ## Measure CPU time and memory of a start of the servi
 
 RELEASE = $(shell sed -n 's/^RELEASE: Final = "\(.*\)"/\1/p' contract/release.py)
 BUILD = $(ENGINE) build --build-arg VERSION=$(RELEASE) $(ARGS)
-images: ## Build the four images; ENGINE=podman takes Podman, ARGS="--build-arg BASE=debian:12-slim" Debian 12
+images: ## Build the four images; ENGINE=podman uses Podman, ARGS="--build-arg BASE=debian:12-slim" Debian 12
 	$(BUILD) -f Dockerfile.uptime -t picket-agent .
 	$(BUILD) -f Dockerfile -t picket-agent-full .
 	$(BUILD) -f Dockerfile.dev -t picket-agent-dev .
 	$(BUILD) -f Dockerfile.service -t picket-service .
 
-soak: .venv/.ready-for-tests ## Break three agents and a service at random, and count; MINUTES=10 ARGS="--seed 7"
+soak: .venv/.ready-for-tests ## Inject random faults into three agents and a service, and count the effects; MINUTES=10 ARGS="--seed 7"
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
 
 clean: ## Remove the virtual environment, caches and demo data

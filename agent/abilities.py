@@ -29,7 +29,7 @@ from runners.runner import Runner
 from runners.scripting.harness import NEEDS_EXTRA
 
 _LONGEST_RECHECK_S: Final = 3600.0
-_NO_PLACE_REMEDY: Final = "free what it names; the agent tries again by itself"
+_NO_PLACE_REMEDY: Final = "free the named resource; the agent tries again automatically"
 
 log = structlog.get_logger(__name__)
 
@@ -148,7 +148,7 @@ async def _try_if_possible(
     try:
         return await _try(context, wanted)
     except OSError as problem:  # no descriptor or port for the boot check: the others go on
-        cause = f"the boot check has no place: {summarize(str(problem))}"
+        cause = f"the boot check cannot start: {summarize(str(problem))}"
         return tuple(
             TypeChecked(
                 trial=trial,

@@ -78,7 +78,7 @@ def _locked(path: Path, how: int, *, needs_locks: bool) -> int:
         _lock(descriptor, needs_locks=needs_locks)
         # Whoever had it may have removed it: a lock on what has no name keeps nobody out.
         if not os.path.samestat(os.fstat(descriptor), path.stat()):
-            raise FileNotFoundError(f"{path} is another one by now")
+            raise FileNotFoundError(f"{path} was replaced")
     except OSError:
         os.close(descriptor)
         raise
@@ -100,4 +100,4 @@ def unusable(problem: OSError) -> str:
     if problem.strerror is None:
         return str(problem)  # a sentence of our own
     where = f"{problem.filename} cannot be used" if problem.filename else "it cannot be used"
-    return f"{where}: {problem.strerror}; name a folder in AGENT_DATA_DIR that the agent may write"
+    return f"{where}: {problem.strerror}; set AGENT_DATA_DIR to a folder that the agent can write"

@@ -149,8 +149,8 @@ ICMP_REMEDY: Final = (
 )
 _MEMORY_REMEDY: Final = "give the agent's container or machine more memory"
 _CRASH_REMEDY: Final = "see boot.check_crashed in the agent's log"
-_REMEDY: Final = "fix what it names; the agent tries again by itself"
-_BUSY_REMEDY: Final = "wait: the agent tries again by itself"
+_REMEDY: Final = "fix the problem; the agent tries again automatically"
+_BUSY_REMEDY: Final = "wait: the agent tries again automatically"
 _PAGE_SCRIPT: Final = """
 const { chromium } = require('playwright');
 const browser = await chromium.launch();
@@ -345,7 +345,7 @@ def _describe_crash(crash: Exception) -> _Problem:
     cause, remedy = summarize(str(crash)) or type(crash).__name__, _CRASH_REMEDY
     if isinstance(crash, HostError):
         cause, remedy = crash.cause, crash.remedy
-    return _Problem(f"the check of it broke: {cause}", remedy, crash=crash)
+    return _Problem(f"the test check crashed: {cause}", remedy, crash=crash)
 
 
 def _find_problem(outcome: Outcome) -> _Problem | None:
@@ -353,7 +353,7 @@ def _find_problem(outcome: Outcome) -> _Problem | None:
     if outcome.status in _GOOD:
         return None
     failure = outcome.failure
-    said = summarize(failure.message) if failure else f"the check of it is {outcome.status}"
+    said = summarize(failure.message) if failure else f"the test check ended as {outcome.status}"
     is_late = outcome.status is Status.TIMED_OUT or (
         failure is not None and failure.kind is FailureKind.TIMEOUT
     )

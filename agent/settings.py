@@ -158,7 +158,7 @@ class _Reading:
         unfit = [name for name, text in secrets.items() if not _is_text(name + text)]
         for name in unfit:
             written = name if name in self._environ else name + FILE_SUFFIX
-            self.problems.append(f"{written} is not usable; use UTF-8 text without NUL")
+            self.problems.append(f"{written} is not valid; use UTF-8 text without NUL")
         if unfit:
             return
         size_bytes = sum(len(f"{name}={text}".encode()) for name, text in secrets.items())
@@ -183,7 +183,7 @@ class _Reading:
             self.problems.append(f"{name} is {path}; use a readable text file")
             return None
         if not text:
-            self.problems.append(f"{name} is {path}, which is empty; use a file that holds it")
+            self.problems.append(f"{name} is {path}, which is empty; use a file that contains it")
         return text or None
 
 

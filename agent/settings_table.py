@@ -256,10 +256,10 @@ SETTINGS: Final = (
         read=service_url,
         default=REQUIRED,
         allowed=(
-            "the address of the service, which begins with http:// or https://, as in "
-            "https://picket.example, without /v1, and holds no credentials"
+            "the URL of the service, which begins with http:// or https://, as in "
+            "https://picket.example, without /v1 and without credentials"
         ),
-        meaning="Where the service is.",
+        meaning="URL of the service.",
     ),
     Setting(
         name="JOB_CONCURRENCY",
@@ -283,7 +283,7 @@ SETTINGS: Final = (
         read=whole(0, 65535),
         default="8081",
         allowed="0 to 65535",
-        meaning="Port of the probes and of /metrics; 0 takes a free one.",
+        meaning="Port of the probes and of /metrics; 0 selects a free one.",
     ),
     Setting(
         name="HEARTBEAT_PORT",
@@ -291,7 +291,7 @@ SETTINGS: Final = (
         read=whole(0, 65535),
         default="8082",
         allowed="0 to 65535",
-        meaning="Port where jobs in the closed network send heartbeat pings; 0 switches it off.",
+        meaning="Port on which jobs in the closed network send heartbeat pings; 0 disables it.",
     ),
     Setting(
         name="EXTERNAL_OBSERVABILITY",
@@ -307,7 +307,7 @@ SETTINGS: Final = (
         read=word_of(LogLevel, upper=True),
         default="INFO",
         allowed="DEBUG, INFO, LOG, WARN or ERROR",
-        meaning="The least important log lines that are written.",
+        meaning="The lowest level of log lines that are written.",
     ),
     Setting(
         name="LOG_FORMAT",
@@ -315,7 +315,7 @@ SETTINGS: Final = (
         read=word_of(LogFormat, upper=False),
         default="console on a terminal, json otherwise",
         allowed="json or console",
-        meaning="How a log line is written.",
+        meaning="Format of log lines.",
     ),
     Setting(
         name="HTTPS_PROXY",
@@ -325,7 +325,7 @@ SETTINGS: Final = (
         allowed=_PROXY,
         meaning=(
             "Proxy for the agent's own traffic to an https service, and for installing a suite's "
-            "packages; not for the checks'."
+            "packages; not for checks."
         ),
         secret=True,
         any_case=True,
@@ -336,7 +336,7 @@ SETTINGS: Final = (
         read=proxy_url,
         default="",
         allowed=_PROXY,
-        meaning="The same for an http service, and for https when HTTPS_PROXY is not set.",
+        meaning="Proxy for an http service, and for https when HTTPS_PROXY is not set.",
         secret=True,
         any_case=True,
     ),
@@ -346,7 +346,7 @@ SETTINGS: Final = (
         read=listed,
         default="",
         allowed="hosts, .suffixes, addresses and networks, separated by commas",
-        meaning="Where the agent goes without a proxy; * for everywhere.",
+        meaning="Hosts that the agent reaches without a proxy; * for all.",
         any_case=True,
     ),
     Setting(
@@ -367,7 +367,7 @@ SETTINGS: Final = (
         read=pem_file,
         default="",
         allowed="a readable PEM file of certificates",
-        meaning="File of further roots to trust, for the service and for the checks.",
+        meaning="File with additional root certificates, for the service and for checks.",
     ),
     Setting(
         name="EGRESS_ALLOW",
@@ -383,7 +383,7 @@ SETTINGS: Final = (
         read=listed,
         default="link-local and cloud metadata addresses",
         allowed="networks, addresses and names, separated by commas",
-        meaning="Networks and names that checks may not reach; wins over EGRESS_ALLOW.",
+        meaning="Networks and names that checks may not reach; overrides EGRESS_ALLOW.",
     ),
     Setting(
         name="PICKET_RUNTIMES",
@@ -399,7 +399,7 @@ SETTINGS: Final = (
         read=program,
         default="",
         allowed="the absolute path of a program",
-        meaning="Chromium's headless shell, if not the system's; it says its version at start.",
+        meaning="Chromium's headless shell, if not the system's; its version is read at start.",
     ),
     Setting(
         name="AGENT_DATA_DIR",
@@ -407,7 +407,7 @@ SETTINGS: Final = (
         read=directory,
         default="/var/lib/picket",
         allowed="an absolute path",
-        meaning="Where results, their files and pings wait while the service is away.",
+        meaning="Where results, their files and pings wait while the service is unreachable.",
     ),
     Setting(
         name="AGENT_SENSITIVE_HEADERS",
@@ -415,7 +415,7 @@ SETTINGS: Final = (
         read=header_names,
         default="",
         allowed="names of headers, as in X-Session, X-Internal-Token",
-        meaning="Headers whose values no result shows, beside Authorization, Cookie and the like.",
+        meaning="Headers whose values are hidden, besides Authorization, Cookie and the like.",
     ),
     Setting(
         name="SPOOL_MAX_BYTES",
@@ -423,7 +423,7 @@ SETTINGS: Final = (
         read=size_bytes,
         default="1GiB",
         allowed="a number of bytes, or a size such as 512MiB",
-        meaning="How many bytes of results, and again of files, may wait; the oldest go first.",
+        meaning="Bytes of results, and separately of files, that may wait; the oldest go first.",
     ),
     Setting(
         name="SPOOL_MAX_AGE_S",
@@ -431,7 +431,7 @@ SETTINGS: Final = (
         read=seconds(1, 366 * 86400),
         default="86400",
         allowed="1 to 31622400 seconds",
-        meaning="How long a result may wait there before it is dropped.",
+        meaning="How long a result may wait before it is dropped.",
     ),
     Setting(
         name="SHUTDOWN_GRACE_S",
@@ -447,7 +447,7 @@ SETTINGS: Final = (
         read=seconds(0, 86400),
         default="60",
         allowed="0 to 86400 seconds",
-        meaning="How long the service may be away before the agent turns unready.",
+        meaning="How long the service may be unreachable before the agent becomes unready.",
     ),
 )
 """Every variable but `SERVICE_SECRET_*`, in the order of the settings page."""

@@ -145,7 +145,7 @@ def _log_left_out(found: Runtimes) -> None:
     for runtime in found.by_id.values():
         if (fault := runtime.code_cache_fault) is not None:
             program = "runners.scripting.playwright.compile_cache"
-            remedy = f"runs are slower; `python -m {program}` makes it anew"
+            remedy = f"runs are slower; `python -m {program}` creates it again"
             log.warning(
                 "scripts.code_cache_left_out", runtime=runtime.id, because=f"{fault}; {remedy}"
             )

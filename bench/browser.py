@@ -161,7 +161,7 @@ def measure_agent(runtimes: Runtimes, chosen: argparse.Namespace) -> dict[str, f
             peers = peers_of(place, workload, node=node)
             print(f"{workload.name}:", flush=True)
             by_name[workload.name] = compare([ours, *peers], chosen, at_once=at_once)
-            print(f"{'':20} what waits for jobs: {ours.idle_mb():.0f} MB", flush=True)
+            print(f"{'':20} warm processes: {ours.idle_mb():.0f} MB", flush=True)
         _tell_like_for_like(by_name["browser"])
         print(f"the agent itself: {resident_mb(agent.pid):.0f} MB")
     return _ratios(by_name)

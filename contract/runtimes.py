@@ -202,5 +202,5 @@ def runtime_problem(runtime_id: str) -> str | None:
         return None
     known = " or ".join(RUNTIMES)
     if _LIKE_AN_ID.fullmatch(runtime_id) is None:
-        return f"is no runtime; use {known}, or leave it out"
-    return f"is {runtime_id}, which no agent has; use {known}, or leave it out"
+        return f"is not a runtime; use {known}, or omit it"
+    return f"is {runtime_id}, which no agent has; use {known}, or omit it"

@@ -290,4 +290,4 @@ def _unwritable_text(text: str) -> str | None:
         plain = b"\0" not in text.encode()
     except UnicodeEncodeError:
         plain = False
-    return None if plain else "holds a NUL or half a surrogate pair"
+    return None if plain else "contains a NUL or half a surrogate pair"

@@ -1,6 +1,6 @@
-"""Asks the program in this container whether it lives: alive.py PORT_VARIABLE DEFAULT_PORT PATH.
+"""Health check of the program in this container: alive.py PORT_VARIABLE DEFAULT_PORT PATH.
 
-Exit codes: 0 it does, 1 it does not. Proxies of the environment are left aside.
+Exit codes: 0 healthy, 1 not. It ignores the environment's proxies.
 """  # noqa: INP001 - a script of the images
 
 import http.client
@@ -12,7 +12,7 @@ _LIMIT_S: Final = 5
 
 
 def main(variable: str, default_port: str, path: str) -> int:
-    """Ask once and say in one line what came out, for the container engine's record."""
+    """Send one request and print the outcome in one line, for the container engine's log."""
     port = int(os.environ.get(variable) or default_port)
     try:
         status = ask(port, path)

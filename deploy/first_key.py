@@ -1,4 +1,4 @@
-"""Makes the key which a new service and its agents share, once: first_key.py FILE."""  # noqa: INP001 - a script of the images
+"""Creates the key that a new service and its agents share, once: first_key.py FILE."""  # noqa: INP001 - a script of the images
 
 import os
 import sys
@@ -8,11 +8,11 @@ from service.accounts.keys import LOCATION_PREFIX, make_raw_key
 
 
 def main(file: Path) -> None:
-    """Write a key for the owner's eyes; one that is there stays."""
+    """Write a key that only the owner can read; an existing one stays."""
     if file.exists():
         return
     os.umask(0o077)
-    # Whole or not at all: a start that breaks here must not leave half a key.
+    # Atomic: a start that is interrupted here must not leave half a key.
     unfinished = file.with_suffix(".new")
     unfinished.write_text(make_raw_key(LOCATION_PREFIX), encoding="utf-8")
     unfinished.replace(file)

@@ -159,7 +159,7 @@ def service() -> int:
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="With --until-results: give up when no result came for this long.",
+    help="With --until-results: give up if no result arrives for this long.",
 )
 @click.option(
     "--port",
@@ -187,7 +187,7 @@ def up(
 
     Shows a live table of results on a terminal, and one line per result elsewhere.
 
-    It ends when its service or its agent ends. To see what happens when an agent is killed, start
+    It stops when its service or its agent stops. To see what happens when an agent is killed, start
     a second one and kill that:
 
     \b
@@ -236,15 +236,15 @@ def trace(source: str, *, port: int | None, data_dir: Path) -> int:
     return open_trace(TraceOptions(source=source, data_dir=data_dir, port=port), Terminal())
 
 
-@cli.command(short_help="Check what an agent depends on, and say how to fix it.")
+@cli.command(short_help="Check everything that an agent depends on, and say how to fix problems.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @require_extras("agent")
 def doctor(*, as_json: bool) -> int:
-    """Check all that an agent on this host depends on; print one line each, with the fix.
+    """Check everything that an agent on this host depends on; print one line each, with the fix.
 
     It reads the same environment variables as the agent.
-    Exit codes: 0 fine, warnings included; 1 something fails; 2 a setting is wrong; 3 the service
-    refuses the key.
+    Exit codes: 0 no failures, warnings are possible; 1 something fails; 2 a setting is wrong;
+    3 the service refuses the key.
     """
     from picket.doctor.command import run_doctor
 
@@ -262,7 +262,7 @@ def doctor(*, as_json: bool) -> int:
 def setup(*, check: bool, packages: bool) -> int:
     """Install the runtimes of scripted checks (Node and its libraries), ffmpeg and Chromium.
 
-    What is installed already is kept. The runtimes go below this installation, or to
+    Existing installations are kept. Runtimes are installed inside this installation, or in
     /usr/local/lib/picket/runtimes if root installs where other users cannot enter;
     PICKET_RUNTIMES names another folder.
     Exit codes: 0 everything is installed, 1 something is missing.
@@ -299,7 +299,7 @@ def scrub(
 ) -> int:
     """Redact secrets in FILE with the agent's own code, or search it with the agent's scanner.
 
-    Traces, other archives, reports and logs are unpacked as the agent does it.
+    Traces, other archives, reports and logs are unpacked as in the agent.
     Exit codes: 0 clean, 1 it contains a secret, 2 wrong input, 70 an internal error.
     """
     from picket.scrub import ScrubOptions, scrub_file

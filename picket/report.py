@@ -87,7 +87,7 @@ def _cause(outcome: Outcome) -> Iterator[RenderableType]:
     if outcome.failure is not None:
         yield Padding(Text(printable(outcome.failure.message)), (0, 0, 0, 2))
     elif outcome.status is Status.DEGRADED:
-        because = outcome.degraded_because or "It works, but not as well as its thresholds ask."
+        because = outcome.degraded_because or "It works, but exceeds a threshold for degradation."
         yield Padding(Text(printable(because)), (0, 0, 0, 2))
 
 
@@ -261,7 +261,7 @@ def _tcp_facts(evidence: TcpEvidence) -> dict[str, str | None]:
 def _dns_facts(evidence: DnsEvidence) -> dict[str, str | None]:
     return {
         "question": f"{evidence.query} {evidence.record_type}",
-        "server": f"{evidence.name_server} by {evidence.protocol}",
+        "server": f"{evidence.name_server} over {evidence.protocol}",
         "code": evidence.response_code,
     }
 

@@ -288,7 +288,7 @@ def _print_traces(console: Terminal, commands: Sequence[str]) -> None:
         console.print(Text(command), soft_wrap=True)
 
 
-_INVALID_NAME: Final = Withheld(because="its name does not fit")
+_INVALID_NAME: Final = Withheld(because="its name is not valid")
 
 
 def prepare(folder: Path) -> None:

@@ -6,7 +6,7 @@ from agent.settings_table import REQUIRED, SETTINGS, Setting
 
 _SECRETS_ROW: Final = (
     "SERVICE_SECRET_*",
-    "Secrets that scripts of checks may read; redacted in all results. Or SERVICE_SECRET_*_FILE.",
+    "Secrets that scripts of checks can read; redacted in all results. Or SERVICE_SECRET_*_FILE.",
 )
 
 SERVICE_ROWS: Final = (
@@ -47,14 +47,14 @@ SERVICE_ROWS: Final = (
         (
             "The key that encrypts secrets in the database: 32 bytes in hex or base64. "
             "Default: the file master-key beside it, created at the first start. "
-            "SERVICE_MASTER_KEY_FILE may name a file that holds it."
+            "SERVICE_MASTER_KEY_FILE may name a file that contains it."
         ),
     ),
     (
         "KEY_PEPPER",
         (
             "The secret that keys are hashed with, of 32 characters or more. Default: a new one, "
-            "kept in SERVICE_DATA_DIR. KEY_PEPPER_FILE may name a file that holds it."
+            "kept in SERVICE_DATA_DIR. KEY_PEPPER_FILE may name a file that contains it."
         ),
     ),
     (
@@ -77,14 +77,14 @@ SERVICE_ROWS: Final = (
         "FIRST_API_KEY",
         (
             "The API key that the first start creates. Default: a new one, printed once. "
-            "FIRST_API_KEY_FILE may name a file that holds it."
+            "FIRST_API_KEY_FILE may name a file that contains it."
         ),
     ),
     (
         "FIRST_LOCATION_KEY",
         (
             "The private location's key that the first start creates. Default: a new one, printed "
-            "once. FIRST_LOCATION_KEY_FILE may name a file that holds it."
+            "once. FIRST_LOCATION_KEY_FILE may name a file that contains it."
         ),
     ),
 )
@@ -107,5 +107,5 @@ def _meaning(setting: Setting) -> str:
     elif setting.default:
         words.append(f"Default: {setting.default}.")
     if setting.secret:
-        words.append(f"{setting.name}_FILE may name a file that holds it.")
+        words.append(f"{setting.name}_FILE may name a file that contains it.")
     return " ".join(words)

@@ -149,7 +149,7 @@ def _state(folder: Path, runtime_id: str) -> str:
     if is_current(folder, runtime_id):
         return f"installed, {folder / runtime_id}"
     if (folder / runtime_id).exists():
-        return f"incomplete or of another release, {folder / runtime_id}; run picket setup"
+        return f"incomplete or from another release, {folder / runtime_id}; run picket setup"
     return f"missing in {folder}; run picket setup"
 
 

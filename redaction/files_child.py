@@ -101,9 +101,9 @@ def _check_searchable(file: RunFile, source: BinaryIO) -> None:
     kind = detect_kind(source.read(START_BYTES), file.artifact.name)
     source.seek(0)
     if kind is Kind.PICTURE and file.artifact.kind not in _PICTURES:
-        raise UnsearchableFileError("it is a picture whose name does not say so")
+        raise UnsearchableFileError("it is a picture, but its name does not show that")
     if kind is Kind.PLAIN and not _is_text(source):
-        raise NoTextError("only text in UTF-8 and archives can be searched for secrets")
+        raise NoTextError("only UTF-8 text and archives can be searched for secrets")
 
 
 def _may_hold_headers(file: RunFile, source: BinaryIO) -> bool:
@@ -145,10 +145,10 @@ def _describe(file: RunFile) -> RunFile:
 
 
 _MAY_SHOW: Final = Withheld(
-    because="it may show a secret, as a page of the run did", is_unsearchable=True
+    because="it may show a secret, because a page of the run showed one", is_unsearchable=True
 )
 _NOTHING_TELLS: Final = Withheld(
-    because="it may show a secret: the run knew some, and no trace tells what its pages showed",
+    because="it may show a secret: the run knew secrets, and no trace shows what its pages had",
     is_unsearchable=True,
 )
 _LEAST_URGENT: Final = 19

@@ -136,8 +136,8 @@ def why_unhidden(secret: str) -> str | None:
     if len(secret.strip()) < SHORTEST_CHARS:
         return f"it has fewer than {SHORTEST_CHARS} characters"
     if not any(map(str.isalnum, secret)):
-        return f"it is made of fewer than {FEWEST_SIGNS} different signs, and of nothing else"
-    return "its value is too common, a word of the formats as true, https and callId are"
+        return f"it has no letters or digits, and fewer than {FEWEST_SIGNS} different characters"
+    return "its value is too common: a word of the file formats, like true, https and callId"
 
 
 def shortest_prefix(secret: str) -> str | None:
@@ -287,7 +287,7 @@ def secret_sources(job: Job, *, found: tuple[str, ...], agent_has_secrets: bool)
     """
     sources = [*_check_sources(job)]
     if select_usable(found):
-        sources.append("what the script keeps in SERVICE_SECRET_*")
+        sources.append("values that the script set in SERVICE_SECRET_*")
     if agent_has_secrets:
         sources.append("SERVICE_SECRET_* in the agent's environment")
     return ", ".join(sources)

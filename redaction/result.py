@@ -155,7 +155,8 @@ class Scrubber:
         if not withheld.is_no_text:
             return withheld
         sources = secret_sources(job, found=found, agent_has_secrets=bool(self._own))
-        said = f"{withheld.because}, and this run has some: {sources}. Without them it is kept"
+        has = f"{withheld.because}, and this run has secrets: {sources}"
+        said = f"{has}. A run without secrets keeps it"
         return msgspec.structs.replace(withheld, because=said)
 
     def all_secrets(self, job: Job | None, found: tuple[str, ...]) -> tuple[str, ...]:

@@ -33,8 +33,8 @@ _MOST_REVIEWS: Final = 1000
 _MOST_NAMES: Final = 1000
 _NAME_CHARS: Final = 16
 _FACTS_CUT: Final = (
-    "the run reported more than is read, and may have set secrets that nobody knows, "
-    "so neither its texts nor its files could be searched for all"
+    "the run reported more than is read, and may have set unknown secrets, "
+    "so its texts and files could not be searched for all secrets"
 )
 UNLOCKED: Final = "new-"
 """Precedes the name until the folder is locked, so that no sweep takes it for an abandoned one."""

@@ -25,7 +25,7 @@ pythons() {
 find_python() {
     found=$(pythons | sed -n 1p)
     [ -n "$found" ] || {
-        say "no Python >= 3.11 among: ${PICKET_PYTHON:-python3}; install python3 and start again"
+        say "no Python >= 3.11 found among: ${PICKET_PYTHON:-python3}; install python3 and run this again"
         exit 2
     }
     printf '%s\n' "$found"
@@ -99,10 +99,10 @@ install_for_scripts() {
     if .venv/bin/picket setup --no-packages; then
         touch .venv/.ready-for-scripts
     elif [ -n "${CI:-}" ]; then
-        say "failed: not all that scripted checks need is installed"
+        say "failed: something that scripted checks need is not installed"
         exit 2
     else
-        say "going on without what is missing; to try again: .venv/bin/picket setup"
+        say "continuing without what is missing; to retry: .venv/bin/picket setup"
     fi
 }
 

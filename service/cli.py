@@ -66,27 +66,27 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-@commands.group(short_help="Make, list and revoke API keys of the service on this machine.")
+@commands.group(short_help="Create, list and revoke API keys of the service on this machine.")
 def keys() -> None:
-    """Make, list and revoke API keys of the service on this machine.
+    """Create, list and revoke API keys of the service on this machine.
 
     It reads the same environment variables as the service, which may be running.
     """
 
 
 @keys.command("create")
-@click.option("--name", default="", metavar="NAME", help="What tells it from others.")
+@click.option("--name", default="", metavar="NAME", help="A name for the key.")
 @click.option(
     "--role",
     type=_OneOf(["READ_ONLY", "READ_WRITE"], case_sensitive=False),
     default="READ_WRITE",
     show_default=True,
-    help="What it may do.",
+    help="The key's role.",
 )
 @click.option("--program", is_flag=True, help="For a program: it begins with sv_, not cu_.")
-@click.option("--account", metavar="ID", help="Whose it is; needed where there are several.")
+@click.option("--account", metavar="ID", help="The key's account; required if there are several.")
 def create_key(*, name: str, role: str, program: bool, account: str | None) -> None:
-    """Make an API key and print it, this once."""
+    """Create an API key and print it, only this once."""
     from service.commands import NewKeyOptions, create_key
 
     create_key(NewKeyOptions(name=name, role=role, program=program, account=account))
@@ -94,7 +94,7 @@ def create_key(*, name: str, role: str, program: bool, account: str | None) -> N
 
 @keys.command("list")
 def list_keys() -> None:
-    """Print all API keys, ended ones as well, without their secrets."""
+    """Print all API keys, including revoked ones, without their secrets."""
     from service.commands import list_keys
 
     list_keys()
@@ -103,21 +103,21 @@ def list_keys() -> None:
 @keys.command("revoke")
 @click.argument("key_id")
 def revoke_key(key_id: str) -> None:
-    """End the API key with this id; a running service refuses it within seconds."""
+    """Revoke the API key with this id; a running service refuses it within seconds."""
     from service.commands import revoke_key
 
     revoke_key(key_id)
 
 
-@commands.group(short_help="Make and list accounts of the service on this machine.")
+@commands.group(short_help="Create and list accounts of the service on this machine.")
 def accounts() -> None:
-    """Make and list accounts of the service on this machine; they share nothing."""
+    """Create and list accounts of the service on this machine; they share nothing."""
 
 
 @accounts.command("create")
 @click.argument("name")
 def create_account(name: str) -> None:
-    """Make a further account; `keys create --account` makes its first key."""
+    """Create another account; `keys create --account` creates its first key."""
     from service.commands import create_account
 
     create_account(name)
@@ -133,9 +133,9 @@ def list_accounts() -> None:
 
 @commands.command(short_help="Print who changed what in the service on this machine.")
 @click.option("--limit", type=_Whole(1, 100_000), default=50, show_default=True)
-@click.option("--account", metavar="ID", help="Of this account alone.")
+@click.option("--account", metavar="ID", help="Only of this account.")
 def audit(*, limit: int, account: str | None) -> None:
-    """Print the newest changes, one JSON object a line, the newest first."""
+    """Print the newest changes, one JSON object per line, newest first."""
     from service.commands import print_audit
 
     print_audit(limit=limit, account=account)
@@ -143,7 +143,7 @@ def audit(*, limit: int, account: str | None) -> None:
 
 @commands.command(short_help="Print the OpenAPI document of the public API.")
 def openapi() -> None:
-    """Print the OpenAPI document of the public API; nothing is started and no setting is read."""
+    """Print the OpenAPI document of the public API; this needs no service and no settings."""
     from service.commands import print_openapi
 
     print_openapi()

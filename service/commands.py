@@ -62,7 +62,7 @@ def at_console(settings: Settings, act: Callable[[Console], T]) -> T:
     """
     file = settings.database_file
     if not file.is_file():
-        mend = "start the service once, and set SERVICE_DATA_DIR and DATABASE_URL as it has them"
+        mend = "start the service once, and use its SERVICE_DATA_DIR and DATABASE_URL"
         raise SettingsError((f"there is no database at {file}; {mend}",))
     return asyncio.run(_acted(settings, act))
 
@@ -79,7 +79,7 @@ async def _acted(settings: Settings, act: Callable[[Console], T]) -> T:
 
 def _decrypt(connection: Connection, settings: Settings) -> Console:
     if revision_of(connection) != HEAD:
-        sentence = "the database is another version's; start this version's service with it once"
+        sentence = "the database is from another version; start this version's service with it once"
         raise SettingsError((sentence,))
     pepper = read_kept_pepper(settings)
     require_pepper(connection, pepper)

@@ -39,7 +39,7 @@ def _make(folder: Path) -> None:
     except OSError as problem:
         raise _unusable(f"SERVICE_DATA_DIR is {folder}", problem.strerror) from problem
     if not writable:
-        raise _unusable(f"SERVICE_DATA_DIR is {folder}", "this user may not write there")
+        raise _unusable(f"SERVICE_DATA_DIR is {folder}", "this user cannot write there")
 
 
 def _locked(settings: Settings) -> int:

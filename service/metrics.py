@@ -85,10 +85,10 @@ class Metrics:
 
     def _make_run_metrics(self) -> None:
         self._claims = self._counter("claims", "Claims that were answered, with jobs or without.")
-        self._dealt = self._counter("jobs_dealt", "Jobs that agents were given.")
+        self._dealt = self._counter("jobs_dealt", "Jobs that were assigned to agents.")
         self._results = self._counter("results", "Results that were stored.", "type", "status")
         self._missed = self._counter(
-            "runs_missed", "Runs that ended without a look at the target.", "cause"
+            "runs_missed", "Runs that ended without checking the target.", "cause"
         )
         # Made once: finding one by its labels takes as long as the rest of the counting.
         self._series_by_kind: dict[Kind, tuple[Counter, ...]] = {

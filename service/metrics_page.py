@@ -42,8 +42,8 @@ class MetricsPage:
             raise NotFoundError(f"There is nothing at {PATH}.")
         if self.access is MetricsAccess.LOOPBACK and not is_local(request):
             raise ForbiddenError(
-                "Metrics are shown to this machine alone; METRICS_ACCESS=anyone shows them to"
-                " whoever reaches this port."
+                "Metrics are shown to this machine only; METRICS_ACCESS=anyone shows them to"
+                " everybody who reaches this port."
             )
         text = self.metrics.render(await self.database.read(self._queues))
         return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})

@@ -58,4 +58,4 @@ def wrong_pepper(settings: Settings) -> SettingsError:
         )
     file = settings.data_dir / FILE
     sentence = f"{file} does not hold the pepper that this database's keys were stored with"
-    return SettingsError((f"{sentence}; bring that file back, or set KEY_PEPPER",))
+    return SettingsError((f"{sentence}; restore that file, or set KEY_PEPPER",))

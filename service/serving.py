@@ -123,7 +123,7 @@ def _sentence(status: HTTPStatus, text: str) -> Response:
 
 def _use_get(scope: Scope) -> Response:
     refusal = ApiError(
-        f"{scope['method']} is not possible at {scope['path']}.", headers={"allow": "GET, HEAD"}
+        f"{scope['method']} is not supported at {scope['path']}.", headers={"allow": "GET, HEAD"}
     )
     refusal.status = HTTPStatus.METHOD_NOT_ALLOWED
     return error_response(refusal)

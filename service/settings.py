@@ -149,7 +149,7 @@ class _Reading:
         try:
             return Path(file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as problem:
-            reason = getattr(problem, "strerror", None) or "it is no text"
+            reason = getattr(problem, "strerror", None) or "it is not text"
             self.problems.append(f"{name}_FILE is {file}, which cannot be read: {reason}")
             return ""
 

@@ -230,7 +230,7 @@ class PingPort:
         """A body is not read at all: whatever a job sends along, the ping is what counts."""
         path = _PATH.fullmatch(request.path)
         if path is None:
-            return _respond(HTTPStatus.NOT_FOUND, "Ping with /ping/ and your token.")
+            return _respond(HTTPStatus.NOT_FOUND, "Send pings to /ping/ followed by your token.")
         if request.method not in _METHODS:
             refusal = _respond(HTTPStatus.METHOD_NOT_ALLOWED, "Ping with GET or POST.")
             refusal.headers["allow"] = ", ".join(_METHODS)

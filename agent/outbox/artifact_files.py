@@ -177,7 +177,7 @@ def _read_manifest(folder: Path) -> tuple[Clean, float]:
         body = bytes(manifest.result)
         return restore_clean(decode(body, Result), body), manifest.lease_s
     except (FileNotFoundError, NotADirectoryError) as problem:
-        raise UnfinishedBatchError("it has no letter") from problem
+        raise UnfinishedBatchError("it has no manifest") from problem
     except (UnreadableMessageError, ValueError, RecursionError) as problem:
         raise UnreadableBatchError(str(problem)) from problem
 

@@ -160,7 +160,7 @@ class ArtifactSender:
         while True:
             content = await asyncio.to_thread(_read, path, first, size)
             if not content and first < artifact.size_bytes:
-                raise RequestRefusedError("it is shorter than it was")
+                raise RequestRefusedError("it has become shorter")
             chunk = Chunk(lease=lease, artifact=artifact, first=first, content=content)
             try:
                 stored = await self._client.put_artifact(chunk)

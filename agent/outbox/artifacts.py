@@ -259,7 +259,7 @@ class Artifacts:
             )
         except (OSError, UnreadableBatchError) as problem:
             strange = problem.strerror if isinstance(problem, OSError) else str(problem)
-            because = strange or "it cannot be kept"
+            because = strange or "it cannot be stored"
             self._spool.put(
                 self._dropped.drop_files(clean, clean.result.outcome.artifacts, because)
             )

@@ -125,7 +125,7 @@ def _strip_details(outcome: Outcome, because: str) -> Outcome:
 
 
 _RESERVED: Final = ".part"
-_STRANGE: Final = Withheld(because="its name does not fit")
+_STRANGE: Final = Withheld(because="its name is not valid")
 _TOO_LONG: Final = Withheld(because=f"it has more than {MAX_ARTIFACT_BYTES} bytes")
 
 
@@ -224,7 +224,7 @@ def drop_artifact(outcome: Outcome, artifact: Artifact, *, because: str) -> Outc
     """The outcome, which says why it does not name this file."""
     left = tuple(one for one in outcome.artifacts if one.name != artifact.name)
     outcome = msgspec.structs.replace(outcome, artifacts=left)
-    return _add_log_line(outcome, f"The file {artifact.name} is not there: {because}.")
+    return _add_log_line(outcome, f"The file {artifact.name} is missing: {because}.")
 
 
 def note_left_out(outcome: Outcome, artifact: Artifact, left_out: tuple[str, ...]) -> Outcome:
@@ -232,7 +232,7 @@ def note_left_out(outcome: Outcome, artifact: Artifact, left_out: tuple[str, ...
     if not left_out:
         return outcome
     return _add_log_line(
-        outcome, f"Of the file {artifact.name} is left out: {'; '.join(left_out)}."
+        outcome, f"Parts of the file {artifact.name} are missing: {'; '.join(left_out)}."
     )
 
 

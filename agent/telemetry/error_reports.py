@@ -243,7 +243,7 @@ def _format_chain(error: BaseException, depth: int, *, seen: set[int]) -> Iterat
     behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if behind is not None and id(behind) not in seen:
         yield from _format_chain(behind, depth - 1, seen=seen)
-        yield "which led to" if error.__cause__ else "during which came"
+        yield "which led to" if error.__cause__ else "while handling it:"
     yield from _format_frames(error)
     yield format_message(error)
     if isinstance(error, BaseExceptionGroup):

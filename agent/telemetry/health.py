@@ -60,7 +60,7 @@ class Pulse:
         """One sentence. None: the loop turns and no job is far past its deadline."""
         silent_for_s = self._clock() - self._beaten_at
         if silent_for_s > STUCK_AFTER_S:
-            return f"The event loop has not turned for {silent_for_s:.0f} s."
+            return f"The event loop has been stuck for {silent_for_s:.0f} s."
         if self._overdue_s > STUCK_AFTER_S:
             return f"A job is {self._overdue_s:.0f} s past its deadline."
         return None
@@ -142,7 +142,7 @@ class HealthServer:
     async def _answer(self, request: BaseRequest) -> Response:
         verdict = self._verdicts.get(request.path)
         if verdict is None and request.path != "/metrics":
-            said = self._redact(f"There is no {request.path} here.")
+            said = self._redact(f"There is nothing at {request.path}.")
             return _respond(HTTPStatus.NOT_FOUND, said)
         if request.method not in ("GET", "HEAD"):
             return _refuse_method(request.method)
@@ -164,6 +164,6 @@ def _respond(status: HTTPStatus, text: str) -> Response:
 
 
 def _refuse_method(method: str) -> Response:
-    answer = _respond(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not known here; use GET.")
+    answer = _respond(HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not supported; use GET.")
     answer.headers["allow"] = "GET, HEAD"
     return answer

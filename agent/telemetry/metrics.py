@@ -249,7 +249,7 @@ class Metrics:
     def _make_job_metrics(self) -> None:
         self._jobs = Counter(
             f"{NAMESPACE}jobs",
-            "Runs that came to a verdict.",
+            "Runs that ended with a verdict.",
             labels=("type", "status"),
             known=_VERDICTS.values(),
         )
@@ -261,7 +261,7 @@ class Metrics:
             known=_TYPES.values(),
         )
         self._lag = Histogram(
-            f"{NAMESPACE}job_lag_seconds", "From when a run was due to its start.", _LAG_BOUNDS_S
+            f"{NAMESPACE}job_lag_seconds", "Time from a run's due time to its start.", _LAG_BOUNDS_S
         )
         self._released = Counter(
             f"{NAMESPACE}released",
@@ -272,7 +272,7 @@ class Metrics:
 
     def _make_state_metrics(self) -> None:
         lanes = tuple(_LANES.values())
-        self._free = _make_gauge("slots_free", "How many more jobs may start.", "lane", known=lanes)
+        self._free = _make_gauge("slots_free", "Free slots.", "lane", known=lanes)
         self._oldest = _make_gauge(
             "oldest_wait_seconds",
             "Age of the claimed job that waits longest.",
@@ -282,7 +282,7 @@ class Metrics:
         self._spooled = _make_gauge("results_spooled", "Results that wait for delivery.")
         self._files_spooled = _make_gauge("artifacts_spooled", "Files that wait for delivery.")
         self._loop_lag = _make_gauge(
-            "event_loop_lag_seconds", "How late the event loop came to a task that was due."
+            "event_loop_lag_seconds", "How late the event loop ran a task that was due."
         )
 
         self._tasks = _make_gauge("tasks", "Tasks of the event loop that are alive.")
@@ -291,17 +291,15 @@ class Metrics:
         self._renew_failures = _make_counter(
             "lease_renew_failures", "Renewals of leases that did not reach the service."
         )
-        self._dropped = _make_counter("results_dropped", "Results that were given up.")
-        self._files_dropped = _make_counter(
-            "artifacts_dropped", "Files of runs that were given up."
-        )
-        self._replacements = _make_counter("scrub_replacements", "Secrets taken out of results.")
+        self._dropped = _make_counter("results_dropped", "Results that were dropped.")
+        self._files_dropped = _make_counter("artifacts_dropped", "Files of runs that were dropped.")
+        self._replacements = _make_counter("scrub_replacements", "Secrets redacted in results.")
         self._refusals = _make_counter(
-            "scrub_refusals", "Results that could not be made clean and were not sent."
+            "scrub_refusals", "Results that could not be redacted and were not sent."
         )
         self._leaks = Counter(
             f"{NAMESPACE}leaks_withheld",
-            "What was not sent because the scanner found a secret in it, scrubbed as it was.",
+            "Results and artifacts not sent, because the scanner found a secret after redaction.",
             labels=("member",),
             known=_MEMBERS.values(),
         )

@@ -149,7 +149,7 @@ async def _check_types(settings: Settings) -> list[Finding]:
         async with open_scripts(settings) as scripts:
             return await _run_self_test(scripts)
     except OSError as problem:  # no room for its files, no descriptor or port for its targets
-        return [fail("boot check", f"cannot run: {problem}", fix="free the resource that it names")]
+        return [fail("boot check", f"cannot run: {problem}", fix="free the named resource")]
 
 
 async def _run_self_test(scripts: Scripts) -> list[Finding]:

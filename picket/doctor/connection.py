@@ -194,7 +194,7 @@ _WORDS: Final = {
     errno.ENETUNREACH: "no route to that network",
 }
 _CLOSED: Final = frozenset({errno.ECONNRESET, errno.EPIPE})
-_STRANGER: Final = "no authority that this host trusts has signed it"
+_STRANGER: Final = "no authority that this host trusts signed it"
 
 # OpenSSL's verify results.
 _OUT_OF_TIME: Final = frozenset({9, 10})

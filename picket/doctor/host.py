@@ -23,8 +23,8 @@ from runners.net.icmp.socket import PingerUnavailableError
 from sandbox.limits import require_free_disk
 
 _WHY_NOT: Final = {
-    errno.EACCES: "this user may not write there",
-    errno.EPERM: "this user may not write there",
+    errno.EACCES: "this user cannot write there",
+    errno.EPERM: "this user cannot write there",
     errno.EROFS: "the file system is read-only",
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "this user's disk quota is used up",
@@ -110,13 +110,13 @@ def _why_unusable(folder: Path, standing: Path) -> _Unusable | None:
     if not standing.is_dir():
         rest = "" if standing == folder else f", so {folder} cannot be created"
         is_there = os.path.lexists(standing)
-        return _Unusable(f"{standing} is {'a file' if is_there else 'not there'}{rest}", "")
+        return _Unusable(f"{standing} is {'a file' if is_there else 'missing'}{rest}", "")
     try:
         with TemporaryDirectory(prefix=_PROBE, dir=standing) as probe:
             (Path(probe) / "file").write_bytes(bytes(_PROBE_BYTES))
     except OSError as problem:
         number = problem.errno or 0
-        because = _WHY_NOT.get(number, f"{standing} takes no files")
+        because = _WHY_NOT.get(number, f"{standing} accepts no files")
         done = "written" if standing == folder else "created"
         return _Unusable(f"{folder} cannot be {done}: {because}", _FIXES.get(number, ""))
     return None

@@ -196,7 +196,7 @@ class _Up:
                     await self._news.wait()
             except TimeoutError as problem:
                 raise CommandError(
-                    f"no result came within {self._options.patience_s:g} s; "
+                    f"no result arrived within {self._options.patience_s:g} s; "
                     f"see the logs in {self._folder.logs}",
                     ExitCode.FAILED,
                 ) from problem

@@ -11,7 +11,7 @@ import msgspec
 
 from redaction.compiled import Pattern, compile_re2
 
-BROKEN: Final = "without a secret made of JSON's own signs it would be no JSON any more"
+BROKEN: Final = "removing a secret made of JSON syntax would make it invalid JSON"
 """Why a file does not leave."""
 _MOST_LOOSE_BYTES: Final = 8 << 20
 """What is read as viewers do is built in memory."""

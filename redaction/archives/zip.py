@@ -77,7 +77,7 @@ def _sha1(content: bytes) -> str:
 _PIECE_BYTES: Final = 1 << 18
 _HELD_BYTES: Final = 1 << 20
 """Members up to this size are read once and held in memory."""
-_NO_JSON: Final = f"a file: {BROKEN}"
+_NO_JSON: Final = f"file: {BROKEN}"
 
 
 class ZipCleaning:
@@ -172,8 +172,8 @@ class ZipCleaning:
 
     def _write(self, member: Member, search: Search, text: CleanText | None) -> None:
         if self._trace.pictures.removes(member.name):
-            what = "frame of the film strip" if "page@" in member.name else "picture of the test"
-            self._leave_out(f"a {what}, whose page showed a secret")
+            what = "film strip frame" if "page@" in member.name else "attached picture"
+            self._leave_out(f"{what} of a page that showed a secret")
             return
         renamed = self._rename(member, search)
         member_format = self._formats[member.name]
@@ -199,7 +199,7 @@ class ZipCleaning:
             renamed = self._number_name(renamed)
         if renamed in self._writer.names:
             raise UnsearchableFileError(
-                "it holds two zip members whose names are the same without secrets"
+                "it has two zip members whose names are equal without secrets"
             )
         return replace(member, name=renamed, comment=comment)
 
@@ -212,7 +212,7 @@ class ZipCleaning:
 
     def _write_picture(self, member: Member, renamed: Member, search: Search) -> None:
         if TextCleaner(search).needs_cleaning(self._decompress(member)):
-            self._leave_out("a picture with a secret beside its pixels")
+            self._leave_out("picture with a secret in its metadata")
         else:
             self._copy(member, renamed)
 
@@ -298,7 +298,7 @@ class ZipCleaning:
             except TooMuchError:
                 raise
             except UnsearchableFileError as problem:
-                self._leave_out(f"a file that cannot be searched: {problem}")
+                self._leave_out(f"file that cannot be searched: {problem}")
                 return
             # What lies between an archive's members is in no member.
             if count or TextCleaner(search).needs_cleaning(self._decompress(member)):

@@ -44,17 +44,17 @@ class EntitlementsShown(ResponseModel):
     """Always empty."""
     locations: Offered
     entitlements: list[dict[str, Any]]
-    """Always empty: nothing is kept back that would be named here."""
+    """Always empty: no feature is restricted."""
 
 
 class AccountShown(ResponseModel):
     """An account."""
 
     id: str
-    """What the header x-service-account may name."""
+    """The value for the header x-service-account."""
     name: str
     runtime_id: str
-    """What scripts run on that name no runtime."""
+    """The runtime of scripts that name none."""
     plan: str
     """Always self-hosted: there are no plans."""
     plan_display_name: str
@@ -71,22 +71,22 @@ _WHAT = "/entitlements"
 AccountId = Annotated[str, Path(alias="accountId", pattern=NO_NUL, max_length=200)]
 
 
-@router.get("", responses=answers(200, list[AccountShown], "The key's account, and no other."))
+@router.get("", responses=answers(200, list[AccountShown], "Only the key's account."))
 async def list_accounts(caller: CallerDep, backend: BackendDep) -> Response:
-    """List the accounts that the key speaks for, which is one."""
+    """List the key's accounts; there is exactly one."""
     own = await _read_own(caller, backend)
     return json([own.model_dump(mode="json", by_alias=True)])
 
 
 @router.get("/me", responses=answers(200, AccountShown, "The key's account."))
 async def read_own_account(caller: CallerDep, backend: BackendDep) -> Response:
-    """Read the account that the key speaks for."""
+    """Read the key's account."""
     return json_model(await _read_own(caller, backend))
 
 
 @router.get(_ONE, responses=answers(200, AccountShown, "The account.", 404))
 async def read_account(account_id: AccountId, caller: CallerDep, backend: BackendDep) -> Response:
-    """Read an account by its id; another than the key's is not there."""
+    """Read an account by its id; only the key's own account exists for it."""
     if account_id != caller.account_id:
         raise NotFoundError(f"There is no account {account_id}.")
     return json_model(await _read_own(caller, backend))
@@ -102,7 +102,7 @@ async def read_own_entitlements(caller: CallerDep, backend: BackendDep) -> Respo
 async def read_entitlements(
     account_id: AccountId, caller: CallerDep, backend: BackendDep
 ) -> Response:
-    """Read what an account may use; another than the key's is not there."""
+    """Read what an account may use; only the key's own account exists for it."""
     if account_id != caller.account_id:
         raise NotFoundError(f"There is no account {account_id}.")
     return await _read_entitlements(account_id, backend)

@@ -68,7 +68,7 @@ class ArtifactDoor:
                 return await self._put(request, part, place)
             except OSError as problem:
                 raise NoRoomError(
-                    f"The file cannot be kept: {problem.strerror}. Send it again later."
+                    f"The file cannot be stored: {problem.strerror}. Send it again later."
                 ) from problem
 
     async def _put(self, request: Request, part: _Part, place: RunFile) -> ArtifactStored:
@@ -83,7 +83,7 @@ class ArtifactDoor:
             return await self._finish(place, digest)
         if held != part.first:
             raise RangeError(
-                f"The part begins at {part.first}, but {held} bytes are stored; go on there.",
+                f"The part begins at {part.first}, but {held} bytes are stored; continue there.",
                 attributes={"offset": held},
             )
         parts = in_time(request.stream(), patience_s=PATIENCE_S, remedy="resume where it broke off")
@@ -115,7 +115,7 @@ def _place(request: Request, location_id: str) -> RunFile:
     job_id, name = str(request.path_params["job_id"]), str(request.path_params["name"])
     if not ARTIFACT_NAME.fullmatch(name) or name.endswith(".part"):
         raise InvalidError(
-            "The artifact's name does not fit; use letters, digits, dots, dashes.",
+            "The artifact's name is not valid; use letters, digits, dots and dashes.",
             keys=("name",),
             source="path",
         )
@@ -147,7 +147,7 @@ def _part(request: Request) -> _Part:
     else:
         found = _RANGE.fullmatch(given)
         if found is None:
-            raise InvalidError("The content-range does not fit; use bytes 0-99/1000.", keys=())
+            raise InvalidError("The content-range is not valid; use bytes 0-99/1000.", keys=())
         first, last, total = map(int, found.groups())
         part = _Part(first, last - first + 1, total)
     if part.total > MAX_ARTIFACT_BYTES:

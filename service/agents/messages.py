@@ -48,7 +48,7 @@ async def read_message(
     try:
         return decode(body, kind)
     except UnreadableMessageError as problem:
-        raise InvalidError(f"The body does not fit: {problem}", keys=()) from problem
+        raise InvalidError(f"The body is not valid: {problem}", keys=()) from problem
     except RecursionError as problem:
         raise InvalidError("The body is nested too deeply.", keys=()) from problem
 
@@ -142,11 +142,13 @@ def read_result(place: int, body: bytes) -> Arrived | wire.Rejected:
         try:
             head = decode(body, JobHead)
         except UnreadableMessageError:
-            raise InvalidError(f"The body does not fit: {reason}", keys=()) from problem
+            raise InvalidError(f"The body is not valid: {reason}", keys=()) from problem
         return wire.Rejected(job_id=head.job_id, fence=head.fence, reason=reason)
     if not fence_number(result.fence):
         return wire.Rejected(
-            job_id=result.job_id, fence=result.fence, reason="the fence is none of this service's"
+            job_id=result.job_id,
+            fence=result.fence,
+            reason="the fence was not issued by this service",
         )
     return Arrived(result, body, job_number(result.job_id))
 

@@ -164,7 +164,7 @@ LookDep = Annotated[_BadgeOptions, Depends(_BadgeOptions)]
 async def read_check_badge(
     check_id: CheckId, caller: MaybeCallerDep, backend: BackendDep, look: LookDep
 ) -> Response:
-    """Draw the status of a check. With `BADGE_ACCESS=anyone` it takes no API key."""
+    """Draw the status of a check. With `BADGE_ACCESS=anyone` it needs no API key."""
 
     def query(connection: Connection) -> Badge:
         account_id = caller.account_id if caller else checks.find_owner(connection, check_id)
@@ -181,7 +181,7 @@ async def read_group_badge(
 ) -> Response:
     """Draw the status of a check group: that of its worst check.
 
-    It takes an API key always: a group's number can be guessed, and a check's id cannot.
+    It always needs an API key: a group's number can be guessed, and a check's id cannot.
     """
 
     def query(connection: Connection) -> Badge:

@@ -42,7 +42,7 @@ def _require_sha256(
     sha256: Annotated[
         str,
         Path(
-            description="Of the whole file, in lower-case hexadecimal digits.",
+            description="SHA-256 of the whole file, in lower-case hexadecimal digits.",
             json_schema_extra={"pattern": "^[0-9a-f]{64}$"},
         ),
     ],
@@ -59,12 +59,12 @@ Sha256Dep = Annotated[str, Depends(_require_sha256)]
     _ONE,
     status_code=201,
     openapi_extra=_BODY,
-    responses=answers(201, BundleShown, "It is kept; sent again, it stays as it is.", 507),
+    responses=answers(201, BundleShown, "It is stored; sending it again changes nothing.", 507),
 )
 async def put_code_bundle(
     sha256: Sha256Dep, request: Request, changing: ChangeDep, backend: BackendDep
 ) -> Response:
-    """Send the tar.gz of a Playwright suite; the path holds its hash."""
+    """Upload the tar.gz of a Playwright suite; the path contains its hash."""
 
     def change(connection: Connection, scope: Scope, *, size_bytes: int) -> Changed:
         row = BundleRow(sha256=sha256, size_bytes=size_bytes, created_ms=scope.now_ms)
@@ -79,9 +79,9 @@ async def put_code_bundle(
     )
 
 
-@router.get(_ONE, responses=answers(200, BundleShown, "It is there.", 404))
+@router.get(_ONE, responses=answers(200, BundleShown, "The bundle exists.", 404))
 async def read_code_bundle(sha256: Sha256Dep, caller: CallerDep, backend: BackendDep) -> Response:
-    """Ask whether a bundle was sent already."""
+    """Check whether a bundle was uploaded."""
     row = await backend.database.read(lambda c: bundles.find(c, caller.account_id, sha256))
     return json_model(_render(row))
 

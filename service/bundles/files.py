@@ -64,7 +64,7 @@ class BundleFiles:
             return await self._keep(target, parts, note)
         except OSError as problem:
             raise NoRoomError(
-                f"The bundle cannot be kept: {problem.strerror}. Send it again later."
+                f"The bundle cannot be stored: {problem.strerror}. Send it again later."
             ) from problem
 
     def there(self) -> frozenset[BundleFile]:

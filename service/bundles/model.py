@@ -19,14 +19,14 @@ class BundleRow:
     sha256: str
     size_bytes: int
     created_ms: int
-    """When it was sent last."""
+    """When it was last uploaded."""
 
 
 class BundleShown(ResponseModel):
     """A bundle."""
 
     code_bundle_path: str
-    """What a Playwright suite names it by: its SHA-256."""
+    """The id that a Playwright suite uses for it: its SHA-256."""
     size_bytes: int
     created_at: Moment = Field(alias="created_at")
-    """When it was sent last."""
+    """When it was last uploaded."""

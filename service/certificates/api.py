@@ -46,7 +46,7 @@ Pem = Annotated[Text, Field(min_length=1, max_length=MAX_CERT_LETTERS)]
 
 
 class ClientCertificateWrite(RequestModel):
-    """A client certificate as people send it."""
+    """A client certificate in a request."""
 
     host: Host
     """An exact host, or a glob (`*`, `?`, `[ab]`), perhaps with a port: exact wins over globs, and
@@ -56,7 +56,7 @@ class ClientCertificateWrite(RequestModel):
     key: Annotated[Text, Field(min_length=1, max_length=MAX_KEY_LETTERS), NotEchoed]
     """The private key of the certificate, in PEM; never shown again."""
     ca: Annotated[Pem | None, BeforeValidator(blank_is_none)] = None
-    """PEM of further roots for hosts that are shown it. Null: the agent's alone."""
+    """PEM of additional roots for its hosts. Null: only the agent's roots."""
     passphrase: Annotated[
         Annotated[Text, Field(min_length=1, max_length=MAX_PASSPHRASE_LETTERS), NotEchoed] | None,
         BeforeValidator(blank_is_none),
@@ -73,7 +73,7 @@ class ClientCertificateShown(ResponseModel):
     ca: str | None
     created_at: Moment = Field(alias="created_at")
     expires_at: Moment = Field(alias="expires_at")
-    """When the certificate ends, or has ended: then it is shown to hosts all the same."""
+    """When the certificate expires or expired; expired ones are still presented to hosts."""
 
 
 def render(row: CertificateRow) -> ClientCertificateShown:
@@ -107,7 +107,7 @@ async def list_client_certificates(caller: CallerDep, backend: BackendDep) -> Re
 async def create_client_certificate(
     creating: CreateDep, body: Annotated[ClientCertificateWrite, Body()]
 ) -> Response:
-    """Keep a certificate for the hosts that it matches; runs show it from their next one on."""
+    """Store a certificate for the hosts that it matches; it is used from the next runs on."""
     # An encrypted key takes a while to open, which would hold up everyone else.
     expires_ms = await asyncio.to_thread(
         check_certificate, cert=body.cert, key=body.key, passphrase=body.passphrase, ca=body.ca
@@ -131,9 +131,9 @@ async def read_client_certificate(
     return json_model(render(row))
 
 
-@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_client_certificate(certificate_id: CertificateId, changing: ChangeDep) -> Response:
-    """Delete a client certificate; jobs that agents hold already have it still."""
+    """Delete a client certificate; jobs that agents already have still use it."""
     return await changing.delete(
         certificate_id, lambda c, scope: delete(c, scope.account_id, certificate_id)
     )
@@ -178,7 +178,7 @@ def create(
     store.add(connection, row)
     if problem := together_problem(store.size_bytes(connection, scope.account_id)):
         raise InvalidError(
-            f"The account's client certificates would have {problem}; delete one that has ended.",
+            f"The account's client certificates would have {problem}; delete one that has expired.",
             keys=("cert",),
         )
     return row

@@ -37,7 +37,7 @@ _INTEGER: Final = 0x02
 def host_problem(host: str) -> str | None:
     """Why a text is no host or glob. None: it is one."""
     if "//" in host:
-        return "is an address; use its host alone, as in api.shop.example or *.shop.example"
+        return "is a URL; use only its host, as in api.shop.example or *.shop.example"
     if not _HOST_LETTERS.fullmatch(host):
         return "must be a host or a glob, as in api.shop.example, *.shop.example or *:8443"
     return None
@@ -58,10 +58,10 @@ def cost_problem(key_pem: str) -> str | None:
     found = _ENCRYPTED.findall(key_pem)
     if len(found) < key_pem.count(_ENCRYPTED_BEGINS):
         # What opens it might read on past lines that we do not know.
-        return "holds more than base64 between its first line and its last; leave that out"
+        return "contains more than base64 between its first and last line; remove the rest"
     if all(map(_decrypts_soon, found)):
         return None
-    return "hashes its passphrase too often; encrypt it anew with: openssl pkcs8 -topk8"
+    return "hashes its passphrase too often; encrypt it again with: openssl pkcs8 -topk8"
 
 
 def _decrypts_soon(key_base64: str) -> bool:
@@ -112,18 +112,18 @@ def check_certificate(*, cert: str, key: str, passphrase: str | None, ca: str | 
 
 def _load_certificates(pem: str, field: str) -> list[Certificate]:
     if "PRIVATE KEY-----" in pem:
-        raise _field_error(field, "holds a private key, which would be shown; send that as key")
+        raise _field_error(field, "contains a private key, which would be shown; send it as key")
     try:
         return load_pem_x509_certificates(pem.encode())
     except ValueError as problem:
-        raise _field_error(field, f"is no certificate in PEM; {_BEGINS}") from problem
+        raise _field_error(field, f"is not a certificate in PEM; {_BEGINS}") from problem
 
 
 def _load_public_key(certificate: Certificate) -> PublicKeyTypes:
     try:
         return certificate.public_key()
     except (ValueError, UnsupportedAlgorithm) as problem:
-        raise _field_error("cert", "has a key of a kind that is not known here") from problem
+        raise _field_error("cert", "has a key of an unsupported kind") from problem
 
 
 def _load_private_key(pem: str, passphrase: str | None) -> PrivateKeyTypes:
@@ -137,7 +137,7 @@ def _load_private_key(pem: str, passphrase: str | None) -> PrivateKeyTypes:
     except TypeError as problem:
         raise _passphrase_error(passphrase) from problem
     except UnsupportedAlgorithm as problem:
-        raise _field_error("key", "is of a kind that is not known here") from problem
+        raise _field_error("key", "is of an unsupported kind") from problem
     except ValueError as problem:
         raise _key_error(pem, passphrase) from problem
 
@@ -145,14 +145,14 @@ def _load_private_key(pem: str, passphrase: str | None) -> PrivateKeyTypes:
 def _passphrase_error(passphrase: str | None) -> InvalidError:
     if passphrase is None:
         return _field_error("passphrase", "is missing, and the key is encrypted")
-    return _field_error("passphrase", "is given, and the key is not encrypted; leave it out")
+    return _field_error("passphrase", "is given, but the key is not encrypted; omit it")
 
 
 def _key_error(pem: str, passphrase: str | None) -> InvalidError:
     if passphrase is not None and "ENCRYPTED" in pem:
-        return _field_error("passphrase", "does not open the key")
+        return _field_error("passphrase", "does not decrypt the key")
     return _field_error(
-        "key", "is no private key in PEM; it begins with -----BEGIN PRIVATE KEY-----"
+        "key", "is not a private key in PEM; it begins with -----BEGIN PRIVATE KEY-----"
     )
 
 

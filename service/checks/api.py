@@ -38,7 +38,7 @@ router = keyed_operations("Checks", prefix="/v1/checks")
 
 def _read_filter(
     tag: Annotated[
-        list[Text], Query(max_length=50, description="A tag; repeat it for checks with all.")
+        list[Text], Query(max_length=50, description="A tag; repeat it for checks that have all.")
     ] = [],  # noqa: B006 - FastAPI copies defaults
     *,
     check_type: Annotated[CheckKind | None, Query(alias="checkType")] = None,
@@ -53,7 +53,7 @@ def _read_filter(
             description="Part of an API check's URL.",
         ),
     ] = None,
-    status: Annotated[StatusFilter | None, Query(description="Of the last result.")] = None,
+    status: Annotated[StatusFilter | None, Query(description="Status of the last result.")] = None,
 ) -> CheckFilter:
     return CheckFilter(
         tags=tuple(tag), check_type=check_type, search=search, url_part=url_part, status=status
@@ -118,7 +118,7 @@ async def read_check(
     return json(render(row, base_url=base_url, viewer=viewer, as_it_runs=apply_group_settings))
 
 
-@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_check(check_id: CheckId, changing: ChangeDep) -> Response:
     """Delete a check."""
     return await changing.delete(check_id, lambda c, scope: changes.delete(c, scope, check_id))
@@ -167,7 +167,7 @@ async def _replace(changing: Mutation, check_id: str, check: CheckWrite) -> Resp
     return await changing.make(change)
 
 
-_CREATED = f"The check, every default filled in; the header {HEADER} names unknown fields."
+_CREATED = f"The check with all defaults; the header {HEADER} names unknown fields."
 
 
 def _register(  # noqa: PLR0913 - what two operations differ in from those of other types
@@ -232,7 +232,7 @@ for _type in DEFINITIONS:
         body=Annotated[_type.write, Body()],
         answer=_type.response,
         created=f"Create {_type.noun}. {_type.remark}".rstrip(),
-        replaced=f"Replace {_type.noun}; fields that are left out take their defaults.",
+        replaced=f"Replace {_type.noun}; omitted fields get their defaults.",
         example=_type.example,
         refusals=_type.refusals,
     )

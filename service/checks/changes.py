@@ -294,5 +294,5 @@ def _watch(connection: Connection, check_id: str, token: str | None) -> None:
         heartbeats.watch(connection, check_id, token)
     except IntegrityError as problem:
         raise ConflictError(
-            "This pingToken belongs to another check; use another one, or none to have one made."
+            "This pingToken belongs to another check; use another one, or omit it to get a new one."
         ) from problem

@@ -53,7 +53,7 @@ def _check_region(value: object) -> object:
     if isinstance(value, str) and value not in (regions := get_args(_Regions)):
         raise field_error(
             "",
-            f"is {format_value(value)}, which is no region; a private location belongs in"
+            f"is {format_value(value)}, which is not a region; a private location belongs in"
             f' "privateLocations", and the regions are {", ".join(regions)}',
         )
     return value
@@ -167,9 +167,9 @@ class KeyValue(RequestModel):
     key: Annotated[Text, Field(min_length=1)]
     """Its name."""
     value: Annotated[Text, NotEchoed] = ""
-    """`*********`: the one that is stored for this key."""
+    """`*********` keeps the value that is stored for this key."""
     locked: bool = False
-    """Shown only to those who may write the check; scrubbed from results like a secret."""
+    """Shown only to keys that may write the check; redacted in results like a secret."""
 
 
 def check_headers(headers: Iterable[KeyValue]) -> None:
@@ -180,12 +180,12 @@ def check_headers(headers: Iterable[KeyValue]) -> None:
 
 
 class BasicAuth(RequestModel):
-    """Credentials of HTTP basic authentication; the password is scrubbed from results."""
+    """Credentials of HTTP basic authentication; the password is redacted in results."""
 
     username: Text
     """The user name."""
     password: Annotated[Text, NotEchoed]
-    """`*********`: the one that is stored."""
+    """`*********` keeps the stored password."""
 
 
 class AssertionWrite(RequestModel):
@@ -199,9 +199,9 @@ class AssertionWrite(RequestModel):
     """JSON sources: a JSONPath. HEADERS: the header's name. LATENCY: avg, min, max or stdDev.
     Text sources: a regular expression whose first capture group is compared."""
     target: MaybeText = ""
-    """Always a string; compared as a number where the actual value is one."""
+    """Always a string; compared as a number if the actual value is one."""
     regex: Annotated[Text, Field(max_length=MOST_PATTERN_LETTERS)] | None = None
-    """HEADERS only: the first capture group is compared. Null: the whole value is."""
+    """HEADERS only: the first capture group is compared. Null: the whole value."""
 
     kind: ClassVar[CheckType]
 
@@ -222,24 +222,24 @@ class AssertionWrite(RequestModel):
 
 
 class RetryStrategy(RequestModel):
-    """How a failed run is tried again."""
+    """How a failed run is retried."""
 
     type: Literal["FIXED", "LINEAR", "EXPONENTIAL", "SINGLE_RETRY"]
     """How the wait before each retry grows."""
     base_backoff_seconds: Annotated[float, Field(ge=0, le=86_400), JsonNumber] = 60
     """Seconds before the first retry."""
     same_region: bool = True
-    """Whether retries run at the same location, and not at another one."""
+    """Whether retries run at the same location instead of another one."""
     max_retries: Annotated[int, Field(ge=1, le=10), JsonNumber] | None = None
-    """How many retries. Null: 2, and 1 for SINGLE_RETRY."""
+    """Number of retries. Null: 2, or 1 for SINGLE_RETRY."""
     max_duration_seconds: Annotated[float, Field(ge=0, le=600), JsonNumber] | None = None
-    """Seconds in which all runs must begin. Null: 600."""
+    """Seconds within which all runs must begin. Null: 600."""
     only_on: list[Literal["NETWORK_ERROR"]] | Literal["NETWORK_ERROR"] | None = None
-    """Retry only after these; null or empty: after any failure."""
+    """Retry only after these failures; null or empty: after any failure."""
 
 
 class AlertSubscription(RequestModel):
-    """A channel that hears of the check's alerts."""
+    """A channel that gets the check's alerts."""
 
     alert_channel_id: Whole
     """The id of the channel."""
@@ -277,7 +277,7 @@ class TimeBased(RequestModel):
 
 
 class Reminders(RequestModel):
-    """How often an alert that lasts is repeated."""
+    """How often a continuing alert is repeated."""
 
     amount: Annotated[Literal[0, 1, 2, 3, 4, 5, 100_000], JsonNumber] = 0
     """How many reminders; 100000: no limit."""
@@ -343,15 +343,15 @@ Label = Annotated[Annotated[Text, Field(max_length=200)] | None, BeforeValidator
 
 
 class DependencyWrite(RequestModel):
-    """A further file that a script imports."""
+    """A file that a script imports."""
 
     path: Annotated[Text, Field(min_length=1, max_length=MAX_PATH_LETTERS)]
-    """From the folder that `scriptPath` counts from."""
+    """Relative to the same folder as `scriptPath`."""
     content: Text
 
 
 class AgentRuntime(RequestModel):
-    """What the model of an AGENTIC check has beside its prompt."""
+    """What the model of an AGENTIC check has besides its prompt."""
 
     skills: Listing[Text] = Field(default_factory=list)
 
@@ -372,10 +372,10 @@ Hostname = Annotated[Text, Field(min_length=1, max_length=2048), judged_by(hostn
 
 
 class HttpWrite(RequestModel):
-    """What URL monitors and API checks ask for."""
+    """What URL monitors and API checks request."""
 
     url: Url
-    """`*********` for user and password: those that are stored."""
+    """`*********` for user and password keeps the stored ones."""
     follow_redirects: bool = True
     """Whether redirects are followed."""
     skip_ssl: bool = Field(default=False, alias="skipSSL")
@@ -383,4 +383,4 @@ class HttpWrite(RequestModel):
     ip_family: Family = "IPv4"
     """The version of the Internet Protocol."""
     http_version: Version = "AUTO"
-    """AUTO offers HTTP/2 over TLS; the others insist."""
+    """AUTO offers HTTP/2 over TLS; the others require that version."""

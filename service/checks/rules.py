@@ -19,27 +19,26 @@ _BELOW_A_MINUTE: Final = " and ".join(
 
 
 _ELSEWHERE: Final[dict[str, str]] = {
-    "assertions": "belongs inside request; here it would be passed over",
-    "variables": "is called environmentVariables here; under this name it would be passed over",
+    "assertions": "belongs inside request; here it would be ignored",
+    "variables": "is called environmentVariables here; under this name it would be ignored",
 }
 """Fields that would silently not work: refused unless they are empty."""
 NO_PHASES: Final[dict[str, str]] = dict.fromkeys(
     ("setupSnippetId", "tearDownSnippetId", "localSetupScript", "localTearDownScript"),
-    "would not run: only API checks have a setup and a teardown; leave it out",
+    "would not run: only API checks have a setup and a teardown; omit it",
 )
 NO_VARIABLES: Final = {
-    "environmentVariables": "would not be used: checks of this type have no place for them;"
-    " leave them out"
+    "environmentVariables": "would not be used: checks of this type do not support them; omit them"
 }
 SCRIPT_DECIDES: Final = {
-    "shouldFail": "would not be followed: the script says itself what must fail; leave it out"
+    "shouldFail": "would have no effect: the script itself decides what must fail; omit it"
 }
 _PLAIN_REQUEST: Final = {
-    "basicAuth": "would not be sent: a URL check asks without it; put user and password into the"
+    "basicAuth": "would not be sent: a URL check sends no credentials; put them into the"
     " url, or use an API check",
     **dict.fromkeys(
         ("headers", "queryParameters", "body"),
-        "would not be sent: a URL check asks for its url and no more; use an API check",
+        "would not be sent: a URL check only requests its url; use an API check",
     ),
 }
 """What the requests of URL checks do not have."""
@@ -90,7 +89,7 @@ def phase_problem(script_field: str, *, script: str | None, snippet_id: int | No
     """A phase has one script: a snippet, or one of the check's own."""
     if script is None or snippet_id is None:
         return None
-    return f"is given beside {script_field}; use one of them"
+    return f"conflicts with {script_field}; use one of them"
 
 
 def property_problem(source: str, prop: str) -> str | None:
@@ -126,11 +125,11 @@ def expression_problem(assertion: Assertion) -> Wrong | None:
     """The field whose expression cannot be compiled, and why. None: all can."""
     if (path := path_of(assertion)) is not None:
         problem = _path_problem(path)
-        return None if problem is None else ("property", f"is no JSONPath: {problem}")
+        return None if problem is None else ("property", f"is not a valid JSONPath: {problem}")
     if (expression := expression_of(assertion)) is not None:
         field, pattern = expression
         problem = _pattern_problem(pattern)
-        return None if problem is None else (field, f"is no regular expression: {problem}")
+        return None if problem is None else (field, f"is not a valid regular expression: {problem}")
     return None
 
 

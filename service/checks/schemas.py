@@ -49,11 +49,11 @@ class CheckWrite(RequestModel):
     """Fields that all types share."""
 
     name: Name
-    """The name that people see."""
+    """The display name."""
     activated: bool = True
     """Whether the check runs."""
     muted: bool = False
-    """Whether alerts are off; the check runs all the same."""
+    """Whether alerts are off; the check still runs."""
     double_check: bool = True
     """Deprecated; `retryStrategy` replaces it. True without a `retryStrategy`: a failed run is
     tried once more at once, at another of the check's locations where it has any. False: a failed
@@ -61,31 +61,31 @@ class CheckWrite(RequestModel):
     should_fail: bool = False
     """Whether the check passes on an error status or a refused connection, and fails otherwise."""
     locations: Listing[Region] = Field(default_factory=list)
-    """Regions; this installation serves one only where a private location has it as its slug."""
+    """Regions; this installation serves only those that are the slug of a private location."""
     private_locations: Listing[Text] = Field(default_factory=list)
     """Slugs of private locations."""
     tags: Listing[TagText] = Field(default_factory=list)
-    """Words to find and to select checks by."""
+    """Words for finding and selecting checks."""
     alert_settings: AlertSettings | None = AlertSettings()
-    """When people are alerted. Null: as the account says."""
+    """When people are alerted. Null: the account's settings."""
     use_global_alert_settings: bool | None = True
-    """Whether the account's alert settings apply, and not `alertSettings`."""
+    """Whether the account's alert settings apply instead of `alertSettings`."""
     group_id: Id = None
-    """The check group. Null: the check is in none."""
+    """The check group. Null: none."""
     group_order: Annotated[float, Field(ge=0), JsonNumber] | None = None
-    """The place of the check among those of its group; lower ones come first."""
+    """The position of the check in its group; lower ones come first."""
     runtime_id: RuntimeId = None
-    """What scripts run on; in quotes. Null: the newest runtime of the agent."""
+    """The runtime of scripts, in quotes. Null: the newest runtime of the agent."""
     alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
     """The channels that get alerts of the check; there are none yet."""
     retry_strategy: RetryStrategy | None = None
-    """Null: as `doubleCheck` says, which is one immediate retry unless it is false."""
+    """Null: `doubleCheck` applies, which is one immediate retry unless it is false."""
     trigger_incident: TriggerIncident | None = None
     """The incident that an alert opens on a status page. Null: none."""
     run_parallel: bool = False
-    """Run in all locations each time, instead of in one after the other."""
+    """Run at all locations each time, instead of at one after the other."""
     description: Annotated[Text, Field(max_length=500)] | None = None
-    """A note for people."""
+    """A note for users."""
     frequency: Frequency = 10
     """Minutes between runs; 0: every `frequencyOffset` seconds."""
     frequency_offset: Annotated[int, Field(ge=1), JsonNumber] | None = None
@@ -127,7 +127,7 @@ class CheckWrite(RequestModel):
 
 
 class MinuteCheckWrite(CheckWrite):
-    """Fields of the types that run once a minute at most."""
+    """Fields of the types that run at most once a minute."""
 
     frequency: MinuteFrequency = 10
     """Minutes between runs."""
@@ -137,7 +137,7 @@ class VariablesWrite(RequestModel):
     """A field of the types that use variables."""
 
     environment_variables: EnvironmentVariables = Field(default_factory=list)
-    """Win over those of the group and the account, for this check."""
+    """They override those of the group and the account, for this check."""
 
 
 class AlertChannels(ResponseModel):
@@ -150,7 +150,7 @@ class AlertChannels(ResponseModel):
 
 
 class CheckShown(CheckWrite):
-    """What every check has beside what was written."""
+    """What every check has besides the fields that were sent."""
 
     tags: Joined[TagText] = Field(default_factory=list)
     id: str
@@ -170,7 +170,7 @@ class ScriptCheckWrite(VariablesWrite, MinuteCheckWrite):
     script: Script
     """Node.js or TypeScript code: a Playwright Test file, or a plain script."""
     script_path: ScriptPath = None
-    """Where the script stands among its files, as in checks/shop.spec.ts. Null: script.js."""
+    """The script's path among its files, as in checks/shop.spec.ts. Null: script.js."""
     dependencies: Listing[DependencyWrite] = Field(default_factory=list)
     """Files that the script imports."""
     playwright_config: PlaywrightConfig | None = None

@@ -66,7 +66,7 @@ def decrypt_for_people(row: CheckRow, vault: Vault) -> CheckRow:
     except DecryptionError as problem:
         raise UnreadableError(
             f"The stored secrets of the check {row.id} cannot be read: {problem}."
-            " Set the check up anew by PUT, or delete it."
+            " Replace the check with PUT, or delete it."
         ) from problem
 
 

@@ -75,7 +75,7 @@ def upgrade(connection: Connection, before: str | None) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if before is not None and before not in known:
         raise NewerSchemaError(
-            f"The database is of revision {before}, which this version does not know; use the "
+            f"The database has revision {before}, which this version does not know; use the "
             f"version that made it, or a newer one."
         )
     command.upgrade(config, "head")

@@ -125,7 +125,7 @@ def _overdue(group: deque[Change], problem: sqlite3.DatabaseError) -> list[Chang
 
 
 def _refuse(changes: Iterable[Change], problem: sqlite3.Error) -> list[Settled]:
-    busy = DatabaseBusyError(f"the database took no change: {problem}")
+    busy = DatabaseBusyError(f"the database accepted no change: {problem}")
     busy.__cause__ = problem
     return [Settled(change.waiter, None, busy, []) for change in changes]
 

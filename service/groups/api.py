@@ -100,8 +100,8 @@ def delete(connection: Connection, scope: Scope, group_id: int) -> None:
     if count:
         shown = checks.format_users(count, names)
         raise ConflictError(
-            f"The check group {group.name} holds {count} checks ({shown}); delete them, or take"
-            " them out of it, first."
+            f"The check group {group.name} has {count} checks ({shown}); delete them or remove them"
+            " from it first."
         )
     variables.forget(connection, Owner.group(scope.account_id, group_id))
     triggers.forget(connection, Target(Runs.GROUP, str(group_id)))
@@ -153,7 +153,7 @@ router = keyed_operations("Check groups")
 _ALL = "/v1/check-groups"
 _ONE = _ALL + "/{id}"
 _ALL_V2 = "/v2/check-groups"
-_CREATED = f"The group, every default filled in; the header {HEADER} names unknown fields."
+_CREATED = f"The group with all defaults; the header {HEADER} names unknown fields."
 _MOST = (1 << 63) - 1
 GroupId = Annotated[int, Path(alias="id", ge=1, le=_MOST)]
 
@@ -269,7 +269,7 @@ async def create_check_group(body: Annotated[GroupWrite, Body()], creating: Crea
 async def create_check_group_v2(
     body: Annotated[GroupV2Write, Body()], creating: CreateDep
 ) -> Response:
-    """Create a check group, in the second form: null leaves a setting to its checks."""
+    """Create a check group in the second form: null leaves a setting to its checks."""
     return await _create(creating, body)
 
 
@@ -289,7 +289,7 @@ async def read_check_group(group_id: GroupId, reading: ReadingDep) -> Response:
 async def replace_check_group(
     group_id: GroupId, body: Annotated[GroupWrite, Body()], changing: ChangeDep
 ) -> Response:
-    """Replace a check group; fields that are left out take their defaults."""
+    """Replace a check group; omitted fields get their defaults."""
     return await _replace(changing, group_id, body)
 
 
@@ -299,11 +299,11 @@ async def replace_check_group(
 async def replace_check_group_v2(
     group_id: GroupId, body: Annotated[GroupV2Write, Body()], changing: ChangeDep
 ) -> Response:
-    """Replace a check group, in the second form; fields that are left out take their defaults."""
+    """Replace a check group in the second form; omitted fields get their defaults."""
     return await _replace(changing, group_id, body)
 
 
-@router.delete(_ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
+@router.delete(_ONE, status_code=204, responses=answers(204, None, "Deleted.", 404, 409))
 async def delete_check_group(group_id: GroupId, changing: ChangeDep) -> Response:
     """Delete a check group; refused while checks are in it."""
     return await changing.delete(str(group_id), lambda c, scope: delete(c, scope, group_id))

@@ -49,24 +49,24 @@ GroupRetryStrategy = (
 
 
 class GroupBasicAuth(RequestModel):
-    """Credentials for API checks that have none of their own; the password is scrubbed."""
+    """Credentials for API checks that have none of their own; the password is redacted."""
 
     username: Text = ""
     password: Annotated[Text, NotEchoed] = ""
-    """`*********`: the one that is stored."""
+    """`*********` keeps the stored password."""
 
 
 class ApiCheckDefaults(RequestModel):
-    """What API checks of the group have beside their own."""
+    """What API checks of the group have in addition to their own."""
 
     url: Annotated[MaybeText, Field(max_length=2048)] = ""
-    """What `{{GROUP_BASE_URL}}` stands for."""
+    """The value of `{{GROUP_BASE_URL}}`."""
     headers: Listing[KeyValue] = Field(default_factory=list)
-    """A check's own of the same name, in whatever case, wins."""
+    """A check's own header of the same name, in any case, takes precedence."""
     query_parameters: Listing[KeyValue] = Field(default_factory=list)
-    """A check's own of the same name wins."""
+    """A check's own parameter of the same name takes precedence."""
     assertions: Listing[ApiAssertion] = Field(default_factory=list)
-    """After the check's own."""
+    """Evaluated after the check's own."""
     basic_auth: GroupBasicAuth | None = None
     """Null or empty: none."""
 
@@ -89,11 +89,11 @@ class GroupFields(RequestModel):
     activated: bool = True
     """False: none of its checks runs."""
     muted: bool = False
-    """True: its checks run, but tell nobody."""
+    """True: its checks run, but send no alerts."""
     tags: Listing[TagText] = Field(default_factory=list)
-    """Its checks have them too, where checks are chosen by tags."""
+    """Its checks have them too when checks are selected by tags."""
     locations: Listing[Region] = Field(default_factory=list)
-    """Where checks without any location of their own run."""
+    """Where checks without locations of their own run."""
     private_locations: Listing[Text] = Field(default_factory=list)
     """Slugs, as above."""
     concurrency: Annotated[int, Field(ge=1), JsonNumber] = 3
@@ -102,11 +102,11 @@ class GroupFields(RequestModel):
         ApiCheckDefaults | None, AfterValidator(_replace_none_by_default)
     ] = Field(default_factory=ApiCheckDefaults)
     browser_check_defaults: MaybeText = ""
-    """Kept as it was sent."""
+    """Stored as it was sent."""
     runtime_id: RuntimeId = None
-    """What scripts run on whose checks name no runtime. Null: the newest of the agent."""
+    """The runtime of scripts whose checks name none. Null: the newest of the agent."""
     environment_variables: EnvironmentVariables = Field(default_factory=list)
-    """Win over those of the account; a check's own win over them."""
+    """They override those of the account; a check's own override them."""
     alert_channel_subscriptions: Listing[AlertSubscription] = Field(default_factory=list)
     setup_snippet_id: Id = None
     """A snippet that runs before each API check's own setup, instead of `localSetupScript`."""

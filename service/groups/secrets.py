@@ -44,7 +44,7 @@ def decrypt_for_people(group: GroupRow, vault: Vault) -> GroupRow:
     except DecryptionError as problem:
         raise UnreadableError(
             f"The stored secrets of the check group {group.id} cannot be read: {problem}."
-            " Set the group up anew by PUT."
+            " Replace the group with PUT."
         ) from problem
 
 

@@ -87,7 +87,7 @@ _BAD: Final = (PingState.LATE, PingState.FAILING)
 
 
 class EventShown(ResponseModel):
-    """A ping, or that none came."""
+    """A ping, or a missing ping."""
 
     id: str
     state: PingState
@@ -122,7 +122,7 @@ class StatsShown(ResponseModel):
 
 
 class EventsShown(ResponseModel):
-    """What has become of a heartbeat."""
+    """The events of a heartbeat."""
 
     events: list[EventShown]
     """The newest first."""
@@ -130,13 +130,13 @@ class EventsShown(ResponseModel):
 
 
 class AvailabilityShown(ResponseModel):
-    """How much of a time a heartbeat was well."""
+    """The share of a time in which a heartbeat was healthy."""
 
     check_id: str
     start_time: Moment
     end_time: Moment
     availability: float | None
-    """Percentage of looks at its pings that passed. Null: nobody looked."""
+    """Percentage of its runs that passed. Null: there were no runs."""
 
 
 def render_event(event: Event) -> EventShown:
@@ -200,13 +200,16 @@ class _Reading:
 ReadingDep = Annotated[_Reading, Depends(_Reading)]
 
 
-@events_router.get(_EVENTS, responses=answers(200, list[EventsShown], "One item: all of it.", 404))
+@events_router.get(
+    _EVENTS,
+    responses=answers(200, list[EventsShown], "One item with the events and statistics.", 404),
+)
 async def list_heartbeat_events(
     reading: ReadingDep,
     window: WindowDep,
     limit: Annotated[int, Query(ge=1, le=10, description="Events, the newest ones.")] = 10,
 ) -> Response:
-    """List the newest pings of a heartbeat, and when none came in time."""
+    """List the newest pings of a heartbeat, and missing ones."""
 
     def query(connection: Connection) -> EventsShown:
         now_ms = reading.now_ms(connection)
@@ -224,7 +227,7 @@ async def list_heartbeat_events(
 
 @events_router.get(_EVENT, responses=answers(200, EventShown, "The event.", 404))
 async def read_heartbeat_event(event_id: EventId, reading: ReadingDep) -> Response:
-    """Read one ping of a heartbeat, or that none came."""
+    """Read one ping of a heartbeat, or a missing one."""
 
     def query(connection: Connection) -> EventShown:
         reading.now_ms(connection)
@@ -233,9 +236,11 @@ async def read_heartbeat_event(event_id: EventId, reading: ReadingDep) -> Respon
     return json_model(await reading.backend.database.read(query))
 
 
-@events_router.get(_AVAILABILITY, responses=answers(200, AvailabilityShown, "Of the time.", 404))
+@events_router.get(
+    _AVAILABILITY, responses=answers(200, AvailabilityShown, "The availability in that time.", 404)
+)
 async def read_heartbeat_availability(reading: ReadingDep, window: WindowDep) -> Response:
-    """Read how much of a time a heartbeat was well; without times, of the last 24 hours."""
+    """Read in which share of a time a heartbeat was healthy; by default the last 24 hours."""
 
     def query(connection: Connection) -> AvailabilityShown:
         now_ms = reading.now_ms(connection)

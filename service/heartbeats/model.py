@@ -19,7 +19,7 @@ class PingState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A ping, or that none came."""
+    """A ping, or a missing ping."""
 
     id: str
     state: PingState

@@ -21,14 +21,16 @@ from service.http.validation import problems_of
 
 log = structlog.get_logger(__name__)
 
-_PUT_IS_WHOLE: Final = "PUT replaces the whole: send every field, those that stay as well."
+_PUT_IS_WHOLE: Final = "PUT replaces the whole resource: send every field, even unchanged ones."
 
 
 class Validation(BaseModel):
     """Which fields of a 400 are wrong."""
 
-    source: Source = Field(description="The part of the request that they are in.")
-    keys: list[str] = Field(description="Their paths, as in `request.headers[0].key`.")
+    source: Source = Field(description="The part of the request with the wrong fields.")
+    keys: list[str] = Field(
+        description="Paths of the wrong fields, as in `request.headers[0].key`."
+    )
 
 
 class ErrorBody(BaseModel):
@@ -129,12 +131,12 @@ def _router_refusal(request: Request, error: HTTPException) -> ApiError:
 def _wrong_method(request: Request) -> ApiError:
     """The 405, which lists what is allowed: not everybody sees the header."""
     allowed = _allowed(request)
-    sentence = f"{request.method} is not possible at {request.url.path}"
+    sentence = f"{request.method} is not supported at {request.url.path}"
     if allowed:
         sentence += f"; use {' or '.join(allowed)}"
     if siblings := _sibling_names(request):
         last = request.url.path.rpartition("/")[2]
-        sentence += f", or one of {', '.join(siblings)} in the place of {last}"
+        sentence += f", or one of {', '.join(siblings)} in place of {last}"
     refusal = ApiError(f"{sentence}.", headers={"allow": ", ".join(allowed)})
     refusal.status = HTTPStatus.METHOD_NOT_ALLOWED
     return refusal
@@ -186,7 +188,7 @@ def _route(request: Request) -> str:
 async def _unexpected(request: Request, error: Exception) -> Response:
     """The API's last resort: our own fault, reported without details; the log has them."""
     log.error("http.failed", method=request.method, route=_route(request), exc_info=error)
-    refusal = ApiError("The service made a mistake; it is in its log.")
+    refusal = ApiError("An internal error occurred; the service's log has it.")
     refusal.status = 500
     return error_response(refusal)
 

@@ -80,7 +80,7 @@ class NotFoundError(ApiError):
 
 
 class StillRunningError(ApiError):
-    """408: the wait ended before what was waited for; ask again."""
+    """408: the wait ended before what was waited for; try again."""
 
     status = HTTPStatus.REQUEST_TIMEOUT
 
@@ -104,7 +104,7 @@ class UsedKeyError(ApiError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This Idempotency-Key came with another request before; use a new one for each"
+            "This Idempotency-Key was used with another request before; use a new one for each"
             " request, and the same one only to send the same request again."
         )
 

@@ -110,18 +110,18 @@ _MESSAGES: Final[Mapping[int, str]] = {
     401: "Bad Token: send an API key (cu_…) as Authorization: Bearer <key>.",
     403: "This API key is READ_ONLY; POST takes one that is READ_WRITE.",
     404: "There is no check 019b0f5e-7a43-7d12-8f6e-0c8f3f1f6a2b.",
-    408: "The session has not ended within 30 s; ask again.",
+    408: "The session has not ended within 30 s; try again.",
     409: "A snippet login already exists; use another name.",
     413: "The body is too large; use at most 1048576 bytes.",
     415: "The body is text/plain; send JSON, and content-type: application/json.",
     422: (
-        "This Idempotency-Key came with another request before; use a new one for each request,"
+        "This Idempotency-Key was used with another request before; use a new one for each request,"
         " and the same one only to send the same request again."
     ),
     429: "Too many requests; try again in 1 s.",
-    500: "The service made a mistake; it is in its log.",
+    500: "An internal error occurred; the service's log has it.",
     503: "The database is busy; try again.",
-    507: "The bundle cannot be kept: No space left on device. Send it again later.",
+    507: "The bundle cannot be stored: No space left on device. Send it again later.",
 }
 _ATTRIBUTES: Final[Mapping[int, Mapping[str, int]]] = {
     413: {"limitBytes": 1048576},

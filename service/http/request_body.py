@@ -136,7 +136,7 @@ def _unpack(body: bytes, *, encoding: str) -> bytes:
     try:
         plain = inflater.decompress(body, LIMIT_BYTES + 1)
     except zlib.error as problem:
-        raise InvalidError("The body is not what content-encoding says.", keys=()) from problem
+        raise InvalidError("The body does not match its content-encoding.", keys=()) from problem
     if len(plain) > LIMIT_BYTES:
         raise _too_large()
     if not inflater.eof:
@@ -183,7 +183,7 @@ async def in_time(
                 part = await anext(parts, None)
         except TimeoutError as problem:
             raise SlowBodyError(
-                f"Nothing came for {patience_s:g} s; {remedy}.", headers={"connection": "close"}
+                f"No data arrived for {patience_s:g} s; {remedy}.", headers={"connection": "close"}
             ) from problem
         if part is None:
             return

@@ -22,8 +22,8 @@ _MOST: Final = 20
 OPENAPI: Final = {
     HEADER: {
         "description": (
-            "Where something stored cannot be read any more: the items that have `*********` in"
-            " its place. Each of them, read by itself, says what to do."
+            "Present if stored values cannot be read: the items that have `*********` in their"
+            " place. A GET of such an item says what to do."
         ),
         "schema": {"type": "string"},
     }
@@ -62,7 +62,7 @@ def _header(names: Sequence[str]) -> dict[str, str]:
 
 
 _LINK: Final = {
-    "description": 'Where there are more: the address of the next page, as in `<…>; rel="next"`.',
+    "description": 'Present if there is another page: its URL, as in `<…>; rel="next"`.',
     "schema": {"type": "string"},
 }
 
@@ -107,7 +107,7 @@ def _page(
     request: Request,
     backend: BackendDep,
     limit: Annotated[int, Query(ge=1, le=100, description="Items on a page.")] = 10,
-    page: Annotated[int, Query(ge=0, le=1_000_000, description="From 1; 0 is taken for 1.")] = 1,
+    page: Annotated[int, Query(ge=0, le=1_000_000, description="From 1; 0 means 1.")] = 1,
 ) -> Page:
     number = max(page, 1)
     url = request.url.include_query_params(limit=limit, page=number + 1)

@@ -51,7 +51,7 @@ class RequestModel(DocumentedModel):
     def _refuse_typos(cls, body: Any) -> Any:
         if isinstance(body, Mapping) and (found := _find_typo_in(body, cls)):
             field, meant = found
-            raise field_error(field, f"is not known here, where {meant} may be meant")
+            raise field_error(field, f"is not a known field; did you mean {meant}?")
         return body
 
 
@@ -99,7 +99,7 @@ def _storable(value: str) -> str:
     except UnicodeEncodeError:
         storable = False
     if not storable:
-        raise PydanticCustomError("unstorable", "holds a NUL or half a surrogate pair")
+        raise PydanticCustomError("unstorable", "contains a NUL or half a surrogate pair")
     return value
 
 

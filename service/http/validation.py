@@ -200,9 +200,9 @@ _SAY: Final[dict[str, Callable[[Mapping[str, Any], str], str]]] = {
     "too_short": _too_short,
     "string_too_long": _too_long,
     "too_long": _too_long,
-    "string_unicode": lambda _context, _shown: "holds half a surrogate pair",
+    "string_unicode": lambda _context, _shown: "contains half a surrogate pair",
     # Fields with a pattern of their own say in words what they take; this is the rule of all.
-    "string_pattern_mismatch": lambda _context, _shown: "must not hold a NUL character",
+    "string_pattern_mismatch": lambda _context, _shown: "must not contain a NUL character",
 }
 """Our sentences for pydantic's error types; other types keep pydantic's."""
 
@@ -271,7 +271,9 @@ def check_query(request: Request) -> None:
     if found := find_typo(names, known) or _other_way(names, known):
         name, meant = found
         raise InvalidError(
-            f'"{name}" is not known here, where {meant} may be meant.', keys=(name,), source="query"
+            f'"{name}" is not a known parameter; did you mean {meant}?',
+            keys=(name,),
+            source="query",
         )
 
 

@@ -173,8 +173,8 @@ def create_key(
     row = find(connection, scope.account_id, location_id)
     if len(store.list_keys(connection, [location_id])) >= MAX_ACTIVE_KEYS:
         raise ConflictError(
-            f"The private location {row.slug_name} has {MAX_ACTIVE_KEYS} keys, which is the most;"
-            " delete one first."
+            f"The private location {row.slug_name} has {MAX_ACTIVE_KEYS} keys, the maximum; delete"
+            " one first."
         )
     key = pepper.new_key(LOCATION_PREFIX)
     return _add_key(connection, location_id, key, now_ms=scope.now_ms), key

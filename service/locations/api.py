@@ -54,7 +54,7 @@ LocationId = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 KeyId = Annotated[str, Path(alias="keyId", pattern=NO_NUL, max_length=200)]
 
 _KEYS = ONE + "/keys"
-_From = Query(alias="from", description="Seconds since 1970, at most 15 days back.")
+_From = Query(alias="from", description="Seconds since 1970, at most 15 days in the past.")
 _To = Query(alias="to", description="Seconds since 1970, later than `from`.")
 _SHOWN = "The location; keys without their secrets."
 
@@ -67,7 +67,7 @@ def _list_responses() -> dict[int | str, dict[str, Any]]:
 
 @regions_router.get("", responses=answers(200, list[RegionShown], "All known regions."))
 async def list_regions() -> Response:
-    """List regions. This installation serves one only through a private location of that slug."""
+    """List regions. This installation serves only those with a private location of that slug."""
     return json([region.model_dump(by_alias=True) for region in render_regions()])
 
 
@@ -100,10 +100,12 @@ async def list_locations(
 
 
 @router.post(
-    "", status_code=201, responses=answers(201, NewLocationShown, "With its first key.", 409)
+    "",
+    status_code=201,
+    responses=answers(201, NewLocationShown, "The location with its first key.", 409),
 )
 async def create_location(body: Annotated[LocationWrite, Body()], creating: CreateDep) -> Response:
-    """Create a private location and its first key; the raw key is shown this once."""
+    """Create a private location and its first key; the raw key is shown only once."""
     pepper = creating.backend.pepper
 
     def change(connection: Connection, scope: Scope) -> Changed:
@@ -134,7 +136,7 @@ async def read_location(
 async def change_location(
     location_id: LocationId, body: Annotated[LocationChange, Body()], changing: ChangeDep
 ) -> Response:
-    """Change a private location; its slug stays."""
+    """Change a private location; its slug cannot change."""
 
     def change(connection: Connection, scope: Scope) -> Changed:
         before = _for_comparison(find(connection, scope.account_id, location_id), scope.vault)
@@ -147,15 +149,15 @@ async def change_location(
     return await changing.make(change)
 
 
-@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
+@router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404, 409))
 async def delete_location(location_id: LocationId, changing: ChangeDep) -> Response:
-    """Delete a private location that no check uses; its keys end at once."""
+    """Delete a private location that no check uses; its keys are revoked at once."""
     return await changing.delete(location_id, lambda c, scope: delete(c, scope, location_id))
 
 
 @router.post(_KEYS, status_code=201, responses=answers(201, NewKeyShown, "The key.", 404, 409))
 async def create_location_key(location_id: LocationId, creating: CreateDep) -> Response:
-    """Make a further key; the raw key is shown this once. A location has at most two."""
+    """Create another key; the raw key is shown only once. A location has at most two."""
     pepper = creating.backend.pepper
 
     def change(connection: Connection, scope: Scope) -> Changed:
@@ -172,13 +174,13 @@ async def create_location_key(location_id: LocationId, creating: CreateDep) -> R
 async def delete_location_key(
     location_id: LocationId, key_id: KeyId, changing: ChangeDep
 ) -> Response:
-    """End a key; agents that use it are refused at once."""
+    """Revoke a key; agents that use it are refused at once."""
     return await changing.delete(
         f"{location_id}/{key_id}", lambda c, scope: end_key(c, scope, location_id, key_id)
     )
 
 
-@router.get(ONE + "/metrics", responses=answers(200, QueueMetrics, "One place per minute.", 404))
+@router.get(ONE + "/metrics", responses=answers(200, QueueMetrics, "One item per minute.", 404))
 async def read_location_metrics(
     location_id: LocationId,
     caller: CallerDep,
@@ -187,7 +189,7 @@ async def read_location_metrics(
     since: Annotated[str, _From],
     until: Annotated[str, _To],
 ) -> Response:
-    """Read how many runs waited at a private location, and how long the oldest of them had."""
+    """Read how many runs waited at a private location, and how long the oldest had waited."""
     from_ms, until_ms = _require_time_ms("from", since), _require_time_ms("to", until)
 
     def query(connection: Connection) -> QueueMetrics:

@@ -64,7 +64,7 @@ Slug = Annotated[
 
 
 class LocationChange(RequestModel):
-    """What may change of a private location."""
+    """What can change in a private location."""
 
     name: Annotated[Text, Field(min_length=1)]
     icon: Annotated[Text, Field(min_length=1)] = "location"
@@ -91,7 +91,7 @@ class KeyShown(ResponseModel):
 
 
 class NewKeyShown(KeyShown):
-    """A new key; its raw form is shown this once."""
+    """A new key; its raw form is shown only once."""
 
     raw_key: str
 
@@ -101,9 +101,9 @@ class UnavailableTypeShown(ResponseModel):
 
     type: str
     cause: str
-    """What is missing there, or in the way."""
+    """What is missing, or prevents it."""
     remedy: str
-    """What to do about it."""
+    """How to fix it."""
     only_with_scripts: bool
     """The type's checks with setup or teardown scripts cannot run; its others can."""
 
@@ -141,7 +141,7 @@ class LocationShown(ResponseModel):
     updated_at: Moment | None = Field(alias="updated_at")
     keys: list[KeyShown]
     last_seen: Moment | None
-    """When an agent was last heard of. Null: never."""
+    """When an agent was last connected. Null: never."""
     agent_count: int
     """Agents that are connected now."""
     available: bool = True
@@ -158,10 +158,10 @@ class NewLocationShown(LocationShown):
 
 
 class LocationWithVersions(LocationShown):
-    """A private location; with `versions=true`, who is connected."""
+    """A private location; with `versions=true`, also its connected agents."""
 
     min_agent_version: str | None = None
-    """The lowest version connected. Null: no agent is."""
+    """The lowest connected version. Null: no agent is connected."""
     running_agents: list[RunningVersion] | None = None
 
 
@@ -173,7 +173,7 @@ class RegionShown(ResponseModel):
 
 
 class QueueMetrics(ResponseModel):
-    """How a location's queue fared: three arrays of one length, a place per minute."""
+    """The history of a location's queue: three arrays of the same length, one item per minute."""
 
     timestamps: list[Moment]
     queue_size: list[int]

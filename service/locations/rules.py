@@ -31,5 +31,5 @@ def window_problem(*, from_ms: int, until_ms: int, now_ms: int) -> str | None:
     if from_ms >= until_ms:
         return '"from" must be earlier than "to".'
     if from_ms < now_ms - KEPT_MS - SAMPLE_MS:
-        return f'"from" must lie at most {KEPT_MS // 86_400_000} days back.'
+        return f'"from" must be at most {KEPT_MS // 86_400_000} days in the past.'
     return None

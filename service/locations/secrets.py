@@ -61,7 +61,7 @@ def decrypt_for_people(row: LocationRow, vault: Vault) -> LocationRow:
     except DecryptionError as problem:
         raise UnreadableError(
             f"The stored proxyUrl of the private location {row.slug_name} cannot be read:"
-            f" {problem}. Set it anew by PUT."
+            f" {problem}. Replace it with PUT."
         ) from problem
 
 

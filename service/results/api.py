@@ -77,10 +77,11 @@ FilesDep = Annotated[_Files, Depends(_Files)]
 
 
 @router.get(
-    _OF_CHECK + _ASSETS, responses=answers(200, list[AssetShown], "Its files, by name.", 404)
+    _OF_CHECK + _ASSETS,
+    responses=answers(200, list[AssetShown], "The files of the result, by name.", 404),
 )
 async def list_result_assets(request: Request, files: FilesDep, backend: BackendDep) -> Response:
-    """List the files that a run left: traces, videos, screenshots, reports, logs."""
+    """List the files of a run: traces, videos, screenshots, reports, logs."""
     base_url, found = backend.base_url(request), await files.find()
     return json(
         [
@@ -96,14 +97,14 @@ async def list_result_assets(request: Request, files: FilesDep, backend: Backend
     _OF_CHECK + _ASSETS + "/{name}",
     response_class=Response,
     responses={
-        200: {"description": "Its bytes, or some of them.", "content": {"*/*": {}}},
+        200: {"description": "The file, or a part of it.", "content": {"*/*": {}}},
         **refusals(404),
     },
 )
 async def read_result_asset(
     name: Annotated[str, Path(pattern=NO_NUL, max_length=200)], request: Request, files: FilesDep
 ) -> Response:
-    """Read a file that a run left."""
+    """Read a file of a run."""
     asset = assets.find_asset(await files.find(), name)
     return file_answer(
         request,
@@ -199,14 +200,17 @@ async def list_check_results_by_cursor(
     limit: Annotated[int, Query(ge=1, le=100, description="Results in an answer.")] = 10,
     next_id: Annotated[
         Text | None,
-        Query(alias="nextId", max_length=200, description="As the answer before had it."),
+        Query(alias="nextId", max_length=200, description="From the previous answer."),
     ] = None,
     fields: Annotated[
         list[Text],
-        Query(max_length=100, description="Of each result, by commas; without it, all."),
+        Query(
+            max_length=100,
+            description="Fields of each result, separated by commas; by default all.",
+        ),
     ] = [],  # noqa: B006 - FastAPI copies defaults
 ) -> Response:
-    """List a check's results after those of the answer before; new results shift nothing."""
+    """List a check's results after those of the previous answer; new results shift nothing."""
     names = _field_names(fields)
     wanted = replace(reading.wanted, after_id=_cursor(next_id))
     check, found = await reading.find(wanted, limit=limit + 1)
@@ -224,7 +228,7 @@ def _cursor(next_id: str | None) -> str | None:
     """A result's id, of which the time is a part. None: from the newest one on."""
     if next_id and not store.is_id(next_id):
         raise InvalidError(
-            '"nextId" is none of an answer; send it as the answer before had it.',
+            '"nextId" is not from an answer; send the one from the previous answer.',
             keys=("nextId",),
             source="query",
         )

@@ -57,7 +57,7 @@ def find_asset(assets: tuple[Asset, ...], name: str) -> Asset:
     if found is None:
         raise NotFoundError(_no_file(name, assets))
     if not found.path.is_file():
-        raise NotFoundError(f"The file {name} did not arrive, or is no longer kept.")
+        raise NotFoundError(f"The file {name} did not arrive, or is no longer stored.")
     return found
 
 

@@ -23,15 +23,15 @@ class LogLineShown(ResponseModel):
 
 
 class VitalShown(ResponseModel):
-    """A measure of a page."""
+    """A measurement of a page."""
 
     value: float
-    """Milliseconds; of CLS a score."""
+    """Milliseconds; for CLS a score."""
     score: Literal["GOOD", "NEEDS_IMPROVEMENT", "POOR"]
 
 
 class WebVitalsShown(ResponseModel):
-    """The measures of a page. Null: the page did not tell, or was left before."""
+    """The measurements of a page. Null: none, or the page was left before."""
 
     ttfb: VitalShown | None = Field(alias="TTFB")
     fcp: VitalShown | None = Field(alias="FCP")
@@ -41,7 +41,7 @@ class WebVitalsShown(ResponseModel):
 
 
 class PageTimingsShown(ResponseModel):
-    """Milliseconds from the start of a page's navigation. Null: the page did not get so far."""
+    """Milliseconds from the start of a page's navigation. Null: the page did not get that far."""
 
     on_content_load: float | None
     on_load: float | None
@@ -70,7 +70,7 @@ class TraceSummaryShown(ResponseModel):
 
 
 class ScriptRunShown(ResponseModel):
-    """What every run of a script or a suite leaves."""
+    """What every run of a script or a suite produces."""
 
     start_time: int
     """Milliseconds since 1970."""
@@ -80,58 +80,58 @@ class ScriptRunShown(ResponseModel):
     job_assets: list[str]
     """The names of its files."""
     playwright_test_traces: list[str]
-    """Paths of the traces, from the service's address."""
+    """Paths of the traces, relative to the service's URL."""
     playwright_test_json_report_file: str | None
     """Path of the report. Null: there is none."""
 
 
 class MultiStepResultShown(ScriptRunShown):
-    """What a multi-step check saw."""
+    """The result of a multi-step check."""
 
     type: Literal["PLAYWRIGHT_TEST", "PLAYWRIGHT"]
-    """The second: a script without a test runner, or one that did not begin."""
+    """The second value: a script without a test runner, or one that did not begin."""
     runtime_version: str | None
     """Null: it did not begin."""
     playwright_version: str | None
     """Null: no test runner."""
     errors: list[dict[str, Any]]
-    """Errors of the script, failed expectations included."""
+    """Errors of the script, including failed expectations."""
     requests: list[dict[str, Any]]
     """Calls of Playwright's `request`, with their phases in milliseconds."""
     steps: list[dict[str, Any]]
     steps_left_off: int
-    """How many more steps there were."""
+    """Number of further steps."""
 
 
 class BrowserResultShown(MultiStepResultShown):
-    """What a browser check saw."""
+    """The result of a browser check."""
 
     trace_summary: TraceSummaryShown
     pages: list[PageShown]
     playwright_test_videos: list[str]
-    """Paths of the videos, from the service's address."""
+    """Paths of the videos, relative to the service's URL."""
 
 
 class PlaywrightResultShown(ScriptRunShown):
-    """What a Playwright suite saw."""
+    """The result of a Playwright suite."""
 
     playwright_version: str | None
     """Null: Playwright Test did not start."""
     node_version: str | None
     """Null: it did not begin."""
     counts: dict[str, int] | None
-    """How many tests ended how. Null: it did not begin."""
+    """Number of tests by outcome. Null: it did not begin."""
     tests: list[dict[str, Any]]
     errors: list[str]
-    """Outside of every test."""
+    """Errors outside of tests."""
     truncated: bool
-    """There were more tests than are kept."""
+    """There were more tests than are stored."""
     playwright_test_videos: list[str]
-    """Paths of the videos, from the service's address."""
+    """Paths of the videos, relative to the service's URL."""
 
 
 class AssetShown(ResponseModel):
-    """A file that a run left."""
+    """A file of a run."""
 
     name: str
     type: Literal["log", "trace", "video", "screenshot", "pcap", "report", "file"]
@@ -139,9 +139,9 @@ class AssetShown(ResponseModel):
     size_bytes: int
     sha256: str
     url: str
-    """Where it is read, with the same key."""
+    """Where to read it, with the same key."""
     is_kept: bool
-    """Whether it arrived here, and is here still."""
+    """Whether it arrived and is still stored."""
 
 
 class AssertionShown(ResponseModel):
@@ -154,7 +154,7 @@ class AssertionShown(ResponseModel):
     target: str
     regex: str | None
     actual: str | None
-    """What was compared. Null: there was nothing."""
+    """The compared value. Null: there was none."""
     error: str | None
     """Why it does not hold. Null: it holds."""
 
@@ -176,7 +176,7 @@ class TimingPhasesShown(ResponseModel):
     dns: float | None
     tcp: float | None
     tls: float | None
-    """The TLS handshake; `firstByte` holds it too, as clients add the phases up without it."""
+    """The TLS handshake; `firstByte` includes it too, because clients sum the phases without it."""
     first_byte: float | None
     download: float | None
     total: float | None
@@ -204,7 +204,7 @@ class ResponseShown(ResponseModel):
     body_bytes: int
     truncated: bool
     note: str | None
-    """Why the body is not stored. Null: it is."""
+    """Why the body is not stored. Null: it is stored."""
     href: str
     timings: TimingsShown
     timing_phases: TimingPhasesShown
@@ -219,7 +219,7 @@ class JobLogShown(ResponseModel):
 
 
 class HttpResultShown(ResponseModel):
-    """What a URL monitor or an API check saw."""
+    """The result of a URL monitor or an API check."""
 
     assertions: list[AssertionShown]
     request: RequestShown | None
@@ -229,7 +229,7 @@ class HttpResultShown(ResponseModel):
     request_error: str | None
     """Why there was no answer. Null: there was one."""
     hops: list[dict[str, Any]]
-    """Every answer on the way through redirects."""
+    """Every answer of the redirect chain."""
     tls: dict[str, Any] | None
     """Version, cipher and certificates. Null: no TLS."""
     remote_address: str | None
@@ -239,15 +239,15 @@ class HttpResultShown(ResponseModel):
 
 
 class MonitorResultShown(ResponseModel):
-    """What a check saw that is neither a script nor asks by HTTP."""
+    """The result of a check without scripts and HTTP."""
 
     assertions: list[AssertionShown]
     timings: dict[str, float]
-    """Milliseconds by phase, of those that happened."""
+    """Milliseconds of each phase that happened."""
     evidence: dict[str, Any] | None
-    """What was seen. Null: nothing."""
+    """The evidence. Null: none."""
     request_error: str | None
-    """Why there was nothing to see. Null: there was."""
+    """Why there is no evidence. Null: there is."""
 
 
 class FailureShown(ResponseModel):
@@ -276,7 +276,7 @@ class _CheckResultShown(ResponseModel):
     """From 1."""
     status: RunStatus
     cause: Cause | None
-    """Why nobody looked at the target. Null: somebody did."""
+    """Why the target was not checked. Null: it was."""
     error: str | None
     """The cause, or why the run failed, as a sentence. Null: neither."""
     failure: FailureShown | None
@@ -284,7 +284,7 @@ class _CheckResultShown(ResponseModel):
     has_failures: bool
     """The target failed the check."""
     has_errors: bool
-    """Nobody looked at the target, by no fault of its own."""
+    """The target was not checked, for reasons other than the target."""
     is_degraded: bool
     over_max_response_time: bool
     response_time: int | None
@@ -331,8 +331,8 @@ class ResultsShown(ResponseModel):
     """Results by a cursor."""
 
     length: int
-    """How many results `entries` has."""
+    """Number of results in `entries`."""
     entries: list[CheckResultShown] | list[dict[str, Any]]
     """Newest first; with `fields`, only those of each."""
     next_id: str | None
-    """What the next request sends. Null: there are no more."""
+    """Send it with the next request. Null: there are no more."""

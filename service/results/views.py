@@ -173,17 +173,17 @@ _CAUSES: Final = {
         "No agent that runs {type} checks is connected at the location {location}: {remedy}."
     ),
     Cause.QUEUE_EXPIRED: (
-        "No agent took the run in time: other runs held all their slots (JOB_CONCURRENCY of the "
-        "agents for what needs Node, UPTIME_CONCURRENCY for the rest), or no agent could reach "
+        "No agent took the run in time: other runs used all slots (JOB_CONCURRENCY limits checks "
+        "that need Node, UPTIME_CONCURRENCY the others), or no agent could reach "
         "this service. A script that hangs holds its slot until its limit."
     ),
-    Cause.AGENT_LOST: "The agents that took the run went away before its end.",
+    Cause.AGENT_LOST: "The agents that took the run disappeared before its end.",
     Cause.PAUSED: "The check was deactivated before the run began.",
     Cause.OVERLOADED: "The agents had no room for the run.",
-    Cause.AGENT_ERROR: "The agents failed to do the run; their logs say why.",
+    Cause.AGENT_ERROR: "The agents failed to execute the run; their logs say why.",
     Cause.UNREADABLE: (
-        "The service could not open a stored secret that the run needs, of the check or of its "
-        "location's proxy; its log says which. Set it anew by PUT."
+        "The service could not decrypt a stored secret that the run needs, of the check or of its "
+        "location's proxy; its log says which. Replace it with PUT."
     ),
 }
 _START_ONE: Final = "start one with its key"

@@ -12,19 +12,19 @@ from service.http.schema import NO_NUL, ResponseModel
 
 
 class RuntimeShown(ResponseModel):
-    """A fixed set of what scripts run on."""
+    """A fixed set of Node.js and libraries for scripts."""
 
     name: str
-    """What `runtimeId` of a check says."""
+    """The value for `runtimeId` of a check."""
     multi_step_support: bool
-    """Whether MULTI_STEP checks run on it."""
+    """Whether MULTI_STEP checks can use it."""
     node_js_version: str
     stage: RuntimeStage
     runtime_end_of_life: str
     """The last day on which its Node.js gets fixes, as in 2028-04-30."""
     description: str
     dependencies: dict[str, str]
-    """What scripts may require, by name and version."""
+    """What scripts can require, by name and version."""
 
 
 def render_runtimes() -> list[RuntimeShown]:
@@ -55,7 +55,7 @@ RuntimeName = Annotated[str, Path(alias="id", pattern=NO_NUL, max_length=200)]
 
 @router.get("", responses=answers(200, list[RuntimeShown], "All, the newest first."))
 async def list_runtimes() -> Response:
-    """List runtimes. A check that names none runs on the newest that its agent has."""
+    """List runtimes. A check that names none uses the newest of its agent."""
     return json([runtime.model_dump(by_alias=True, mode="json") for runtime in render_runtimes()])
 
 

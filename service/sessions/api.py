@@ -97,14 +97,14 @@ class SessionShown(ResponseModel):
     status: SessionStatus
     started_at: datetime
     stopped_at: datetime | None
-    """Null: it goes on."""
+    """Null: it has not ended."""
     time_elapsed: int
-    """Milliseconds; until now while it goes on."""
+    """Milliseconds; until now if it has not ended."""
     run_locations: list[str]
 
 
 class SessionWithResults(SessionShown):
-    """A check session and what came of it so far."""
+    """A check session with its results so far."""
 
     results: list[SessionResultShown]
 
@@ -224,11 +224,11 @@ async def await_check_session(
     reading: ReadingDep,
     max_wait_s: Annotated[float, Query(alias="maxWaitSeconds", ge=1, le=MAX_WAIT_S)] = MAX_WAIT_S,
 ) -> Response:
-    """Wait until a session has ended; 408 when it has not in time: ask again."""
+    """Wait until a session has ended; 408 if it has not ended in time: try again."""
     seen = await reading.watch.wait(max_wait_s=max_wait_s)
     if not seen.is_over:
         raise StillRunningError(
-            f"The session has not ended within {max_wait_s:g} s; ask again.",
+            f"The session has not ended within {max_wait_s:g} s; try again.",
             headers={"retry-after": "1"},
         )
     return reading.answer(seen)

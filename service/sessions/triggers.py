@@ -133,7 +133,7 @@ class _Starter:
         if not chosen:
             have = ", ".join(self.slugs[place] for place in places)
             raise InvalidError(
-                f'"runLocation" is no location of the check; use {have}.',
+                f'"runLocation" is not a location of the check; use {have}.',
                 keys=("runLocation",),
                 source="query",
             )
@@ -159,8 +159,8 @@ def require_no_open_run(connection: Connection, account_id: str, group_id: int) 
     group = groups.find(connection, account_id, group_id)
     if open_one := store.open_of_group(connection, group.id):
         raise ConflictError(
-            f"A run of the group {group.name} goes on, as of session {open_one.id}; call again when"
-            " it has ended.",
+            f"A run of the group {group.name} has not ended (session {open_one.id}); try again when"
+            " it has.",
             attributes={"checkSessionId": open_one.id},
         )
 
@@ -228,7 +228,7 @@ def _places(
     }
     if not any(found.values()):
         raise InvalidError(
-            '"runLocation" is no location of any check of the group.',
+            '"runLocation" is not a location of any check of the group.',
             keys=("runLocation",),
             source="query",
         )

@@ -58,7 +58,7 @@ async def read_snippet(snippet_id: SnippetId, caller: CallerDep, backend: Backen
 async def replace_snippet(
     snippet_id: SnippetId, changing: ChangeDep, body: Annotated[SnippetWrite, Body()]
 ) -> Response:
-    """Change a snippet; checks run with the new one from their next run on."""
+    """Change a snippet; checks use the new one from their next run on."""
     ignored = await changing.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
@@ -71,7 +71,7 @@ async def replace_snippet(
     return await changing.make(change)
 
 
-@router.delete(ONE, status_code=204, responses=answers(204, None, "It is gone.", 404, 409))
+@router.delete(ONE, status_code=204, responses=answers(204, None, "Deleted.", 404, 409))
 async def delete_snippet(snippet_id: SnippetId, changing: ChangeDep) -> Response:
     """Delete a snippet; refused while it is the setup or teardown of a check."""
     return await changing.delete(str(snippet_id), lambda c, scope: delete(c, scope, snippet_id))

@@ -23,10 +23,10 @@ class SnippetRow:
 
 
 class SnippetWrite(RequestModel):
-    """A snippet as people send it."""
+    """A snippet in a request."""
 
     name: Annotated[Text, Field(min_length=1), judged_by(snippet_name_problem)]
-    """What scripts import it by: `./snippets/<name>.js`. No other snippet has it."""
+    """Its unique name; scripts import it as `./snippets/<name>.js`."""
     script: Annotated[Text, Field(min_length=1), judged_by(script_problem)] = Field(
         description=f"Node.js code, of at most {MAX_SCRIPT_BYTES} bytes."
     )

@@ -21,7 +21,7 @@ from service.results.model import Extremes, RunStatus, Standing
 
 
 class StatusShown(ResponseModel):
-    """How a check stands by its newest final result."""
+    """The status of a check by its newest final result."""
 
     name: str
     """The name of the check."""
@@ -29,12 +29,12 @@ class StatusShown(ResponseModel):
     has_failures: bool
     """The target failed the check."""
     has_errors: bool
-    """Nobody looked at the target, by no fault of its own."""
+    """The target was not checked, for reasons other than the target."""
     is_degraded: bool
     longest_run: int | None
     """Milliseconds: the longest response time of the last 24 hours. Null: none was measured."""
     shortest_run: int | None
-    """The shortest, likewise."""
+    """Milliseconds: the shortest response time, likewise."""
     last_run_location: str | None
     """Null: the check has no result yet."""
     last_check_run_id: str | None
@@ -44,7 +44,7 @@ class StatusShown(ResponseModel):
     created_at: Moment = Field(alias="created_at")
     """When the check was created."""
     updated_at: Moment | None = Field(alias="updated_at")
-    """When the newest result came in. Null: there is none yet."""
+    """When the newest result arrived. Null: there is none yet."""
 
 
 router = keyed_operations("Check statuses", prefix="/v1/check-statuses")

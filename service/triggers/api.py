@@ -33,51 +33,59 @@ _OF_CHECK: Final = "/checks/{checkId}"
 
 
 @router.post(
-    _OF_CHECK, status_code=201, responses=answers(201, CheckTriggerShown, "With its token.", 404)
+    _OF_CHECK,
+    status_code=201,
+    responses=answers(201, CheckTriggerShown, "The trigger with its token.", 404),
 )
 async def create_check_trigger(check_id: CheckId, creating: CreateDep) -> Response:
-    """Make the trigger of a check; its token is shown this once.
+    """Create the trigger of a check; its token is shown only once.
 
-    A check has one trigger: when it is made anew, the token before it opens nothing any more.
+    A check has one trigger: creating it again replaces the token, and the old one is refused.
     """
     return await _create(creating, Target(Runs.CHECK, check_id))
 
 
-@router.get(_OF_CHECK, responses=answers(200, CheckTriggerShown, "Without its token.", 404))
+@router.get(
+    _OF_CHECK, responses=answers(200, CheckTriggerShown, "The trigger without its token.", 404)
+)
 async def read_check_trigger(check_id: CheckId, caller: CallerDep, backend: BackendDep) -> Response:
-    """Read the trigger of a check; of its token only what tells it from others."""
+    """Read the trigger of a check; of its token only the last letters."""
     target = Target(Runs.CHECK, check_id)
     return json_model(await backend.database.read(lambda c: _read(c, caller.account_id, target)))
 
 
-@router.delete(_OF_CHECK, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(_OF_CHECK, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_check_trigger(check_id: CheckId, changing: ChangeDep) -> Response:
-    """End the trigger of a check: its link opens nothing any more."""
+    """Delete the trigger of a check: its link stops working."""
     target = Target(Runs.CHECK, check_id)
     return await changing.delete(check_id, lambda c, scope: _delete(c, scope, target))
 
 
 @router.post(
-    _OF_GROUP, status_code=201, responses=answers(201, GroupTriggerShown, "With its token.", 404)
+    _OF_GROUP,
+    status_code=201,
+    responses=answers(201, GroupTriggerShown, "The trigger with its token.", 404),
 )
 async def create_group_trigger(group_id: GroupId, creating: CreateDep) -> Response:
-    """Make the trigger of a check group; its token is shown this once.
+    """Create the trigger of a check group; its token is shown only once.
 
-    A group has one trigger: when it is made anew, the token before it opens nothing any more.
+    A group has one trigger: creating it again replaces the token, and the old one is refused.
     """
     return await _create(creating, Target(Runs.GROUP, str(group_id)))
 
 
-@router.get(_OF_GROUP, responses=answers(200, GroupTriggerShown, "Without its token.", 404))
+@router.get(
+    _OF_GROUP, responses=answers(200, GroupTriggerShown, "The trigger without its token.", 404)
+)
 async def read_group_trigger(group_id: GroupId, caller: CallerDep, backend: BackendDep) -> Response:
-    """Read the trigger of a check group; of its token only what tells it from others."""
+    """Read the trigger of a check group; of its token only the last letters."""
     target = Target(Runs.GROUP, str(group_id))
     return json_model(await backend.database.read(lambda c: _read(c, caller.account_id, target)))
 
 
-@router.delete(_OF_GROUP, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(_OF_GROUP, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_group_trigger(group_id: GroupId, changing: ChangeDep) -> Response:
-    """End the trigger of a check group: its link opens nothing any more."""
+    """Delete the trigger of a check group: its link stops working."""
     target = Target(Runs.GROUP, str(group_id))
     return await changing.delete(str(group_id), lambda c, scope: _delete(c, scope, target))
 

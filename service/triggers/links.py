@@ -50,16 +50,15 @@ Token = Annotated[str, Path(pattern=NO_NUL, max_length=200)]
 def _read_location(
     location: Annotated[
         Text | None,
-        Query(alias="runLocation", description="Slug: run there alone, not at all locations."),
+        Query(alias="runLocation", description="Slug of a location: run only there."),
     ] = None,
     url: Annotated[
-        str | None, Query(alias="environmentUrl", description="Refused: it is not followed.")
+        str | None, Query(alias="environmentUrl", description="Refused, because it has no effect.")
     ] = None,
 ) -> str | None:
     if url:
         raise InvalidError(
-            '"environmentUrl" would not be followed: the check runs with its own address;'
-            " leave it out.",
+            '"environmentUrl" would have no effect: the check runs with its own URL; omit it.',
             keys=("environmentUrl",),
             source="query",
         )
@@ -116,7 +115,7 @@ async def run_check_by_link(check_id: CheckId, token: Token, call: CallDep) -> R
 
 
 @router.get(
-    _OF_GROUP, responses=answers(200, VerdictShown, "All of it passed.", 400, 404, 408, 409, 503)
+    _OF_GROUP, responses=answers(200, VerdictShown, "Everything passed.", 400, 404, 408, 409, 503)
 )
 async def run_group_by_link(group_id: GroupId, token: Token, call: CallDep) -> Response:
     """Run a check group now and wait for its end: 200 when all of its checks pass, 503 otherwise.
@@ -168,8 +167,8 @@ async def _await_end(
     if seen.is_over:
         return seen
     raise StillRunningError(
-        f"The run has not ended within {MAX_WAIT_S} s, and goes on as session {started.id}; a"
-        " check's link would start another one.",
+        f"The run has not ended within {MAX_WAIT_S} s, and continues as session {started.id}; the"
+        " check's link would start another run.",
         attributes={"checkSessionId": started.id},
     )
 
@@ -221,5 +220,5 @@ def _failure_reason(session: Session, finals: Sequence[StoredResult]) -> str:
     bad = ", ".join(
         f"{one.status.value} at {one.location}" for one in finals if one.status not in _GOOD
     )
-    why = bad or "nobody ran it"
+    why = bad or "no agent ran it"
     return f"The check {session.name} did not pass: {why} (session {session.id})."

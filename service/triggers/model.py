@@ -45,12 +45,12 @@ class TriggerShown(ResponseModel):
 
     id: int
     token: str
-    """Whole in the answer that made it, and shown nowhere else: later only its last letters are."""
+    """Complete only in the answer that created it; later only its last letters."""
     created_at: Moment = Field(alias="created_at")
     called_at: Moment | None = Field(alias="called_at")
-    """When its link was called last. Null: never."""
+    """When its link was last called. Null: never."""
     updated_at: Moment | None = Field(alias="updated_at")
-    """Always null: a trigger that is made anew is another one."""
+    """Always null: creating a trigger again makes a new one."""
 
 
 class CheckTriggerShown(TriggerShown):
@@ -66,7 +66,7 @@ class GroupTriggerShown(TriggerShown):
 
 
 class VerdictShown(ResponseModel):
-    """What the run of a trigger's link came to."""
+    """The verdict of a run by a trigger's link."""
 
     has_failures: bool
     response_time: int | None

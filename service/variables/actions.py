@@ -152,8 +152,8 @@ class _VariableWriter:
             return self.vault.decrypt(before.value, before.place)
         except DecryptionError as problem:
             raise InvalidError(
-                f'"{field}" is {sent.value or "empty"}, and the value that it had cannot be read'
-                f" any more: {problem}. Send the value.",
+                f'"{field}" is {sent.value or "empty"}, and its stored value can no longer be read:'
+                f" {problem}. Send the value.",
                 keys=(field,),
             ) from problem
 

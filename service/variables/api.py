@@ -51,7 +51,7 @@ async def list_variables(caller: CallerDep, backend: BackendDep, page: PageDep) 
 
 @router.post("", status_code=201, responses=answers(201, VariableShown, _SHOWN, 409))
 async def create_variable(creating: CreateDep, body: Annotated[VariableWrite, Body()]) -> Response:
-    """Set a variable or a secret that all checks of the account have from their next run on."""
+    """Create a variable or a secret for all checks of the account, from their next run on."""
     ignored = await creating.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
@@ -64,7 +64,7 @@ async def create_variable(creating: CreateDep, body: Annotated[VariableWrite, Bo
 
 @router.get(_ONE, responses=answers(200, VariableShown, _SHOWN, 404))
 async def read_variable(key: VariableKey, caller: CallerDep, backend: BackendDep) -> Response:
-    """Read a variable; of a secret all but its value."""
+    """Read a variable; for a secret, all but its value."""
     row = await backend.database.read(lambda c: actions.find(c, caller.account_id, key))
     return json_model(render(row, Viewer(backend.vault, may_write=caller.may_write)))
 
@@ -73,7 +73,7 @@ async def read_variable(key: VariableKey, caller: CallerDep, backend: BackendDep
 async def replace_variable(
     key: VariableKey, changing: ChangeDep, body: Annotated[VariableChange, Body()]
 ) -> Response:
-    """Change or rename a variable; a secret that stays one keeps its value where that is empty."""
+    """Change or rename a variable; a secret that stays one keeps its value if that is empty."""
     ignored = await changing.ignored_fields(body)
 
     def change(connection: Connection, scope: Scope) -> Changed:
@@ -86,7 +86,7 @@ async def replace_variable(
     return await changing.make(change)
 
 
-@router.delete(_ONE, status_code=204, responses=answers(204, None, "It is gone.", 404))
+@router.delete(_ONE, status_code=204, responses=answers(204, None, "Deleted.", 404))
 async def delete_variable(key: VariableKey, changing: ChangeDep) -> Response:
     """Delete a variable; templates that name it fail from their next run on."""
     return await changing.delete(key, lambda c, scope: actions.delete(c, scope.account_id, key))

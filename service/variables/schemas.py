@@ -43,14 +43,14 @@ Value = Annotated[Text, Field(max_length=MAX_VALUE_BYTES), judged_by(value_probl
 
 
 class VariableValue(RequestModel):
-    """What a variable is, apart from its key."""
+    """A variable without its key."""
 
     value: Value
-    """Empty, for a secret that stays one, or `*********`: it keeps its value."""
+    """Empty for a secret that stays one, or `*********`, keeps the stored value."""
     locked: bool = False
-    """Shown only to those who may write; scrubbed from results like a secret."""
+    """Shown only to keys that may write; redacted in results like a secret."""
     secret: bool = False
-    """Never shown again, to nobody, and scrubbed from results."""
+    """Never shown again, and redacted in results."""
 
 
 class VariableWrite(VariableValue):
@@ -76,7 +76,7 @@ class EnvironmentVariable(VariableValue):
 
 def _check_repeated(given: list[EnvironmentVariable] | None) -> list[EnvironmentVariable]:
     if key := find_repeated(one.key for one in given or ()):
-        raise field_error("", f"holds {key} twice; use each key once")
+        raise field_error("", f"has {key} twice; use each key once")
     return given or []
 
 
@@ -153,5 +153,5 @@ def _decrypt(row: VariableRow, vault: Vault) -> str:
         whose = "the account" if level is Level.ACCOUNT else f"{level} {owner_id}"
         raise UnreadableError(
             f"The stored value of the variable {row.key} of {whose} cannot be read: {problem}."
-            " Set it anew, or delete it."
+            " Replace it, or delete it."
         ) from problem

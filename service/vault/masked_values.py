@@ -15,7 +15,7 @@ from service.vault.texts import HIDDEN, PROXY_CREDENTIALS, URL_CREDENTIALS
 Stored = Callable[[], Body]
 """Opens the body whose place another one takes; raises `DecryptionError`."""
 _PASSWORD: Final = ("basicAuth", "password")
-_NONE_THERE: Final = "there is none here that it could mean. Send the value"
+_NONE_THERE: Final = "nothing is stored here. Send the value"
 
 
 def restore_hidden(body: Body, stored: Stored | None) -> Body:
@@ -98,7 +98,7 @@ def _restore_in_pairs(sent: list[Body], before: list[Body], order: int) -> str |
 
 
 def _explain(problem: DecryptionError) -> str:
-    return f"that cannot be read any more: {problem}. Send the value"
+    return f"that can no longer be read: {problem}. Send the value"
 
 
 def _error(field: str, why: str) -> InvalidError:

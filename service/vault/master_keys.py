@@ -27,7 +27,7 @@ def parse_keys(text: str) -> tuple[bytes, ...]:
     """
     words = [word for word in _BETWEEN.split(text) if word]
     if not words:
-        raise ValueError("holds no key; make one with: openssl rand -hex 32")
+        raise ValueError("holds no key; create one with: openssl rand -hex 32")
     return tuple(dict.fromkeys(map(_parse_key, words)))
 
 
@@ -45,7 +45,7 @@ def _parse_key(word: str) -> bytes:
         if len(key) == KEY_BYTES:
             return key
     raise ValueError(
-        f"holds {len(word)} characters that are not 32 bytes in hex or base64; make a key with:"
+        f"holds {len(word)} characters that are not 32 bytes in hex or base64; create a key with:"
         " openssl rand -hex 32"
     )
 

@@ -92,7 +92,7 @@ def _load_vault(settings: Settings, *, may_make: bool) -> Vault:
         return Vault(parse_keys(file.read_text(encoding="ascii")))
     except FileNotFoundError as problem:
         raise _unusable_error(
-            f"{file}, the key that secrets are encrypted with, is gone"
+            f"{file}, the key that secrets are encrypted with, is missing"
         ) from problem
     except OSError as problem:
         raise _unusable_error(f"{file} cannot be used ({problem.strerror})") from problem
@@ -103,7 +103,7 @@ def _load_vault(settings: Settings, *, may_make: bool) -> Vault:
 
 
 def _unusable_error(what: str) -> SettingsError:
-    return SettingsError((f"{what}; bring it back, or set SERVICE_MASTER_KEY",))
+    return SettingsError((f"{what}; restore it, or set SERVICE_MASTER_KEY",))
 
 
 def _wrong_key_error(settings: Settings, unknown: str) -> SettingsError:

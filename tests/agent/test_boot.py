@@ -76,7 +76,7 @@ async def test_what_a_browser_printed_before_it_ended_is_the_cause_the_same_at_e
     assert causes == {
         (
             (
-                "the check of it broke: chromium: error while loading shared libraries: "
+                "the test check crashed: chromium: error while loading shared libraries: "
                 "libnss3.so: cannot open shared object file; No such file"
             ),
             "see boot.check_crashed in the agent's log",
@@ -119,7 +119,7 @@ async def test_without_the_privilege_icmp_is_not_claimed_and_the_remedy_is_named
     [
         (
             CheckFailed(FailureKind.CONNECT, "It is shut."),
-            "It is shut; fix what it names; the agent tries again by itself.",
+            "It is shut; fix the problem; the agent tries again automatically.",
         ),
         (
             TooLittleMemoryError("There are 166 MB of memory free"),
@@ -127,22 +127,22 @@ async def test_without_the_privilege_icmp_is_not_claimed_and_the_remedy_is_named
         ),
         (
             OSError("No such program"),
-            "the check of it broke: No such program; see boot.check_crashed in the agent's log.",
+            "the test check crashed: No such program; see boot.check_crashed in the agent's log.",
         ),
         (
             HostError("A script's user cannot enter /root", remedy="chmod o+x /root"),
-            "the check of it broke: A script's user cannot enter /root; chmod o+x /root.",
+            "the test check crashed: A script's user cannot enter /root; chmod o+x /root.",
         ),
         (
             PermissionError("cannot open libnss3.so; No such file\nCall log:\n  - launching"),
             (
-                "the check of it broke: cannot open libnss3.so; No such file; "
+                "the test check crashed: cannot open libnss3.so; No such file; "
                 "see boot.check_crashed in the agent's log."
             ),
         ),
         (
             ZeroDivisionError(),
-            "the check of it broke: ZeroDivisionError; see boot.check_crashed in the agent's log.",
+            "the test check crashed: ZeroDivisionError; see boot.check_crashed in the agent's log.",
         ),
     ],
 )

@@ -13,7 +13,7 @@ def test_the_folder_the_reason_and_the_setting_are_named(tmp_path: Path) -> None
         told = unusable(problem)
     assert told == (
         f"{tmp_path}/file/results cannot be used: Not a directory;"
-        " name a folder in AGENT_DATA_DIR that the agent may write"
+        " set AGENT_DATA_DIR to a folder that the agent can write"
     )
 
 

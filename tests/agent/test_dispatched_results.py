@@ -151,11 +151,11 @@ async def test_a_file_that_may_not_leave_is_missed_in_the_result(tmp_path: Path)
     assert result.outcome.artifacts == ()
     assert [line.message for line in result.outcome.log] == [
         (
-            "The file a.zip is not there: only text in UTF-8 and archives can be searched for"
-            " secrets, and this run has some: the check's secret variables (TOKEN). Without them it"
-            " is kept."
+            "The file a.zip is missing: only UTF-8 text and archives can be searched for"
+            " secrets, and this run has secrets: the check's secret variables (TOKEN). A run"
+            " without secrets keeps it."
         ),
-        "The file gone.txt is not there: No such file or directory.",
+        "The file gone.txt is missing: No such file or directory.",
     ]
     assert b"picket_agent_artifacts_dropped_total 2.0" in it.meter.text()
     assert b"picket_agent_scrub_refusals_total 1.0" in it.meter.text()

@@ -210,7 +210,7 @@ def test_a_secret_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     missing, empty = tmp_path / "missing", tmp_path / "empty"
     assert problems(SERVICE_SECRET_A_FILE=str(missing), SERVICE_SECRET_B_FILE=str(empty)) == (
         f"SERVICE_SECRET_A_FILE is {missing}; use a readable text file",
-        f"SERVICE_SECRET_B_FILE is {empty}, which is empty; use a file that holds it",
+        f"SERVICE_SECRET_B_FILE is {empty}, which is empty; use a file that contains it",
     )
 
 
@@ -218,8 +218,8 @@ def test_secrets_that_no_script_can_be_given_are_named_without_their_values(tmp_
     packed = tmp_path / "packed"
     packed.write_bytes(b"hunter\0two")
     assert problems(SERVICE_SECRET_A_FILE=str(packed), SERVICE_SECRET_B="hunter\udcff") == (
-        "SERVICE_SECRET_A_FILE is not usable; use UTF-8 text without NUL",
-        "SERVICE_SECRET_B is not usable; use UTF-8 text without NUL",
+        "SERVICE_SECRET_A_FILE is not valid; use UTF-8 text without NUL",
+        "SERVICE_SECRET_B is not valid; use UTF-8 text without NUL",
     )
     room = 131071 - len("SERVICE_SECRET_A=SERVICE_SECRET_B=x")
     assert problems(SERVICE_SECRET_A="k" * (room + 1), SERVICE_SECRET_B="x") == (

@@ -204,7 +204,7 @@ MESSAGES: dict[str, msgspec.Struct] = {
     "range_refusal": RangeRefusal(
         status_code=416,
         error="Requested Range Not Satisfiable",
-        message="The part begins at 0, but 1000 bytes are stored; go on there.",
+        message="The part begins at 0, but 1000 bytes are stored; continue there.",
         attributes=StoredBytes(offset=1000),
     ),
 }

@@ -46,7 +46,7 @@ def test_a_time_out_may_be_none_and_as_long_as_a_run(timeout: int) -> None:
         ({"use": {"locale": 1}}, "use.locale", "must be a string"),
         ({"use": {"geolocation": {"latitude": float("nan")}}}, "use.geolocation", "no number"),
         ({"use": {"geolocation": {"latitude": 2**60}}}, "use.geolocation", "too large"),
-        ({"use": {"locale": "a\0"}}, "use.locale", "holds a NUL"),
+        ({"use": {"locale": "a\0"}}, "use.locale", "contains a NUL"),
         ({"use": {"proxy": {"\ud800": 1}}}, "use.proxy", "half a surrogate pair"),
         ({"use": {"proxy": [[[[[[[[[[1]]]]]]]]]]}}, "use.proxy", "must be an object"),
         (

@@ -85,10 +85,10 @@ def test_scripts_run_on_what_agents_have(runtime: str) -> None:
 @pytest.mark.parametrize("runtime", ["2024.02", "1999", "latest"])
 def test_a_runtime_that_no_agent_has_is_refused_with_those_that_they_have(runtime: str) -> None:
     assert runtime_problem(runtime) == (
-        f"is {runtime}, which no agent has; use 2026.04 or 2025.04, or leave it out"
+        f"is {runtime}, which no agent has; use 2026.04 or 2025.04, or omit it"
     )
 
 
 @pytest.mark.parametrize("text", ["a b", "line\nbreak", "x" * 31, "\u202e"])
 def test_what_is_no_name_of_a_runtime_is_not_repeated(text: str) -> None:
-    assert runtime_problem(text) == "is no runtime; use 2026.04 or 2025.04, or leave it out"
+    assert runtime_problem(text) == "is not a runtime; use 2026.04 or 2025.04, or omit it"

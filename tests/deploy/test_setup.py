@@ -181,7 +181,7 @@ def test_a_person_goes_on_without_what_scripts_need_and_each_start_tries_again(
     machine.picket_ends_with(1)
     done = machine.set_up("scripts")
     assert done.returncode == 0
-    (line,) = [line for line in done.stderr.splitlines() if "going on" in line]
+    (line,) = [line for line in done.stderr.splitlines() if "continuing" in line]
     assert ".venv/bin/picket setup" in line
     assert not machine.is_ready(".ready-for-scripts")
 

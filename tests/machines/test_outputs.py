@@ -17,7 +17,7 @@ from tests.machines.outputs import (
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 GOOD = "20:53:31  PASSED     TCP         Echo port      5.0 ms"
-BAD = "20:53:37  ERROR      API         Stock list      -  The agents failed to do the run."
+BAD = "20:53:37  ERROR      API         Stock list      -  The agents failed to execute the run."
 
 
 def test_results_are_counted_by_type_and_status() -> None:

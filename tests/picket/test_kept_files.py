@@ -43,7 +43,7 @@ def test_a_file_that_cannot_be_searched_is_not_put_there_and_that_is_said(tmp_pa
     outcome = outcome_with(workspace, packed=b"\xff\xfe\x00")
     kept = keep(outcome, tmp_path, job=JOB, workspace=workspace, scrubber=Scrubber())
     assert kept.artifacts == ()
-    assert kept.log[-1].message.startswith("The file packed is not there: only text")
+    assert kept.log[-1].message.startswith("The file packed is missing: only UTF-8 text")
     assert not (tmp_path / "packed").exists()
     workspace.remove()
 
@@ -54,7 +54,7 @@ def test_no_file_is_put_there_of_a_run_whose_secrets_are_not_all_known(tmp_path:
     workspace.mark_facts_lost()
     kept = keep(outcome, tmp_path, job=JOB, workspace=workspace, scrubber=Scrubber())
     assert kept.artifacts == ()
-    assert "may have set secrets that nobody knows" in kept.log[-1].message
+    assert "may have set unknown secrets" in kept.log[-1].message
     workspace.remove()
 
 

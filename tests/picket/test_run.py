@@ -69,7 +69,7 @@ def test_nothing_but_the_verdict_is_shown_of_a_run_whose_secrets_were_not_all_he
     assert "fr3sh" not in said
     outcome = json.loads(said)["outcome"]
     assert outcome["status"] == "FAILED"
-    assert "could be searched for all" in str(outcome["log"])
+    assert "could not be searched for all" in str(outcome["log"])
 
 
 MADE_OF_ITS_SECRET = """

@@ -56,7 +56,7 @@ def test_a_runtime_of_another_release_is_not_taken_for_ours(
     home = lay_out(folder, "2026.04")
     (home / "ready").write_text("of another release")
     assert main(["setup", "--check"]) == 1
-    assert f"Runtime 2026.04: incomplete or of another release, {home}" in capsys.readouterr().out
+    assert f"Runtime 2026.04: incomplete or from another release, {home}" in capsys.readouterr().out
 
 
 def test_a_distribution_without_apt_gets_the_build_of_playwright(

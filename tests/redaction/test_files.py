@@ -136,8 +136,8 @@ TRACE = {
         {"headers": [{"name": "authorization", "value": "Bearer of-a-header"}]},
     ),
 }
-IT_SHOWED = "it may show a secret, as a page of the run did"
-NOBODY_KNOWS = "it may show a secret: the run knew some, and no trace tells what its pages showed"
+IT_SHOWED = "it may show a secret, because a page of the run showed one"
+NOBODY_KNOWS = "it may show a secret: the run knew secrets, and no trace shows what its pages had"
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_what_is_neither_is_a_secret(secret: str) -> None:
     assert select_usable([secret]) == (secret,)
 
 
-WORD = "its value is too common, a word of the formats as true, https and callId are"
-SIGNS = "it is made of fewer than 4 different signs, and of nothing else"
+WORD = "its value is too common: a word of the file formats, like true, https and callId"
+SIGNS = "it has no letters or digits, and fewer than 4 different characters"
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,10 @@ def test_what_would_destroy_the_result_is_not_hidden(secret: str) -> None:
     ("value", "because"),
     [
         ("123", "it has fewer than 4 characters"),
-        ("null", "its value is too common, a word of the formats as true, https and callId are"),
+        (
+            "null",
+            "its value is too common: a word of the file formats, like true, https and callId",
+        ),
     ],
 )
 def test_the_log_names_a_variable_that_is_not_hidden_and_why_and_not_its_value(

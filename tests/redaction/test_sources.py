@@ -27,7 +27,7 @@ def test_a_secret_that_is_too_short_to_be_hidden_keeps_nothing_back() -> None:
 
 
 def test_what_the_script_and_the_agent_bring_is_told_as_theirs() -> None:
-    assert told(a_job(), found=("from-script",)) == "what the script keeps in SERVICE_SECRET_*"
+    assert told(a_job(), found=("from-script",)) == "values that the script set in SERVICE_SECRET_*"
     assert told(a_job(), agent_has_secrets=True) == "SERVICE_SECRET_* in the agent's environment"
 
 

@@ -111,7 +111,7 @@ async def test_a_picture_of_a_page_that_shows_a_secret_is_kept_and_is_the_same_f
     first, second = one.pictures
     assert first.sha256 == second.sha256
     assert "video" not in {artifact.kind for artifact in one.outcome.artifacts}
-    assert "it may show a secret, as a page of the run did" in one.log
+    assert "it may show a secret, because a page of the run showed one" in one.log
 
 
 TYPING = """
@@ -207,7 +207,7 @@ async def test_where_no_trace_tells_a_scripts_own_picture_stays_if_its_page_show
     else:
         one = await seen(script, {"SERVICE_SECRET_TOKEN": SECRETS[0]}, keeps_files=False)
     assert [picture.name for picture in one.pictures] == kept
-    assert "The file after.png is not there: it may show a secret: the run knew some" in one.log
+    assert "The file after.png is missing: it may show a secret: the run knew secrets" in one.log
 
 
 @pytest.mark.timeout(300)

@@ -93,5 +93,5 @@ async def test_a_request_that_waited_for_nothing_is_told_to_try_again() -> None:
 @pytest.mark.parametrize("path", PROBES)
 async def test_a_probe_is_read_only(door: Door, path: str) -> None:
     status, body = await door.ask(path, "POST")
-    assert (status, f"POST is not possible at {path}." in body) == (405, True)
+    assert (status, f"POST is not supported at {path}." in body) == (405, True)
     assert await door.ask(path, "HEAD") == ((await door.ask(path))[0], "")

@@ -53,7 +53,7 @@ async def test_another_pepper_is_refused_before_every_key_would_be(tmp_path: Pat
     with pytest.raises(SettingsError, match="KEY_PEPPER is not the one"):
         await start(settings(tmp_path, "p" * 40))
     (tmp_path / FILE).write_text("hunter2")
-    with pytest.raises(SettingsError, match="bring that file back") as caught:
+    with pytest.raises(SettingsError, match="restore that file") as caught:
         await start(settings(tmp_path))
     assert "hunter2" not in str(caught.value)
 

@@ -218,7 +218,7 @@ def test_silence_ends_it_when_results_are_wanted(folder: Path) -> None:
     for child in up.children("-m\0agent"):
         os.kill(child, signal.SIGSTOP)
     assert up.wait() == 1
-    assert "no result came within 3 s" in up.err
+    assert "no result arrived within 3 s" in up.err
     assert up.children() == []
 
 

@@ -22,7 +22,7 @@ _MOST_CHARS: Final = 200_000
 """The longest value, in base64."""
 _TOO_MANY: Final = (
     f"the run set more than {_MOST} different secrets, or too long ones, "
-    "so neither its texts nor its files could be searched for all"
+    "so its texts and files could not be searched for all secrets"
 )
 
 

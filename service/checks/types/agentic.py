@@ -22,12 +22,11 @@ from service.checks.types.definition import TypeDefinition
 
 _NOT_AGENTIC: Final = {
     "privateLocations": "would not be used: AGENTIC checks run in regions; name them in locations",
-    "groupId": "would not count: AGENTIC checks are in no group; leave it out",
-    "retryStrategy": "would not be followed: AGENTIC checks are not tried again; leave it out",
-    "runParallel": "would not be followed: AGENTIC checks run in one region at a time; leave it"
-    " out",
-    "shouldFail": "would not be followed: the prompt says itself what must be so; leave it out",
-    "triggerIncident": "would not be followed: AGENTIC checks open no incident; leave it out",
+    "groupId": "would have no effect: AGENTIC checks are in no group; omit it",
+    "retryStrategy": "would have no effect: AGENTIC checks are not retried; omit it",
+    "runParallel": "would have no effect: AGENTIC checks run in one region at a time; omit it",
+    "shouldFail": "would have no effect: the prompt itself decides what must fail; omit it",
+    "triggerIncident": "would have no effect: AGENTIC checks open no incident; omit it",
 }
 
 
@@ -40,13 +39,13 @@ class AgenticCheckWrite(MinuteCheckWrite):
     kind = CheckType.AGENTIC
     refused = NO_PHASES | NO_VARIABLES | _NOT_AGENTIC
     double_check: bool = False
-    """Not followed: there are no retries."""
+    """No effect: there are no retries."""
     locations: Annotated[Listing[Region], AfterValidator(fill_in_region)] = Field(
         default=[DEFAULT_REGION]
     )
-    """Regions, each of which takes a private location with its name. Null or empty: us-east-1."""
+    """Regions; each needs a private location with its name. Null or empty: us-east-1."""
     prompt: Prompt
-    """What to do, and what must be so in the end; `{{NAME}}` stands for a variable."""
+    """What to do, and what must be true in the end; `{{NAME}}` is replaced with a variable."""
     agent_runtime: MaybeAgentRuntime = AgentRuntime()
     """Null: without skills."""
     frequency: MinuteFrequency = 30

@@ -29,7 +29,7 @@ from service.http.schema import field_error
 
 
 class ApiAssertion(AssertionWrite):
-    """What an API check may assert."""
+    """What an API check can assert."""
 
     kind = CheckType.API
     source: Literal["STATUS_CODE", "JSON_BODY", "HEADERS", "TEXT_BODY", "RESPONSE_TIME"]
@@ -37,14 +37,14 @@ class ApiAssertion(AssertionWrite):
 
 
 class ApiRequest(HttpWrite):
-    """The request of an API check; `{{NAME}}` becomes the value of a variable."""
+    """The request of an API check; `{{NAME}}` is replaced with a variable."""
 
     method: Method = "GET"
     """The HTTP method."""
     body: MaybeText = ""
     """The body of the request."""
     body_type: BodyKind = "NONE"
-    """How the body is sent, with a content type to match."""
+    """How the body is sent; the content type matches it."""
     headers: Listing[KeyValue] = Field(default_factory=list)
     """Headers of the request."""
     query_parameters: Listing[KeyValue] = Field(default_factory=list)
@@ -76,7 +76,7 @@ class ApiCheckWrite(VariablesWrite, CheckWrite):
     tear_down_snippet_id: Id = None
     """A snippet that runs on the response, instead of `localTearDownScript`."""
     local_setup_script: PhaseScript = None
-    """Node.js code that runs before the request and may change it. Null: none."""
+    """Node.js code that runs before the request and can change it. Null: none."""
     local_tear_down_script: PhaseScript = None
     """Node.js code that runs on the response, before the assertions. Null: none."""
 

@@ -13,7 +13,7 @@ from service.http.schema import RequestModel, Text, blank_is_none, field_error, 
 
 
 class DnsAssertion(AssertionWrite):
-    """What a DNS monitor may assert."""
+    """What a DNS monitor can assert."""
 
     kind = CheckType.DNS
     source: Literal["RESPONSE_TIME", "RESPONSE_CODE", "TEXT_ANSWER", "JSON_ANSWER"]
@@ -41,14 +41,14 @@ class DnsRequest(RequestModel):
         "SVCB",
         "TLSA",
     ]
-    """The type of the records to ask for."""
+    """The type of the queried records."""
     query: Annotated[Text, Field(min_length=1, max_length=253), judged_by(dns_name_problem)]
-    """The name to ask for."""
+    """The queried name."""
     name_server: Annotated[
         Annotated[Text, Field(max_length=253), judged_by(hostname_problem)] | None,
         BeforeValidator(blank_is_none),
     ] = None
-    """Host or address to ask. Null: the agent's default resolvers."""
+    """Host or address of the name server. Null: the agent's default resolvers."""
     port: PortNumber | None = None
     """The port of the name server. Null: 53."""
     protocol: Literal["UDP", "TCP"] = "UDP"
@@ -68,7 +68,7 @@ class DnsCheckWrite(MinuteCheckWrite):
 
     kind = CheckType.DNS
     request: DnsRequest
-    """What is asked and asserted."""
+    """What is queried and asserted."""
     degraded_response_time: ShortThreshold | None = 500
     """Milliseconds after which a result is degraded. Null: never."""
     max_response_time: ShortThreshold | None = 1000

@@ -32,11 +32,11 @@ class Heartbeat(RequestModel):
     period_unit: Unit
     """The unit of `period`."""
     grace: Annotated[float, Field(ge=0), JsonNumber]
-    """How much later a ping may come, in `graceUnit`."""
+    """How late a ping may be, in `graceUnit`."""
     grace_unit: Unit
     """The unit of `grace`."""
     ping_token: PingToken | None = None
-    """The last part of the ping address. Null or empty: one is made, and kept on updates."""
+    """The last part of the ping URL. Null or empty: one is generated, and kept on updates."""
 
     @model_validator(mode="after")
     def _times_fit(self) -> "Heartbeat":
@@ -62,7 +62,7 @@ class HeartbeatCheckWrite(MinuteCheckWrite):
     heartbeat: Heartbeat
     """When pings are expected."""
     frequency: MinuteFrequency = 1
-    """Minutes between looks at the last ping: how late a silence may be noticed."""
+    """Minutes between checks of the last ping: how late a missing ping may be noticed."""
 
     @classmethod
     def to_spec(cls, doc: Mapping[str, Any]) -> HeartbeatSpec:
@@ -88,7 +88,7 @@ class HeartbeatCheckShown(CheckShown, HeartbeatCheckWrite):
     check_type: Literal["HEARTBEAT"]
     heartbeat: HeartbeatShown
     ping_url: str
-    """`heartbeat.pingUrl` once more, for clients that look for it here."""
+    """Same as `heartbeat.pingUrl`, for clients that expect it here."""
 
 
 HEARTBEAT = TypeDefinition(

@@ -19,7 +19,7 @@ from service.http.schema import JsonNumber, RequestModel
 
 
 class IcmpAssertion(AssertionWrite):
-    """What an ICMP monitor may assert."""
+    """What an ICMP monitor can assert."""
 
     kind = CheckType.ICMP
     source: Literal["LATENCY", "JSON_RESPONSE"]

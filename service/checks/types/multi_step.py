@@ -6,7 +6,7 @@ from service.checks.types.definition import PLACES, TypeDefinition
 
 
 class MultiStepCheckWrite(ScriptCheckWrite):
-    """A multi-step check: a script of several API requests."""
+    """A multi-step check: a script with several API requests."""
 
     kind = CheckType.MULTI_STEP
 

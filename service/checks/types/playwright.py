@@ -12,8 +12,9 @@ from service.checks.schemas import MinuteCheckWrite, VariablesWrite
 from service.checks.types.definition import PLACES, TypeDefinition
 
 _SUITE_RETRIES: Final = {
-    "retryStrategy": "would not be followed: a suite retries as its own configuration says;"
-    " leave it out"
+    "retryStrategy": (
+        "would have no effect: a suite retries as its own configuration says; omit it"
+    ),
 }
 
 
@@ -23,25 +24,25 @@ class PlaywrightCheckWrite(VariablesWrite, MinuteCheckWrite):
     kind = CheckType.PLAYWRIGHT
     refused = NO_PHASES | SCRIPT_DECIDES | _SUITE_RETRIES
     double_check: bool = False
-    """Not followed: a suite retries as its own configuration says."""
+    """No effect: a suite retries as its own configuration says."""
     code_bundle_path: BundlePath
-    """The SHA-256 of a tar.gz that was sent to `/v1/code-bundles`."""
+    """The SHA-256 of a tar.gz that was uploaded to `/v1/code-bundles`."""
     test_command: Command = "npx playwright test"
-    """With options as the suite needs them, as in --project=chromium --grep=@smoke."""
+    """The command with its options, as in --project=chromium --grep=@smoke."""
     install_command: Command = ""
-    """Empty: by the lock file of the suite."""
+    """Empty: chosen by the lock file of the suite."""
     browsers: Listing[Browser] = Field(default_factory=list)
-    """Those that the suite's projects use; empty: not said."""
+    """Browsers that the suite's projects use; empty: unknown."""
     playwright_version: Label = None
-    """Said in the log where the lock file says otherwise, which is what runs."""
+    """If it differs from the lock file, which decides, the log says so."""
     working_dir: ScriptPath = None
     """Folder of the bundle that commands run in. Null: its root."""
     cache_hash: Label = None
-    """Another one has packages installed anew, beside what a lock file changes by itself."""
+    """A new value reinstalls the packages, as a changed lock file does."""
     engine: Engine = None
     """Null: node."""
     engine_version: Label = None
-    """A Node that the agent has. Null: that of the check's runtime."""
+    """A Node version that the agent has. Null: that of the check's runtime."""
 
     @model_validator(mode="after")
     def _runs_on_something(self) -> "PlaywrightCheckWrite":

@@ -20,7 +20,7 @@ from service.http.schema import RequestModel, Text
 
 
 class TcpAssertion(AssertionWrite):
-    """What a TCP monitor may assert."""
+    """What a TCP monitor can assert."""
 
     kind = CheckType.TCP
     source: Literal["RESPONSE_DATA", "RESPONSE_TIME"]
@@ -35,7 +35,7 @@ class TcpRequest(RequestModel):
     port: PortNumber
     """The port to connect to."""
     data: Text | None = None
-    """Sent after connecting. Null: nothing is."""
+    """Sent after connecting. Null: nothing."""
     ip_family: Family = "IPv4"
     """The version of the Internet Protocol."""
     tls: bool = False

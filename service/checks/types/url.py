@@ -19,7 +19,7 @@ from service.http.schema import field_error
 
 
 class UrlAssertion(AssertionWrite):
-    """What a URL monitor may assert: its status code."""
+    """What a URL monitor can assert: its status code."""
 
     kind = CheckType.URL
     source: Literal["STATUS_CODE"]

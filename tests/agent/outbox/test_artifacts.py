@@ -95,7 +95,7 @@ async def test_the_oldest_files_go_when_there_is_no_room_and_their_result_says_s
         await it.put("job-1", a_bin=BIG)
         await it.put("job-2", a_bin=BIG)
         await it.arrived("job-1")
-        assert it.log_of("job-1") == ["The file a.bin is not there: no room."]
+        assert it.log_of("job-1") == ["The file a.bin is missing: no room."]
         assert (it.files.waiting(), len(it.parcels())) == (1, 1)
         assert b"picket_agent_artifacts_dropped_total 1.0" in it.meter.text()
         assert b"picket_agent_results_dropped_total 0.0" in it.meter.text()
@@ -124,7 +124,7 @@ async def test_a_file_that_the_service_refuses_holds_up_nothing(
         await it.arrived("job-1", "job-2")
         assert it.service.artifacts == {"job-1/b.txt": b"two", "job-2/c.txt": b"three"}
         (line,) = it.log_of("job-1")
-        assert line.startswith("The file a.txt is not there: ")
+        assert line.startswith("The file a.txt is missing: ")
         assert b"picket_agent_artifacts_dropped_total 1.0" in it.meter.text()
 
 
@@ -157,7 +157,7 @@ async def test_a_file_that_was_cut_on_disk_is_given_up(tmp_path: Path) -> None:
         async with bench(tmp_path, service=service, agent_id="b2") as it:
             it.lease("job-1")
             await it.arrived("job-1")
-            assert it.log_of("job-1") == ["The file a.bin is not there: it is shorter than it was."]
+            assert it.log_of("job-1") == ["The file a.bin is missing: it has become shorter."]
 
 
 async def test_a_parcel_that_rotted_is_counted_and_holds_up_nothing(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ async def test_a_file_that_cannot_be_kept_does_not_keep_its_result(tmp_path: Pat
         gone = a_clean_file(tmp_path / "gone", artifact)
         await it.files.put(result, [gone], lease_s=60)
         await it.arrived("job-1")
-        assert it.log_of("job-1") == ["The file a.txt is not there: No such file or directory."]
+        assert it.log_of("job-1") == ["The file a.txt is missing: No such file or directory."]
         assert it.parcels() == []
 
 
@@ -231,7 +231,7 @@ async def test_a_file_whose_name_held_a_secret_does_not_leave(tmp_path: Path) ->
         await it.files.put(result, [a_clean_file(path, seen)], lease_s=60)
         await it.arrived("job-1")
         assert it.service.artifacts == {}
-        assert it.log_of("job-1") == ["The file ****.txt is not there: its name held a secret."]
+        assert it.log_of("job-1") == ["The file ****.txt is missing: its name held a secret."]
 
 
 async def test_the_lease_is_renewed_until_the_files_arrived(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ async def test_results_that_wait_where_no_disk_lasts_go_on_without_their_files(
         it.service.heal()
         await it.arrived("job-1")
         assert it.log_of("job-1") == [
-            f"The file {name} is not there: the agent ended, and has no disk."
+            f"The file {name} is missing: the agent ended, and has no disk."
             for name in ("a.txt", "b.txt")
         ]
         assert it.dropped() == (2, 0)
@@ -364,5 +364,5 @@ async def test_what_cannot_be_packed_goes_on_without_its_files(tmp_path: Path) -
         file = a_clean_file(workspace.folder / "a.txt", artifact)
         await it.files.put(strange, [file], lease_s=60)
         await it.arrived("job-1")
-        assert it.log_of("job-1")[0].startswith("The file a.txt is not there: Object missing")
+        assert it.log_of("job-1")[0].startswith("The file a.txt is missing: Object missing")
         assert (it.parcels(), it.dropped()) == ([], (1, 0))

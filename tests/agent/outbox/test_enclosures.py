@@ -37,7 +37,7 @@ async def enclosed(folder: Path, trace: bytes, *, missed: str | None = None) -> 
     return await ArtifactRedactor(Scrubber(), metrics=metrics()).redact(job, outcome, workspace)
 
 
-LEFT_OUT = "1 x a frame of the film strip, whose page showed a secret"
+LEFT_OUT = "1 x film strip frame of a page that showed a secret"
 
 
 async def test_a_trace_leaves_clean_beside_its_secrets(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ async def test_pictures_of_a_run_that_showed_a_secret_stay_and_the_result_says_s
     found = await enclosed(tmp_path, a_trace(f"your token: {SECRET}"))
     assert [one.name for one in found.outcome.artifacts] == ["trace.zip"]
     assert [line.message for line in found.outcome.log] == [
-        "The file a.jpeg is not there: it may show a secret, as a page of the run did.",
-        f"Of the file trace.zip is left out: {LEFT_OUT}.",
+        "The file a.jpeg is missing: it may show a secret, because a page of the run showed one.",
+        f"Parts of the file trace.zip are missing: {LEFT_OUT}.",
     ]
 
 
@@ -61,6 +61,6 @@ async def test_no_file_leaves_of_a_run_whose_secrets_are_not_all_known(tmp_path:
     found = await enclosed(tmp_path, a_trace("no secret"), missed="there were too many")
     assert (found.outcome.artifacts, found.files) == ((), ())
     assert [line.message for line in found.outcome.log] == [
-        "The file a.jpeg is not there: there were too many.",
-        "The file trace.zip is not there: there were too many.",
+        "The file a.jpeg is missing: there were too many.",
+        "The file trace.zip is missing: there were too many.",
     ]

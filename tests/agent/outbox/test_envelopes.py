@@ -62,7 +62,7 @@ async def test_of_a_run_whose_secrets_are_not_all_known_only_the_verdict_leaves(
     assert b"fresh-t0ken" not in clean.body
     assert clean.result.outcome.status == outcome.status
     (said,) = clean.result.outcome.log
-    assert "may have set secrets that nobody knows" in said.message
+    assert "may have set unknown secrets" in said.message
     assert b"picket_agent_scrub_refusals_total 1.0" in meter.text()
 
 

@@ -130,7 +130,7 @@ async def test_a_parcel_that_breaks_the_agent_is_given_up_and_the_others_go_on(
         await put_strange(it, "job-1", content_type="text/plain\r\nx-fence: 9")
         await it.put("job-2", a_txt=b"two")
         await it.arrived("job-1", "job-2")
-        assert it.log_of("job-1") == ["The file a.txt is not there: ValueError in the agent."]
+        assert it.log_of("job-1") == ["The file a.txt is missing: ValueError in the agent."]
         assert it.service.artifacts == {"job-2/a.txt": b"two"}
         await until(lambda: not it.parcels())  # the result goes first
         assert it.dropped() == (1, 0)
@@ -147,7 +147,7 @@ async def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> 
         file.symlink_to(tmp_path / "outside")
         await uploaded(it, "job-1")
         assert it.service.calls("artifacts") == 0
-        assert it.log_of("job-1") == ["The file a.txt is not there: it is not a regular file."]
+        assert it.log_of("job-1") == ["The file a.txt is missing: it is not a regular file."]
         assert (tmp_path / "outside").read_bytes() == b"one"
 
 

@@ -116,7 +116,7 @@ async def test_a_loop_that_does_not_turn_makes_the_agent_not_live(
     vitals.now += STUCK_AFTER_S + 1
     async with http.get("/-/liveness") as answer:
         assert answer.status == 503
-        assert await answer.text() == "The event loop has not turned for 31 s.\n"
+        assert await answer.text() == "The event loop has been stuck for 31 s.\n"
     pulse.beat_once(lag_s=31)
     assert await status_of(http, "/-/liveness") == 200
 

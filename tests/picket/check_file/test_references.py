@@ -128,11 +128,11 @@ def test_a_suite_is_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         ),
         (
             "type: PLAYWRIGHT\nsuiteFolder: .\nruntimeId: '1999'\n",
-            "$.runtimeId is 1999, which no agent has; use 2026.04 or 2025.04, or leave it out",
+            "$.runtimeId is 1999, which no agent has; use 2026.04 or 2025.04, or omit it",
         ),
         (
             "type: API\nrequest: {url: 'http://a/'}\nsetupScript: '1'\nruntimeId: '2024.02'\n",
-            "$.runtimeId is 2024.02, which no agent has; use 2026.04 or 2025.04, or leave it out",
+            "$.runtimeId is 2024.02, which no agent has; use 2026.04 or 2025.04, or omit it",
         ),
         ("type: BROWSER\nscript: '1'\nruntimeId: [1]\n", "$.runtimeId is a list; use text"),
         ("type: URL\nscriptFile: x.js\nrequest: {url: 'http://a/'}\n", "is not a field here"),

@@ -98,7 +98,7 @@ async def test_a_certificate_of_an_unknown_authority_is_told_as_such() -> None:
     leaf = trustme.CA().issue_cert("127.0.0.1")
     async with listening(server_side(leaf)) as port:
         found = await found_at(f"https://127.0.0.1:{port}")
-    assert found.seen.endswith("no authority that this host trusts has signed it")
+    assert found.seen.endswith("no authority that this host trusts signed it")
     assert "its authority in EXTRA_CA_CERTS" in found.fix
 
 

@@ -184,7 +184,7 @@ def test_a_folder_below_a_file_is_told_as_such(tmp_path: Path) -> None:
 def test_a_place_that_takes_no_files_is_a_warning() -> None:
     found = check_data_folder(some_settings(AGENT_DATA_DIR="/proc/picket"))
     assert found.health is Health.WARN
-    assert found.seen.startswith("/proc/picket cannot be created: /proc takes no files;")
+    assert found.seen.startswith("/proc/picket cannot be created: /proc accepts no files;")
 
 
 def test_a_folder_that_this_user_may_not_look_into_is_a_warning(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_folder_that_this_user_may_not_look_into_is_a_warning(tmp_path: Path) 
         text=True,
         check=False,
     )
-    assert "cannot be created: this user may not write there" in looking.stdout, looking.stderr
+    assert "cannot be created: this user cannot write there" in looking.stdout, looking.stderr
 
 
 BY_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts file systems")
@@ -270,7 +270,7 @@ def test_a_folder_for_temporary_files_that_takes_files_is_ok(tmp_path: Path) -> 
     assert check_temporary_folder(str(tmp_path)).health is Health.OK
     missing = check_temporary_folder(str(tmp_path / "none"))
     assert missing.health is Health.FAIL
-    assert missing.seen == f"{tmp_path / 'none'} is not there"
+    assert missing.seen == f"{tmp_path / 'none'} is missing"
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_file_of_json_stays_json_or_does_not_leave(
 
 
 def test_why_a_file_of_json_does_not_leave_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UnsearchableFileError, match="it would be no JSON any more"):
+    with pytest.raises(UnsearchableFileError, match="would make it invalid JSON"):
         hidden(tmp_path, whole(0), '"],["', name="network.har")
 
 
@@ -102,7 +102,7 @@ def test_a_line_of_a_trace_that_is_too_long_to_be_held_stays_json_or_is_left_out
     members = read_members(left.file.path.read_bytes())
     assert (list(members), left.left_out) == (
         [],
-        ("1 x a file: without a secret made of JSON's own signs it would be no JSON any more",),
+        ("1 x file: removing a secret made of JSON syntax would make it invalid JSON",),
     )
 
 

@@ -218,5 +218,5 @@ def test_a_member_that_cannot_be_searched_is_left_out_and_told(
     found = hidden(tmp_path, a_zip({"a": content, "b": b"b"}), SECRET)
     assert read_members(found.file.path.read_bytes()) == {"b": b"b"}
     (told,) = found.left_out
-    assert told.startswith("1 x a file that cannot be searched: it is ")
+    assert told.startswith("1 x file that cannot be searched: it is ")
     assert why in told

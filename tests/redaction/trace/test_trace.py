@@ -229,7 +229,7 @@ def test_pictures_of_a_page_that_had_a_secret_go(tmp_path: Path, html: Any) -> N
     found = hidden(tmp_path, a_zip({"0-trace.trace": events, **pictures}), SECRET)
     left = read_members(found.file.path.read_bytes())
     assert found.shows_secret
-    assert found.left_out == ("1 x a frame of the film strip, whose page showed a secret",)
+    assert found.left_out == ("1 x film strip frame of a page that showed a secret",)
     assert set(left) == {"0-trace.trace", frames[1]["file"]}
     assert events_of(left["0-trace.trace"])[1:] == frames[1:]
 

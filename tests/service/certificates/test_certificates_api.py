@@ -71,12 +71,12 @@ async def test_a_passphrase_opens_the_key(alice: ApiUser, *, legacy: bool) -> No
     await made(alice, **given, passphrase="open sesame")
     assert await refused(alice, **given) == '"passphrase" is missing, and the key is encrypted.'
     said = await refused(alice, **given, passphrase="open barley")
-    assert said == '"passphrase" does not open the key.'
+    assert said == '"passphrase" does not decrypt the key.'
 
 
 async def test_a_passphrase_of_a_key_that_needs_none_is_told(alice: ApiUser) -> None:
     said = await refused(alice, passphrase="open sesame")
-    assert said == '"passphrase" is given, and the key is not encrypted; leave it out.'
+    assert said == '"passphrase" is given, but the key is not encrypted; omit it.'
 
 
 async def test_the_key_belongs_to_the_first_certificate(alice: ApiUser) -> None:
@@ -90,15 +90,15 @@ async def test_the_key_belongs_to_the_first_certificate(alice: ApiUser) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"cert": "shop"}, '"cert" is no certificate in PEM; it begins with'),
+        ({"cert": "shop"}, '"cert" is not a certificate in PEM; it begins with'),
         ({"cert": ""}, '"cert" must not be empty.'),
-        ({"ca": "shop"}, '"ca" is no certificate in PEM; it begins with'),
-        ({"key": "shop"}, '"key" is no private key in PEM; it begins with'),
-        ({"key": "shop", "passphrase": "x"}, '"key" is no private key in PEM; it begins with'),
+        ({"ca": "shop"}, '"ca" is not a certificate in PEM; it begins with'),
+        ({"key": "shop"}, '"key" is not a private key in PEM; it begins with'),
+        ({"key": "shop", "passphrase": "x"}, '"key" is not a private key in PEM; it begins with'),
         ({"key": 482913}, '"key" must be a string.'),
         ({"key": None}, '"key" must be a string.'),
         ({"passphrase": 482913}, '"passphrase" must be a string.'),
-        ({"host": "https://shop.test"}, '"host" is an address; use its host alone'),
+        ({"host": "https://shop.test"}, '"host" is a URL; use only its host'),
         ({"host": "{a,b}.test"}, '"host" must be a host or a glob'),
         ({"host": "a" * 261}, '"host" has 261 characters; use at most 260.'),
         ({"cert": "x" * 32_769}, '"cert" has 32769 characters; use at most 32768.'),
@@ -133,7 +133,7 @@ async def test_nothing_of_a_certificate_goes_without_saying(alice: ApiUser, fiel
 async def test_a_key_in_a_field_that_is_shown_is_refused(alice: ApiUser, field: str) -> None:
     cert, key = issued()
     said = await refused(alice, **{"cert": cert, "key": key, field: cert + key})
-    assert said == f'"{field}" holds a private key, which would be shown; send that as key.'
+    assert said == f'"{field}" contains a private key, which would be shown; send it as key.'
 
 
 async def test_an_ended_certificate_is_taken_and_says_when_it_ended(alice: ApiUser) -> None:
@@ -157,7 +157,7 @@ async def test_an_accounts_certificates_fit_into_its_jobs(alice: ApiUser, charli
     answer = await alice.post(PATH, certificate_body(cert=padded, key=key, ca=padded))
     assert answer.status == 400
     assert answer.body["message"].endswith(
-        "bytes together; use at most 524288; delete one that has ended."
+        "bytes together; use at most 524288; delete one that has expired."
     )
     assert len((await alice.get(PATH)).body) == 7
     await made(charlie, cert=padded, key=key, ca=padded)

@@ -13,7 +13,7 @@ async def test_a_misspelt_filter_is_refused_instead_of_passed_over(
 ) -> None:
     refused = await alice.get(f"/v1/checks?{sent}=shop")
     assert refused.status == 400
-    assert refused.body["message"] == f'"{sent}" is not known here, where {meant} may be meant.'
+    assert refused.body["message"] == f'"{sent}" is not a known parameter; did you mean {meant}?'
     assert refused.body["validation"] == {"source": "query", "keys": [sent]}
     assert (await alice.get("/v1/checks?deployment=shop")).status == 200
 

@@ -104,7 +104,7 @@ def test_a_phase_has_one_script() -> None:
     assert phase_problem("localSetupScript", script="1", snippet_id=None) is None
     assert phase_problem("localSetupScript", script=None, snippet_id=1) is None
     found = phase_problem("localSetupScript", script="1", snippet_id=1)
-    assert found == "is given beside localSetupScript; use one of them"
+    assert found == "conflicts with localSetupScript; use one of them"
 
 
 def test_frequency_0_is_told_whose_it_is() -> None:

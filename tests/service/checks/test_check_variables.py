@@ -53,8 +53,8 @@ async def test_types_that_have_no_place_for_them_refuse_them(alice: ApiUser, kin
     answer = await alice.post(f"/v1/checks/{kind}", body_of(kind, URL))
     assert answer.status == 400
     assert answer.body["message"] == (
-        '"environmentVariables" would not be used: checks of this type have no place for them;'
-        " leave them out."
+        '"environmentVariables" would not be used: checks of this type do not support them;'
+        " omit them."
     )
     check = await made(alice, kind)
     assert "environmentVariables" not in check
@@ -138,7 +138,7 @@ async def test_their_sizes_count_together(alice: ApiUser) -> None:
 async def test_one_key_twice_is_told(alice: ApiUser) -> None:
     answer = await alice.post("/v1/checks/api", body_of("api", URL, TOKEN, URL))
     assert answer.status == 400
-    assert answer.body["message"] == ('"environmentVariables" holds URL twice; use each key once.')
+    assert answer.body["message"] == ('"environmentVariables" has URL twice; use each key once.')
 
 
 @pytest.mark.parametrize(

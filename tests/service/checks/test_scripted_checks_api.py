@@ -112,7 +112,7 @@ async def test_the_defaults_of_a_multi_step_check_are_filled_in(
             '"runtimeId" is the number 2026.04; put it in quotes, as in "2026',
         ),
         ({"frequency": 0, "frequencyOffset": 10}, '"frequency" is 0, which only API and TCP'),
-        ({"shouldFail": True}, '"shouldFail" would not be followed'),
+        ({"shouldFail": True}, '"shouldFail" would have no effect'),
         ({"localSetupScript": "1"}, '"localSetupScript" would not run: only API checks'),
         ({"sslCheckDomain": "https://a.test/"}, '"sslCheckDomain" must be a host name'),
     ],

@@ -23,7 +23,7 @@ async def test_a_private_location_among_the_regions_is_told_where_it_belongs(
     refused = await alice.post("/v1/checks/url", {**LEAST["url"], "locations": ["default"]})
     assert refused.status == 400
     assert refused.body["message"].startswith(
-        '"locations[0]" is default, which is no region; a private location belongs in'
+        '"locations[0]" is default, which is not a region; a private location belongs in'
         ' "privateLocations", and the regions are us-east-1, '
     )
     assert refused.body["validation"] == {"source": "payload", "keys": ["locations[0]"]}
@@ -94,10 +94,10 @@ async def test_a_wrong_secret_is_not_repeated(alice: ApiUser) -> None:
         (
             "basicAuth",
             {"username": "u", "password": "hunter2"},
-            "a URL check asks without it; put user and password into the url, or use an API check",
+            "a URL check sends no credentials; put them into the url, or use an API check",
         ),
         *(
-            (field, given, "a URL check asks for its url and no more; use an API check")
+            (field, given, "a URL check only requests its url; use an API check")
             for field, given in (
                 ("headers", [{"key": "a", "value": "hunter2"}]),
                 ("queryParameters", [{"key": "a", "value": "hunter2"}]),
@@ -125,7 +125,8 @@ async def test_a_put_of_a_part_is_told_that_the_whole_is_replaced(alice: ApiUser
     answer = await alice.put(path, {"name": "Another name"})
     assert answer.status == 400
     assert answer.body["message"] == (
-        '"request" is missing. PUT replaces the whole: send every field, those that stay as well.'
+        '"request" is missing. PUT replaces the whole resource: send every field, even unchanged'
+        " ones."
     )
     assert answer.body["validation"]["keys"] == ["request"]
     assert "PUT" not in (await alice.post("/v1/checks/url", {"name": "New"})).body["message"]

@@ -47,7 +47,7 @@ TWO_ADDRESSES = (
         (
             {"setupSnippetId": 77, "localSetupScript": "1"},
             "setupSnippetId",
-            '"setupSnippetId" is given beside localSetupScript; use one of them.',
+            '"setupSnippetId" conflicts with localSetupScript; use one of them.',
         ),
         (
             {"privateLocations": ["moon"]},

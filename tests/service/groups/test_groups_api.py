@@ -141,7 +141,7 @@ async def test_a_group_with_checks_is_not_deleted(api: PublicApi, alice: ApiUser
     answer = await alice.delete(path)
     assert answer.status == 409
     assert answer.body["message"] == (
-        "The check group Shop holds 1 checks (Home); delete them, or take them out of it, first."
+        "The check group Shop has 1 checks (Home); delete them or remove them from it first."
     )
     await alice.delete(f"/v1/checks/{check['id']}")
     assert (await alice.delete(path)).status == 204

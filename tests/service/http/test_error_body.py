@@ -77,12 +77,12 @@ async def test_the_routers_own_refusals_have_the_one_body(alice: ApiUser) -> Non
 async def test_a_wrong_method_is_told_which_are_possible(alice: ApiUser) -> None:
     changed = await alice.ask("PATCH", "/v1/checks/17")
     assert changed.body["message"] == (
-        "PATCH is not possible at /v1/checks/17; use GET or PUT or DELETE."
+        "PATCH is not supported at /v1/checks/17; use GET or PUT or DELETE."
     )
     named = await alice.post("/v1/checks/http", {})
     assert named.body["message"] == (
-        "POST is not possible at /v1/checks/http; use GET or PUT or DELETE, or one of agentic,"
-        " api, browser, dns, heartbeat, icmp, multistep, playwright, tcp, url in the place of http."
+        "POST is not supported at /v1/checks/http; use GET or PUT or DELETE, or one of agentic,"
+        " api, browser, dns, heartbeat, icmp, multistep, playwright, tcp, url in place of http."
     )
 
 

@@ -81,7 +81,7 @@ UNKNOWN = {"source": "STATUS", "comparison": "EQUALS"}
         (
             "api",
             check_body("api", locations=["mars-1"]),
-            '"locations[0]" is mars-1, which is no region;',
+            '"locations[0]" is mars-1, which is not a region;',
         ),
         ("api", [], "The body is an array; use a JSON object."),
     ],

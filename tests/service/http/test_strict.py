@@ -49,7 +49,7 @@ async def test_a_field_that_is_nearly_a_known_one_is_refused(
     answer = await alice.post("/v1/checks/api", check_body("api", **slip))
     key = path or "retryStrategy.maxRetriess"
     assert answer.status == 400
-    assert answer.body["message"] == f'"{key}" is not known here, where {meant} may be meant.'
+    assert answer.body["message"] == f'"{key}" is not a known field; did you mean {meant}?'
     assert answer.body["validation"]["keys"] == [key]
 
 
@@ -79,7 +79,7 @@ async def test_swapped_letters_never_leave_a_variable_readable(
     variable = {"key": "API_TOKEN", "value": "correct-horse", slip: True}
     answer = await alice.post("/v1/variables", variable)
     assert answer.status == 400
-    assert answer.body["message"] == f'"{slip}" is not known here, where {meant} may be meant.'
+    assert answer.body["message"] == f'"{slip}" is not a known field; did you mean {meant}?'
     inside = check_body("api", environmentVariables=[variable])
     answer = await alice.post("/v1/checks/api", inside)
     assert answer.status == 400
@@ -96,7 +96,7 @@ HALF = "\ud800"
         (
             "/v1/variables",
             {"key": "A", "value": "x", f"secret{HALF}": True},
-            '"secret?" is not known here, where secret may be meant.',
+            '"secret?" is not a known field; did you mean secret?',
         ),
         (
             "/v1/check-sessions/trigger",
@@ -108,7 +108,7 @@ HALF = "\ud800"
             script_body("browser", playwrightConfig={HALF: 1}),
             '"playwrightConfig.?" cannot be set here; use ',
         ),
-        ("/v1/variables", {"key": HALF, "value": "x"}, '"key" holds half a surrogate pair.'),
+        ("/v1/variables", {"key": HALF, "value": "x"}, '"key" contains half a surrogate pair.'),
     ],
 )
 async def test_half_a_surrogate_pair_in_a_name_is_the_senders_fault(

@@ -82,7 +82,7 @@ async def test_what_a_list_shows_of_a_damaged_item_makes_no_password(
     answer = await alice.put(f"/v1/checks/api/{lost['id']}", lost)
     assert answer.status == 400
     assert answer.body["message"].endswith(
-        "that cannot be read any more: it was encrypted with a key that this vault does not have."
+        "that can no longer be read: it was encrypted with a key that this vault does not have."
         " Send the value."
     )
     mended = {**lost, "request": {**lost["request"], "url": "http://shop.test/"}}

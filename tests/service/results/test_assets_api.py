@@ -118,7 +118,7 @@ async def test_a_file_that_did_not_arrive_is_listed_as_such(service: RunningServ
     answer = await service.alice.get(f"{path}/assets/video.webm")
     assert (answer.status, answer.body["message"]) == (
         404,
-        "The file video.webm did not arrive, or is no longer kept.",
+        "The file video.webm did not arrive, or is no longer stored.",
     )
 
 

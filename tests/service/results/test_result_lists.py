@@ -117,7 +117,7 @@ async def test_another_lists_way_from_page_to_page_is_refused(
     answer = await api.alice.get(f"{path}/{check['id']}?{sent}=2&other=3")
     assert answer.status == 400
     assert answer.body["validation"] == {"source": "query", "keys": [sent]}
-    assert answer.body["message"] == f'"{sent}" is not known here, where {meant} may be meant.'
+    assert answer.body["message"] == f'"{sent}" is not a known parameter; did you mean {meant}?'
 
 
 async def test_a_way_from_page_to_page_is_passed_over_where_there_is_one_page(

@@ -287,7 +287,7 @@ async def test_a_link_starts_no_run_of_a_group_while_one_goes_on(world: World) -
 
     await hold(first)
     await started(world, first)
-    with pytest.raises(ConflictError, match="A run of the group Shop goes on"):
+    with pytest.raises(ConflictError, match="A run of the group Shop has not ended"):
         await hold(first)
     await hold(other)
     await pass_jobs(world, "claim-1")

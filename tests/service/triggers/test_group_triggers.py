@@ -153,7 +153,7 @@ async def test_no_other_run_begins_while_one_goes_on(api: PublicApi, alice: ApiU
         rows = await api.database.read(lambda c: c.execute(select(session)).all())
     refused = await alice.get(link)
     assert refused.status == 409
-    assert refused.body["message"].startswith("A run of the group Shop goes on, as of session ")
+    assert refused.body["message"].startswith("A run of the group Shop has not ended (session ")
     assert refused.body["attributes"]["checkSessionId"] in {row.id for row in rows}
     for row in rows:
         check = {"id": row.check_id, "checkType": "URL"}

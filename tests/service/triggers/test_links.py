@@ -105,7 +105,8 @@ async def test_a_link_may_choose_one_location(api: PublicApi, alice: ApiUser) ->
     wrong = await alice.get(f"{link}?runLocation=attic")
     assert wrong.status == 400
     assert (
-        wrong.body["message"] == '"runLocation" is no location of the check; use default, cellar.'
+        wrong.body["message"]
+        == '"runLocation" is not a location of the check; use default, cellar.'
     )
 
 

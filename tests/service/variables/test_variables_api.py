@@ -153,7 +153,7 @@ async def test_a_secret_that_cannot_be_read_any_more_cannot_be_kept(
     refused = await alice.put(f"{PATH}/TOKEN", {**read, "locked": True})
     assert refused.status == 400
     assert refused.body["message"] == (
-        '"value" is empty, and the value that it had cannot be read any more: it was encrypted with'
+        '"value" is empty, and its stored value can no longer be read: it was encrypted with'
         " a key that this vault does not have. Send the value."
     )
 
@@ -165,7 +165,7 @@ async def test_a_value_that_cannot_be_shown_is_named(api: PublicApi, alice: ApiU
     assert answer.status == 500
     assert answer.body["message"] == (
         "The stored value of the variable API_URL of the account cannot be read: it was encrypted"
-        " with a key that this vault does not have. Set it anew, or delete it."
+        " with a key that this vault does not have. Replace it, or delete it."
     )
     assert (await alice.delete(f"{PATH}/API_URL")).status == 204
 
@@ -198,7 +198,7 @@ async def test_bob_of_the_same_account_shares_them(api: PublicApi, alice: ApiUse
         ({"key": "a" * 256, "value": "x"}, '"key" has 256 characters; use at most 255.'),
         ({"key": "A", "value": 482913}, '"value" must be a string.'),
         ({"key": "A", "value": None}, '"value" must be a string.'),
-        ({"key": "A", "value": "x\0"}, '"value" holds a NUL'),
+        ({"key": "A", "value": "x\0"}, '"value" contains a NUL'),
         (
             {"key": "A", "value": "ä" * 64_001},
             f'"value" has 128002 bytes; use at most {MAX_VALUE_BYTES}.',
@@ -245,7 +245,7 @@ async def test_a_mistyped_mark_is_refused(alice: ApiUser) -> None:
     """Passed over, it would make a secret readable."""
     answer = await alice.post(PATH, {"key": "A", "value": "x", "secrets": True})
     assert answer.status == 400
-    assert answer.body["message"] == '"secrets" is not known here, where secret may be meant.'
+    assert answer.body["message"] == '"secrets" is not a known field; did you mean secret?'
 
 
 async def test_no_secret_is_logged(alice: ApiUser, caplog: pytest.LogCaptureFixture) -> None:

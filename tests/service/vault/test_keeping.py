@@ -80,8 +80,8 @@ def test_nothing_is_kept_that_could_be_another_one(sent: dict[str, Any], field: 
         restore_hidden(a_body(**sent), lambda: STORED)
     assert caught.value.keys == (field,)
     assert caught.value.message == (
-        f'"{field}" holds {HIDDEN}, which keeps the stored value, and there is none here that it'
-        " could mean. Send the value."
+        f'"{field}" holds {HIDDEN}, which keeps the stored value, and nothing is stored here.'
+        " Send the value."
     )
 
 
@@ -102,9 +102,9 @@ def test_what_was_never_there_cannot_stay(sent: dict[str, Any], field: str) -> N
 
 
 def test_what_does_not_open_cannot_stay() -> None:
-    with pytest.raises(InvalidError, match="which keeps the stored value, and that cannot be read"):
+    with pytest.raises(InvalidError, match="which keeps the stored value, and that can no longer be"):
         restore_hidden(a_body(url=f"https://{HIDDEN}@shop.test/"), damaged)
-    with pytest.raises(InvalidError, match="cannot be read any more: it was changed"):
+    with pytest.raises(InvalidError, match="can no longer be read: it was changed"):
         restore_proxy(f"http://{HIDDEN}@proxy.test", lambda: str(damaged()))
 
 

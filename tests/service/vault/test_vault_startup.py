@@ -103,7 +103,7 @@ async def test_a_key_file_that_is_gone_is_not_made_anew_over_what_it_sealed(
 ) -> None:
     await seal(database, await open_vault(settings(tmp_path), database))
     (tmp_path / "master-key").unlink()
-    with pytest.raises(SettingsError, match="is gone; bring it back, or set SERVICE_MASTER_KEY"):
+    with pytest.raises(SettingsError, match="is missing; restore it, or set SERVICE_MASTER_KEY"):
         await open_vault(settings(tmp_path), database)
     assert not (tmp_path / "master-key").exists()
 

@@ -19,7 +19,7 @@ def encoded(value: str) -> bytes:
 
 MISSED = (
     "missed: the run set more than 64 different secrets, or too long ones, "
-    "so neither its texts nor its files could be searched for all"
+    "so its texts and files could not be searched for all secrets"
 )
 
 
