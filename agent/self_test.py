@@ -41,7 +41,7 @@ from contract.requests import HttpRequest, IpFamily
 from contract.result import FailureKind, Outcome, Status
 from runners.execute import execute
 from runners.net.egress.rules import EgressRules
-from runners.net.icmp.socket import PingerUnavailableError
+from runners.net.icmp.socket import ICMP_REMEDY, PingerUnavailableError
 from runners.runner import RunContext, Runner
 from runners.scripting.harness import Harness, find_unavailable
 from runners.scripting.suites.bundle_archive import pack
@@ -143,10 +143,6 @@ SCRIPT_LIMIT_S: Final = 30.0
 TRIES: Final = 3
 """A host that stands still while the agent starts must not cost it a type for its whole life."""
 _TOKEN: Final = "boot-check"  # noqa: S105 - a ping token that nobody else uses
-ICMP_REMEDY: Final = (
-    "run `sysctl -w net.ipv4.ping_group_range='0 2147483647'` as root (for a container "
-    "`docker run --sysctl` with the same), or give the agent CAP_NET_RAW"
-)
 _MEMORY_REMEDY: Final = "give the agent's container or machine more memory"
 _CRASH_REMEDY: Final = "see boot.check_crashed in the agent's log"
 _REMEDY: Final = "fix the problem; the agent tries again automatically"
@@ -332,7 +328,7 @@ async def _try_job(job: Job, *, runner_for: RunnerFor, network: Tools) -> _Probl
             if problem is None:
                 return None
     except PingerUnavailableError as refused:
-        return _Problem(str(refused).partition(": ")[0], ICMP_REMEDY)
+        return _Problem(str(refused).partition("; ")[0], ICMP_REMEDY)
     except TooLittleMemoryError as refused:
         return _Problem(summarize(str(refused)), _MEMORY_REMEDY)
     except Exception as crash:  # noqa: BLE001 - a job's task: one broken type stops no other

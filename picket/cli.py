@@ -150,7 +150,7 @@ def service() -> int:
     "--until-results",
     type=click.IntRange(min=1),
     metavar="N",
-    help="End after N results and print a summary.",
+    help="End after at least N results and print a summary.",
 )
 @click.option(
     "--patience",

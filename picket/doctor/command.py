@@ -117,7 +117,8 @@ def _settings(environ: Mapping[str, str]) -> tuple[Settings, list[Finding], set[
         findings = [_wrong_setting(each) for each in bad.problems]
         names = {name.removesuffix("_FILE") for name in wrong}
         rest = {name: environ[name] for name in environ if name.removesuffix("_FILE") not in names}
-        return read_settings(_NEEDED | rest), findings, names
+        stand_ins = {name: value for name, value in _NEEDED.items() if f"{name}_FILE" not in rest}
+        return read_settings(stand_ins | rest), findings, names
     count = sum(1 for setting in SETTINGS if setting.name in environ)
     return settings, [ok(_SETTINGS, f"{count} set, the rest are defaults")], set()
 

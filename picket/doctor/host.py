@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from agent.self_test import ICMP_REMEDY
 from agent.settings import Settings
 from agent.settings_table import BYTES_PER_MAIN_JOB, free_memory_bytes
 from agent.telemetry.http_server import PortUnavailableError, open_port
@@ -19,7 +18,7 @@ from contract.requests import IpFamily
 from picket.doctor.findings import Finding, fail, ok, warn
 from redaction.policy import why_unhidden
 from runners.net.icmp.pinger import Pinger
-from runners.net.icmp.socket import PingerUnavailableError
+from runners.net.icmp.socket import ICMP_REMEDY, PingerUnavailableError
 from sandbox.limits import require_free_disk
 
 _WHY_NOT: Final = {
@@ -57,7 +56,7 @@ async def check_ping_privilege(family: IpFamily) -> Finding:
     try:
         return ok(what, f"{pinger.privilege(family)} sockets")
     except PingerUnavailableError as problem:
-        seen = str(problem).partition(": ")[0]
+        seen = str(problem).partition("; ")[0]
         return (warn if family is IpFamily.IPV6 else fail)(what, seen, fix=ICMP_REMEDY)
     finally:
         pinger.close()

@@ -10,7 +10,7 @@ import msgspec
 
 from contract.agent_api import UnavailableType
 from contract.checks import CheckType
-from picket.api_client import ApiUnreachableError, PublicApi
+from picket.api_client import ApiUnreachableError, KnownCheck, PublicApi
 from picket.up.starter_checks import TAG, StarterCheck
 from runners.registry import RUNNABLE
 
@@ -108,19 +108,38 @@ class AgentTypes:
 async def set_up_checks(
     api: PublicApi, wanted: tuple[StarterCheck, ...], types: AgentTypes
 ) -> None:
-    """Create missing checks, and update those that differ, as after a change of ports.
+    """Create missing checks, and update those that differ.
 
-    Checks that the agent has not tested yet or cannot run are deactivated.
+    New checks that the agent has not tested yet are deactivated, and so are all that it cannot run.
     """
-    existing = {(each.kind, each.name): each for each in await api.checks(tag=TAG)}
+    existing = await _list_existing(api)
     for check in wanted:
         found = existing.get((check.kind, check.name))
-        body = {**check.body, "activated": types.runs(check)}
-        if found is None:
-            if not types.lacks(check):
-                await api.create(check.kind, body)
-        elif not contains(found.fields, body):
-            await api.replace(check.kind, found.id, body)
+        if found is not None:
+            lasting = found.fields["activated"] and not types.lacks(check)
+            await _update(api, check, found, activated=lasting or types.runs(check))
+        elif not types.lacks(check):
+            await api.create(check.kind, {**check.body, "activated": types.runs(check)})
+
+
+async def update_checks(api: PublicApi, wanted: tuple[StarterCheck, ...]) -> None:
+    """Update existing checks that differ, as after a change of ports, before any of them runs."""
+    existing = await _list_existing(api)
+    for check in wanted:
+        if (found := existing.get((check.kind, check.name))) is not None:
+            await _update(api, check, found, activated=found.fields["activated"])
+
+
+async def _list_existing(api: PublicApi) -> dict[tuple[CheckType, str], KnownCheck]:
+    return {(each.kind, each.name): each for each in await api.checks(tag=TAG)}
+
+
+async def _update(
+    api: PublicApi, check: StarterCheck, found: KnownCheck, *, activated: bool
+) -> None:
+    body = {**check.body, "activated": activated}
+    if not contains(found.fields, body):
+        await api.replace(check.kind, found.id, body)
 
 
 def contains(answer: Any, wanted: Any) -> bool:

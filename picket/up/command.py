@@ -118,7 +118,9 @@ class _Up:
                 await self._watch(local)
                 self._console.print("stopping…", style="dim")
         except asyncio.CancelledError:
-            # A signal came during the start, or a second one during the stop.
+            # A signal came during the start, or a second one during the stop: `timeout` signals
+            # its whole group, and make passes the signal on once more.
+            self._conclude()
             return ExitCode.INTERRUPTED
         return self._conclude()
 
@@ -146,6 +148,9 @@ class _Up:
         )
         for line in lines:
             self._console.out(line, highlight=False)
+        if (taken := local.taken_port) is not None:
+            note = f"note     Another program uses port {taken}; this address is kept from now on."
+            self._console.out(note, highlight=False)
 
     async def _watch(self, local: LocalPicket) -> None:
         title = f"{local.api.url} · Ctrl-C stops it"

@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 from agent.settings import SECRET_PREFIX
 from picket.api_client import ApiRefusedError, ApiUnreachableError, PublicApi
 from picket.errors import CommandError, ExitCode
-from picket.up.agent_types import AgentTypes, list_agents, set_up_checks
+from picket.up.agent_types import AgentTypes, list_agents, set_up_checks, update_checks
 from picket.up.data_dir import DataDir
 from picket.up.demo_target import HOST, DemoTarget, demo_target
 from picket.up.starter_checks import PING_TOKEN, starter_checks
@@ -154,6 +154,8 @@ class LocalPicket:
     """Sets the starter checks right for what the agent runs by now."""
     ping_url: str
     """Where the demo's nightly job reports: the agent's ping port."""
+    taken_port: int | None
+    """The port that the service would have used. None: it does."""
 
 
 class ChildDiedError(CommandError):
@@ -177,7 +179,7 @@ async def local_picket(folder: DataDir, *, port: int | None) -> AsyncIterator[Lo
         CommandError: the service did not answer in time.
     """
     async with AsyncExitStack() as stack:
-        yield await _Starting(stack, folder, port).start_all()
+        yield await _Starting(stack, folder, port, folder.service_port()).start_all()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +211,8 @@ class _Starting:
     folder: DataDir
     port: int | None
     """The requested port of the service. None: that of the last start, or the default, or any."""
+    last_port: int | None
+    """The port of the last start. None: there was none."""
 
     async def start_all(self) -> LocalPicket:
         """Target, service, agent, and then the checks."""
@@ -217,12 +221,13 @@ class _Starting:
         self.folder.keep_service_url(ports.service_url)
         # The demo's nightly job could not ping while Picket was stopped; it does before its run.
         await api.ping(PING_TOKEN)
+        wanted = starter_checks(target.ports, location=location)
+        await update_checks(api, wanted)
         others = frozenset(str(one["id"]) for one in await list_agents(api))
         agent = await self._child(self._agent_program(ports, target))
         types = AgentTypes(api, others=others)
         # Only now: the first run of a check is due at once, and somebody should be there for it.
         await _until(types.look, of=agent)
-        wanted = starter_checks(target.ports, location=location)
         set_up = partial(set_up_checks, api, wanted, types)
         await set_up()
         ping_url = f"http://{HOST}:{ports.ping}/ping/{PING_TOKEN}"
@@ -234,7 +239,12 @@ class _Starting:
             types=types,
             set_up=set_up,
             ping_url=ping_url,
+            taken_port=self._taken_port(ports),
         )
+
+    def _taken_port(self, ports: Ports) -> int | None:
+        wanted = self.last_port or _USUAL_PORT
+        return None if self.port or ports.service == wanted else wanted
 
     async def _target(self) -> DemoTarget:
         opening = demo_target(self.folder.path, self.folder.demo_ports())
@@ -245,8 +255,8 @@ class _Starting:
 
     async def _service(self) -> tuple[Ports, Child, PublicApi, str]:
         """The running service, and the location that it has; on another port, if need be."""
-        last = self.folder.service_port()
-        wanted = [self.port] if self.port else [*([last] if last else []), _USUAL_PORT]
+        last = [self.last_port] if self.last_port else []
+        wanted = [self.port] if self.port else [*last, _USUAL_PORT]
         while True:
             ports = Ports.free(wanted=wanted)
             service = await self._child(service_program(self.folder, port=ports.service))

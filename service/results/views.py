@@ -186,7 +186,9 @@ _CAUSES: Final = {
         "location's proxy; its log says which. Replace it with PUT."
     ),
 }
-_START_ONE: Final = "start one with its key"
+_START_ONE: Final = (
+    "start one with its key, or see at GET /v1/private-locations why its agents cannot run them"
+)
 _NO_AGENT_YET: Final = "no agent can run them yet"
 
 

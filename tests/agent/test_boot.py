@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agent import self_test
-from agent.self_test import API_WITH_SCRIPTS, ICMP_REMEDY, Trial, TypeChecked, boot_check
+from agent.self_test import API_WITH_SCRIPTS, Trial, TypeChecked, boot_check
 from contract.checks import CheckSpec, CheckType, IcmpSpec, TcpSpec
 from contract.result import CheckFailed, FailureKind
-from runners.net.icmp.socket import PingerUnavailableError
+from runners.net.icmp.socket import ICMP_REMEDY, PingerUnavailableError
 from runners.registry import RUNNABLE, runner_for
 from runners.runner import Observation, RunContext, Runner
 from runners.scripting.harness import open_harness
@@ -103,7 +103,7 @@ async def test_an_agent_that_runs_nothing_passes() -> None:
 
 async def test_without_the_privilege_icmp_is_not_claimed_and_the_remedy_is_named() -> None:
     broken = Broken(
-        IcmpSpec, PingerUnavailableError("This host does not let us send pings: open it.")
+        IcmpSpec, PingerUnavailableError("This host does not let us send pings; open it.")
     )
     found = await boot_check(trials(CheckType.ICMP, CheckType.DNS), runner_for=with_broken(broken))
     assert working(found) == trials(CheckType.DNS)

@@ -47,6 +47,12 @@ _DATA_BYTES: Final = 2048
 _ANCILLARY_BYTES: Final = 256
 
 
+ICMP_REMEDY: Final = (
+    "run `sysctl -w net.ipv4.ping_group_range='0 2147483647'` as root (for a container "
+    "`docker run --sysctl` with the same), or give the agent CAP_NET_RAW"
+)
+
+
 class PingerUnavailableError(MachineError):
     """This host does not let us send pings; no target's fault."""
 
@@ -205,8 +211,7 @@ def open_icmp_socket(family: IpFamily, privileges: Sequence[IcmpPrivilege]) -> I
             continue
         return IcmpSocket(sock, family, privilege)
     raise PingerUnavailableError(
-        f"This host does not let the agent send {family} pings: "
-        "give it CAP_NET_RAW, or open net.ipv4.ping_group_range to its group."
+        f"This host does not let this user send {family} pings; {ICMP_REMEDY}."
     )
 
 

@@ -23,7 +23,8 @@ from tests.servers.public_api import serve_public_api
 from tests.servers.tcp import refusing_port
 
 NOBODY = (
-    "No agent that runs URL checks is connected at the location default: start one with its key."
+    "No agent that runs URL checks is connected at the location default: start one with its key, "
+    "or see at GET /v1/private-locations why its agents cannot run them."
 )
 BEFORE = datetime.fromtimestamp(START_MS / 1000, UTC) - timedelta(hours=1)
 

@@ -39,7 +39,8 @@ HTTP = HttpEvidence(
     remote_address="10.0.0.1",
 )
 NOBODY = (
-    "No agent that runs API checks is connected at the location default: start one with its key."
+    "No agent that runs API checks is connected at the location default: start one with its key, "
+    "or see at GET /v1/private-locations why its agents cannot run them."
 )
 TIMINGS = Timings(wait=1, dns=2, tcp=4, tls=8, first_byte=16, download=32, total=63)
 

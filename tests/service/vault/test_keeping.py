@@ -102,7 +102,9 @@ def test_what_was_never_there_cannot_stay(sent: dict[str, Any], field: str) -> N
 
 
 def test_what_does_not_open_cannot_stay() -> None:
-    with pytest.raises(InvalidError, match="which keeps the stored value, and that can no longer be"):
+    with pytest.raises(
+        InvalidError, match="which keeps the stored value, and that can no longer be"
+    ):
         restore_hidden(a_body(url=f"https://{HIDDEN}@shop.test/"), damaged)
     with pytest.raises(InvalidError, match="can no longer be read: it was changed"):
         restore_proxy(f"http://{HIDDEN}@proxy.test", lambda: str(damaged()))
