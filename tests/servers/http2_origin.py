@@ -100,7 +100,10 @@ class FrameOrigin:
 
 @contextlib.asynccontextmanager
 async def frame_origin(
-    *frames: bytes, tls: ssl.SSLContext | None = None, http_1: bytes = b""
+    *frames: bytes,
+    tls: ssl.SSLContext | None = None,
+    http_1: bytes = b"",
+    closes: bool = False,
 ) -> AsyncIterator[FrameOrigin]:
     """Answers requests of HTTP/2 with these frames, and those of HTTP/1 with `http_1`."""
     origin = FrameOrigin("")
@@ -116,6 +119,8 @@ async def frame_origin(
             await read_headers(reader)
             writer.write(frame(SETTINGS, flags=1, stream=0) + b"".join(frames))
         await writer.drain()
+        if closes:
+            writer.write_eof()
         await reader.read()  # until the client goes
 
     scheme = "http" if tls is None else "https"

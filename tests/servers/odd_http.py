@@ -419,7 +419,8 @@ async def odd_http(version: int) -> AsyncIterator[str]:
         elif odd.ending is Ending.RESETS:
             reset(writer)
         else:
-            writer.close()
+            writer.write_eof()
+            await reader.read()  # until the client goes: closing at once would be a reset
 
     async with tcp_server(serve) as port:
         yield f"http://127.0.0.1:{port}/"

@@ -193,9 +193,9 @@ class BodyDecoder:
         self._streams = [_STREAMS[coding]() for coding in self._codings[:MOST_CODINGS]]
 
     @classmethod
-    def choose(cls, header: str | None) -> "BodyDecoder | None":
+    def choose(cls, header: str) -> "BodyDecoder | None":
         """The decoder for this Content-Encoding header. None: the body is taken as it is."""
-        codings = () if header is None else read_codings(header)
+        codings = read_codings(header)
         if not codings or not _NOT_DECODED.isdisjoint(codings):
             return None
         return cls(codings)

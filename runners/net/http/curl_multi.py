@@ -34,8 +34,8 @@ class CurlResult:
 FINE: Final = CurlResult()
 
 
-def _printable(words: str) -> str:
-    """Libcurl's words as text for any reader: they quote what a server sent, byte for byte."""
+def make_printable(words: str) -> str:
+    """Show what is no character of a text by its number: these words quote what a server sent."""
     if words.isprintable():
         return words
     return "".join(
@@ -204,7 +204,7 @@ class CurlMulti:
             for curl in done:
                 self._end(curl, FINE)
             for curl, code, message in failed:
-                self._end(curl, CurlResult(code, _printable(message)))
+                self._end(curl, CurlResult(code, make_printable(message)))
 
     def _end(self, curl: Any, how: CurlResult) -> None:
         self._multi.remove_handle(curl)

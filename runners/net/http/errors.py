@@ -12,7 +12,8 @@ import pycurl
 
 from contract.requests import HttpVersion, IpFamily
 from contract.result import Failure, FailureKind
-from runners.net.http.phases import HopTimings, find_hung_phase
+from runners.net.http.curl_multi import make_printable
+from runners.net.http.phases import find_hung_phase, hop_timings
 from runners.net.http.request import HopRequest
 from runners.net.http.response import Head
 from runners.net.http.tls import verify_error
@@ -50,18 +51,7 @@ class FailedHop(msgspec.Struct, frozen=True, kw_only=True):
         }
         if self.seen.address and self.proxy is None:
             detail["address"] = self.seen.address
-        return Failure(kind=kind, message=message, detail=detail)
-
-    @property
-    def timings(self) -> HopTimings:
-        """When the phases of the hop ended."""
-        return HopTimings(
-            self.seen.times,
-            resolves=self.proxy is not None or not self.hop.origin.is_literal,
-            answered=self.seen.head is not None,
-            encrypted=self.hop.origin.scheme == "https",
-            timed_out=self.seen.ended.code == pycurl.E_OPERATION_TIMEDOUT,
-        )
+        return Failure(kind=kind, message=make_printable(message), detail=detail)
 
     @property
     def words(self) -> str:
@@ -207,9 +197,15 @@ _MALFORMED: Final = (
     ("expected SETTINGS frame", "what it sent is no HTTP/2"),
 )
 """A part of libcurl's message, and what it means."""
+_INVALID_FIELD: Final = re.compile(
+    r"invalid HTTP header field.*name: \[(.*)\], value: \[(.*)\]", re.IGNORECASE
+)
+_BROKEN_RULE: Final = re.compile(r"(?:shuts down connection with error \d+|, error -\d+): (.+)$")
+"""nghttp2's words for frames that HTTP/2 does not allow."""
 _GOAWAY: Final = re.compile(r"received GOAWAY, error=(\d+)")
-_RESET: Final = re.compile(r"HTTP/2 stream \d+ reset by server \(error 0x[0-9a-f]+ (\w+)\)")
+_RESET: Final = re.compile(r"HTTP/2 stream \d+ reset by server \(error 0x([0-9a-f]+) ")
 _HTTP_2_ERRORS: Final = {
+    0: "NO_ERROR",
     1: "PROTOCOL_ERROR",
     2: "INTERNAL_ERROR",
     3: "FLOW_CONTROL_ERROR",
@@ -261,7 +257,8 @@ def to_failure(attempt: FailedHop) -> Failure:
 
 
 def _timeout_failure(attempt: FailedHop) -> Failure:
-    phase = find_hung_phase(attempt.timings)
+    timings = hop_timings(attempt.hop, attempt.seen, proxied=attempt.proxy is not None)
+    phase = find_hung_phase(timings)
     shown = "firstByte" if phase == "first_byte" else phase
     sentence = _HUNG[phase](attempt, f"within {attempt.timeout_s:g} s")
     return attempt.failure(FailureKind.TIMEOUT, sentence, "ETIMEDOUT", phase=shown)
@@ -345,7 +342,7 @@ def no_response_failure(attempt: FailedHop) -> Failure:
 def _partial_body_failure(attempt: FailedHop) -> Failure:
     read = attempt.seen.body_bytes
     announced = attempt.seen.head.headers.get("content-length") if attempt.seen.head else None
-    of = f" of {announced}" if announced else ""
+    of = f" of {announced.partition(',')[0]}" if announced else ""
     return attempt.failure(
         FailureKind.PROTOCOL,
         f"{attempt.target} closed the connection in the middle of the body, "
@@ -416,6 +413,19 @@ def _encoding_failure(attempt: FailedHop, why: str) -> Failure:
     )
 
 
+def is_sound(seen: TransferResult) -> bool:
+    """Whether a transfer brought a response without any flaw, as nearly all do."""
+    head = seen.head
+    return (
+        head is not None
+        and not seen.ended.code
+        and head.is_complete
+        and head.status_code != _SWITCHING_PROTOCOLS
+        and seen.cut_coding is None
+        and len(head.headers.get("content-length", "")) <= _MOST_LENGTH_DIGITS
+    )
+
+
 def find_response_failure(attempt: FailedHop) -> Failure | None:
     """What is wrong with a response that libcurl takes for one. None: nothing is."""
     seen, head = attempt.seen, attempt.seen.head
@@ -479,15 +489,26 @@ def _transfer_coding_failure(attempt: FailedHop) -> Failure:
 
 
 def _protocol_failure(attempt: FailedHop) -> Failure:
-    words = next(
-        (plain for said, plain in _MALFORMED if said in attempt.words),
-        attempt.words,
-    )
+    if not attempt.seen.ended.message and attempt.seen.head is None:
+        return no_response_failure(attempt)  # libcurl has no words for an end of HTTP/2 like this
     return attempt.failure(
         FailureKind.PROTOCOL,
-        f"{attempt.target} did not answer as {_name_version(attempt)} demands: {words}.",
+        f"{attempt.target} did not answer as {_name_version(attempt)} demands: "
+        f"{_explain_malformed(attempt.words)}.",
         "EPROTO",
     )
+
+
+def _explain_malformed(words: str) -> str:
+    for said, plain in _MALFORMED:
+        if said in words:
+            return plain
+    if field := _INVALID_FIELD.search(words):
+        # Only a status is shown: other values may be secret.
+        value = f" {field[2]}" if field[1] == ":status" else ""
+        return f"its header field {field[1]}{value} is invalid"
+    broken_rule = _BROKEN_RULE.search(words)
+    return words if broken_rule is None else broken_rule[1]
 
 
 def _http_2_failure(attempt: FailedHop) -> Failure | None:
@@ -496,16 +517,21 @@ def _http_2_failure(attempt: FailedHop) -> Failure | None:
     if attempt.seen.requires_http_1:
         how = f"{target} requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED)"
     elif (goaway := _GOAWAY.search(lines)) and int(goaway[1]):
-        name = _HTTP_2_ERRORS.get(int(goaway[1]), f"error {goaway[1]}")
+        name = _name_http_2_error(int(goaway[1]))
         how = f"{target} ended the connection {_say_when(attempt)}: GOAWAY with {name}"
     elif attempt.seen.refused:
         by_goaway = "GOAWAY with NO_ERROR" if goaway else "REFUSED_STREAM"
         how = f"{target} refused the request and did not process it ({by_goaway})"
     elif reset := _RESET.search(lines):
-        how = f"{target} reset the stream {_say_when(attempt)}: {reset[1]}"
+        name = _name_http_2_error(int(reset[1], 16))
+        how = f"{target} reset the stream {_say_when(attempt)}: {name}"
     else:
         return None
     return attempt.failure(FailureKind.PROTOCOL, f"{how}.", "ERR_HTTP2")
+
+
+def _name_http_2_error(code: int) -> str:
+    return _HTTP_2_ERRORS.get(code, f"error {code}")
 
 
 def _large_headers_failure(attempt: FailedHop) -> Failure:

@@ -16,15 +16,17 @@ import pycurl
 from contract.evidence import Hop, SentRequest, TlsFacts
 from contract.job import ClientCertificate
 from contract.result import CheckFailed, Failure, FailureKind, Timings
+from runners.net.http.curl_multi import make_printable
 from runners.net.http.errors import (
     PROXY_AUTH_REQUIRED,
     FailedHop,
     find_response_failure,
+    is_sound,
     no_response_failure,
     proxy_auth_failure,
     to_failure,
 )
-from runners.net.http.phases import HopTimings, sum_timings
+from runners.net.http.phases import HopTimings, hop_timings, sum_timings
 from runners.net.http.request import Header, HopRequest, InvalidUrlError, Origin, parse_url
 from runners.net.http.response import Head
 from runners.net.http.tls import tls_facts
@@ -168,16 +170,17 @@ class RedirectChain:
         It counts when time runs out, because the limit is for all. Otherwise the last request is
         what was measured.
         """
-        self._earlier_timings.append(self._attempt(seen).timings)
+        proxied = self.route.proxy_url is not None
+        self._earlier_timings.append(hop_timings(self.hop, seen, proxied=proxied))
 
     def record(self, seen: TransferResult, *, ignored_error: str | None) -> None:
         """Record the result of the current hop."""
         hop, direct = self.hop, self.route.proxy_url is None
         self._seen, self.head = seen, seen.head
-        attempt = self._attempt(seen)
-        if attempt.timings.timed_out:
+        timings = hop_timings(hop, seen, proxied=not direct)
+        if timings.timed_out:
             self._hop_timings += self._earlier_timings
-        self._hop_timings.append(attempt.timings)
+        self._hop_timings.append(timings)
         self._earlier_timings.clear()
         if hop.origin.scheme == "https":
             self._take_tls(seen, ignored_error)
@@ -191,15 +194,18 @@ class RedirectChain:
                     total_ms=seen.times.total / 1000,
                 )
             )
-        self.failure = find_response_failure(attempt)
-        if self.failure is not None:
-            return
-        if seen.ended.code:
-            self.failure = to_failure(attempt)
-        elif seen.head is None:
-            self.failure = no_response_failure(attempt)
-        elif self._is_from_proxy(seen.head):
-            self.failure = proxy_auth_failure(attempt)
+        if not is_sound(seen):
+            self.failure = self._find_failure(self._attempt(seen))
+        elif seen.head is not None and self._is_from_proxy(seen.head):
+            self.failure = proxy_auth_failure(self._attempt(seen))
+
+    def _find_failure(self, attempt: FailedHop) -> Failure | None:
+        failure = find_response_failure(attempt)
+        if failure is None and attempt.seen.ended.code:
+            return to_failure(attempt)
+        if failure is None and attempt.seen.head is None:
+            return no_response_failure(attempt)
+        return failure
 
     def _is_from_proxy(self, head: Head) -> bool:
         """Whether the proxy sent it: 407 is a proxy's by definition, except through a tunnel."""
@@ -333,7 +339,8 @@ def _require_host(location: str) -> None:
 
 
 def _shorten(url: str) -> str:
-    return url if len(url) <= SHOWN_LOCATION_CHARS else f"{url[:SHOWN_LOCATION_CHARS]}…"
+    shown = url if len(url) <= SHOWN_LOCATION_CHARS else f"{url[:SHOWN_LOCATION_CHARS]}…"
+    return make_printable(shown)
 
 
 def add_cookies(hop: HopRequest, cookies: str | None) -> HopRequest:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+import pycurl
 
 from contract.result import Timings
-from runners.net.http.transfer import CurlTimings
+from runners.net.http.request import HopRequest
+from runners.net.http.transfer import CurlTimings, TransferResult
 
 _US_PER_MS: Final = 1000.0
 
@@ -22,6 +24,17 @@ class HopTimings(msgspec.Struct, frozen=True):
     encrypted: bool = False
     """Whether TLS was to be spoken."""
     timed_out: bool = False
+
+
+def hop_timings(hop: HopRequest, seen: TransferResult, *, proxied: bool) -> HopTimings:
+    """When the phases of this request ended."""
+    return HopTimings(
+        seen.times,
+        resolves=proxied or not hop.origin.is_literal,
+        answered=seen.head is not None,
+        encrypted=hop.origin.scheme == "https",
+        timed_out=seen.ended.code == pycurl.E_OPERATION_TIMEDOUT,
+    )
 
 
 _PHASES: Final = ("dns", "tcp", "tls", "first_byte", "download")

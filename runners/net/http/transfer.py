@@ -123,7 +123,8 @@ class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
     wants_certificate: bool = False
     """Whether the server requested a client certificate."""
     header_lines: int = 0
-    """How many header lines were received, those of interim responses included."""
+    """How many header lines were received, those of interim responses included. This and what
+    follows is reported of a transfer that failed, had no head or a body to decode."""
     bad_status_line: str | None = None
     """What the response begins with instead of a status line. None: it has one, or none began."""
     undecodable: str | None = None
@@ -138,6 +139,8 @@ class TransferResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def requires_http_1(self) -> bool:
         """Whether the server wants the request by HTTP/1.1 instead of HTTP/2."""
+        if self.head is not None:
+            return False
         return any(_HTTP_1_REQUIRED in line for line in self.http_2_lines)
 
 
@@ -255,9 +258,10 @@ class Transfer:
     def collect(self, ended: CurlResult) -> TransferResult:
         """Collect the result, and make the handle ready for the next transfer."""
         get = self.curl.getinfo
-        head = self._read_head()
-        if self._is_whole(ended):
+        head = self.head or self._read_head()
+        if ended.code and self._is_whole(ended):
             ended = FINE
+        is_plain = head is not None and not ended.code and self.decoder is None
         seen = TransferResult(
             ended=ended,
             head=head,
@@ -268,16 +272,21 @@ class Transfer:
             address=get(pycurl.PRIMARY_IP) or self.tried,
             errno=self._errno(ended),
             refusal=self.refusal,
-            header_lines=len(self.lines),
-            bad_status_line=self.bad_status_line,
-            undecodable=self.undecodable,
-            cut_coding=self._cut_coding(ended),
-            http_2_lines=tuple(self.http_2_lines),
-            refused=self.refused,
             **(self._tls_seen() if self.config.tls else {}),
+            **({} if is_plain else self._flaws(ended)),
         )
         self._reset()
         return seen
+
+    def _flaws(self, ended: CurlResult) -> dict[str, Any]:
+        return {
+            "header_lines": len(self.lines),
+            "bad_status_line": self.bad_status_line,
+            "undecodable": self.undecodable,
+            "cut_coding": self._cut_coding(ended),
+            "http_2_lines": tuple(self.http_2_lines),
+            "refused": self.refused,
+        }
 
     def _tls_seen(self) -> dict[str, Any]:
         return {
@@ -359,8 +368,8 @@ class Transfer:
         if not self.body_begun:
             self.body_begun = True
             head = self._read_head()
-            if head is not None:
-                self.decoder = BodyDecoder.choose(head.headers.get("content-encoding"))
+            if head is not None and "content-encoding" in head.headers:
+                self.decoder = BodyDecoder.choose(head.headers["content-encoding"])
         if self.decoder is None:
             return self._store(piece)
         try:

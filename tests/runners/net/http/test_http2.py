@@ -115,14 +115,37 @@ async def test_the_reason_that_the_server_gave_is_shown(
     assert connections == 1
 
 
+async def test_a_connection_that_ends_without_a_frame_is_named(engine: HttpEngine) -> None:
+    async with frame_origin(closes=True) as origin:
+        request = an_http_request(origin.url, http_version=HttpVersion.HTTP_2)
+        seen = await engine.exchange(request, timeout_s=LONG_S)
+    assert sentence(seen) == "closed the connection without an answer."
+
+
+@pytest.mark.parametrize(
+    ("frames", "said"),
+    [
+        (head(header(b"X-A", b"hush")), "its header field X-A is invalid"),
+        (head(status=b"2000"), "its header field :status 2000 is invalid"),
+        (data(b"too early"), "PROTOCOL_ERROR"),
+        (head(header(b"content-length", b"9")) + data(b"hi"), "Violation in HTTP messaging rule"),
+        (frame(DATA, bytes(20_000)), "FRAME_SIZE_ERROR"),
+    ],
+)
+async def test_frames_that_break_the_rules_are_named(
+    engine: HttpEngine, frames: bytes, said: str
+) -> None:
+    seen, _ = await asked(engine, frames)
+    assert sentence(seen) == f"did not answer as HTTP/2 demands: {said}."
+
+
 @pytest.mark.parametrize(
     "frames",
     [
-        head(header(b"connection", b"\xff\xfe")),
         head(status=b"\xff\xff\xff"),
-        BEGUN + frame(HEADERS, header(b"X-A", b"\xff\x1b"), flags=END_HEADERS + END_STREAM),
+        BEGUN + frame(HEADERS, header(b"X-\xff\x1b", b"a"), flags=END_HEADERS + END_STREAM),
     ],
-    ids=["a header", "the status", "a trailer"],
+    ids=["the status", "a trailer"],
 )
 async def test_bytes_that_are_no_text_are_shown_as_numbers(
     engine: HttpEngine, frames: bytes
